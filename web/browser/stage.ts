@@ -22,6 +22,8 @@ const PICTURES = process.env["KYMO_PICTURES"];
 
 /** Traces that were recorded: one of ours, and one of a kernel where the corpus is. */
 export const DEMO = join(ROOT, "examples/traces/demo");
+/** What `kymo view` offers whoever has none. */
+export const SAMPLE = join(ROOT, "examples/traces/server.tar.gz");
 export const KERNEL = join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads");
 
 export interface Opened {
@@ -96,18 +98,18 @@ export class Invented extends Stage {
   }
 }
 
-/** A stage with a trace that was recorded, as the command tells of it. */
+/** A stage with a trace that was recorded, as the command tells of it; `null`: with none, so that the page asks which. */
 export class Recorded extends Stage {
   /** How the page asks, with `?`. */
   query = "";
   /** Where the command serves pages that it was built with. */
   own = "";
-  private readonly trace: string;
+  private readonly trace: string | null;
   private readonly cache = mkdtempSync(join(tmpdir(), "kymo-view-"));
   private child: ChildProcess | null = null;
   private proxy: Proxy | null = null;
 
-  constructor(trace: string) {
+  constructor(trace: string | null) {
     super();
     this.trace = trace;
   }
@@ -123,7 +125,7 @@ export class Recorded extends Stage {
 
   override async begin(): Promise<void> {
     await super.begin();
-    const child = spawn(KYMO ?? "", ["view", "--no-browser", this.trace], { env: { ...process.env, XDG_CACHE_HOME: this.cache }, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(KYMO ?? "", ["view", "--no-browser", ...(this.trace === null ? [] : [this.trace])], { env: { ...process.env, XDG_CACHE_HOME: this.cache }, stdio: ["ignore", "pipe", "inherit"] });
     this.child = child;
     for await (const line of createInterface({ input: child.stdout })) {
       const url = new URL(line.trim());
@@ -166,8 +168,8 @@ export function withInvented(name: string, body: (stage: Invented) => void): voi
 }
 
 /** Tests of traces that were recorded, as far as they are here; `%s` in the name is what they are called. */
-export function withRecorded<T extends { readonly name: string; readonly trace: string }>(name: string, traces: readonly T[], body: (stage: Recorded, of: T) => void): void {
-  describe.runIf(findBrowser() !== null && KYMO !== undefined).each(traces.filter(({ trace }) => existsSync(trace)))(name.replace("%s", "$name"), (of) => onStage(new Recorded(of.trace), (stage) => body(stage, of)));
+export function withRecorded<T extends { readonly name: string; readonly trace: string | null }>(name: string, traces: readonly T[], body: (stage: Recorded, of: T) => void): void {
+  describe.runIf(findBrowser() !== null && KYMO !== undefined).each(traces.filter(({ trace }) => trace === null || existsSync(trace)))(name.replace("%s", "$name"), (of) => onStage(new Recorded(of.trace), (stage) => body(stage, of)));
 }
 
 /** All that is on the screen is there, and drawn. */
