@@ -52,6 +52,29 @@ withInvented("a page", (stage) => {
     await page.close();
   });
 
+  test("has all its panels at hand for whoever has only a mouse", async () => {
+    const page = await open();
+    await complete(page);
+    const header = page.getByRole("group", { name: "Panels" });
+    for (const name of ["Left panel", "Right panel"]) {
+      const door = header.getByRole("button", { name });
+      await door.click();
+      await page.getByRole("region", { name }).waitFor();
+      expect(await door.getAttribute("aria-pressed")).toBe("true");
+      await door.click();
+      await page.getByRole("region", { name }).waitFor({ state: "detached" });
+    }
+    const tabs = page.getByRole("group", { name: "Lower panel" });
+    expect(await tabs.getByRole("button").allTextContents()).toEqual(["Events", "Latency", "Statistics", "Counters"]);
+    await tabs.getByRole("button", { name: "Statistics" }).click();
+    await expect.poll(() => page.getByRole("tab", { name: "Statistics" }).getAttribute("aria-selected")).toBe("true");
+    // What is open has its own tabs.
+    expect(await tabs.count()).toBe(0);
+    await header.getByRole("button", { name: "Lower panel" }).click();
+    await tabs.waitFor();
+    await page.close();
+  });
+
   test("is driven by keys alone, and can be opened again where it was", async () => {
     const page = await open();
     await complete(page);

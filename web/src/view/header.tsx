@@ -7,6 +7,7 @@ import { isRecording } from "../model/live.ts";
 import { advice } from "../model/fault.ts";
 import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
+import { Doors } from "./doors.tsx";
 import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
 import { COMMANDS } from "./keys.ts";
@@ -32,6 +33,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       <FilterChips page={page} />
       <Badge status={status} connection={connection} isFiltering={isFiltering} />
       <LiveChip page={page} />
+      <Doors page={page} />
       <ImageMenu page={page} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?

@@ -1,4 +1,4 @@
-// The line at the bottom: what is below the pointer, what is selected, which window is seen, how far reading is.
+// The line at the bottom: what the lower panel would show, what is below the pointer, what is selected, which window is seen, how far reading is.
 
 import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
@@ -6,6 +6,7 @@ import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "..
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { progress } from "./header.tsx";
+import { ClosedTabs } from "./doors.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 import { wordsAt } from "./words.ts";
@@ -21,6 +22,7 @@ export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
   const digits = digitsFor(step);
   return (
     <footer class="status" data-time-style={style}>
+      <ClosedTabs page={page} />
       <span class="below">{cursor === null || view === null ? "" : `${timeText(clock, cursor.time, digits)}  ${belowText(page, store.state)}`}</span>
       {selection === null ? null : <span class="selected">{selectionText(selection.span)}</span>}
       {view === null ? null : <span class="window">{windowText(clock, view.begin, view.span, digits)}</span>}
