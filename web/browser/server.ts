@@ -270,7 +270,7 @@ function growing({ instance, live, grown, behindMs, lost }: StandIn): string {
   const behind = live === "recording" ? behindMs : null;
   return (
     `{"begin_ns":${BEGIN},"end_ns":${watermark - 1n},"unix":true,"level_min":0,"level_max":${Math.ceil(Math.log2(grown + 1))},"version":${1 + Math.round(grown / 1_000)},"instance":"${instance}","done_bytes":${grown},"total_bytes":${grown},"eta_ms":null,` +
-    `"state":"complete","failure":null,"lost_events":${lost},"events":${events},"live":{"state":"${live}","watermark_ns":${watermark},"behind_ms":${behind}}}`
+    `"state":"complete","failure":null,"lost_events":${lost},"events":${events},"live":{"state":"${live}","watermark_ns":${watermark},"behind_ms":${behind},"problem":null}}`
   );
 }
 

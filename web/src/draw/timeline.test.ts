@@ -96,12 +96,18 @@ test("where traces grow a lane ends where they do; what is missing before that i
   const spans: Span[] = [
     { begin: 0, end: 100, quality: "exact" },
     { begin: 100, end: 120, quality: "unknown" },
-    { begin: 120, end: 200, quality: "exact" },
+    { begin: 120, end: 199, quality: "exact" },
+    // More may come in the bucket in which they end.
+    { begin: 199, end: 200, quality: "building" },
     { begin: 200, end: 256, quality: "unknown" },
   ];
   const { background, line } = SURFACES.light;
   const calls = drawn("states", [pieceOf(runs(), spans)], { isGrowing: true }).calls;
   expect(calls.slice(-3)).toEqual(["rect 100 24 20 18 unknown", `rect 200 24 56 18 ${css(background)}`, `rect 200 24 1 18 ${css(line)}`]);
+  const hatched = (isGrowing: boolean, ...some: Span[]): string[] => drawn("states", [pieceOf(runs(), some)], { isGrowing }).calls.filter((call) => call.endsWith("building"));
+  expect(hatched(true, { begin: 0, end: 255, quality: "exact" }, { begin: 255, end: 256, quality: "building" })).toEqual([]);
+  expect(hatched(false, { begin: 0, end: 255, quality: "exact" }, { begin: 255, end: 256, quality: "building" }).length).toBe(1);
+  expect(hatched(true, { begin: 0, end: 254, quality: "exact" }, { begin: 254, end: 256, quality: "building" }).length).toBe(1);
   // Of a tile that is all to come, the tile before it has the line.
   const later = drawn("states", [pieceOf(runs(), [{ begin: 0, end: 256, quality: "unknown" }])], { isGrowing: true }).calls;
   expect(later.at(-1)).toBe(`rect 0 24 256 18 ${css(background)}`);

@@ -227,8 +227,8 @@ function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent
   const { background, line } = SURFACES[picture.looks.theme];
   for (const { tile, begin, end } of content.pieces) {
     const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
-    for (const span of tile.spans) {
-      if (span.quality === "exact") {
+    for (const [index, span] of tile.spans.entries()) {
+      if (span.quality === "exact" || (picture.isGrowing && isAtEnd(span, tile.spans[index + 1]))) {
         continue;
       }
       const from = Math.max(place.from, Math.round(place.left + span.begin * place.step));
@@ -250,6 +250,11 @@ function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent
 /** Whether there is no trace from some bucket on, to the end of the tile. */
 function isBehindAll({ quality, end }: Span): boolean {
   return quality === "unknown" && end >= TILE_BUCKETS;
+}
+
+/** Whether it is the bucket in which traces end that grow: what is known of it is drawn, and is less than all for a moment only. */
+function isAtEnd({ quality, begin, end }: Span, next: Span | undefined): boolean {
+  return quality === "building" && end === begin + 1 && (next === undefined ? end >= TILE_BUCKETS : isBehindAll(next));
 }
 
 function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): void {

@@ -45,10 +45,11 @@ function liveOf(live: string): unknown {
 }
 
 test("what a status says of traces that grow is read, and of servers that say nothing nothing", () => {
-  expect(liveOf('{"state":"recording","watermark_ns":1795219372324470097,"behind_ms":412}')).toEqual({ state: "recording", watermark: 1_795_219_372_324_470_097n, behindMs: 412 });
-  expect(liveOf('{"state":"ended","watermark_ns":5,"behind_ms":null}')).toEqual({ state: "ended", watermark: 5n, behindMs: null });
-  expect(liveOf('{"state":"recording","watermark_ns":-5,"behind_ms":-3}')).toEqual({ state: "recording", watermark: -5n, behindMs: 0 });
-  expect(liveOf('{"state":"rewinding","watermark_ns":5}')).toEqual({ state: "ended", watermark: 5n, behindMs: null });
+  expect(liveOf('{"state":"recording","watermark_ns":1795219372324470097,"behind_ms":412}')).toEqual({ state: "recording", watermark: 1_795_219_372_324_470_097n, behindMs: 412, problem: null });
+  expect(liveOf('{"state":"ended","watermark_ns":5,"behind_ms":null}')).toEqual({ state: "ended", watermark: 5n, behindMs: null, problem: null });
+  expect(liveOf('{"state":"recording","watermark_ns":-5,"behind_ms":-3}')).toEqual({ state: "recording", watermark: -5n, behindMs: 0, problem: null });
+  expect(liveOf('{"state":"rewinding","watermark_ns":5}')).toEqual({ state: "ended", watermark: 5n, behindMs: null, problem: null });
+  expect(liveOf('{"state":"recording","watermark_ns":5,"behind_ms":9,"problem":"it is gone"}')).toMatchObject({ problem: "it is gone" });
   expect("live" in readStatus(new Shape(parseJson(STATUS), "timeline"))).toBe(false);
   expect(liveOf("null")).toBeNull();
 });

@@ -56,9 +56,9 @@ test("what has come since is said in seconds and events", () => {
 });
 
 test("how old what is seen is counts the window, too", () => {
-  const live = { state: "recording", watermark: nanos(0) } as const;
+  const live = { state: "recording", watermark: nanos(0), problem: null } as const;
   expect(behindText({ ...live, behindMs: 312 }, nanos(0))).toBe("0.3 s behind");
   expect(behindText({ ...live, behindMs: 312 }, nanos(150_000_000))).toBe("0.5 s behind");
   expect(behindText({ ...live, behindMs: 90_000 }, nanos(0))).toBe("1 min 30 s behind");
-  expect(behindText({ ...live, behindMs: null }, nanos(0))).toBeNull();
+  expect(behindText({ ...live, behindMs: null, problem: null }, nanos(0))).toBeNull();
 });

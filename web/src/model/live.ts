@@ -12,6 +12,8 @@ export interface Live {
   readonly watermark: Nanos;
   /** How old the watermark was when it was said; `null` where clocks know no time of day, and once nothing comes any more. */
   readonly behindMs: number | null;
+  /** Why nothing new is seen, if that is so. */
+  readonly problem: string | null;
 }
 
 /** What a status says in `live`; `null` where traces do not grow. Throws a `ShapeFault`. */
@@ -19,12 +21,13 @@ export function readLive(shape: Shape): Live | null {
   if (!shape.given) {
     return null;
   }
-  const behind = shape.get("behind_ms");
+  const [behind, problem] = [shape.get("behind_ms"), shape.get("problem")];
   return {
     // A state that a newer server knows is none in which more comes, as far as this page knows.
     state: shape.get("state").text() === "recording" ? "recording" : "ended",
     watermark: nanos(shape.get("watermark_ns").whole()),
     behindMs: behind.given ? Math.max(0, behind.number()) : null,
+    problem: problem.given ? problem.text() : null,
   };
 }
 

@@ -19,7 +19,7 @@ const window = (begin: number, span: number): { begin: ReturnType<typeof nanos>;
 function statusAt(end: number, state: Live["state"] | null = "recording", begin = 0): Status {
   const extent = { begin: seconds(begin), end: seconds(end) };
   const levels = { min: level(0), max: level(40) };
-  const live = state === null ? {} : { live: { state, watermark: seconds(end), behindMs: state === "recording" ? 300 : null } };
+  const live = state === null ? {} : { live: { state, watermark: seconds(end), behindMs: state === "recording" ? 300 : null, problem: null } };
   return { extent, unix: true, levels, version: Math.round(end * 10), doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: BigInt(Math.round(end * 1_000)), lost: 0n, ...live };
 }
 

@@ -23,7 +23,7 @@ class Bench {
 
   tell(ms: number, state: Live["state"] = "recording"): void {
     const end = nanos(ms * 1_000_000);
-    const status: Status = { extent: { begin: nanos(0), end }, unix: true, levels: { min: level(0), max: level(40) }, version: ms, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: 1n, lost: 0n, live: { state, watermark: end, behindMs: null } };
+    const status: Status = { extent: { begin: nanos(0), end }, unix: true, levels: { min: level(0), max: level(40) }, version: ms, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: 1n, lost: 0n, live: { state, watermark: end, behindMs: null, problem: null } };
     this.store.update((now) => withStatus(now, status));
   }
 

@@ -120,7 +120,7 @@ test("C colours by application, and once more by thread", () => {
 });
 
 test("L follows what is recorded, Space holds it back and goes on, zooming keeps its end; where nothing is recorded Space is the browser's", () => {
-  const live = { state: "recording", watermark: nanos(10_000), behindMs: 300 } as const;
+  const live = { state: "recording", watermark: nanos(10_000), behindMs: 300, problem: null } as const;
   const following = withCatalogue(resized(withStatus(FIRST_STATE, { ...STATUS, live }), sized.size), { tracks: [TRACK], values: [] });
   expect(following.follow.isOn).toBe(true);
   const [space, l] = [keyAt("Space", " "), keyAt("KeyL")];
@@ -150,6 +150,7 @@ test.each<[string, Partial<State>, string | null]>([
   ["all is hidden", { rows: [] }, "All tracks are hidden. Press U to show them again."],
   ["there is nothing", { status: { ...STATUS, state: "complete" }, rows: [], catalogue: { tracks: [], values: [] } }, "There is nothing in these traces that could be drawn. `kymo TRACE` says what is in them."],
   ["reading failed", { status: { ...STATUS, state: "failed", failure: "the disk is gone" } }, "The disk is gone. What was read before that is shown."],
+  ["nothing new of what is recorded is seen", { status: { ...STATUS, live: { state: "recording", watermark: nanos(9), behindMs: 5, problem: "`metadata` cannot be read" } } }, "`metadata` cannot be read. What was recorded before is shown."],
   ["the server is gone", { fault: { kind: "unreachable", message: "the server does not answer" } }, "The server does not answer. Is `kymo view` still running? It is asked again until it answers."],
 ])("when %s, it is said why and what to do", (_, more, text) => {
   const words = wordsFor({ ...ready, ...more });

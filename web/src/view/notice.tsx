@@ -36,6 +36,10 @@ export function wordsFor({ fault, status, rows, catalogue, isCatalogued, filter,
   if (status?.state === "failed") {
     return { why: sentence(status.failure ?? "Reading the traces ended early"), todo: "What was read before that is shown.", isBad: true };
   }
+  const problem = status?.live?.problem ?? null;
+  if (problem !== null) {
+    return { why: sentence(problem), todo: "What was recorded before is shown.", isBad: true };
+  }
   if (status === null || !isCatalogued) {
     return { why: "The traces are being opened.", todo: "This takes a moment.", isBad: false };
   }

@@ -115,7 +115,7 @@ class Growing extends Office {
     this.count += by;
     const end = nanos((TOLD[this.count]?.time ?? END) as bigint);
     this.listing.until = end;
-    const live = { state: "recording", watermark: end, behindMs: null } as const;
+    const live = { state: "recording", watermark: end, behindMs: null, problem: null } as const;
     this.page.update((state) => goneAlong(withStatus(state, { ...LIVE_STATUS, extent: { begin: nanos(BEGIN), end }, version: this.count, events: BigInt(this.count), live }), end));
   }
 

@@ -108,7 +108,7 @@ test("why something cannot be counted is said, and it can be tried again", async
 /** What the server says of traces that are recorded, and end there so far. */
 function recordedTo(end: number): Status {
   const extent = { begin: nanos(0), end: nanos(end - 1) };
-  const live = { state: "recording", watermark: nanos(end), behindMs: null } as const;
+  const live = { state: "recording", watermark: nanos(end), behindMs: null, problem: null } as const;
   return { extent, unix: true, levels: { min: level(0), max: level(30) }, version: end, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: null, lost: 0n, live };
 }
 
