@@ -61,12 +61,7 @@ impl Numbering {
     /// Lanes of traces with the numbers that they have had, or with new ones.
     pub(super) fn apply(&mut self, session: &Session, lanes: Vec<LaneFacts>) -> Vec<LaneFacts> {
         let streams = session.streams();
-        let stream = |number: usize| {
-            let (trace, stream) = streams[number];
-            let file = || stream.files.first().map(|file| trace.folder.streams()[*file as usize].name.clone());
-            let id = stream.id.ok_or_else(|| file().unwrap_or_default());
-            Stream(trace.folder.path().to_owned(), stream.class, id)
-        };
+        let stream = |number: usize| Stream::of(streams[number]);
         let mut found: Vec<Option<LaneFacts>> = vec![None; self.lanes.len()];
         for mut lane in lanes {
             let of: HashSet<Stream> = lane.streams.iter().map(|number| stream(*number)).collect();
@@ -93,16 +88,24 @@ impl Numbering {
     }
 
     fn lane(&mut self, lane: &LaneFacts, streams: HashSet<Stream>) -> usize {
-        let is_it = |known: &&mut Known| {
+        let is_it = |known: &Known| {
             let is_place = (known.facts.host, known.facts.cpu) == (lane.host, lane.cpu);
             is_place && (lane.cpu.is_some() || !known.streams.is_disjoint(&streams))
         };
-        if let Some(number) = self.lanes.iter_mut().position(|mut known| is_it(&&mut known)) {
+        if let Some(number) = self.lanes.iter().position(is_it) {
             self.lanes[number].streams.extend(streams);
             return number;
         }
         self.lanes.push(Known { facts: lane.clone(), streams });
         self.lanes.len() - 1
+    }
+}
+
+impl Stream {
+    fn of((trace, stream): (&Arc<Trace>, &DataStream)) -> Self {
+        let file = || stream.files.first().map(|file| trace.folder.streams()[*file as usize].name.clone());
+        let id = stream.id.ok_or_else(|| file().unwrap_or_default());
+        Self(trace.folder.path().to_owned(), stream.class, id)
     }
 }
 
@@ -201,14 +204,8 @@ impl Timeline {
 
     /// Whether traces have the same data streams, in the same order, as those of this timeline.
     fn has_streams_of(&self, session: &Session) -> bool {
-        let (old, new) = (self.session.streams(), session.streams());
-        let is_same = |(a, b): (&(&Arc<Trace>, &DataStream), &(&Arc<Trace>, &DataStream))| {
-            let file =
-                |of: &(&Arc<Trace>, &DataStream)| of.1.files.first().map(|file| of.0.folder.stream(*file as usize));
-            let path = |of: &(&Arc<Trace>, &DataStream)| file(of).map(|file| file.path().to_owned());
-            (a.1.class, a.1.id) == (b.1.class, b.1.id) && path(a) == path(b)
-        };
-        old.len() == new.len() && old.iter().zip(&new).all(is_same)
+        let all = |session: &Session| session.streams().into_iter().map(Stream::of).collect::<Vec<_>>();
+        all(&self.session) == all(session)
     }
 
     fn with(&self, parts: Parts, pyramid: Pyramid, desk: Desk) -> Arc<Self> {
