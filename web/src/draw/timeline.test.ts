@@ -108,6 +108,9 @@ test("where traces grow a lane ends where they do; what is missing before that i
   expect(hatched(true, { begin: 0, end: 255, quality: "exact" }, { begin: 255, end: 256, quality: "building" })).toEqual([]);
   expect(hatched(false, { begin: 0, end: 255, quality: "exact" }, { begin: 255, end: 256, quality: "building" }).length).toBe(1);
   expect(hatched(true, { begin: 0, end: 254, quality: "exact" }, { begin: 254, end: 256, quality: "building" }).length).toBe(1);
+  // Where no tile is yet behind the last one, nothing is known either.
+  const short = { ...pieceOf(runs()), end: 192 };
+  expect(drawn("states", [short], { isGrowing: true }).calls.at(-1)).toBe(`rect 192 24 64 18 ${css(background)}`);
   // Of a tile that is all to come, the tile before it has the line.
   const later = drawn("states", [pieceOf(runs(), [{ begin: 0, end: 256, quality: "unknown" }])], { isGrowing: true }).calls;
   expect(later.at(-1)).toBe(`rect 0 24 256 18 ${css(background)}`);

@@ -225,8 +225,10 @@ function drawScale(pen: Pen, { looks, ratio }: Picture, range: Scale, unit: stri
 /** Hatching where not everything is read yet, or nothing is known. Where traces grow, a lane ends where they do. */
 function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent, box: Box): void {
   const { background, line } = SURFACES[picture.looks.theme];
+  let known = 0;
   for (const { tile, begin, end } of content.pieces) {
     const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
+    known = Math.max(known, place.to);
     for (const [index, span] of tile.spans.entries()) {
       if (span.quality === "exact" || (picture.isGrowing && isAtEnd(span, tile.spans[index + 1]))) {
         continue;
@@ -244,6 +246,10 @@ function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent
         pen.fillRect(from, box.y, Math.max(1, Math.round(picture.ratio)), box.height);
       }
     }
+  }
+  if (picture.isGrowing && known < box.width) {
+    pen.fillStyle = css(background);
+    pen.fillRect(known, box.y, box.width - known, box.height);
   }
 }
 

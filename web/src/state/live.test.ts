@@ -166,6 +166,14 @@ test("the URL says how much is seen while the window goes along, else where it i
   expect(reopened(withStatus(sized, statusAt(60, null)), decodeUrl("#follow=5000000000"))).toMatchObject({ view: window(0, 60), follow: { isOn: false } });
 });
 
+test("events that nobody has counted yet are at least those that were counted before", () => {
+  const building = { ...statusAt(61), events: null };
+  expect(withStatus(following, building).status?.events).toBe(60_000n);
+  expect(withStatus(following, { ...building, instance: "another" }).status?.events).toBeNull();
+  expect(withStatus(following, { ...statusAt(61, "ended"), events: null }).status?.events).toBeNull();
+  expect(withStatus(following, statusAt(61)).status?.events).toBe(61_000n);
+});
+
 test("rows that appear above the screen move none that are on it", () => {
   const some = (groups: readonly string[]): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: groups.map((group, number) => trackLike(number, { id: `t${number}`, group })) });
   const first = Array.from({ length: 20 }, (_, index) => (index < 10 ? "A" : "B"));

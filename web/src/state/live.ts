@@ -43,7 +43,7 @@ export function resumed(state: State): State {
   if (follow.isOn || view === null || !isRecording(status)) {
     return state;
   }
-  return { ...state, follow: { ...follow, isOn: true, left: null }, past: [...past, view].slice(-PAST_MAX), future: [] };
+  return { ...state, follow: { ...follow, isOn: true, left: null }, drawn: null, past: [...past, view].slice(-PAST_MAX), future: [] };
 }
 
 export function toggledFollow(state: State): State {

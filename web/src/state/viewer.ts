@@ -54,6 +54,8 @@ export interface State {
   readonly view: Viewport | null;
   /** Whether it goes along with the end of traces that grow. */
   readonly follow: Follow;
+  /** Until when there are tiles for a window that goes along: no further does it go by itself. `null`: nobody knows yet. */
+  readonly drawn: Nanos | null;
   /** Windows that were seen before, the latest last, and those that were gone back from. */
   readonly past: readonly Viewport[];
   readonly future: readonly Viewport[];
@@ -111,6 +113,7 @@ export const FIRST_STATE: State = {
   rows: [],
   view: null,
   follow: FIRST_FOLLOW,
+  drawn: null,
   past: [],
   future: [],
   selection: null,
@@ -173,7 +176,7 @@ export function withStatus(state: State, status: Status): State {
   const before = state.status;
   const seesAll = before !== null && state.view !== null && sameWindow(state.view, everything(before.extent));
   const follow = followHeard(state.follow, before, status, seesAll ? null : state.view);
-  const heard: State = { ...state, status, follow, connection: "heard", fault: null };
+  const heard: State = { ...state, status: counted(before, status), follow, connection: "heard", fault: null };
   if (state.view === null) {
     return { ...heard, view: follow.isOn ? windowAt(status.extent, status.extent.end, follow.span, widthOf(state)) : everything(status.extent) };
   }
@@ -181,6 +184,17 @@ export function withStatus(state: State, status: Status): State {
   const isLive = (status.live ?? before?.live ?? null) !== null;
   const view = seesAll && !isLive ? everything(status.extent) : clamp(state.view, status.extent);
   return { ...heard, view: sameWindow(view, state.view) ? state.view : view };
+}
+
+/** While traces are recorded, nobody has counted the events of the last moments: those that were counted before are some of them. */
+function counted(before: Status | null, status: Status): Status {
+  const isCounted = status.events !== null || !isRecording(status) || before?.instance !== status.instance;
+  return isCounted ? status : { ...status, events: before?.events ?? null };
+}
+
+/** All tiles are there that a window needs which ends so late. */
+export function drawnTo(state: State, end: Nanos): State {
+  return state.drawn !== null && state.drawn >= end ? state : { ...state, drawn: end };
 }
 
 export function withCatalogue(state: State, catalogue: Catalogue): State {

@@ -4,7 +4,7 @@ import type { Live } from "../model/live.ts";
 import { endOf } from "../model/viewport.ts";
 import { paused, resumed } from "../state/live.ts";
 import { Store } from "../state/store.ts";
-import { FIRST_STATE, resized, withStatus } from "../state/viewer.ts";
+import { FIRST_STATE, drawnTo, resized, withStatus } from "../state/viewer.ts";
 import { cssPx } from "../units/screen.ts";
 import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
@@ -54,6 +54,27 @@ test("the window goes to the watermark a picture at a time, and then nothing is 
   expect(new Set(ends).size).toBeGreaterThan(15);
   expect([...ends].sort((one, other) => one - other)).toEqual(ends);
   expect([bench.end, bench.frames.length]).toEqual([60_300, 0]);
+});
+
+test("it goes no further than there are tiles", () => {
+  const bench = new Bench();
+  bench.tell(60_000);
+  bench.store.update((state) => drawnTo(state, nanos(60_000_000_000n)));
+  bench.tell(60_300);
+  bench.tell(60_600);
+  expect(bench.pictures(60).at(-1)).toBe(60_000);
+  bench.store.update((state) => drawnTo(state, nanos(60_300_000_000n)));
+  expect(bench.pictures(60).at(-1)).toBe(60_300);
+  // What was drawn once stays so.
+  bench.store.update((state) => drawnTo(state, nanos(60_100_000_000n)));
+  expect(bench.pictures(60).at(-1)).toBe(60_300);
+  // Nor is it over before the end is drawn.
+  bench.tell(60_600, "ended");
+  bench.pictures(60);
+  expect(bench.store.state.follow.isOn).toBe(true);
+  bench.store.update((state) => drawnTo(state, nanos(60_600_000_000n)));
+  bench.pictures(200);
+  expect([bench.end, bench.store.state.follow.isOn]).toEqual([60_600, false]);
 });
 
 test("who wants nothing to move by itself sees a step for each watermark", () => {

@@ -1,5 +1,7 @@
 // Moves the window along with traces that grow, a picture of the screen at a time. Whoever wants the screen to keep still sees it go in steps.
 
+import type { Status } from "../model/catalogue.ts";
+import type { Nanos } from "../units/time.ts";
 import { edgeAt, headed, isMoving, resting, type Glide } from "../model/glide.ts";
 import { arrived, goneAlong } from "../state/live.ts";
 import type { Store } from "../state/store.ts";
@@ -30,14 +32,25 @@ export class Follower {
 
   private hear(): void {
     const { store, before } = this;
-    const { status, follow, size } = store.state;
+    const { status, drawn, follow, size } = store.state;
     this.before = store.state;
-    if (status !== before.status && status !== null) {
-      const now = this.screen.now();
-      this.glide = this.glide === null ? resting(status.extent.end, now) : headed(this.glide, status.extent.end, now);
+    const isOther = status !== before.status || drawn !== before.drawn || follow !== before.follow;
+    if (isOther && status !== null) {
+      // What is not drawn yet is nothing to go to; whoever follows anew is where the traces are, at once.
+      this.head(follow.isOn && !before.follow.isOn ? status.extent.end : (drawn ?? status.extent.end), isNew(before.status, status));
     }
-    if (follow.isOn && (status !== before.status || follow !== before.follow || size !== before.size)) {
+    if (follow.isOn && (isOther || size !== before.size)) {
       this.ask();
+    }
+  }
+
+  private head(to: Nanos, isNewTrace: boolean): void {
+    const now = this.screen.now();
+    const { glide } = this;
+    if (glide === null || isNewTrace) {
+      this.glide = resting(to, now);
+    } else if (to > glide.to) {
+      this.glide = headed(glide, to, now);
     }
   }
 
@@ -61,10 +74,15 @@ export class Follower {
     store.update((state) => goneAlong(state, goesOn ? edgeAt(glide, now) : glide.to));
     if (goesOn) {
       this.ask();
-    } else {
+    } else if (glide.to >= (store.state.status?.extent.end ?? glide.to)) {
       store.update(arrived);
     }
   }
+}
+
+/** Whether other traces are shown than before. */
+function isNew(before: Status | null, now: Status): boolean {
+  return before === null || before.instance !== now.instance || before.extent.begin !== now.extent.begin || now.extent.end < before.extent.end;
 }
 
 /** As long as the page is there. */

@@ -77,7 +77,10 @@ function Badge({ status, connection, isFiltering }: BadgeOptions): JSX.Element {
   );
 }
 
-/** How far reading is. Of what is recorded nothing is complete: that it follows is said beside it. */
+/** What is recorded is read several times a second: that is told of where it takes so long at least. */
+const LONG_MS = 2_000;
+
+/** How far reading is. Of what is recorded nothing is complete: how far behind that is, is said beside it. */
 function Reading({ status, isFiltering }: { readonly status: Status; readonly isFiltering: boolean }): JSX.Element | null {
   if (isFiltering && status.state === "complete") {
     return (
@@ -86,7 +89,7 @@ function Reading({ status, isFiltering }: { readonly status: Status; readonly is
       </span>
     );
   }
-  if (isRecording(status) && status.state === "complete") {
+  if (isRecording(status) && status.state !== "failed" && (status.etaMs ?? 0) < LONG_MS) {
     return null;
   }
   return (

@@ -21,14 +21,14 @@ import { valueMax } from "../model/tile.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
-import type { Viewport } from "../model/viewport.ts";
+import { endOf, type Viewport } from "../model/viewport.ts";
 import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
-import type { Nanos } from "../units/time.ts";
+import { between, minus, plus, type Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { withRecording } from "../state/record.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
-import { curvesSeen, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { curvesSeen, drawnTo, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
 import { Picker } from "./item/picker.ts";
@@ -127,9 +127,13 @@ class Conductor {
   private seen: readonly Part[] = [];
   /** The server's version that is asked for. */
   private readonly pace = new Pace(() => {
+    this.takenTo = this.page.store.state.status?.extent.end ?? null;
     void this.refreshCatalogue();
     this.schedule();
   });
+  /** Until when traces were there in that version, and until when tiles are asked for. */
+  private takenTo: Nanos | null = null;
+  private askedTo: Nanos | null = null;
   /** The catalogue is asked for from its begin: names may have become known of what was there before. */
   private afresh = false;
   private namedAt = -Infinity;
@@ -144,6 +148,7 @@ class Conductor {
     this.fetcher = new TileFetcher(client, page.tiles, {
       arrived: (tiles) => {
         store.update((state) => withTiles(state, this.fetcher.complete, this.isFiltering(state.status)));
+        this.reach();
         if (tiles.some((tile) => valueMax(tile) >= valuesKnown(store.state.catalogue))) {
           void this.refreshCatalogue();
         }
@@ -194,7 +199,8 @@ class Conductor {
     this.canFilter = null;
     this.afresh = true;
     // Who records is told by the one that answers now.
-    this.page.store.update((state) => ({ ...state, recording: null, rates: [] }));
+    this.page.store.update((state) => ({ ...state, recording: null, rates: [], drawn: null }));
+    [this.takenTo, this.askedTo] = [null, null];
     this.schedule();
   }
 
@@ -235,7 +241,9 @@ class Conductor {
     if (held !== null) {
       desk.hear(held);
     }
-    return this.pace.hear(status.version, completes ? 0 : isRecording(status) && status.state === "complete" ? LIVE_PACE_MS : PACE_MS);
+    const isTaken = this.pace.hear(status.version, completes ? 0 : isRecording(status) && status.state === "complete" ? LIVE_PACE_MS : PACE_MS);
+    this.takenTo = isTaken ? status.extent.end : this.takenTo;
+    return isTaken;
   }
 
   /** Whether all is to be asked for anew once all is read: what is recorded is read to its end several times a second. */
@@ -333,7 +341,7 @@ class Conductor {
       return;
     }
     this.chooseEvents(state);
-    const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
+    const range = tilesIn(this.ahead(state, view), status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
     // Arrows are drawn between rows, also where the row that counts them is not on the screen.
     const arrows = state.arrows ? arrowTracks(state.catalogue.tracks) : [];
@@ -350,6 +358,23 @@ class Conductor {
     const { complete } = this.fetcher;
     const isFiltering = this.isFiltering(status);
     this.page.store.update((now) => (now.complete === complete && now.isFiltering === isFiltering ? now : { ...now, complete, isFiltering }));
+    this.reach();
+  }
+
+  /** The window with what it is about to show, where it goes along: that is asked for as what is seen already. */
+  private ahead({ follow }: State, view: Viewport): Viewport {
+    const most = plus(endOf(view), view.span);
+    const end = follow.isOn && this.takenTo !== null ? between(this.takenTo, endOf(view), most) : endOf(view);
+    this.askedTo = follow.isOn && this.takenTo !== null ? end : null;
+    return { begin: view.begin, span: minus(end, view.begin) };
+  }
+
+  /** A window that goes along may go as far as all was asked for that has come. */
+  private reach(): void {
+    const { askedTo } = this;
+    if (askedTo !== null && this.fetcher.complete) {
+      this.page.store.update((state) => drawnTo(state, askedTo));
+    }
   }
 
   /** Whether the server still looks for events of the filter in what is on the screen. */

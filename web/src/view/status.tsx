@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
 import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
+import { isRecording } from "../model/live.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { progress } from "./header.tsx";
@@ -32,7 +33,7 @@ export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
 }
 
 function Progress({ status }: { readonly status: Status }): JSX.Element | null {
-  if (status.state !== "building") {
+  if (status.state !== "building" || isRecording(status)) {
     return null;
   }
   const part = status.totalBytes === 0 ? 0 : status.doneBytes / status.totalBytes;

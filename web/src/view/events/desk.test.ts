@@ -149,6 +149,18 @@ test("while traces grow, a list at its end goes on standing there, and says how 
   office.desk.close();
 });
 
+test("where more comes than is read page by page, the list is at the end all the same", async () => {
+  const office = new Growing(500);
+  office.desk.open();
+  await office.settled();
+  const before = office.asked.length;
+  office.grow(4_000);
+  await office.settled();
+  expect([office.behind, office.state.tails]).toEqual([0, true]);
+  expect(office.asked.slice(before).filter((url) => url.includes("limit=512")).length).toBeLessThanOrEqual(4);
+  office.desk.close();
+});
+
 test("who looks at rows before the end keeps them, however much comes, until the end is there again", async () => {
   const office = new Growing(1_000);
   office.desk.open();

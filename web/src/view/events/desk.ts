@@ -426,6 +426,10 @@ export class EventsDesk {
     const place = direction === "from" ? page?.after : page?.before;
     const found = await this.askBase({ direction, place: place ?? FIRST_PLACE, limit: PAGE_ROWS }, signal);
     this.store.update((state) => (signal.aborted ? state : regrown(state, trimmed(joinedBy(state.reel, found, direction), state.top, AHEAD_SCREENS * state.room, REEL_BYTES_MAX))));
+    if (direction === "from" && this.store.state.tails && !found.isEnd && this.goal === null && !signal.aborted) {
+      // More has come than a page: who goes from page to page would never get there.
+      this.goal = AT_END;
+    }
   }
 
   private askBase(part: Omit<PageAsked, "question" | "columns">, signal: AbortSignal): Promise<EventPage> {
