@@ -77,6 +77,10 @@ pub enum Role {
     Counter,
     /// A component is in another state from now on.
     State,
+    /// Something is sent; what receives it has the same key.
+    Send,
+    /// It is received.
+    Receive,
     /// A rule of an analysis that somebody declared: see [`crate::declared`]. Mappings do not know it, and an event may
     /// have it several times.
     Rule,
@@ -299,6 +303,15 @@ fields! { state:
     STATE_GROUP either("group");
 }
 
+// What is received was sent with the same group, key and place (`within`), the oldest first; `count` of them at once.
+fields! { message:
+    MESSAGE_KEY required(either("key"));
+    MESSAGE_NAME either("name");
+    MESSAGE_WITHIN either("within");
+    MESSAGE_GROUP either("group");
+    MESSAGE_COUNT integer("count");
+}
+
 fields! { rule:
     NUMBER required(integer("number"));
     VALUE either("value");
@@ -348,6 +361,8 @@ pub const ROLES: &[RoleFacts] = &[
     facts(Role::End, "end", "it ends", pair::FACTS),
     facts(Role::Counter, "counter", "a number has another value from now on", counter::FACTS),
     facts(Role::State, "state", "a component is in another state from now on", state::FACTS),
+    facts(Role::Send, "send", "something is sent; what receives it has the same key", message::FACTS),
+    facts(Role::Receive, "receive", "it is received", message::FACTS),
 ];
 
 const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {

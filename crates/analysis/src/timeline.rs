@@ -14,6 +14,7 @@
 pub mod cells;
 pub mod changes;
 pub mod marks;
+pub mod messages;
 pub mod node;
 pub mod numbers;
 pub mod own;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{TID, counter, pair, rule, state};
+use crate::roles::{TID, counter, message, pair, rule, state};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
@@ -34,6 +35,7 @@ use crate::{
 use cells::Level;
 use changes::Lasting;
 use marks::{Called, Marks};
+use messages::{Messages, Route};
 use node::{Node, NodeBuilder};
 use numbers::Tally;
 use own::Own;
@@ -70,6 +72,10 @@ pub enum Thing {
     Crowd,
     /// A component that events declare states of; number and track are a digest of what it is called.
     Component,
+    /// What arrives on a machine: see [`messages`]. Each value is a route.
+    Messages,
+    /// Hidden: what is on its way.
+    MessageQueues,
 }
 
 /// What takes time.
@@ -155,7 +161,7 @@ pub struct TrackKey {
 }
 
 impl TrackKey {
-    const ALL: [Thing; 14] = [
+    const ALL: [Thing; 16] = [
         Thing::Cpu,
         Thing::Thread,
         Thing::LaneEvents,
@@ -170,6 +176,8 @@ impl TrackKey {
         Thing::Counter,
         Thing::Crowd,
         Thing::Component,
+        Thing::Messages,
+        Thing::MessageQueues,
     ];
 
     /// As a number, in the order of which nodes keep tracks.
@@ -216,6 +224,7 @@ pub fn values_max(key: u64) -> usize {
     match TrackKey::of(key).map(|key| key.thing) {
         Some(Thing::Latency | Thing::Wakeups) => usize::MAX,
         Some(Thing::LaneEvents | Thing::ThreadEvents) => 3,
+        Some(Thing::Messages) => 64,
         Some(Thing::Counter | Thing::Crowd) => numbers::MOST,
         _ => 6,
     }
@@ -252,6 +261,7 @@ pub struct State {
     marks: Marks,
     slices: Slices,
     lasting: Lasting,
+    messages: Messages,
 }
 
 /// Which numbers values have that are no numbers in the traces; those that come later have other ones.
@@ -351,6 +361,7 @@ pub struct Sealed {
     sequel: Sequel,
     slices: slices::Sequel,
     changes: changes::Sequel,
+    messages: messages::Sequel,
     crowds: Vec<(u64, i64, Tally)>,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
@@ -376,6 +387,9 @@ impl Timeline {
         needs.roles.push((Role::Counter, fields));
         let fields = vec![state::COMPONENT, state::STATE, state::STATE_WITHIN, state::STATE_GROUP];
         needs.roles.push((Role::State, fields));
+        let fields = vec![message::MESSAGE_KEY, message::MESSAGE_WITHIN, message::MESSAGE_GROUP];
+        needs.roles.push((Role::Send, fields.clone()));
+        needs.roles.push((Role::Receive, [fields, vec![message::MESSAGE_NAME, message::MESSAGE_COUNT]].concat()));
         needs.roles.push((Role::Rule, (0..rule::KEY_8 + 1).collect()));
         needs
     }
@@ -465,6 +479,7 @@ impl Timeline {
             marks: Marks::default(),
             slices: Slices::default(),
             lasting: Lasting::default(),
+            messages: Messages::default(),
         }
     }
 
@@ -484,6 +499,7 @@ impl Timeline {
         let mut asked = self.states.asked(&chunk.states);
         asked.extend(Slices::asked(&chunk.marks.marks));
         asked.extend(chunk.marks.called.keys());
+        asked.extend(Messages::asked(&chunk.marks.posts));
         asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
         asked
     }
@@ -497,7 +513,7 @@ impl Timeline {
             let tid = (now.filter(|_| is_thread)?.0 as u32).cast_signed();
             (tid != 0).then(|| Entity::new(EntityKind::Thread, host, tid))
         });
-        running.flat_map(states::keys).chain(Slices::asked_next(known)).collect()
+        running.flat_map(states::keys).chain(Slices::asked_next(known)).chain(Messages::asked_next(known)).collect()
     }
 
     /// The name of a system call.
@@ -513,6 +529,7 @@ impl Timeline {
             states: self.states.before(&chunk.states, known),
             slices: Slices::before(known),
             lasting: Lasting::before(known),
+            messages: Messages::before(&chunk.marks.posts, known),
             ..self.empty()
         }
     }
@@ -523,8 +540,9 @@ impl Timeline {
         let sequel = self.states.follow(&mut before.states, states, begin);
         let slices = before.slices.follow(&marks.marks, &self.holes);
         let changes = before.lasting.follow(marks.changes);
+        let messages = before.messages.follow(&marks.posts);
         let crowds = self.crowds(&mut before.lasting, &sequel, begin);
-        Sealed { sequel, slices, changes, crowds, counts, wakeups, begin }
+        Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin }
     }
 
     /// Machines are numbered: how many there are.
@@ -573,7 +591,7 @@ impl Timeline {
     }
 
     fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> Node {
-        let Sealed { sequel, slices, changes, crowds, counts, wakeups, begin } = sealed;
+        let Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin } = sealed;
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut add = |run: Run| self.run(&mut node, run, (begin, is_whole));
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
@@ -592,6 +610,7 @@ impl Timeline {
         }
         slices.draw(&mut node);
         changes.draw(&mut node);
+        messages.draw(&mut node);
         for (key, before, tally) in crowds {
             tally.sequel(key, before).draw(&mut node);
         }
@@ -678,6 +697,11 @@ impl Sealed {
         names
     }
 
+    /// The ways that messages went which arrived.
+    pub fn routes(&self) -> impl Iterator<Item = Route> + '_ {
+        self.messages.routes()
+    }
+
     /// Runs that began before anybody looked: what tracks were at the trace's begin.
     pub fn initial(&self) -> impl Iterator<Item = (u64, u64)> {
         let is_old = |run: &&Run| run.begin == i64::MIN && !is_name(run.key);
@@ -694,7 +718,7 @@ impl Analysis for Reading<'_> {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "timeline", version: 3 }
+        Identity { name: "timeline", version: 4 }
     }
 
     fn shape(&self) -> Shape {

@@ -123,7 +123,7 @@ impl Out {
 
     fn arrow(&mut self, bucket: &ArrowBucket) {
         let ArrowBucket { bucket, from, to, count, longest_ns } = *bucket;
-        self.numbers([bucket, from, to.unwrap_or(NONE), count]);
+        self.numbers([bucket, from.unwrap_or(NONE), to.unwrap_or(NONE), count]);
         let longest = longest_ns.map_or(f64::NAN, |longest| longest as f64);
         self.0.extend_from_slice(&longest.to_le_bytes());
     }
@@ -159,7 +159,7 @@ impl Out {
 
     fn exact_arrow(&mut self, arrow: &ExactArrow) {
         self.times([arrow.begin, arrow.end]);
-        self.numbers([arrow.from, arrow.to, arrow.value, arrow.flags]);
+        self.numbers([arrow.from.unwrap_or(NONE), arrow.to.unwrap_or(NONE), arrow.value, arrow.flags]);
     }
 }
 
@@ -204,8 +204,8 @@ mod tests {
             TrackTile {
                 number: 10,
                 items: Items::Arrows(vec![
-                    ArrowBucket { bucket: 1, from: 7, to: Some(8), count: 2, longest_ns: None },
-                    ArrowBucket { bucket: 1, from: 7, to: None, count: 1, longest_ns: Some(3) },
+                    ArrowBucket { bucket: 1, from: Some(7), to: Some(8), count: 2, longest_ns: None },
+                    ArrowBucket { bucket: 1, from: Some(7), to: None, count: 1, longest_ns: Some(3) },
                 ]),
             },
             TrackTile { number: 11, items: Items::Heat(vec![HeatBucket { bucket: 3, bin: 40, count: 2 }; 2]) },
@@ -213,7 +213,14 @@ mod tests {
             TrackTile { number: 13, items: Items::ExactInstants(vec![ExactInstant { time: 4, value: 1, flags: 0 }]) },
             TrackTile {
                 number: 14,
-                items: Items::ExactArrows(vec![ExactArrow { begin: 1, end: 2, from: 7, to: 8, value: 5, flags: 2 }]),
+                items: Items::ExactArrows(vec![ExactArrow {
+                    begin: 1,
+                    end: 2,
+                    from: Some(7),
+                    to: Some(8),
+                    value: 5,
+                    flags: 2,
+                }]),
             },
             TrackTile {
                 number: 15,

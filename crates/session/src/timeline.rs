@@ -11,6 +11,7 @@
 //! What is asked costs rows times pixels, and at most a few chunks: between the nodes' finest level and a nanosecond, chunks
 //! are decoded when somebody looks. The few that were looked at last are kept.
 
+mod arrows;
 mod ask;
 mod build;
 mod catalogue;

@@ -7,7 +7,7 @@ import { drawArrows } from "./arrows.ts";
 
 const line = { x0: 10, y0: 0, x1: 10, y1: 40 };
 const arrow = { ...line, track: "wakeups/0", base: nanos(0), since: 0 };
-const bundle = (count: number): Bundle => ({ ...line, count, from: null, to: null });
+const bundle = (count: number): Bundle => ({ ...line, track: "wakeups/0", count, from: null, to: null });
 const { ink, background, accent } = SURFACES.light;
 
 function drawn(layout: Partial<ArrowLayout>, picked: typeof line | null = null): RecordingPen {

@@ -49,6 +49,17 @@ test("an arrow that is in several tiles is drawn once", () => {
   expect(arrowsOn(wide, screenOf(), [{ track: "w", pieces: halves }]).exact.map(({ x0 }) => x0)).toEqual([50, 150]);
 });
 
+test("a message belongs to the tile in which it comes, whichever tell of it; wakeups and messages between the same rows are bundles of their own", () => {
+  const all = [-300, -3, 0, 1, 0, 0] as const;
+  const pieces = [pieceOf(arrows([-5, 300, 0, 1, 0, 0], [250, 260, 0, 1, 0, 0])), pieceOf(arrows([...all], [-261, 44, 0, 1, 0, 0], [-6, 4, 0, 1, 0, 0]), 1)];
+  const wide = { ...frame, view: { begin: nanos(1_000), span: nanos(512) }, width: px(512) };
+  const messages = arrowsOn(wide, screenOf(), [{ track: "messages/0", pieces }]);
+  expect(messages.exact.map(({ x0, x1 }) => [x0, x1])).toEqual([[-5, 300], [250, 260]]);
+  const counted = [pieceOf(arrowCounts([10, 0, 1, 3]))];
+  const both = arrowsOn(frame, screenOf(), [{ track: "wakeups/0", pieces: counted }, { track: "messages/0", pieces: counted }]);
+  expect(both.bundles.map(({ track, count }) => [track, count])).toEqual([["wakeups/0", 3], ["messages/0", 3]]);
+});
+
 test("where an end is not on the screen, a stub points to where it is", () => {
   const below = laid([pieceOf(arrows([10, 60, 1, 19, 0, 0], [20, 70, 19, 1, 0, 0], [30, 80, 18, 19, 0, 0]))]);
   expect(below.exact.map(line)).toEqual([[10, 53, 10, 67], [70, 76, 70, 62]]);
@@ -87,9 +98,9 @@ test("counted arrows are a line for those of some columns that go the same way",
   const { exact, bundles } = laid([pieceOf(items)]);
   expect(exact).toEqual([]);
   expect(bundles).toEqual([
-    { x0: 3, y0: 33, x1: 3, y1: 44, count: 4, from: 0, to: 1 },
-    { x0: 4.5, y0: 33, x1: 4.5, y1: 64, count: 5, from: 0, to: 2 },
-    { x0: 200.5, y0: 33, x1: 200.5, y1: 44, count: 7, from: 0, to: 1 },
+    { track: "wakeups/0", x0: 3, y0: 33, x1: 3, y1: 44, count: 4, from: 0, to: 1 },
+    { track: "wakeups/0", x0: 4.5, y0: 33, x1: 4.5, y1: 64, count: 5, from: 0, to: 2 },
+    { track: "wakeups/0", x0: 200.5, y0: 33, x1: 200.5, y1: 44, count: 7, from: 0, to: 1 },
   ]);
 });
 

@@ -44,6 +44,8 @@ export interface Arrow extends ArrowLine {
 
 /** Several that go the same way. */
 export interface Bundle extends ArrowLine {
+  /** The track that they are on. */
+  readonly track: string;
   readonly count: number;
   readonly from: TrackNumber | null;
   readonly to: TrackNumber | null;
@@ -86,6 +88,11 @@ export function arrowTracks(tracks: readonly Track[]): readonly Track[] {
   return known;
 }
 
+/** Whether arrows of a track, by its id, are messages: these are told of where they come, wakeups where they leave. */
+export function areMessages(id: string): boolean {
+  return id.startsWith("messages/");
+}
+
 /** When an arrow leaves. */
 export function timeOfArrow({ base, since }: Arrow): Nanos {
   return nanos(base + BigInt(Math.round(since)));
@@ -97,7 +104,8 @@ export function arrowsOn(frame: Frame, screen: Screen, contents: readonly ArrowC
   const exact: Arrow[] = [];
   const many = new Bundles(ends, screen.ratio);
   for (const { track, pieces } of contents) {
-    pieces.forEach((piece, index) => addPiece(frame, { track, piece, isFirst: index === 0 }, ends, exact, many));
+    many.of(track);
+    pieces.forEach((piece, index) => addPiece(frame, { track, piece, isFirst: index === 0, isLast: index === pieces.length - 1 }, ends, exact, many));
   }
   if (exact.length > EXACT_MAX) {
     return { exact: [], bundles: many.all(true) };
@@ -109,9 +117,17 @@ interface Part {
   readonly track: string;
   readonly piece: Piece;
   readonly isFirst: boolean;
+  readonly isLast: boolean;
 }
 
-function addPiece(frame: Frame, { track, piece, isFirst }: Part, ends: Ends, exact: Arrow[], many: Bundles): void {
+/** Whether an arrow, so many nanoseconds after a piece's tile begins, belongs to that piece: one that reaches into several is in all of these. */
+function isIn({ track, piece, isFirst, isLast }: Part, begin: number, end: number, bucketNs: number): boolean {
+  const [from, to] = [piece.begin * bucketNs, piece.end * bucketNs];
+  return areMessages(track) ? end >= from && (isLast || end < to) : begin < to && (isFirst || begin >= from);
+}
+
+function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bundles): void {
+  const { track, piece } = part;
   const { tile } = piece;
   const { items } = tile;
   const place = placeOf(frame, tile.level, tile.index, piece.begin, piece.end);
@@ -130,12 +146,10 @@ function addPiece(frame: Frame, { track, piece, isFirst }: Part, ends: Ends, exa
   const bucketNs = 2 ** tile.level;
   const base = tileBegin(tile.level, tile.index, frame.origin);
   for (let index = 0; index < items.begin.length; index++) {
-    const since = items.begin[index] ?? 0;
+    const [since, until] = [items.begin[index] ?? 0, items.end[index] ?? 0];
     const x0 = place.left + since * place.perNs;
-    const x1 = place.left + (items.end[index] ?? 0) * place.perNs;
-    // What began before a piece is in the one before that, too.
-    const isHere = since < piece.end * bucketNs && (isFirst || since >= piece.begin * bucketNs);
-    if (!isHere || x1 < 0 || x0 >= frame.width) {
+    const x1 = place.left + until * place.perNs;
+    if (!isIn(part, since, until, bucketNs) || x1 < 0 || x0 >= frame.width) {
       continue;
     }
     const [from, to] = [ends.of(items.from[index] ?? NONE), ends.of(items.to[index] ?? NONE)];
@@ -262,6 +276,7 @@ function lineBetween(x0: number, from: End, x1: number, to: End, stub: number, i
 }
 
 interface Sum {
+  readonly track: string;
   readonly from: End;
   readonly to: End;
   count: number;
@@ -273,18 +288,24 @@ interface Sum {
 class Bundles {
   private readonly ends: Ends;
   private readonly column: number;
-  private readonly added: { readonly x: number; readonly from: End; readonly to: End; readonly count: number; readonly isExact: boolean }[] = [];
+  private readonly added: { readonly x: number; readonly of: number; readonly from: End; readonly to: End; readonly count: number; readonly isExact: boolean }[] = [];
+  private readonly tracks: string[] = [];
 
   constructor(ends: Ends, ratio: number) {
     this.ends = ends;
     this.column = COLUMN_CSS_PX * ratio;
   }
 
+  /** What follows is of this track. */
+  of(track: string): void {
+    this.tracks.push(track);
+  }
+
   /** Those with an end of which nobody sees where it is would hide more than they say. */
   add(x: number, from: End, to: End, count: number, isExact: boolean): void {
     const isKnown = from.where !== "nowhere" && to.where !== "nowhere";
     if (isKnown && (from.where === "seen" || to.where === "seen")) {
-      this.added.push({ x, from, to, count, isExact });
+      this.added.push({ x, of: this.tracks.length - 1, from, to, count, isExact });
     }
   }
 
@@ -304,11 +325,11 @@ class Bundles {
   private summed(added: Bundles["added"], column: number): Sum[] {
     const sums = new Map<number, Sum>();
     const { count: ends } = this.ends;
-    for (const { x, from, to, count } of added) {
-      const key = (Math.floor(x / column) * ends + from.index) * ends + to.index;
+    for (const { x, of, from, to, count } of added) {
+      const key = ((Math.floor(x / column) * ends + from.index) * ends + to.index) * this.tracks.length + of;
       const sum = sums.get(key);
       if (sum === undefined) {
-        sums.set(key, { from, to, count, x: x * count });
+        sums.set(key, { track: this.tracks[of] ?? "", from, to, count, x: x * count });
       } else {
         sum.count += count;
         sum.x += x * count;
@@ -317,9 +338,9 @@ class Bundles {
     return [...sums.values()];
   }
 
-  private bundle({ from, to, count, x }: Sum): Bundle | null {
+  private bundle({ track, from, to, count, x }: Sum): Bundle | null {
     const line = lineBetween(x / count, from, x / count, to, this.ends.stub, false);
-    return line === null ? null : { ...line, count, from: from.track, to: to.track };
+    return line === null ? null : { ...line, track, count, from: from.track, to: to.track };
   }
 }
 

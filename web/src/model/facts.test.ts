@@ -17,6 +17,21 @@ function lines(...facts: ReturnType<typeof factsOf>): string[] {
   return facts.map(({ name, text, to, isDoubtful }) => `${name}: ${text.replaceAll("\u202f", " ")}${isDoubtful ? "?" : ""}${to === null ? "" : ` -> ${to.track} at ${to.time}`}`);
 }
 
+test("a message is told with who sends and who receives it, and when", () => {
+  const [from, to] = [trackLike(2, { id: "thread/0/8/events", name: "events", group: "Threads", tid: 8 }), trackLike(3, { id: "events/0/1", name: "stream 1", group: "Events" })];
+  const message: ArrowItem = { ...arrow, from: trackNumber(2), to: trackNumber(3), value: { label: "render", kind: "message", colour: 1, track: null } };
+  const all = { ...telling, tracks: [CPU, MAKE, from, to] };
+  expect(titleOf(message, all)).toBe("render: thread 8 → stream 1");
+  expect(lines(...factsOf(message, trackLike(4, { id: "messages/0", name: "messages", group: "Arrows" }), all)).slice(0, 6)).toEqual([
+    "message: render",
+    "from: thread 8 -> thread/0/8/events at 2000",
+    "to: stream 1 -> events/0/1 at 4500",
+    "sent: 0.000 001 000 s",
+    "received: 0.000 003 500 s",
+    "latency: 2.500 µs",
+  ]);
+});
+
 test("a run is told with its ends, and where the row is of what it shows", () => {
   expect(titleOf(run, telling)).toBe("make (7)");
   expect(lines(...factsOf(run, CPU, telling))).toEqual([

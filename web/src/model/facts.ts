@@ -50,8 +50,22 @@ export function titleOf(item: TrackItem, { tracks }: Telling): string {
   if (item.kind !== "arrow") {
     return item.value.label;
   }
+  if (isMessage(item)) {
+    const [from, to] = [item.from, item.to].map((number) => whoOf(trackAt(tracks, number)));
+    return `${item.value.label}: ${from} → ${to}`;
+  }
   const from = item.waker?.label ?? trackAt(tracks, item.from)?.name ?? "something";
   return `${from} wakes ${item.value.label}`;
+}
+
+/** Something is sent and received, as opposed to a wakeup. */
+function isMessage(item: ArrowItem): boolean {
+  return item.value.kind === "message";
+}
+
+/** Who a row of events is of. */
+function whoOf(track: Track | null): string {
+  return track === null ? "something" : nameOf(track).replace(/: events$/, "");
 }
 
 /** All facts but the fields of events. */
@@ -121,6 +135,10 @@ function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
   const { begin, end, endKnown, value, waker } = item;
   const [from, to] = [trackAt(tracks, item.from), trackAt(tracks, item.to)];
   const link = (track: Track | null, time: Nanos): Item | null => (track === null ? null : { track: track.id, time });
+  if (isMessage(item)) {
+    const end = (name: string, track: Track | null, time: Nanos): Fact => fact(name, track === null ? "a track that is not known yet" : whoOf(track), { to: link(track, time), copy: null });
+    return [fact("message", value.label), end("from", from, begin), end("to", to, item.end), timeFact("sent", begin, clock), timeFact("received", item.end, clock), ...spanFact("latency", item)];
+  }
   return [
     waker === null
       ? fact("who wakes", "nobody knows", { copy: null, isDoubtful: true })

@@ -104,7 +104,7 @@ export interface ArrowItem {
   readonly endKnown: boolean;
   readonly from: TrackNumber;
   readonly to: TrackNumber;
-  /** Who is woken. */
+  /** Who is woken, or what a message is called. */
   readonly value: ItemValue;
   /** Who ran where it leaves, if that is known. */
   readonly waker: ItemValue | null;

@@ -1,18 +1,20 @@
-//! What programs tell of themselves, while a lane is read: durations that begin and end, counters, states of components.
+//! What programs tell of themselves, while a lane is read: durations that begin and end, counters, states of components, what is sent
+//! and received.
 //!
 //! Events that do are few in some traces and all that there is in others; a class without such a role costs nothing here. What a
 //! lane tells is put in the order of time when the chunk is over; what follows from it, whoever seals chunks finds out: see
-//! [`super::slices`], [`super::changes`].
+//! [`super::slices`], [`super::changes`], [`super::messages`].
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::changes::{Change, To};
+use super::messages::Post;
 use super::numbers;
 use super::own::Own;
 use super::{Thing, TrackKey};
 use crate::declared::{Act, KEY_FIELDS_MAX};
-use crate::roles::{Role, TID, counter, pair, rule, state};
+use crate::roles::{Role, TID, counter, message, pair, rule, state};
 use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
 
 /// Bits of numbers that stand for something: those above say what it is.
@@ -60,6 +62,8 @@ pub struct Marks {
     pub(super) changes: Vec<Change>,
     /// Counters and components by their tracks.
     pub(super) called: HashMap<u64, Called>,
+    /// What is sent and received; that of a lane in the order of time.
+    pub(super) posts: Vec<Post>,
 }
 
 /// What people call a counter or a component, and where it stands.
@@ -80,7 +84,10 @@ pub struct Called {
 /// For each class of events, whether it has a role that is looked at here.
 #[must_use]
 pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
-    let is_role = |role: Role| matches!(role, Role::Begin | Role::End | Role::Counter | Role::State | Role::Rule);
+    let is_role = |role: Role| {
+        let is_duration = matches!(role, Role::Begin | Role::End);
+        is_duration || matches!(role, Role::Counter | Role::State | Role::Send | Role::Receive | Role::Rule)
+    };
     let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| is_role(bound.role));
     classes.iter().map(is_mark).collect()
 }
@@ -96,7 +103,7 @@ pub fn integer_name(value: u64) -> Option<u64> {
 pub(super) struct Digest(u64);
 
 impl Digest {
-    fn word(self, word: u64) -> Self {
+    pub(super) fn word(self, word: u64) -> Self {
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(mixed ^ mixed >> 29)
     }
@@ -147,6 +154,12 @@ impl Marks {
         if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::State) {
             self.declare(&meaning, facts.host);
         }
+        // An event that is both receives first, then sends.
+        for role in [Role::Receive, Role::Send] {
+            if let Some(meaning) = event.roles().find(|meaning| meaning.role == role) {
+                self.post(&meaning, (number, facts.host));
+            }
+        }
         for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
             self.fulfil(&meaning, own);
         }
@@ -186,6 +199,29 @@ impl Marks {
         let to = meaning.value(state::STATE).map_or(To::Nothing, |state| To::Value(self.named(state)));
         self.changes.push(Change { time: meaning.event.time, key, to });
         Some(())
+    }
+
+    /// Something is sent or received, by a thread, or a lane where events tell of no thread: their rows of events are where arrows end.
+    fn post(&mut self, meaning: &Meaning<'_>, (lane, host): (usize, u16)) {
+        let (thing, of) = match meaning.event.small_context(TID) {
+            Some(tid) => (Thing::ThreadEvents, tid),
+            None => (Thing::LaneEvents, lane as i32),
+        };
+        let track = TrackKey { thing, host, number: of, track: 0 }.key();
+        let key = message_key(meaning, host);
+        let is_sent = meaning.role == Role::Send;
+        let receives =
+            meaning.integer(message::MESSAGE_COUNT).map_or(1, |count| count.clamp(1, i64::from(u32::MAX)) as u32);
+        let event = || Value::Text(meaning.event.class.name.as_bytes());
+        let name = meaning.value(message::MESSAGE_NAME).or_else(|| meaning.value(message::MESSAGE_GROUP));
+        let name = if is_sent { 0 } else { self.named(name.unwrap_or_else(event)) };
+        self.posts.push(Post {
+            time: meaning.event.time,
+            key,
+            track,
+            name,
+            receives: if is_sent { 0 } else { receives },
+        });
     }
 
     /// An event fulfils a rule of an own analysis. What lacks a field does nothing.
@@ -253,12 +289,15 @@ impl Marks {
         self.names.extend(other.names);
         self.changes.extend(other.changes);
         self.called.extend(other.called);
+        self.posts.extend(other.posts);
     }
 
     /// All lanes have told: what they tell in the order of time, at one time in the order of lanes.
     pub(super) fn put_in_order(&mut self) {
         self.marks.sort_by_key(|mark| mark.time);
         self.changes.sort_by_key(|change| change.time);
+        // What is sent at one time and received at that time arrives.
+        self.posts.sort_by_key(|post| (post.time, post.receives > 0));
     }
 }
 
@@ -282,4 +321,14 @@ fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
         Some(own) => digest.with(own).number(),
         None => digest.number() | IS_PLAIN,
     }
+}
+
+/// What something that is received has to have to be what was sent.
+fn message_key(meaning: &Meaning<'_>, host: u16) -> u64 {
+    let fields = [message::MESSAGE_GROUP, message::MESSAGE_WITHIN, message::MESSAGE_KEY];
+    let with = |digest: Digest, field| match meaning.value(field) {
+        Some(value) => digest.with(value),
+        None => digest.word(0),
+    };
+    fields.into_iter().fold(Digest::default().word(host.into()), with).number()
 }

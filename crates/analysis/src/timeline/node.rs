@@ -192,6 +192,13 @@ impl NodeBuilder {
         self.add(key, Cell { bucket, value, begins, net: 0, time: 0 });
     }
 
+    /// Something arrives: it is counted when it does, with how long it took, to as much as times are kept.
+    pub fn arrival(&mut self, key: u64, (begin, end): (i64, i64), value: u64) {
+        let (bucket, unit) = (self.bucket(end), unit(self.level));
+        let took = end.saturating_sub(begin) >> unit << unit;
+        self.add(key, Cell { bucket, value, begins: 1, net: 0, time: took });
+    }
+
     /// What a track is that has no cells, and since when; `None`: nothing.
     pub fn known(&mut self, key: u64, now: Option<(u64, i64)>) {
         if let Some(building) = self.building(key) {

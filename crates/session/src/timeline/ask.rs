@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{ANYBODY, Sealed, Thing, TrackKey, numbers, told};
+use kymo_analysis::timeline::{Sealed, Thing, TrackKey, numbers, told};
 
+use super::arrows::Way;
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
 use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn, wanted_of};
@@ -178,8 +179,8 @@ pub struct HeatBucket {
 pub struct ArrowBucket {
     /// Which.
     pub bucket: u32,
-    /// From which track.
-    pub from: u32,
+    /// From which track; absent: from several.
+    pub from: Option<u32>,
     /// To which; absent: to several.
     pub to: Option<u32>,
     /// How often.
@@ -654,7 +655,9 @@ impl Timeline {
         let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
         known.extend(self.known_before(self.analysis.asked_next(&known), chunk)?);
         let mut before = self.analysis.before(&state, &known);
-        Ok(self.analysis.seal(&mut before, state, self.chunks[chunk].span.0))
+        let sealed = self.analysis.seal(&mut before, state, self.chunks[chunk].span.0);
+        self.names.learn_routes(&sealed);
+        Ok(sealed)
     }
 
     /// What a track's cells are in a tile.
@@ -737,13 +740,7 @@ impl Timeline {
     }
 
     fn arrow(&self, key: u64, cell: &Cell, bucket: impl Fn(u64) -> u32) -> ArrowBucket {
-        let host = TrackKey::of(key).map_or(0, |key| key.host);
-        let track = |thing, number: u64| {
-            let number = (number as u32).cast_signed();
-            self.names.number(TrackKey { thing, host, number, track: 0 }.key())
-        };
-        let (from, is_one) = (track(Thing::Cpu, cell.value >> 32), cell.value & ANYBODY != ANYBODY);
-        let to = is_one.then(|| track(Thing::Thread, cell.value));
+        let Way { from, to, .. } = self.way_of(key, cell.value);
         ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins, longest_ns: None }
     }
 

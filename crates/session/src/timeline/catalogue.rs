@@ -10,6 +10,7 @@ use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
 use kymo_analysis::timeline::marks::{Called, NAMES_MAX, integer_name};
+use kymo_analysis::timeline::messages::{ROUTES_MAX, Route};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,8 @@ pub struct TrackValue {
     pub number: u32,
     /// What people call it.
     pub label: String,
-    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `state`, `estimate`, `others`.
+    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `state`, `message`,
+    /// `estimate`, `others`.
     pub kind: &'static str,
     /// The same for what should look the same, wherever it is.
     pub colour: u32,
@@ -107,6 +109,8 @@ pub(super) enum Meaning {
     Slice,
     /// A state that events declare.
     State,
+    /// A message by its name.
+    Message,
     /// Events that nobody has looked at yet.
     Estimate,
 }
@@ -145,6 +149,8 @@ pub(super) struct Known {
     pub(super) slices: BTreeMap<u64, String>,
     /// Counters and components, by the keys of their tracks.
     pub(super) called: BTreeMap<u64, Called>,
+    /// Where messages go, by the values that stand for that.
+    pub(super) routes: BTreeMap<u64, Route>,
 }
 
 #[derive(Default)]
@@ -165,6 +171,14 @@ impl Held {
         if let btree_map::Entry::Vacant(entry) = self.known.initial.entry(key) {
             entry.insert(value);
             Crowd::counting(key, value).into_iter().for_each(|crowd| *self.crowds.entry(crowd).or_default() += 1);
+        }
+    }
+
+    fn learn_routes(&mut self, sealed: &Sealed) {
+        for route in sealed.routes() {
+            if self.known.routes.len() < ROUTES_MAX {
+                self.known.routes.insert(route.value(), route);
+            }
         }
     }
 
@@ -193,6 +207,7 @@ pub(super) fn meaning(key: u64) -> Option<Meaning> {
         (Thing::LaneEvents | Thing::ThreadEvents, _) => Meaning::Event,
         (Thing::Slices | Thing::LaneSlices, _) => Meaning::Slice,
         (Thing::Component, _) => Meaning::State,
+        (Thing::Messages, _) => Meaning::Message,
         _ => return None,
     })
 }
@@ -205,10 +220,10 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
         (Thing::Cpu | Thing::Thread, _) => TrackKind::States,
         (Thing::LaneEvents | Thing::ThreadEvents, _) => TrackKind::Instants,
         (Thing::Latency, _) => TrackKind::Heat,
-        (Thing::Wakeups, _) => TrackKind::Arrows,
+        (Thing::Wakeups | Thing::Messages, _) => TrackKind::Arrows,
         (Thing::Slices | Thing::LaneSlices | Thing::Component, _) => TrackKind::States,
         (Thing::Counter | Thing::Crowd, _) => TrackKind::Counter,
-        (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
+        (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners | Thing::MessageQueues, _) => return None,
     })
 }
 
@@ -269,6 +284,17 @@ impl Names {
             list.insert((host, number), value);
         }
         held.known.irqs.extend(before.irqs().iter().map(|(irq, name)| (*irq, name.clone())));
+        held.learn_routes(sealed);
+    }
+
+    /// Where messages go that arrive in a chunk.
+    pub(super) fn learn_routes(&self, sealed: &Sealed) {
+        self.lock().learn_routes(sealed);
+    }
+
+    /// From where to where messages go, and what they are called, by the value that stands for that.
+    pub(super) fn route(&self, value: u64) -> Option<Route> {
+        self.lock().known.routes.get(&value).copied()
     }
 
     /// What a chunk that was read calls things, before anybody sees them.
@@ -433,14 +459,19 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let colour = colour(&label);
             of("event", label, colour)
         }
-        Meaning::Slice | Meaning::State => {
+        Meaning::Slice | Meaning::State | Meaning::Message => {
             let label = match (integer_name(value), held.known.slices.get(&value)) {
                 (Some(number), _) => number.to_string(),
                 (None, Some(name)) => name.clone(),
                 (None, None) => "one of too many names".to_owned(),
             };
             let colour = colour(&label);
-            of(if meaning == Meaning::State { "state" } else { "slice" }, label, colour)
+            let kind = match meaning {
+                Meaning::State => "state",
+                Meaning::Message => "message",
+                _ => "slice",
+            };
+            of(kind, label, colour)
         }
         Meaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
     }
@@ -499,6 +530,7 @@ impl Timeline {
                 (format!("latency/{host}/{id}"), name.to_owned(), "Latencies", None)
             }
             (Thing::Wakeups, _) => (format!("wakeups/{host}"), "wakeups".into(), "Arrows", None),
+            (Thing::Messages, _) => (format!("messages/{host}"), "messages".into(), "Arrows", None),
             (Thing::Slices, depth) => {
                 (format!("thread/{host}/{of}/slices/{depth}"), slices_name(depth), "Threads", None)
             }
@@ -510,7 +542,7 @@ impl Timeline {
                 let (id, name) = crowd(of)?;
                 (format!("threads/{host}/{id}"), name.to_owned(), "CPUs", None)
             }
-            (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
+            (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners | Thing::MessageQueues, _) => return None,
         };
         let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
         Some(Track {

@@ -1,4 +1,4 @@
-//! Runs, instants and arrows one by one, of chunks that were read in buckets of a nanosecond.
+//! Runs and instants one by one, of chunks that were read in buckets of a nanosecond.
 //!
 //! ```text
 //! before ──┐   cells of an instant: what ends, what begins and ends at once, what begins
@@ -12,12 +12,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hashbrown::HashMap;
-use kymo_analysis::states::{Doing, thread_track};
 use kymo_analysis::timeline::cells::{Cell, Level};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Thing, TrackKey, told};
 
-use super::ask::{ArrowBucket, Items};
+use super::ask::Items;
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::{Timeline, TimelineFailure};
 
@@ -59,11 +58,11 @@ pub struct ExactArrow {
     pub begin: i64,
     /// When it has come: whoever was woken runs.
     pub end: i64,
-    /// From which track.
-    pub from: u32,
+    /// From which track, if that is known.
+    pub from: Option<u32>,
     /// To which.
-    pub to: u32,
-    /// Who is woken, by the number of the value.
+    pub to: Option<u32>,
+    /// Who is woken, or what a message is called, by the number of the value.
     pub value: u32,
     /// [`END_UNKNOWN`].
     pub flags: u32,
@@ -93,7 +92,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Whether something is in the window; what takes no time is where it begins.
-    fn has(&self, begin: i64, end: i64) -> bool {
+    pub(super) fn has(&self, begin: i64, end: i64) -> bool {
         begin < self.window.1 && (self.window.0 < end || self.window.0 <= begin)
     }
 }
@@ -230,28 +229,6 @@ pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Opt
     (found.len() <= wanted.most).then_some(found)
 }
 
-/// A wakeup: when, when whoever was woken runs, and the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flight {
-    pub(super) begin: i64,
-    pub(super) end: i64,
-    pub(super) value: u64,
-    pub(super) flags: u32,
-}
-
-/// When a thread that is woken at a time runs, of the runs of what it does: it waits for a CPU until then. `None`: nobody knows.
-pub(super) fn runs_at(states: &[Run], at: i64) -> Option<i64> {
-    let first = states.partition_point(|run| run.end <= at);
-    for run in &states[first..] {
-        match Doing::of(run.value)?.0 {
-            Doing::Running => return Some(run.begin.max(at)),
-            Doing::Woken | Doing::New | Doing::Preempted if run.flags & END_UNKNOWN == 0 => {}
-            _ => return None,
-        }
-    }
-    None
-}
-
 /// Neighbouring chunks that were read as a whole.
 pub(super) struct Exactly<'a> {
     pub(super) timeline: &'a Timeline,
@@ -296,68 +273,10 @@ impl Exactly<'_> {
             }),
             Some(TrackKind::Arrows) => {
                 let flights = self.flights(Wanted { most: usize::MAX, ..wanted })?;
-                Some(self.arrows(key, &flights, (window.0, level, most)))
+                Some(self.arrows(key, &flights, (window, level, most)))
             }
             _ => None,
         })
-    }
-
-    /// Wakeups in the window, each with when whoever was woken runs.
-    pub(super) fn flights(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
-        let found = instants(self.cells(wanted.key), wanted).unwrap_or_default();
-        let mut keys: Vec<u64> = found.iter().map(|(_, value)| thread(wanted.key, *value)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let known = self.timeline.known_before(keys.clone(), self.first_chunk)?;
-        let states: HashMap<u64, Vec<Run>> = keys
-            .into_iter()
-            .map(|key| {
-                let before = self.timeline.before_of(known.get(&key).copied().flatten());
-                let all = Wanted { key, window: (wanted.window.0, i64::MAX), most: usize::MAX, ..wanted };
-                (key, runs(self.cells(key), before, all).unwrap_or_default())
-            })
-            .collect();
-        let flight = |(at, value): (i64, u64)| {
-            let end = runs_at(&states[&thread(wanted.key, value)], at);
-            let flags = if end.is_some() { 0 } else { END_UNKNOWN };
-            Flight { begin: at, end: end.unwrap_or(at), value, flags }
-        };
-        Ok(found.into_iter().map(flight).collect())
-    }
-
-    /// Wakeups one by one if they are few, else by bucket and from where to where.
-    fn arrows(&self, key: u64, flights: &[Flight], (first, level, most): (i64, Level, usize)) -> Items {
-        if flights.len() <= most {
-            let arrow = |flight: &Flight| {
-                let (from, to) = self.timeline.ends_of(key, flight.value);
-                let value = self.timeline.woken(key, flight.value);
-                ExactArrow {
-                    begin: flight.begin - first,
-                    end: flight.end - first,
-                    from,
-                    to,
-                    value,
-                    flags: flight.flags,
-                }
-            };
-            return Items::ExactArrows(flights.iter().map(arrow).collect());
-        }
-        let mut buckets: Vec<ArrowBucket> = Vec::new();
-        for flight in flights {
-            let bucket = ((flight.begin - first) >> level) as u32;
-            let (from, to) = self.timeline.ends_of(key, flight.value);
-            let longest = (flight.flags & END_UNKNOWN == 0).then(|| flight.begin.abs_diff(flight.end));
-            let is_same = |known: &&mut ArrowBucket| (known.from, known.to) == (from, Some(to));
-            let of_bucket = buckets.partition_point(|known| known.bucket < bucket);
-            match buckets[of_bucket..].iter_mut().find(is_same) {
-                Some(known) => {
-                    known.count += 1;
-                    known.longest_ns = known.longest_ns.max(longest);
-                }
-                None => buckets.push(ArrowBucket { bucket, from, to: Some(to), count: 1, longest_ns: longest }),
-            }
-        }
-        Items::Arrows(buckets)
     }
 }
 
@@ -378,31 +297,11 @@ pub(super) fn wanted_of(keys: &[u64]) -> Option<Vec<u64>> {
     keys.iter().all(is_one).then(|| keys.to_vec())
 }
 
-/// The track of what the thread does that a wakeup wakes.
-pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
-    let host = TrackKey::of(key).map_or(0, |key| key.host);
-    let number = (wakeup as u32).cast_signed();
-    TrackKey { thing: Thing::Thread, host, number, track: thread_track::STATE as u8 }.key()
-}
-
 impl Timeline {
     /// What nodes say of a track before a chunk, with times that count from the timeline's begin.
     pub(super) fn before_of(&self, known: Option<(u64, i64)>) -> Before {
         let (value, since) = known?;
         Some((value, (since != i64::MIN).then(|| since.saturating_sub(self.span.0))))
-    }
-
-    /// The tracks of a wakeup: the CPU that does it, the thread that is woken.
-    pub(super) fn ends_of(&self, key: u64, wakeup: u64) -> (u32, u32) {
-        let host = TrackKey::of(key).map_or(0, |key| key.host);
-        let cpu = TrackKey { thing: Thing::Cpu, host, number: (wakeup >> 32) as i32, track: 0 };
-        (self.names.number(cpu.key()), self.names.number(thread(key, wakeup)))
-    }
-
-    /// Who is woken, as the number of a value.
-    pub(super) fn woken(&self, key: u64, wakeup: u64) -> u32 {
-        let host = TrackKey::of(key).map_or(0, |key| key.host);
-        self.names.value(&self.analysis, Meaning::Thread(host), wakeup & 0xffff_ffff)
     }
 }
 
@@ -523,19 +422,5 @@ mod tests {
         assert_eq!(of(Some((5, None)), wanted).unwrap(), [&[run(0, 10, 5, BEGIN_UNKNOWN)][..], &behind].concat());
         assert_eq!(of(Some((5, Some(1))), wanted).unwrap(), [&[run(1, 10, 5, 0)][..], &behind].concat());
         assert_eq!(of(None, Wanted { most: 2, ..wanted }), None);
-    }
-
-    #[test]
-    fn whoever_is_woken_runs_when_it_has_waited() {
-        let doing = |doing: Doing, begin, end, flags| Run { begin, end, value: (doing as u64) << 32, flags };
-        let states = [
-            doing(Doing::Blocked, 0, 10, 0),
-            doing(Doing::Woken, 10, 15, 0),
-            doing(Doing::Running, 15, 20, 0),
-            doing(Doing::Blocked, 20, 30, 0),
-            doing(Doing::Woken, 30, 40, END_UNKNOWN),
-        ];
-        let asked = [10, 12, 16, 22, 30, 50].map(|at| runs_at(&states, at));
-        assert_eq!(asked, [Some(15), Some(15), Some(16), None, None, None]);
     }
 }

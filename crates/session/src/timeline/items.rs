@@ -18,10 +18,9 @@ use kymo_analysis::timeline::{Thing, TrackKey};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::arrows::{Flight, Way, are_messages, runs_at};
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
-use super::exact::{
-    BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, Flight, IN_DOUBT, Run, Wanted, instants, runs, runs_at, wanted_of,
-};
+use super::exact::{BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, IN_DOUBT, Run, Wanted, instants, runs, wanted_of};
 use super::pyramid::{At, FAN};
 use super::{Timeline, TimelineFailure};
 use crate::print::{PrintFormat, PrintOptions};
@@ -98,7 +97,7 @@ pub enum TrackItem {
     Arrow {
         /// When it leaves.
         begin_ns: i64,
-        /// When it has come: whoever was woken runs; the begin, where nobody knows.
+        /// When it has come: whoever was woken runs, or a message is received; the begin, where nobody knows.
         end_ns: i64,
         /// How long that takes, where the end is known.
         duration_ns: Option<u64>,
@@ -108,7 +107,7 @@ pub enum TrackItem {
         from: u32,
         /// To which.
         to: u32,
-        /// Who is woken.
+        /// Who is woken, or what a message is called.
         value: TrackValue,
         /// Who ran where it leaves, if that is known.
         waker: Option<TrackValue>,
@@ -224,18 +223,18 @@ impl Timeline {
             }
             Found::Instant(at, class) => TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event },
             Found::Arrow(flight, waker) => {
-                let (from, to) = self.ends_of(key, flight.value);
+                let Way { from, to } = self.way_of(key, flight.value);
                 let end_known = flight.flags & END_UNKNOWN == 0;
-                let thread = |tid: u64| self.names.told(self.woken(key, tid));
+                let going = |value: u64| self.names.told(self.going(key, value));
                 TrackItem::Arrow {
                     begin_ns: at_ns(flight.begin),
                     end_ns: at_ns(flight.end),
                     duration_ns: end_known.then(|| flight.begin.abs_diff(flight.end)),
                     end_known,
-                    from,
-                    to,
-                    value: thread(flight.value)?,
-                    waker: waker.and_then(thread),
+                    from: from?,
+                    to: to?,
+                    value: going(flight.value)?,
+                    waker: waker.and_then(going),
                 }
             }
         })
@@ -367,15 +366,21 @@ impl Walk<'_> {
     /// Instants and arrows; returned is where to go on.
     fn others(&mut self) -> Result<Option<i64>, TimelineFailure> {
         let mut chunk = self.timeline.chunk_at(self.window.0);
+        // A message is told of where it comes, which may be behind the window.
+        let mut behind = if are_messages(self.key) { ENDS_MAX } else { 0 };
         for _ in 0..CHUNKS_MAX {
             let next = self.timeline.next_with(self.key, chunk)?;
-            let Some(next) = next.filter(|next| self.wanted(*next).read.0 < self.window.1) else { return Ok(None) };
+            let is_in = |walk: &Self, next: usize| walk.wanted(next).read.0 < walk.window.1;
+            let Some(next) = next.filter(|next| is_in(self, *next) || behind > 0) else { return Ok(None) };
+            behind -= usize::from(!is_in(self, next));
             let room = self.most + 1 - self.found.len();
             let found = match kind(self.key) {
+                Some(TrackKind::Arrows) if are_messages(self.key) => self.messages(next)?,
                 Some(TrackKind::Arrows) => self.arrows(next, room)?,
                 _ => self.instants(next, room)?,
             };
             self.found.extend(found);
+            self.found.sort_by_key(Found::begin);
             if self.found.len() > self.most {
                 return Ok(self.cut());
             }
@@ -404,6 +409,14 @@ impl Walk<'_> {
         })
     }
 
+    /// Messages that come in a chunk and leave in the window.
+    fn messages(&mut self, chunk: usize) -> Result<Vec<Found>, TimelineFailure> {
+        let wanted = self.wanted(chunk);
+        let flights = self.exactly(chunk, |exactly| exactly.flights(wanted))?;
+        let leaves = |flight: &Flight| wanted.window.0 <= flight.begin;
+        Ok(flights.into_iter().filter(leaves).map(|flight| Found::Arrow(flight, None)).collect())
+    }
+
     fn arrows(&mut self, chunk: usize, room: usize) -> Result<Vec<Found>, TimelineFailure> {
         let wanted = self.wanted(chunk);
         let mut flights = self.exactly(chunk, |exactly| exactly.flights(wanted))?;
@@ -429,7 +442,7 @@ impl Walk<'_> {
 
     /// When whoever is woken runs, if that is in a chunk behind.
     fn arrive(&mut self, flight: &mut Flight, chunk: usize) -> Result<(), TimelineFailure> {
-        let thread = super::exact::thread(self.key, flight.value);
+        let thread = super::arrows::thread(self.key, flight.value);
         let Some(next) = self.timeline.next_with(thread, chunk + 1)? else { return Ok(()) };
         let wanted = Wanted { key: thread, window: (i64::MIN, i64::MAX), ..self.wanted(next) };
         let before = self.before(thread, next)?;

@@ -2,6 +2,7 @@
 
 mod declared;
 mod growing;
+mod messages;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -70,8 +70,8 @@ export function arrowAt(page: Page, state: State, { x, y }: Place): { readonly t
 export function bundleAt(page: Page, state: State, { x, y }: Place): Target | null {
   const { ratio } = state.size;
   const found = nearestLine(arrowsShown(page, state).bundles, x * ratio, y * ratio, REACH_CSS_PX * ratio);
-  const [track] = arrowTracks(state.catalogue.tracks);
-  if (found === null || track === undefined) {
+  const track = found === null ? null : trackOf(state, found.track);
+  if (found === null || track === null) {
     return null;
   }
   const name = (number: TrackNumber | null): string => {

@@ -5,7 +5,7 @@
 import { askItems, Search } from "../../api/items.ts";
 import { pause } from "../../api/changes.ts";
 import { ApiFault, type Client } from "../../api/client.ts";
-import { arrowTracks } from "../../model/arrows.ts";
+import { areMessages, arrowTracks } from "../../model/arrows.ts";
 import type { Track } from "../../model/catalogue.ts";
 import { passes, type Fault } from "../../model/fault.ts";
 import { extentOf, sameItem, type Item, type ItemsFound, type RunItem, type TrackItem } from "../../model/items.ts";
@@ -285,9 +285,11 @@ export class Picker {
     }
     const thread = threadOf(item, track);
     const { begin, end } = extentOf(item);
-    const isFrom = (found: TrackItem): boolean => found.kind === "arrow" && (found.from === track.number || (thread !== null && found.waker?.track === thread));
+    const isFrom = (found: TrackItem): boolean => found.kind === "arrow" && (this.isOf(found.from, track) || (thread !== null && found.waker?.track === thread));
     const window = { begin, end: end > begin ? end : plus(begin, nanos(1)) };
-    await this.toArrow(signal, "No arrow leaves from here.", isFrom, (search) => search.first(window));
+    if (!(await this.toArrow(signal, () => true, isFrom, (search) => search.first(window)))) {
+      this.note("No arrow leaves from here.");
+    }
   }
 
   private async toCause(signal: AbortSignal): Promise<void> {
@@ -306,16 +308,29 @@ export class Picker {
       return;
     }
     const thread = threadOf(item, track);
-    const none = "No arrow leads here.";
-    if (thread === null || item.kind !== "run") {
-      this.note(none);
-      return;
+    if (thread !== null && item.kind === "run") {
+      const { begin } = item;
+      // It ran when the arrow came, or waits for a CPU since it left.
+      const isWaking = (found: TrackItem): boolean => found.kind === "arrow" && found.to === thread && found.begin <= begin && begin <= found.end;
+      const window = await this.waking(thread, item, signal);
+      if (await this.toArrow(signal, (id) => !areMessages(id), isWaking, (search) => search.last(window, ARROW_STEP))) {
+        return;
+      }
     }
-    const { begin } = item;
-    // It ran when the arrow came, or waits for a CPU since it left.
-    const isWaking = (found: TrackItem): boolean => found.kind === "arrow" && found.to === thread && found.begin <= begin && begin <= found.end;
-    const window = await this.waking(thread, item, signal);
-    await this.toArrow(signal, none, isWaking, (search) => search.last(window, ARROW_STEP));
+    const extent = extentOf(item);
+    const [begin, end] = [extent.begin, extent.end > extent.begin ? extent.end : plus(extent.begin, nanos(1))];
+    // A message that came while that was so.
+    const hasCome = (found: TrackItem): boolean => found.kind === "arrow" && this.isOf(found.to, track) && begin <= found.end && found.end < end;
+    const window = { begin: this.store.state.status?.extent.begin ?? begin, end };
+    if (!(await this.toArrow(signal, areMessages, hasCome, (search) => search.last(window, ARROW_STEP)))) {
+      this.note("No arrow leads here.");
+    }
+  }
+
+  /** Whether a track, by its number, is of the same thread as another one, or that one itself. */
+  private isOf(number: TrackNumber, track: Track): boolean {
+    const one = number === track.number ? track : trackNumbered(this.store.state, number);
+    return one !== null && (one === track || (one.tid !== null && one.tid === track.tid && one.host === track.host));
   }
 
   /** When whoever runs, or waits for that, can have been woken: since it did something else. */
@@ -327,19 +342,19 @@ export class Picker {
     return { begin: since, end: plus(begin, nanos(1)) };
   }
 
-  /** Picks an arrow, which is looked for on all tracks that have any. */
-  private async toArrow(signal: AbortSignal, none: string, wanted: (item: TrackItem) => boolean, look: (search: Search) => Promise<TrackItem | null>): Promise<void> {
-    for (const track of arrowTracks(this.store.state.catalogue.tracks)) {
+  /** Picks an arrow, which is looked for on tracks of arrows, chosen by their ids; `false` if there is none. Who lets go meanwhile wants to be told nothing. */
+  private async toArrow(signal: AbortSignal, on: (id: string) => boolean, wanted: (item: TrackItem) => boolean, look: (search: Search) => Promise<TrackItem | null>): Promise<boolean> {
+    for (const track of arrowTracks(this.store.state.catalogue.tracks).filter(({ id }) => on(id))) {
       const found = await look(new Search(this.client, track.number, signal, { wanted, limit: 64 }));
       if (signal.aborted) {
-        return;
+        return true;
       }
       if (found !== null) {
         this.take(track, found);
-        return;
+        return true;
       }
     }
-    this.note(none);
+    return false;
   }
 }
 

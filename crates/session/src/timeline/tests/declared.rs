@@ -43,7 +43,7 @@ fn built_with(roles: &Path, slice_bytes: Option<u64>) -> Arc<Timeline> {
 }
 
 /// All events, as they are printed.
-fn events() -> Vec<Value> {
+pub(super) fn events() -> Vec<Value> {
     let session = Session::open(&[demo()], &OpenOptions::default()).unwrap();
     let mut lines = Vec::new();
     let options = PrintOptions { format: PrintFormat::Json, ..PrintOptions::default() };
