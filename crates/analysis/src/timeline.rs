@@ -26,7 +26,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{TID, counter, message, pair, rule, state};
+use crate::roles::{COMM, PID, TID, counter, message, pair, rule, state};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
@@ -262,6 +262,8 @@ pub struct State {
     slices: Slices,
     lasting: Lasting,
     messages: Messages,
+    /// What threads are called that say so themselves, and their processes, by machine and number.
+    people: BTreeMap<(u16, i32), (Comm, Option<i32>)>,
 }
 
 /// Which numbers values have that are no numbers in the traces; those that come later have other ones.
@@ -292,6 +294,9 @@ pub struct Lane<'a> {
     counts: Vec<Count>,
     number: usize,
     marks: Marks,
+    people: HashMap<i32, (Comm, Option<i32>)>,
+    /// The thread of the event before.
+    last: Option<i32>,
 }
 
 /// Counts events by class until the bucket is over.
@@ -334,6 +339,12 @@ impl State {
     #[must_use]
     pub fn names(&self) -> &HashMap<u64, Comm> {
         self.states.names()
+    }
+
+    /// What threads are called by the events of a chunk that was read, and their processes, by machine and number.
+    #[must_use]
+    pub fn people(&self) -> &BTreeMap<(u16, i32), (Comm, Option<i32>)> {
+        &self.people
     }
 
     /// Interrupts' names, by machine and number.
@@ -381,6 +392,7 @@ impl Timeline {
     pub fn needs() -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         let mut needs = Needs { all: true, ..States::needs() };
+        needs.context.push(COMM);
         needs.roles.extend([(Role::Begin, fields.clone()), (Role::End, fields)]);
         let fields =
             vec![counter::COUNTER_NAME, counter::COUNTER_VALUE, counter::COUNTER_WITHIN, counter::COUNTER_UNIT];
@@ -480,6 +492,7 @@ impl Timeline {
             slices: Slices::default(),
             lasting: Lasting::default(),
             messages: Messages::default(),
+            people: BTreeMap::new(),
         }
     }
 
@@ -735,7 +748,19 @@ impl Analysis for Reading<'_> {
         let key = TrackKey { thing: Thing::LaneEvents, host, number: lane as i32, track: 0 }.key();
         let states = timeline.states.enter(lane);
         let (counter, marks) = (Counter::default(), Marks::default());
-        Lane { timeline, states, key, level: self.level, counter, counts: Vec::new(), number: lane, marks }
+        let (people, last) = (HashMap::new(), None);
+        Lane {
+            timeline,
+            states,
+            key,
+            level: self.level,
+            counter,
+            counts: Vec::new(),
+            number: lane,
+            marks,
+            people,
+            last,
+        }
     }
 
     fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
@@ -744,6 +769,9 @@ impl Analysis for Reading<'_> {
         lane.counter.add(bucket, class, (lane.key, &mut lane.counts));
         if let Some(tid) = event.small_context(TID) {
             lane.of_thread(tid, bucket, class);
+            if lane.last != Some(tid) {
+                lane.meet(event, tid);
+            }
         }
         if self.timeline.is_count {
             return;
@@ -763,7 +791,9 @@ impl Analysis for Reading<'_> {
     }
 
     fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
-        let Lane { states, key, mut counter, mut counts, marks, .. } = end;
+        let Lane { states, key, mut counter, mut counts, marks, people, .. } = end;
+        let host = self.timeline.lanes[lane].host;
+        state.people.extend(people.into_iter().map(|(tid, called)| ((host, tid), called)));
         state.marks.extend(marks);
         counter.flush(key, &mut counts);
         state.counts.extend(counts);
@@ -775,6 +805,7 @@ impl Analysis for Reading<'_> {
         left.counts.extend(right.counts);
         left.wakeups.extend(right.wakeups);
         left.marks.extend(right.marks);
+        left.people.extend(right.people);
         self.timeline.states.merge(&mut left.states, right.states);
     }
 
@@ -784,6 +815,16 @@ impl Analysis for Reading<'_> {
 }
 
 impl Lane<'_> {
+    /// Another thread than before recorded an event, which may say what it is called and of which process it is.
+    #[inline(never)]
+    fn meet(&mut self, event: &Event<'_>, tid: i32) {
+        self.last = Some(tid);
+        let name = event.comm(&event.class.context[COMM]);
+        if !name.is_empty() {
+            self.people.insert(tid, (name, event.small_context(PID)));
+        }
+    }
+
     /// An event of a thread: where the one before it is alike, there is one more of that.
     #[inline]
     fn of_thread(&mut self, tid: i32, bucket: u64, class: u32) {

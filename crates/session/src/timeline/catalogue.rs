@@ -305,6 +305,14 @@ impl Names {
                 held.known.called.entry(key).or_insert_with(|| called.clone());
             }
         }
+        for (&thread, &(name, process)) in read.people() {
+            // What a kernel says of it, goes before.
+            held.known.names.entry(thread).or_insert_with(|| name.digest());
+            held.known.comms.entry(name.digest()).or_insert(name);
+            if let Some(process) = process {
+                held.known.processes.entry(thread).or_insert_with(|| i64::from(process).cast_unsigned());
+            }
+        }
         for (&number, name) in read.slice_names() {
             if held.known.slices.len() < NAMES_MAX {
                 held.known.slices.entry(number).or_insert_with(|| name.clone());
@@ -545,6 +553,11 @@ impl Timeline {
             (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners | Thing::MessageQueues, _) => return None,
         };
         let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
+        // Where a thread has no row of its own, those of its details say whose they are.
+        let is_alone = parent(raw).is_some_and(|parent| !held.numbers.contains_key(&parent));
+        let of_whom = comm(&held.known, host, of).filter(|_| is_thread && is_alone);
+        let name =
+            of_whom.map_or(name.clone(), |comm| format!("{comm} ({of}): {}", name.trim_start_matches("durations, ")));
         Some(Track {
             number,
             id,

@@ -3,6 +3,7 @@
 mod declared;
 mod growing;
 mod messages;
+mod names;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
