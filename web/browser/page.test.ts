@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { rested } from "./browser.ts";
 import { BEGIN, SPAN } from "./invented.ts";
+import { NO_FINDINGS } from "./server.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 withInvented("a page", (stage) => {
@@ -14,6 +15,7 @@ withInvented("a page", (stage) => {
     server.instance = "one";
     server.filterRead = 1;
     server.descriptionRefusal = null;
+    [server.findings, server.lost] = [NO_FINDINGS, 0];
   });
 
   const open = (hash = "", options: Opened = {}): Promise<Page> => stage.visit(hash, { height: 720, ...options });
@@ -73,6 +75,43 @@ withInvented("a page", (stage) => {
     await header.getByRole("button", { name: "Lower panel" }).click();
     await tabs.waitFor();
     await page.close();
+  });
+
+  test("says what is wrong with the traces, why that matters and what to do, and leads to where events were lost", async () => {
+    const { server } = stage;
+    const [begin, end] = [BEGIN + BigInt(SPAN) / 2n, BEGIN + BigInt(SPAN) / 2n + 1_000_000n];
+    const discarded = { severity: "warning", rule: "events-discarded", assumption: false, place: "/t/channel0_2", message: "packet at byte 16384: 859 events were discarded before its end", help: "use larger buffers", times: 3 };
+    const cut = { severity: "error", rule: "cut-packet", assumption: false, place: "/t/channel0_1", message: "packet at byte 4096: the file ends before it does", help: "copy it again", times: 1 };
+    server.findings = `{"findings":${JSON.stringify([discarded, cut])},"losses":[{"begin_ns":${begin},"end_ns":${end}}],"losses_omitted":0}`;
+    server.lost = 2_577;
+    const page = await open();
+    await complete(page);
+    const badge = page.getByRole("button", { name: "2,577 lost, 1 finding" });
+    await badge.waitFor();
+    expect(await badge.getAttribute("class")).toContain("bad");
+    await badge.click();
+    const list = page.getByRole("dialog");
+    const said = (await list.textContent()) ?? "";
+    for (const part of ["859 events were discarded", "2 more in this file", "in doubt", "What to do: use larger buffers", "the file ends before it does", "kymo check /traces/invented", "When events were lost: once"]) {
+      expect(said).toContain(part);
+    }
+    await picture(page, "findings");
+    await list.locator(".losses button").first().click();
+    await list.waitFor({ state: "detached" });
+    const window = await windowOf(page);
+    expect([window.begin, window.span]).toEqual([begin - 1_000_000n, 3_000_000n]);
+    await complete(page);
+    await picture(page, "loss");
+    // The band is red where it is strongest.
+    const middle = await page.$eval(".area canvas", (canvas) => [...((canvas as HTMLCanvasElement).getContext("2d")?.getImageData(Math.round((canvas as HTMLCanvasElement).width / 2), 1, 1, 1).data ?? [])]);
+    expect(middle.slice(0, 3)).toEqual([200, 40, 30]);
+    // Without anything to say there is no badge but that of reading.
+    [server.findings, server.lost] = [NO_FINDINGS, 0];
+    await page.close();
+    const sound = await open();
+    await complete(sound);
+    await expect.poll(() => sound.locator(".badge").allTextContents()).toEqual(["complete"]);
+    await sound.close();
   });
 
   test("is driven by keys alone, and can be opened again where it was", async () => {

@@ -20,9 +20,14 @@ function started({ waiting }: StandIn): string {
   return JSON.stringify({ failure: null, problem: null, recent: [], record: [], sample: false, state: waiting === null ? "open" : "waiting", waiting, upload_bytes_max: 0 });
 }
 
+/** Nothing is wrong with it. */
+export const NO_FINDINGS = JSON.stringify({ findings: [], losses: [], losses_omitted: 0 });
+
 /** A server that runs, and what tests change about it. */
 export interface StandIn {
   readonly url: string;
+  /** What it says is wrong with its trace. */
+  findings: string;
   /** How much of the trace is read, from 0 to 1. */
   read: number;
   /** It answers questions for tiles with this status instead. */
@@ -81,6 +86,7 @@ export async function serve(folder: string): Promise<StandIn> {
     refusal: null,
     asked: [],
     canFilter: true,
+    findings: NO_FINDINGS,
     filterRead: 1,
     descriptionRefusal: null,
     askedDescription: 0,
@@ -150,6 +156,8 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
       return json(response, 200, started(standIn));
     case "timeline":
       return json(response, 200, status(standIn));
+    case "findings":
+      return json(response, 200, standIn.findings);
     case "traces":
       return json(response, 200, JSON.stringify({ traces: [{ name: "invented", path: "/traces/invented" }] }));
     case "catalogue": {

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Finding, Gravity, Progress};
-use serde_json::json;
+use kymo_session::{Finding, Gravity, Progress, json};
 
 use crate::Outcome;
 use crate::arguments::CheckArguments;
@@ -19,8 +18,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     let errors = findings.iter().filter(|found| is_error(found)).count();
     let mut out = io::stdout().lock();
     if arguments.json {
-        let findings: Vec<_> = findings.iter().map(|found| as_json(found, is_error(found))).collect();
-        writeln!(out, "{}", json!({"errors": errors, "findings": findings}))?;
+        let findings: Vec<_> = findings.iter().map(|found| json::finding(found, is_error(found))).collect();
+        writeln!(out, "{}", serde_json::json!({"errors": errors, "findings": findings}))?;
     } else {
         for found in &findings {
             show(found, is_error(found), &mut out)?;
@@ -59,16 +58,4 @@ fn show(found: &Finding, is_error: bool, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "  and {} more in this file", counted(times - 1, "time"))?;
     }
     Ok(())
-}
-
-pub(crate) fn as_json(found: &Finding, is_error: bool) -> serde_json::Value {
-    json!({
-        "severity": severity(is_error),
-        "rule": found.rule,
-        "assumption": found.gravity == Gravity::Assumption,
-        "place": found.place,
-        "message": found.message,
-        "help": found.help,
-        "times": found.times,
-    })
 }

@@ -112,7 +112,11 @@ pub fn report(report: &Report) -> String {
 /// What is wrong with traces, as JSON: an array of findings.
 #[must_use]
 pub fn findings(findings: &[Finding]) -> String {
-    findings.iter().map(|found| check::as_json(found, check::is_error(found, false))).collect::<Value>().to_string()
+    findings
+        .iter()
+        .map(|found| kymo_session::json::finding(found, check::is_error(found, false)))
+        .collect::<Value>()
+        .to_string()
 }
 
 /// Answers a command that asks: an analysis, `count` or `state`; the words are without traces.

@@ -24,6 +24,7 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/info", get(info))
         .route("/v1/traces", get(traces))
+        .route("/v1/findings", get(timeline::findings))
         .route("/v1/timeline", get(timeline::status))
         .route("/v1/catalogue", get(timeline::catalogue))
         .route("/v1/tiles", get(timeline::tiles))

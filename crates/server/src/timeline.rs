@@ -49,6 +49,13 @@ pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> 
     Ok(answer(&asked.shown.told(asked.current.live())?))
 }
 
+/// What is wrong with the traces, as far as it is known now, and when events were lost.
+pub(crate) async fn findings(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    let timeline = asked.shown.timeline()?;
+    Ok(answer(&asked.pool.ask(&viewer, move |_| timeline.told_findings()).await?))
+}
+
 /// Which tracks and values there are; both lists only grow.
 pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["tracks_from", "values_from"])?;

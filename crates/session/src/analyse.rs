@@ -42,7 +42,7 @@ pub use self::ready::{READY, ReadyAnalysis};
 pub use self::shares::Shares;
 pub use self::states::OwnStates;
 
-pub(crate) use self::part::Reader;
+pub(crate) use self::part::{Fault, Reader};
 pub(crate) use self::prepare::Prepared;
 
 /// What an analysis found.

@@ -186,13 +186,53 @@ fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress
         Err(OpenError::Source(error)) => return findings.add(&SOURCE, path.display().to_string(), error.to_string()),
         Err(OpenError::Class(error)) => return findings.add(&CLASS, path.display().to_string(), error.to_string()),
     };
-    diagnostics(&trace.metadata, &path, findings);
-    for broken in &trace.broken_files {
-        findings.add(&HEAD, file_name(&trace, broken.file), broken.error.to_string());
-    }
+    check_opened(&trace, findings);
     (0..trace.folder.streams().len()).for_each(|file| check_index(&trace, file, findings));
-    trace.streams.iter().for_each(|stream| check_packets(&trace, stream, findings));
     check_events(&trace, findings, progress);
+}
+
+/// What is wrong with a trace as far as it is known when it is open: its metadata, heads and packets.
+fn check_opened(trace: &Trace, findings: &mut Findings) {
+    diagnostics(&trace.metadata, trace.folder.path(), findings);
+    for broken in &trace.broken_files {
+        findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
+    }
+    trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
+}
+
+/// The same of traces that are open, for whoever shows them: nothing is read for it. Packets that are cut, who reads events finds out
+/// otherwise.
+pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    for trace in traces {
+        check_opened(trace, &mut findings);
+        for row in trace.streams.iter().flat_map(|stream| stream.packets.iter()).filter(|row| row.cut) {
+            let message = format!("packet at byte {}: the file ends before it does", row.offset_bytes);
+            findings.add(&CUT, file_name(trace, row.file as usize), message);
+        }
+    }
+    findings.list
+}
+
+/// Something that whoever read events could not read, where nothing else is known of it.
+pub(crate) fn unreadable(place: String, message: String) -> Finding {
+    Finding { gravity: RECORD.gravity, rule: RECORD.name, place, message, help: Some(RECORD.help.to_owned()), times: 1 }
+}
+
+const CLOCKS: Rule = rule(
+    Gravity::Warning,
+    "clocks-apart",
+    "where something seems to come before it was sent, set the clocks of a trace ahead: --trace-offset PATH=TIME",
+);
+
+/// Traces of several machines, by their names, lie on one time.
+pub(crate) fn clocks_apart(machines: &[String]) -> Finding {
+    let message = format!(
+        "{} machines recorded these traces, each by its own clock: how far these are apart, no trace says",
+        machines.len()
+    );
+    let Rule { gravity, name: rule, help } = CLOCKS;
+    Finding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
 }
 
 fn file_name(trace: &Trace, file: usize) -> String {

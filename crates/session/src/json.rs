@@ -4,12 +4,14 @@
 //! Info ───────────> info()          one object                        kymo info --json, GET /api/v1/info
 //! Answer, Report ─> write_answer()  one object, row by row            kymo cpu --json, results of jobs
 //! Report ─────────> losses()        the members that all answers have
+//! Finding ────────> finding()       one object                        kymo check --json, GET /api/v1/findings
 //! ```
 
 mod answer;
 
 use serde_json::{Map, Value, json};
 
+use crate::check::{Finding, Gravity};
 use crate::info::{Info, TraceInfo};
 use crate::report::{Problem, Report};
 
@@ -35,6 +37,20 @@ pub fn report(report: &Report) -> Value {
     object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
     object.insert("assumptions".to_owned(), report.assumptions.iter().map(problem).collect());
     Value::Object(object)
+}
+
+/// Something that is wrong; `is_error`: to whoever asked it is an error, as opposed to a warning.
+#[must_use]
+pub fn finding(found: &Finding, is_error: bool) -> Value {
+    json!({
+        "severity": if is_error { "error" } else { "warning" },
+        "rule": found.rule,
+        "assumption": found.gravity == Gravity::Assumption,
+        "place": found.place,
+        "message": found.message,
+        "help": found.help,
+        "times": found.times,
+    })
 }
 
 /// What traces hold.

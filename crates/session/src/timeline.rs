@@ -18,6 +18,7 @@ mod catalogue;
 mod chunks;
 mod estimate;
 mod exact;
+mod findings;
 mod growing;
 mod items;
 mod kept;

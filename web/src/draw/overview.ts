@@ -1,8 +1,9 @@
 // The strip that shows all of the traces: how many events there are where, what of it is known how well, and the window as a frame.
 
 import type { Density } from "../model/density.ts";
-import { SURFACES, css, mix, type Theme } from "../model/palette.ts";
-import { endOf, pixelOf, type Viewport } from "../model/viewport.ts";
+import { lossMarks } from "../model/findings.ts";
+import { MISSING, SURFACES, css, mix, type Theme } from "../model/palette.ts";
+import { endOf, pixelOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Frame } from "../model/geometry.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Quality } from "../model/tile.ts";
@@ -16,6 +17,8 @@ export interface OverviewPicture {
   readonly ratio: number;
   readonly theme: Theme;
   readonly density: Density;
+  /** When events were lost. */
+  readonly losses: readonly Extent[];
   /** What the timeline shows. */
   readonly view: Viewport;
   readonly selection: Viewport | null;
@@ -32,6 +35,7 @@ export function drawOverview(pen: Pen, tools: Tools, picture: OverviewPicture): 
   pen.fillRect(0, 0, frame.width, height);
   drawDensity(pen, picture);
   drawQuality(pen, tools, picture);
+  drawLosses(pen, picture);
   drawWindow(pen, picture);
 }
 
@@ -72,6 +76,14 @@ function drawQuality(pen: Pen, tools: Tools, { frame, height, density, isGrowing
       pen.fillRect(begin, 0, x - begin, height);
     }
     begin = x;
+  }
+}
+
+/** Marks along the top, where a bar hardly reaches. */
+function drawLosses(pen: Pen, { frame, theme, losses, ratio }: OverviewPicture): void {
+  pen.fillStyle = css(MISSING[theme]);
+  for (const [from, to] of lossMarks(losses, (time) => pixelOf(frame.view, time, frame.width), frame.width, Math.max(1, Math.round(ratio)))) {
+    pen.fillRect(from, 0, to - from, Math.round(4 * ratio));
   }
 }
 

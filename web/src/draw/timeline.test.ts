@@ -3,7 +3,7 @@ import { NO_ARROWS } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, type Track, type TrackKind, type TrackValue } from "../model/catalogue.ts";
 import { densityOf } from "../model/density.ts";
-import { SURFACES, css } from "../model/palette.ts";
+import { MISSING, SURFACES, css } from "../model/palette.ts";
 import { rowsOf, PLAIN_LAYOUT } from "../model/rows.ts";
 import { ticks } from "../model/ruler.ts";
 import { NONE, type Items, type Span } from "../model/tile.ts";
@@ -49,6 +49,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     mark: null,
     isGrowing: false,
     arrows: NO_ARROWS,
+    losses: [],
     pickedArrow: null,
     ...more,
   };
@@ -60,6 +61,13 @@ test("a track is a lane with its strip on it, below the head of its group", () =
   const { calls } = drawn("states", [pieceOf(runs([0, 20, 0, 0]))]);
   const { background, lane } = SURFACES.light;
   expect(calls).toEqual(["seal", `rect 0 0 256 100 ${css(background)}`, `rect 0 24 256 18 ${css(lane)}`, "blit 0 8 to 0 24 256 18"]);
+});
+
+test("where events were lost there is a band across all rows, stronger at its top", () => {
+  const losses = [{ begin: nanos(1_010), end: nanos(1_030) }, { begin: nanos(1_100), end: nanos(1_100) }, { begin: nanos(9_000), end: nanos(9_100) }];
+  const red = css(MISSING.light);
+  const bands = drawn("states", [pieceOf(runs([0, 20, 0, 0]))], { losses }).of("rect").filter((call) => call.includes(red)).map((call) => call.split(" ").slice(1, 5).join(" "));
+  expect(bands).toEqual(["10 0 20 100", "10 0 20 3", "100 0 1 100", "100 0 1 3"]);
 });
 
 test("bars with room have their name, cut where there is less", () => {
@@ -220,6 +228,7 @@ test("sixty rows of a wide screen are few calls", () => {
     mark: null,
     isGrowing: false,
     arrows: NO_ARROWS,
+    losses: [],
     pickedArrow: null,
   });
   expect(pen.calls.length).toBeLessThan(4 * 60);
@@ -257,6 +266,7 @@ test("the overview sums up events, says what is estimated, and frames the window
     ratio: 1,
     theme: "light",
     density,
+    losses: [],
     view: { begin: nanos(1_064), span: nanos(64) },
     selection: null,
     mark: nanos(1_200),

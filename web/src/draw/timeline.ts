@@ -7,8 +7,9 @@
 
 import type { ArrowLayout, ArrowLine } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
+import { lossMarks } from "../model/findings.ts";
 import { placeOf, type Frame } from "../model/geometry.ts";
-import { SURFACES, css, mix, packed } from "../model/palette.ts";
+import { MISSING, SURFACES, css, mix, packed } from "../model/palette.ts";
 import type { Row } from "../model/rows.ts";
 import type { Tick } from "../model/ruler.ts";
 import { shortQuantity } from "../model/quantity.ts";
@@ -47,6 +48,8 @@ export interface Picture {
   readonly mark: Nanos | null;
   /** More comes behind what there is. */
   readonly isGrowing: boolean;
+  /** When events were lost. */
+  readonly losses: readonly Extent[];
   readonly arrows: ArrowLayout;
   /** The arrow that is picked. */
   readonly pickedArrow: ArrowLine | null;
@@ -332,10 +335,23 @@ function drawPicked(pen: Pen, { frame, looks, ratio }: Picture, extent: Extent, 
   }
 }
 
+/** Where events were lost, what rows show is in doubt: a band across all of them, stronger at its top. */
+function drawLosses(pen: Pen, { frame, losses, ratio, looks, height }: Picture): void {
+  const wide = Math.max(1, Math.round(ratio));
+  pen.fillStyle = css(MISSING[looks.theme]);
+  for (const [from, to] of lossMarks(losses, (time) => pixelOf(frame.view, time, frame.width), frame.width, wide)) {
+    pen.globalAlpha = 0.14;
+    pen.fillRect(from, 0, to - from, height);
+    pen.globalAlpha = 1;
+    pen.fillRect(from, 0, to - from, 3 * wide);
+  }
+}
+
 function drawOver(pen: Pen, picture: Picture): void {
   const { frame, selection, ratio } = picture;
   const { accent } = SURFACES[picture.looks.theme];
   const wide = Math.max(1, Math.round(ratio));
+  drawLosses(pen, picture);
   if (selection !== null) {
     const from = Math.round(pixelOf(frame.view, selection.begin, frame.width));
     const to = Math.round(pixelOf(frame.view, endOf(selection), frame.width));

@@ -33,6 +33,9 @@ export interface Surface {
   readonly accent: Rgb;
 }
 
+/** What is missing. */
+export const MISSING: Readonly<Record<Theme, Rgb>> = { light: [200, 40, 30], dark: [255, 120, 100] };
+
 export const SURFACES: Readonly<Record<Theme, Surface>> = {
   light: { background: WHITE, lane: [244, 246, 248], line: [214, 219, 225], ink: [28, 33, 40], faint: [92, 102, 114], accent: [0, 90, 156] },
   dark: { background: [22, 25, 30], lane: [30, 34, 41], line: [56, 62, 72], ink: [230, 234, 240], faint: [152, 161, 174], accent: [110, 190, 240] },

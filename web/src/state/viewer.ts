@@ -4,6 +4,7 @@ import { EMPTY_CATALOGUE, type Catalogue, type Status, type Track } from "../mod
 import type { Clock, TimeStyle } from "../model/clock.ts";
 import { PLAIN_CURVES, lanesOf, toggledCurve, type Curves } from "../model/curves.ts";
 import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
+import { NO_FINDINGS, type Findings } from "../model/findings.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { FIRST_FOLLOW, FOLLOW_SPAN, followHeard, followMoved, leadsAlong, windowAt, type Follow } from "../model/follow.ts";
 import { sameItem, type Item } from "../model/items.ts";
@@ -45,6 +46,8 @@ export interface State {
   /** The session that records the traces, and how many events it had when; `null`: there is none. */
   readonly recording: Recording | null;
   readonly rates: readonly Sample[];
+  /** What is wrong with the traces, as far as it is known. */
+  readonly findings: Findings;
   readonly catalogue: Catalogue;
   /** The server has said which tracks there are. */
   readonly isCatalogued: boolean;
@@ -108,6 +111,7 @@ export const FIRST_STATE: State = {
   status: null,
   recording: null,
   rates: [],
+  findings: NO_FINDINGS,
   catalogue: EMPTY_CATALOGUE,
   isCatalogued: false,
   rows: [],

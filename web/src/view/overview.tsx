@@ -39,7 +39,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
     size.current = next;
     draw(store.state);
   });
-  useDrawing(store, ({ status, view, selection, mark, theme, arrivals, catalogue }) => [status, view, selection, mark, theme, arrivals, catalogue, size.current], draw);
+  useDrawing(store, ({ findings, status, view, selection, mark, theme, arrivals, catalogue }) => [findings, status, view, selection, mark, theme, arrivals, catalogue, size.current], draw);
   const letGo = (): void => {
     drag.current = null;
   };
@@ -117,6 +117,7 @@ function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, make
     ratio,
     theme: state.theme,
     density: densityOf(frame, pieces),
+    losses: state.findings.losses,
     view,
     selection: state.selection,
     mark: state.mark,

@@ -29,6 +29,7 @@ import { withRecording } from "../state/record.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
 import { curvesSeen, drawnTo, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { keepFindings } from "./health.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
 import { Picker } from "./item/picker.ts";
@@ -98,6 +99,7 @@ export function openPage(): Page {
   const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   void page.start.opened((fault) => store.update((state) => (fault === null ? unfaulted(state) : withFault(state, fault)))).then(() => new Conductor(page, client).begin());
+  keepFindings(page);
   keepNames(page);
   keepOwners(page);
   keepActivity(page);

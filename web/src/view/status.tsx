@@ -3,10 +3,11 @@
 import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
 import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
+import { isLost } from "../model/findings.ts";
 import { isRecording } from "../model/live.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
-import { progress } from "./header.tsx";
+import { progress } from "./health.tsx";
 import { ClosedTabs } from "./doors.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
@@ -60,5 +61,6 @@ function windowText(clock: Clock, begin: Nanos, span: Nanos, digits: number): st
 /** What is below the pointer, in words. */
 function belowText(page: Page, state: State): string {
   const track = state.rows.find((row) => row.key === state.cursor?.row)?.track ?? null;
-  return track === null || state.cursor === null ? "" : wordsAt(page, state, track, state.cursor.time);
+  const lost = state.cursor !== null && isLost(state.findings, state.cursor.time) ? "  (events were lost then)" : "";
+  return `${track === null || state.cursor === null ? "" : wordsAt(page, state, track, state.cursor.time)}${lost}`;
 }

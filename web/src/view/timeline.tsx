@@ -77,8 +77,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** What the canvases show: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle } = state;
-  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle, findings } = state;
+  return [findings, status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -295,6 +295,7 @@ class Painter {
       picked: pickedOf(state),
       mark: state.mark,
       isGrowing: isRecording(status),
+      losses: state.findings.losses,
       arrows: arrowsShown(this.page, state),
       pickedArrow: pickedArrow(this.page, state),
     };

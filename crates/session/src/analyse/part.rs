@@ -64,7 +64,7 @@ impl Keyed for Projected {
 /// A part, and what could not be read of it.
 pub(crate) struct PartRead<S> {
     pub(crate) state: S,
-    pub(super) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Packets are not where their times say.

@@ -351,6 +351,7 @@ impl Timeline {
             }
         };
         let mut state = progress.whole(read.state)?;
+        self.meet_faults(&read.faults);
         self.analysis.settle(&mut state);
         self.names.learn_texts(&state);
         Ok(state)

@@ -2,7 +2,7 @@
 //! the rest.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -151,6 +151,8 @@ pub(super) struct Known {
     pub(super) called: BTreeMap<u64, Called>,
     /// Where messages go, by the values that stand for that.
     pub(super) routes: BTreeMap<u64, Route>,
+    /// What could not be read: where and what.
+    pub(super) faults: BTreeSet<(String, String)>,
 }
 
 #[derive(Default)]
@@ -318,6 +320,24 @@ impl Names {
                 held.known.slices.entry(number).or_insert_with(|| name.clone());
             }
         }
+    }
+
+    /// Something could not be read. So many are kept.
+    pub(super) fn meet_fault(&self, place: String, message: String, most: usize) {
+        let faults = &mut self.lock().known.faults;
+        if faults.len() < most {
+            faults.insert((place, message));
+        }
+    }
+
+    /// What could not be read, as far as it was met.
+    pub(super) fn faults(&self) -> BTreeSet<(String, String)> {
+        self.lock().known.faults.clone()
+    }
+
+    /// The names of the machines, if there are several.
+    pub(super) fn machine_names(&self) -> Vec<String> {
+        self.machines().hosts.values().flatten().cloned().collect()
     }
 
     /// The tracks of a node.

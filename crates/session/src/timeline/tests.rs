@@ -1,6 +1,7 @@
 //! The same trace in one chunk and in many, at all levels; what is kept; what is refused.
 
 mod declared;
+mod findings;
 mod growing;
 mod messages;
 mod names;

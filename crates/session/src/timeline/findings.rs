@@ -1,0 +1,62 @@
+//! What of the traces is missing or cannot be trusted, for whoever looks at them: what opening them told, what building the timeline met, and when
+//! events were lost.
+
+use kymo_scan::StreamFaultKind;
+use serde_json::{Value, json};
+
+use super::Timeline;
+use crate::analyse::Fault;
+use crate::check::{self, Finding, Gravity};
+
+/// Places that could not be read and are told one by one.
+const FAULTS_MAX: usize = 100;
+/// Losses that are told, the earliest.
+const LOSSES_MAX: usize = 10_000;
+
+impl Timeline {
+    /// What is wrong with the traces, as far as it is known now.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = check::opened(&self.session.traces);
+        let faults = self.names.faults();
+        findings.extend(faults.into_iter().map(|(place, message)| check::unreadable(place, message)));
+        let machines = self.names.machine_names();
+        let is_shifted = self.session.traces.iter().any(|trace| trace.clock_shift_ns != 0);
+        if machines.len() > 1 && !is_shifted {
+            findings.push(check::clocks_apart(&machines));
+        }
+        findings
+    }
+
+    /// From when to when events may be missing, wherever they were lost; and how many more such times there are.
+    #[must_use]
+    pub fn losses(&self) -> (Vec<(i64, i64)>, usize) {
+        let mut windows = kymo_analysis::Windows::default();
+        self.analysis.lanes().iter().for_each(|lane| windows.extend(&lane.holes));
+        let mut inside = windows.inside(self.span.0, self.span.1);
+        let told: Vec<(i64, i64)> = inside.by_ref().take(LOSSES_MAX).collect();
+        (told, inside.count())
+    }
+
+    /// Both, as programs are told.
+    #[must_use]
+    pub fn told_findings(&self) -> Value {
+        let findings = self.findings();
+        let findings: Vec<Value> =
+            findings.iter().map(|found| crate::json::finding(found, found.gravity == Gravity::Error)).collect();
+        let (losses, omitted) = self.losses();
+        let losses: Vec<Value> =
+            losses.into_iter().map(|(begin, end)| json!({"begin_ns": begin, "end_ns": end})).collect();
+        json!({"findings": findings, "losses": losses, "losses_omitted": omitted})
+    }
+
+    /// Keeps what could not be read, but for what opening tells.
+    pub(super) fn meet_faults(&self, faults: &[Fault]) {
+        for Fault { fault, .. } in
+            faults.iter().filter(|fault| !matches!(fault.fault.kind, StreamFaultKind::Cut { .. }))
+        {
+            let problem = self.session.problem(fault);
+            self.names.meet_fault(problem.place, problem.message, FAULTS_MAX);
+        }
+    }
+}
