@@ -5,7 +5,8 @@
  *     kymo pairs kymo-traces/server-*                                           how long requests took, by what they asked for
  *
  * Clients ask through sockets for pages; workers take them from a queue, look into a cache behind one lock, and render what is not
- * there. Every hundredth page is one that is never cached, so that a few requests take a hundred times as long as most.
+ * there. Every hundredth page is one that is never cached, so that a few requests take a hundred times as long as most. Each request is a
+ * call of a page by a client, which a worker serves and answers; how long the queue is, is a counter.
  */
 #include <kymo/kymo.h>
 
@@ -25,6 +26,12 @@ struct request {
     unsigned id; /* no other one has it */
     char page[24];
 };
+
+/* What no other call of this machine is known by. */
+static uint64_t call(const struct request *request)
+{
+    return (uint64_t)getpid() << 32 | request->id;
+}
 
 KYMO_EVENT_AT(info, server, accept, KYMO_U32(id), KYMO_TEXT(page), KYMO_U32(waiting));
 KYMO_EVENT_AT(info, server, request_begin, KYMO_U32(id), KYMO_TEXT(page), KYMO_U8(worker));
@@ -66,12 +73,14 @@ static bool look(const struct request *request, unsigned page)
 static void serve(const struct request *request, unsigned worker)
 {
     char answer[64];
+    KYMO_RPC_DISPATCH("page", call(request));
     kymo_server_request_begin(request->id, request->page, (uint8_t)worker);
     const unsigned page = (unsigned)atoi(request->page + strlen("/page/"));
     const bool is_cached = look(request, page);
     const unsigned hash = is_cached ? page : render(request->page);
     const int length = snprintf(answer, sizeof answer, "%s %08x", request->page, hash);
     kymo_server_request_end(request->id, !is_cached, (uint32_t)length);
+    KYMO_RPC_REPLY("page", call(request));
     if (write(request->to, answer, (size_t)length) < 0)
         kymo_log(KYMO_WARNING, "request %u: its client is gone", request->id);
 }
@@ -88,7 +97,7 @@ static void *work(void *number)
         }
         const struct request request = queue[queue_begin];
         queue_begin = (queue_begin + 1) % QUEUE;
-        queue_length--;
+        KYMO_COUNTER("queue", --queue_length);
         pthread_mutex_unlock(&queue_lock);
         serve(&request, (unsigned)(size_t)number);
     }
@@ -100,6 +109,7 @@ static void enqueue(const struct request *request)
     pthread_mutex_lock(&queue_lock);
     queue[(queue_begin + queue_length++) % QUEUE] = *request;
     kymo_server_accept(request->id, request->page, queue_length);
+    KYMO_COUNTER("queue", queue_length);
     pthread_cond_signal(&queue_grew);
     pthread_mutex_unlock(&queue_lock);
 }
@@ -115,9 +125,11 @@ static void *ask(void *number)
         struct request request = {.to = ends[1], .id = atomic_fetch_add(&ids, 1)};
         const unsigned page = asked % 100 == 99 ? PAGES + asked : (unsigned)rand_r(&seed) % PAGES;
         snprintf(request.page, sizeof request.page, "/page/%u", page);
+        KYMO_RPC_CALL("page", call(&request));
         enqueue(&request);
         if (read(ends[0], answer, sizeof answer) <= 0)
             break;
+        KYMO_RPC_RETURN("page", call(&request));
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }
     close(ends[0]);
