@@ -82,8 +82,8 @@ withRecorded("docs show %s", [{ name: "the sample", trace: SAMPLE }], (stage) =>
   }
 
   test.each(["light", "dark"] as const)("the whole page, %s", async (colorScheme) => {
-    const page = await open([28_000, 12_000], "&panels=drawer.events.230~inspector..300", { colorScheme }, true);
-    await expect.poll(() => page.locator(".inspected h2").first().textContent()).toContain("render");
+    const page = await open([40_600, 1_000], "&panels=drawer.events.200~inspector..300", { colorScheme }, true);
+    await expect.poll(() => page.locator(".inspected h2").first().textContent()).toContain("page");
     await page.waitForSelector(".event-body .event-row");
     await complete(page);
     expect(await page.locator(".label").count()).toBeGreaterThan(5);
