@@ -318,7 +318,7 @@ withInvented("traces that grow", (stage) => {
     server.grow(100_000_000);
     const badge = page.locator(".badge.lost");
     await expect.poll(() => badge.textContent()).toBe("7 lost");
-    expect(await badge.getAttribute("class")).toContain("flash-");
+    await expect.poll(() => badge.getAttribute("class")).toContain("flash-");
     const first = await badge.getAttribute("class");
     server.lost = 1_200;
     server.grow(10_000_000);
