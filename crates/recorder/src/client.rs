@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::folder::{FolderProblem, SOCKET_BYTES_MAX, at, own_folder, own_user, prepare_folder, shared_folder};
 use crate::wire::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
@@ -40,6 +41,9 @@ pub enum ClientProblem {
         /// Its process.
         pid: u32,
     },
+    /// It has not answered for as long as somebody would wait.
+    #[error("{0}")]
+    Slow(String),
     /// It is gone, or says what makes no sense.
     #[error("the recorder does not answer: {0}")]
     Broken(#[from] io::Error),
@@ -57,6 +61,8 @@ pub struct Client {
     /// Which kymo it is.
     pub kymo: String,
     tells: fn(&str),
+    /// How long is waited for an answer; `None`: as long as it takes.
+    patience: Option<Duration>,
 }
 
 /// Whether there are sessions that a recorder goes on with.
@@ -105,12 +111,31 @@ impl Client {
         if bytes > SOCKET_BYTES_MAX {
             return Err(FolderProblem::Long { path, bytes }.into());
         }
-        match UnixStream::connect(&path) {
-            Ok(stream) => Self::greet(stream),
+        Self::connected(UnixStream::connect(&path), &path, None)
+    }
+
+    /// The same for somebody who never waits for longer than this, neither now nor for any answer.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or none to talk to in that time.
+    pub fn connect_for(patience: Duration) -> Result<Self, ClientProblem> {
+        let path = socket(&own_folder());
+        Self::connected(connect_at_once(&path), &path, Some(patience))
+    }
+
+    fn connected(
+        connected: io::Result<UnixStream>,
+        path: &Path,
+        patience: Option<Duration>,
+    ) -> Result<Self, ClientProblem> {
+        match connected {
+            Ok(stream) => Self::greet(stream, patience),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 Err(ClientProblem::Nobody)
             }
-            Err(error) => Err(ClientProblem::Broken(at(&path, &error))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(slow(error, None)),
+            Err(error) => Err(ClientProblem::Broken(at(path, &error))),
         }
     }
 
@@ -131,8 +156,9 @@ impl Client {
         Self::connect()
     }
 
-    fn greet(stream: UnixStream) -> Result<Self, ClientProblem> {
-        let mut client = Self { stream: BufReader::new(stream), pid: 0, kymo: String::new(), tells: |_| {} };
+    fn greet(stream: UnixStream, patience: Option<Duration>) -> Result<Self, ClientProblem> {
+        let stream = BufReader::new(stream);
+        let mut client = Self { stream, pid: 0, kymo: String::new(), tells: |_| {}, patience };
         match client.ask(&Question::Hello { version: VERSION })? {
             Answer::Hello { version: VERSION, kymo, pid } => {
                 (client.pid, client.kymo) = (pid, kymo);
@@ -149,23 +175,66 @@ impl Client {
         Self { tells, ..self }
     }
 
+    /// Waits so long for each answer from now on, and no longer.
+    #[must_use]
+    pub fn waiting_for(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors
     ///
-    /// The recorder is gone, or says no.
+    /// The recorder is gone, too slow, or says no.
     pub fn ask(&mut self, question: &Question) -> Result<Answer, ClientProblem> {
-        wire::say(self.stream.get_mut(), question)?;
+        let asked = Instant::now();
+        let mut why = None;
+        self.wait_until(asked)
+            .and_then(|()| wire::say(self.stream.get_mut(), question))
+            .map_err(|error| slow(error, None))?;
         loop {
-            match wire::hear(&mut self.stream, ANSWER_BYTES_MAX)? {
+            let heard = self.wait_until(asked).and_then(|()| wire::hear(&mut self.stream, ANSWER_BYTES_MAX));
+            match heard.map_err(|error| slow(error, why.take()))? {
                 Some(Answer::Later { writes_to, milliseconds }) => {
-                    (self.tells)(&later(writes_to.as_deref(), milliseconds));
+                    let later = later(writes_to.as_deref(), milliseconds);
+                    (self.tells)(&later);
+                    why = Some(later);
                 }
                 Some(Answer::Refused { message }) => return Err(ClientProblem::Refused(message)),
                 Some(answer) => return Ok(answer),
                 None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is gone").into()),
             }
         }
+    }
+
+    /// Lets the next call wait for what is left of the time since somebody has asked.
+    fn wait_until(&self, asked: Instant) -> io::Result<()> {
+        let Some(patience) = self.patience else { return Ok(()) };
+        let left = patience.checked_sub(asked.elapsed()).filter(|left| !left.is_zero());
+        let left = left.ok_or(io::ErrorKind::WouldBlock)?;
+        self.stream.get_ref().set_read_timeout(Some(left))?;
+        self.stream.get_ref().set_write_timeout(Some(left))
+    }
+}
+
+/// Connects without waiting for whoever listens: the recorder may have been stopped.
+fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&stream, &SocketAddrUnix::new(path)?)?;
+    let stream = UnixStream::from(stream);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Why nothing was heard: it takes too long, for this reason, or nobody is there.
+fn slow(error: io::Error, why: Option<String>) -> ClientProblem {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientProblem::Slow(
+            why.unwrap_or_else(|| "the recorder does not answer in time: it may have been stopped".to_owned()),
+        ),
+        _ => error.into(),
     }
 }
 
@@ -207,5 +276,57 @@ fn start(program: &[OsString]) -> Result<(), ClientProblem> {
         READY => Ok(()),
         "" => Err(ClientProblem::Start(format!("{} ended without a word", Path::new(program).display()))),
         said => Err(ClientProblem::Start(said.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Somebody who does not wait for longer than he says is told why there was no answer.
+    #[test]
+    fn patience_is_bounded() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("recorder.sock");
+        let patience = Duration::from_millis(50);
+        let connect = || Client::connected(connect_at_once(&path), &path, Some(patience));
+        assert!(matches!(connect(), Err(ClientProblem::Nobody)));
+        let socket = UnixListener::bind(&path).expect("it is free");
+        // Nobody accepts, as in a process that was stopped.
+        let mut waiting = Vec::new();
+        let problem = loop {
+            match connect_at_once(&path) {
+                Ok(stream) if waiting.len() < 100_000 => waiting.push(stream),
+                Ok(_) => panic!("a queue without an end"),
+                Err(error) => break error,
+            }
+            if let [_] = waiting[..] {
+                let problem = connect().expect_err("nobody greets");
+                assert!(matches!(&problem, ClientProblem::Slow(why) if why.contains("stopped")), "{problem}");
+            }
+        };
+        assert_eq!(problem.kind(), io::ErrorKind::WouldBlock);
+        assert!(matches!(connect(), Err(ClientProblem::Slow(_))));
+        drop((waiting, socket));
+        assert!(matches!(connect(), Err(ClientProblem::Nobody)));
+    }
+
+    /// A recorder that says that it takes longer is not waited for longer; what it waits for is told.
+    #[test]
+    fn a_reason_is_told() {
+        let (ours, mut theirs) = UnixStream::pair().expect("the system has some");
+        let later = Answer::Later { writes_to: Some("/traces/slow".into()), milliseconds: 2000 };
+        let hello = Answer::Hello { version: VERSION, kymo: "1".to_owned(), pid: 7 };
+        for answer in [&hello, &later] {
+            writeln!(theirs, "{}", serde_json::to_string(answer).expect("it is text")).expect("it is open");
+        }
+        let mut client = Client::greet(ours, Some(Duration::from_millis(50))).expect("it greets");
+        let problem = client.ask(&Question::Sessions).expect_err("it never answers");
+        assert!(matches!(&problem, ClientProblem::Slow(why) if why.contains("/traces/slow")), "{problem}");
+        drop(theirs);
+        assert!(matches!(client.ask(&Question::Sessions), Err(ClientProblem::Broken(_))));
     }
 }

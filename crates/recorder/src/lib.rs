@@ -49,6 +49,7 @@ mod session;
 mod started;
 pub mod walk;
 pub mod wire;
+mod words;
 mod writing;
 
 pub use daemon::record_for_user;

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::daemon::Daemon;
 use crate::definition::EventClass;
 use crate::filters;
-use crate::program::Patience;
-use crate::select::{Rule, Step};
+use crate::program::{Patience, Process};
+use crate::select::{Rule, Selection, Step};
 use crate::serve::Who;
 use crate::session::Session;
 use crate::started;
-use crate::wire::{Answer, Keep, Matched, ProgramStatus, Question, SessionOptions, Status};
+use crate::wire::{
+    Answer, CLASSES_BYTES_MAX, ClassStatus, Classes, Keep, Matched, ProgramStatus, Question, SessionOptions,
+    SessionStatus, Status,
+};
 
 /// Sessions that there may be.
 const SESSIONS_MAX: usize = 64;
@@ -30,6 +33,8 @@ impl Daemon {
             Question::Own { session } => self.own(who, &session),
             Question::Recover { output } => self.recover(&output),
             Question::Status => Ok(Answer::Status(Box::new(self.status()))),
+            Question::Sessions => Ok(Answer::Sessions { sessions: self.short_statuses() }),
+            Question::Classes { session } => self.classes_of(&session),
         }
     }
 
@@ -47,7 +52,7 @@ impl Daemon {
             return Err(format!("there is a session `{}` already: `kymo stop {0}` ends it", options.name));
         }
         for step in options.selection.steps() {
-            self.check(&step.rule)?;
+            self.check(&step.rule, None)?;
         }
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
@@ -97,10 +102,17 @@ impl Daemon {
         served.chain(seen).collect()
     }
 
+    /// Those that a rule of a session could be about, if there is one already.
+    fn classes_within(&self, rule: &Rule, session: Option<&Session>) -> Vec<(&Who, &EventClass)> {
+        let mut classes = self.classes();
+        classes.retain(|(who, _)| is_within(rule, session, who));
+        classes
+    }
+
     /// What is wrong with the filter of a rule, for the events that it matches.
-    fn check(&self, rule: &Rule) -> Result<Vec<String>, String> {
+    fn check(&self, rule: &Rule, session: Option<&Session>) -> Result<Vec<String>, String> {
         let Some(filter) = &rule.filter else { return Ok(Vec::new()) };
-        let classes = self.classes();
+        let classes = self.classes_within(rule, session);
         let matching = classes
             .iter()
             .filter(|(who, class)| rule.takes(&who.candidate(), &class.full_name(), class.level))
@@ -112,8 +124,9 @@ impl Daemon {
     fn take(&mut self, session: Option<&str>, step: Step) -> Result<Answer, String> {
         let at = self.named(session)?;
         self.find();
-        let notes = self.check(&step.rule)?;
-        let matched = Matched { session: self.sessions[at].name.clone(), notes, ..self.matched(&step.rule) };
+        let known = &self.sessions[at];
+        let notes = self.check(&step.rule, Some(known))?;
+        let matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
         // What was recorded until now is as it was wanted then.
@@ -125,12 +138,13 @@ impl Daemon {
         Ok(Answer::Taken { matched })
     }
 
-    fn matched(&self, rule: &Rule) -> Matched {
-        let classes = self.classes();
+    fn matched(&self, rule: &Rule, session: &Session) -> Matched {
+        let classes = self.classes_within(rule, Some(session));
         let its = |(who, class): &&(&Who, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
         let matched: Vec<_> = classes.iter().filter(its).map(|(who, _)| who.identity.process()).collect();
         let (events, programs) = (matched.len() as u64, BTreeSet::from_iter(matched));
         let all = self.served.iter().map(|served| &served.who).chain(self.seen.iter().map(|seen| &seen.who));
+        let all = all.filter(|who| is_within(rule, Some(session), who));
         let all_programs: BTreeSet<_> = all.map(|who| who.identity.process()).collect();
         let names: Vec<String> = classes.iter().map(|(_, class)| class.full_name()).collect();
         let nothing = |pattern: &&String| {
@@ -201,6 +215,39 @@ impl Daemon {
         Ok(Answer::Progress { summary })
     }
 
+    /// How sessions are.
+    fn session_statuses(&self) -> Vec<SessionStatus> {
+        self.sessions.iter().map(Session::status).collect()
+    }
+
+    /// The same without what may be long.
+    fn short_statuses(&self) -> Vec<SessionStatus> {
+        let mut all = self.session_statuses();
+        all.iter_mut().for_each(|status| status.options.selection = Selection::default());
+        all
+    }
+
+    /// What a session could record, by what is known already: this may be asked all the time, and wakes no program.
+    fn classes_of(&self, name: &str) -> Result<Answer, String> {
+        let session = &self.sessions[self.named(Some(name))?];
+        let mut classes = BTreeMap::<String, (ClassStatus, BTreeSet<Process>)>::new();
+        let its = self.served.iter().filter(|served| !served.is_dead && session.takes_program(&served.who));
+        for served in its {
+            for (id, class) in served.events() {
+                let name = class.full_name();
+                let (status, programs) = classes.entry(name).or_default();
+                served.add_class(id, class, session, status, programs.is_empty());
+                programs.insert(served.who.identity.process());
+            }
+        }
+        let all = classes.into_iter().map(|(name, (status, programs))| ClassStatus {
+            name,
+            programs: programs.len() as u64,
+            ..status
+        });
+        Ok(Answer::Classes(bounded(all.collect())))
+    }
+
     fn status(&mut self) -> Status {
         self.find();
         let served = self.served.iter().map(|served| (&served.who, served.status(&self.sessions)));
@@ -209,11 +256,28 @@ impl Daemon {
             pid: std::process::id(),
             kymo: env!("CARGO_PKG_VERSION").to_owned(),
             folder: self.folder.clone(),
-            sessions: self.sessions.iter().map(Session::status).collect(),
+            sessions: self.session_statuses(),
             programs: by_process(served.chain(seen)),
             unreachable: self.unreachable(),
         }
     }
+}
+
+/// Whether a rule is about a program: of a session, which has other rules too, that may be only what these are about.
+fn is_within(rule: &Rule, session: Option<&Session>, who: &Who) -> bool {
+    !rule.is_within || session.is_some_and(|session| session.takes_program(who))
+}
+
+/// As many as may be told at a time.
+fn bounded(mut classes: Vec<ClassStatus>) -> Classes {
+    let sums = classes.iter().scan(0, |sum, class| {
+        *sum += class.bytes();
+        Some(*sum)
+    });
+    let told = sums.take_while(|sum| *sum <= CLASSES_BYTES_MAX).count();
+    let more = (classes.len() - told) as u64;
+    classes.truncate(told);
+    Classes { classes, more }
 }
 
 /// Why a folder cannot have a trace.
@@ -239,4 +303,24 @@ fn by_process<'w>(all: impl Iterator<Item = (&'w Who, ProgramStatus)>) -> Vec<Pr
         }
     }
     programs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program may have thousands of events, and a filter any length: what is told of them is short.
+    #[test]
+    fn classes_are_told_up_to_a_size() {
+        let class = |number: usize, bytes| ClassStatus {
+            name: format!("net:{number:04}"),
+            filters: vec!["x".repeat(bytes)],
+            ..ClassStatus::default()
+        };
+        let all: Vec<ClassStatus> = (0..10).map(|number| class(number, 1000)).collect();
+        assert_eq!(bounded(all.clone()), Classes { classes: all, more: 0 });
+        let Classes { classes, more } = bounded((0..5000).map(|number| class(number, 1000)).collect());
+        assert_eq!((classes.len(), more), (CLASSES_BYTES_MAX / 1008, 5000 - CLASSES_BYTES_MAX as u64 / 1008));
+        assert_eq!(bounded(vec![class(0, 2 * CLASSES_BYTES_MAX)]), Classes { classes: Vec::new(), more: 1 });
+    }
 }

@@ -42,6 +42,9 @@ pub struct Rule {
     pub tag: Option<String>,
     /// An expression.
     pub filter: Option<String>,
+    /// Only programs of which other rules want something: this one brings none, whatever else it says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_within: bool,
 }
 
 /// One thing that was asked for.
@@ -120,12 +123,29 @@ impl Rule {
     pub fn takes(&self, program: &Candidate<'_>, event: &str, level: u8) -> bool {
         self.takes_event(event, level) && self.takes_program(program)
     }
+
+    /// Whether it is about the same events of the same programs.
+    fn is_about_same(&self, other: &Self) -> bool {
+        let of = |rule: &Self| Self { filter: None, ..rule.clone() };
+        of(self) == of(other)
+    }
+}
+
+impl Step {
+    /// Whether nothing is left of an earlier step that is about the same events: it does not say which programs there are.
+    fn is_overridden(&self, by: &Self) -> bool {
+        let is_last_word = by.act != Act::Enable || by.rule.filter.is_none();
+        self.rule.is_within
+            && is_last_word
+            && self.rule.is_about_same(&by.rule)
+            && (by.act != Act::Filter || self.act == Act::Filter)
+    }
 }
 
 impl Selection {
-    /// Takes a step. What says the same as an earlier one takes its place.
+    /// Takes a step. What says the same as an earlier one, or leaves nothing of it, takes its place.
     pub fn take(&mut self, step: Step) {
-        self.steps.retain(|known| *known != step);
+        self.steps.retain(|known| *known != step && !known.is_overridden(&step));
         self.steps.push(step);
         let too_many = self.steps.len().saturating_sub(STEPS_MAX);
         self.steps.drain(..too_many);
@@ -140,12 +160,16 @@ impl Selection {
     /// Whether it may ever want anything of a program.
     #[must_use]
     pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
-        self.steps.iter().any(|step| step.act == Act::Enable && step.rule.takes_program(program))
+        let brings = |step: &Step| step.act == Act::Enable && !step.rule.is_within && step.rule.takes_program(program);
+        self.steps.iter().any(brings)
     }
 
     /// Whether an event of a program is recorded.
     #[must_use]
     pub fn chosen(&self, program: &Candidate<'_>, event: &str, level: u8) -> Chosen {
+        if !self.takes_program(program) {
+            return Chosen::No;
+        }
         let steps = self.steps.iter().filter(|step| step.rule.takes(program, event, level));
         steps.fold(Chosen::No, |chosen, step| match (&step.act, &step.rule.filter, chosen) {
             (Act::Enable, None, _) => Chosen::Yes,
@@ -226,6 +250,41 @@ mod tests {
             selection.take(step(Act::Disable, "a:*", None));
         }
         assert_eq!(selection.steps().len(), 2);
+    }
+
+    /// What says nothing of programs is about those that are there anyway, and does not fill the memory of steps.
+    #[test]
+    fn a_step_within_brings_no_programs() {
+        let ours = Candidate { name: "server", ..Candidate::default() };
+        let other = Candidate { name: "other", ..Candidate::default() };
+        let mut selection = Selection::default();
+        let mut first = step(Act::Enable, "net:*", None);
+        first.rule.processes = vec!["server".into()];
+        selection.take(first);
+        let within = |act, events: &str, filter: Option<&str>| {
+            let Step { act, rule } = step(act, events, filter);
+            Step { act, rule: Rule { is_within: true, ..rule } }
+        };
+        selection.take(within(Act::Enable, "disk:read", None));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
+        assert_eq!(selection.chosen(&other, "disk:read", 6), Chosen::No);
+        assert!(selection.takes_program(&ours) && !selection.takes_program(&other));
+        for number in 0..2 * STEPS_MAX {
+            let filter = format!("port == {number}");
+            selection.take(within(Act::Filter, "net:sent", Some(&filter)));
+            selection.take(within(Act::Disable, "disk:read", None));
+            selection.take(within(Act::Enable, "disk:read", None));
+        }
+        assert_eq!(selection.steps().len(), 3);
+        assert_eq!(selection.chosen(&ours, "net:sent", 6), Chosen::When(vec!["port == 1999".into()]));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
+        // Of several filters that something was enabled with, one has to be true.
+        selection.take(within(Act::Disable, "disk:read", None));
+        selection.take(within(Act::Enable, "disk:read", Some("bytes > 1")));
+        selection.take(within(Act::Enable, "disk:read", Some("bytes < 1")));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::When(vec!["bytes > 1".into(), "bytes < 1".into()]));
+        selection.take(within(Act::Filter, "disk:read", None));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
     }
 
     #[test]

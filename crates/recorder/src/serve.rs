@@ -20,7 +20,7 @@ use crate::program::{Control, Identity, Program, Refusal};
 use crate::rest::Rest;
 use crate::select::Candidate;
 use crate::session::{Clocks, Session};
-use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
+use crate::wire::{ClassStatus, EventStatus, Keep, Pool, ProgramStatus};
 
 /// Bytes that a program's lanes may have when nobody has said anything.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;
@@ -407,6 +407,32 @@ impl Served {
             why,
             sessions,
         }
+    }
+
+    /// Adds what there is to say of an event for a session, to what others of this name have, if any.
+    pub(crate) fn add_class(
+        &self,
+        id: u16,
+        class: &EventClass,
+        session: &Session,
+        all: &mut ClassStatus,
+        is_first: bool,
+    ) {
+        let new = |known: &mut Vec<String>, text: String| {
+            if !text.is_empty() && !known.contains(&text) {
+                known.push(text);
+            }
+        };
+        all.level = if is_first { class.level } else { all.level.min(class.level) };
+        let Some(filters) = session.filters(&self.who, class) else { return };
+        all.is_on = true;
+        if !filters.is_empty() {
+            if let Some((place, why)) = self.runs(id) {
+                new(&mut all.runs, place);
+                new(&mut all.why, why);
+            }
+        }
+        filters.into_iter().for_each(|filter| new(&mut all.filters, filter));
     }
 
     /// Where the filter of an event runs, and why there; `None`: it has none.

@@ -20,7 +20,7 @@ use crate::recover::Rescued;
 use crate::select::{Selection, Step};
 
 /// What is written down here.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes of a question.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of an answer.
@@ -140,6 +140,13 @@ pub enum Question {
     },
     /// How everything is.
     Status,
+    /// How sessions are, without a look at programs, and without what they select.
+    Sessions,
+    /// Which events a session could record, and which of them it does.
+    Classes {
+        /// Which.
+        session: String,
+    },
 }
 
 /// What the recorder answers.
@@ -191,6 +198,13 @@ pub enum Answer {
     },
     /// How everything is.
     Status(Box<Status>),
+    /// How sessions are.
+    Sessions {
+        /// All of them.
+        sessions: Vec<SessionStatus>,
+    },
+    /// What a session could record.
+    Classes(Classes),
     /// The answer comes later.
     Later {
         /// The folder that is written to all the time.
@@ -395,6 +409,45 @@ pub struct EventStatus {
     pub why: Option<String>,
     /// Sessions that want it, and their filters.
     pub sessions: BTreeMap<String, Vec<String>>,
+}
+
+/// Events of the programs that a session records, whether it records them or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classes {
+    /// By name, in its order; so many that they have [`CLASSES_BYTES_MAX`] at most.
+    pub classes: Vec<ClassStatus>,
+    /// How many there are besides.
+    pub more: u64,
+}
+
+/// Bytes of names and filters of [`Classes`], about.
+pub(crate) const CLASSES_BYTES_MAX: usize = 1 << 20;
+
+/// How events of one name are, in all programs that have them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassStatus {
+    /// `provider:name`.
+    pub name: String,
+    /// Its level; where programs do not agree, that of the most important one.
+    pub level: u8,
+    /// Programs that have it.
+    pub programs: u64,
+    /// The session records it, of some program.
+    pub is_on: bool,
+    /// Filters that the session has for it, one of which has to be true.
+    pub filters: Vec<String>,
+    /// Where filters of it run: see [`EventStatus::runs`].
+    pub runs: Vec<String>,
+    /// Why they run there.
+    pub why: Vec<String>,
+}
+
+impl ClassStatus {
+    /// Bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.filters.iter().chain(&self.runs).chain(&self.why);
+        self.name.len() + texts.map(String::len).sum::<usize>()
+    }
 }
 
 /// A program that cannot be recorded.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use kymo_recorder::select::{Act, Rule, Selection, Step};
-use kymo_recorder::wire::{Answer, Question, SessionOptions, Status, Summary, VERSION};
+use kymo_recorder::wire::{Answer, ClassStatus, Classes, Matched, Question, SessionOptions, Status, Summary, VERSION};
 
 use recording::{Stage, check, numbers, read, wait};
 
@@ -106,6 +106,68 @@ fn wait_for_events(recorder: &mut Recorder, session: &str, count: u64) {
         let question = Question::Progress { session: session.to_owned() };
         matches!(recorder.ask(&question), Answer::Progress { summary } if summary.events >= count)
     });
+}
+
+fn taken(recorder: &mut Recorder, act: Act, rule: Rule) -> Matched {
+    match recorder.ask(&Question::Take { session: Some("a".to_owned()), step: Step { act, rule } }) {
+        Answer::Taken { matched } => matched,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn classes(recorder: &mut Recorder) -> Vec<ClassStatus> {
+    match recorder.ask(&Question::Classes { session: "a".to_owned() }) {
+        Answer::Classes(Classes { classes, more: 0 }) => classes,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whoever shows a session asks for its events alone, and changes what is recorded of its programs alone.
+#[test]
+fn events_of_a_session_are_those_of_its_programs() {
+    let stage = Stage::new();
+    let (ours, other) = (stage.program(1), stage.program(1));
+    let mut recorder = Recorder::begin(&stage);
+    let rule = Rule { processes: vec![ours.child.id().to_string()], events: vec!["no:*".into()], ..Rule::default() };
+    let mut selection = Selection::default();
+    selection.take(Step { act: Act::Enable, rule });
+    let (output, is_detached) = (stage.path("a"), true);
+    let options = SessionOptions { name: "a".to_owned(), output, selection, is_detached, ..SessionOptions::default() };
+    recorder.ask(&Question::Start { options: Box::new(options) });
+    let Answer::Sessions { sessions } = recorder.ask(&Question::Sessions) else {
+        panic!("an answer to something else")
+    };
+    let names: Vec<_> = sessions.iter().map(|session| session.options.name.as_str()).collect();
+    assert_eq!((names, sessions[0].options.selection.steps().len()), (vec!["a"], 0));
+
+    let all = classes(&mut recorder);
+    assert!(all.len() > 1 && all.is_sorted_by_key(|class| &class.name), "{all:?}");
+    assert!(all.iter().all(|class| class.programs == 1 && !class.is_on), "{all:?}");
+    let name = all[0].name.clone();
+    let within = Rule { events: vec![name.clone()], is_within: true, ..Rule::default() };
+    let matched = taken(&mut recorder, Act::Enable, within.clone());
+    assert_eq!((matched.events, matched.programs, matched.all_programs), (1, 1, 1));
+    let after = classes(&mut recorder);
+    assert!(after[0].is_on && after[1..].iter().all(|class| !class.is_on), "{after:?}");
+    let is_on = |status: &Status, pid| {
+        let program = status.programs.iter().find(|program| program.pid == Some(pid)).expect("it runs");
+        program.events.iter().any(|event| event.name == name && event.is_on)
+    };
+    let status = recorder.status();
+    assert!(is_on(&status, ours.child.id()) && !is_on(&status, other.child.id()));
+
+    let filtered = Rule { filter: Some("pid > 1".to_owned()), ..within.clone() };
+    taken(&mut recorder, Act::Filter, filtered);
+    let class = classes(&mut recorder).swap_remove(0);
+    assert_eq!((class.filters.as_slice(), class.runs.len()), (["pid > 1".to_owned()].as_slice(), 1), "{class:?}");
+    taken(&mut recorder, Act::Disable, within.clone());
+    assert!(classes(&mut recorder).iter().all(|class| !class.is_on && class.filters.is_empty()));
+    // The same said of all programs is about the other one, too.
+    let matched = taken(&mut recorder, Act::Enable, Rule { is_within: false, ..within });
+    assert_eq!((matched.events, matched.programs, matched.all_programs), (2, 2, 2));
+    assert!(is_on(&recorder.status(), other.child.id()));
+    recorder.stop("a");
+    recorder.end();
 }
 
 #[test]

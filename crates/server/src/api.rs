@@ -15,7 +15,7 @@ use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
 use crate::stage::Hosted;
-use crate::{analyses, body, changes, filter, guard, notes, pages, rows, start, timeline};
+use crate::{analyses, body, changes, filter, guard, notes, pages, recording, rows, start, timeline};
 
 /// Everything that is served.
 pub(crate) fn router(host: &Hosted) -> Router {
@@ -39,6 +39,7 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .route("/v1/notes", get(notes::all))
         .route("/v1/notes/{id}", put(notes::put).delete(notes::remove))
         .route("/v1/changes", get(changes::changes))
+        .route("/v1/recording", get(recording::get).post(recording::post))
         .route("/v1/start", get(start::start))
         .route("/v1/start/open", post(start::open))
         .route("/v1/start/sample", post(start::sample))

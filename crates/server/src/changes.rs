@@ -1,9 +1,10 @@
-//! What changes while somebody looks: how far jobs and the timeline are. It is told as server-sent events, a whole state at a time; who is slow misses
+//! What changes while somebody looks: how far jobs, the timeline and a recording are. It is told as server-sent events, a whole state at a time; who is slow misses
 //! states between, and gets the newest.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::extract::State;
 use axum::http::Uri;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +13,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::query::Query;
+use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Shared};
 use crate::stage::Hosted;
@@ -28,10 +30,11 @@ pub(crate) struct News {
 }
 
 impl News {
-    fn of(shared: &Shared) -> Self {
+    fn of(shared: &Shared, recording: &Recording) -> Self {
         let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
         let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
-        Self { states: std::iter::once(jobs).chain(timeline).collect() }
+        let recording = recording.news().map(|told| ("recording", told));
+        Self { states: std::iter::once(jobs).chain(timeline).chain(recording).collect() }
     }
 }
 
@@ -41,7 +44,8 @@ pub(crate) async fn watch(host: Hosted) {
         tokio::time::sleep(TICK).await;
         let Some(shared) = host.stage.asked() else { continue };
         if shared.news.receiver_count() > 0 {
-            let news = News::of(shared);
+            host.recording.refresh();
+            let news = News::of(shared, &host.recording);
             shared.news.send_if_modified(|told| {
                 let is_new = *told != news;
                 *told = news;
@@ -76,9 +80,9 @@ impl Listener {
 }
 
 /// Answers with all that changes from now on, first of all with how it is now.
-pub(crate) async fn changes(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn changes(State(host): State<Hosted>, asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let told = News::of(&asked);
+    let told = News::of(&asked, &host.recording);
     let listener = Listener { news: asked.news.subscribe(), waiting: told.states.clone(), told };
     let events = stream::unfold(listener, Listener::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response())

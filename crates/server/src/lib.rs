@@ -1,12 +1,13 @@
 //! The HTTP API and the pages: what `kymo view` serves. It only encodes what `session` answers.
 //!
-//! It must never know what stands behind `session`, nor read a trace.
+//! It must never know what stands behind `session` and `recorder`, nor read a trace.
 //!
 //! ```text
 //! connection ──> guard ──> pages                          what was built from web/
 //! so many,       who may    api ──> pool ──> session      viewers take turns
 //! so patient     ask         │  └─> jobs ──> session      what takes long: so many at a time, behind viewers
-//!                            └──> start ──> stage         which traces these are, where nobody has said
+//!                            ├──> start ──> stage         which traces these are, where nobody has said
+//!                            └──> recording ──> recorder  who records them meanwhile
 //! ```
 
 mod analyses;
@@ -25,6 +26,7 @@ mod options;
 mod pages;
 mod pool;
 mod query;
+mod recording;
 mod refusal;
 mod rows;
 mod selection;
@@ -51,6 +53,7 @@ use tokio::runtime;
 use connection::Patience;
 use guard::Guard;
 use pool::Pool;
+use recording::Recording;
 use shared::Means;
 pub use stage::{Begin, Choice, Growing, RecordHint, Sample};
 use stage::{Host, Stage};
@@ -183,10 +186,12 @@ impl Server {
         let memory = self.options.memory_bytes;
         let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
         let ServerOptions { roles, own, notes, patience, .. } = self.options;
-        let means = Means { pool: Arc::clone(&pool), roles, own, notes, memory, salt: self.salt };
+        let recording = Recording::of(self.begin.paths());
+        let shown = Arc::clone(&recording);
+        let means = Means { pool: Arc::clone(&pool), roles, own, notes, recording: shown, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
         let (stage, followed) = Stage::new(self.begin, means);
-        let host = Arc::new(Host { guard, pool, stage });
+        let host = Arc::new(Host { guard, pool, recording, stage });
         followed.into_iter().try_for_each(|followed| followed.begin(&host)).map_err(ServeFailure::Threads)?;
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;

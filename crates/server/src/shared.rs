@@ -14,6 +14,7 @@ use crate::changes::News;
 use crate::current::{Current, Live};
 use crate::jobs::Jobs;
 use crate::pool::{Pool, Viewer};
+use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::rows::Readers;
 use crate::shown::Shown;
@@ -41,6 +42,8 @@ pub(crate) struct Means {
     pub(crate) own: Vec<OwnTracks>,
     /// The file of notes, if somebody named one.
     pub(crate) notes: Option<PathBuf>,
+    /// Who records the traces.
+    pub(crate) recording: Arc<Recording>,
     /// Bytes for everything.
     pub(crate) memory: u64,
     /// What no other server says.

@@ -22,6 +22,7 @@ use crate::current::Live;
 use crate::growing;
 use crate::guard::Guard;
 use crate::pool::Pool;
+use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Means, Shared};
 use crate::uploads::Uploads;
@@ -46,6 +47,16 @@ pub struct Growing {
     pub paths: Vec<PathBuf>,
     /// How they are opened.
     pub open: OpenOptions,
+}
+
+impl Begin {
+    /// Where the traces are, as far as that is known: whoever records them is asked by that.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Growing(growing) => growing.paths.clone(),
+            Self::Traces(_) | Self::Choice(_) => Vec::new(),
+        }
+    }
 }
 
 impl From<Growing> for Begin {
@@ -123,6 +134,7 @@ pub struct RecordHint {
 pub(crate) struct Host {
     pub(crate) guard: Guard,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) recording: Arc<Recording>,
     pub(crate) stage: Stage,
 }
 
@@ -291,6 +303,9 @@ impl Stage {
         })?;
         let beside = || paths.first().filter(|_| *stays).map(|path| Notes::beside(path));
         let notes = self.means.notes.clone().or_else(beside);
+        if *stays {
+            self.means.recording.shows(paths);
+        }
         if let Some(recent) = self.recent().filter(|_| *stays) {
             // Who cannot note it looks at it all the same.
             let _ = recent.note(paths, SystemTime::now());

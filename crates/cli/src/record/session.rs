@@ -331,6 +331,7 @@ fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> R
         processes: arguments.process.clone(),
         tag: tag.map(str::to_owned).filter(|_| arguments.process.is_empty()),
         filter: filter.map(str::to_owned),
+        is_within: false,
     }
 }
 

@@ -87,6 +87,7 @@ fn rule(rule: &kymo_recorder::select::Rule) -> String {
         format!(", at least {}", kymo_recorder::select::LEVELS.get(usize::from(level)).unwrap_or(&"?"))
     });
     let of = match (&rule.tag, rule.processes.is_empty()) {
+        (None, true) if rule.is_within => ", of programs that it records".to_owned(),
         (_, false) => format!(", of {}", rule.processes.join(" ")),
         (Some(_), true) => ", of its command".to_owned(),
         (None, true) => String::new(),

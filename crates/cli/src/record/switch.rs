@@ -4,13 +4,12 @@ use std::io::{self, Write};
 
 use kymo_recorder::client::{ClientProblem, nonsense};
 use kymo_recorder::select::{Act, Rule, Step};
-use kymo_recorder::wire::{Answer, Matched, Question};
+use kymo_recorder::wire::{Answer, Question};
 
 use super::show::Told;
 use super::{Problem, ask, show};
 use crate::Outcome;
 use crate::arguments::{FilterArguments, SnapshotArguments, StopArguments, SwitchArguments};
-use crate::show::counted;
 use crate::stop::{Stop, say};
 
 pub(crate) fn enable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
@@ -40,8 +39,8 @@ fn rule(arguments: &SwitchArguments) -> Rule {
         events: arguments.events.clone(),
         level: arguments.level,
         processes: arguments.process.clone(),
-        tag: None,
         filter: arguments.filter.clone(),
+        ..Rule::default()
     }
 }
 
@@ -51,31 +50,11 @@ fn take(act: &Act, rule: Rule, session: Option<String>, json: bool) -> Result<Ou
     if json {
         writeln!(io::stdout(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;
     } else {
-        writeln!(io::stdout(), "session {}: {}", matched.session, sentence(&matched, act))?;
+        writeln!(io::stdout(), "session {}: {}", matched.session, matched.sentence(act))?;
     }
-    for (pattern, near) in &matched.unmatched {
-        let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        super::warn(&format!("no event of a program that runs is called `{pattern}`{help}"));
-    }
+    matched.warnings().iter().for_each(|warning| super::warn(warning));
     matched.notes.iter().for_each(|note| say(&format!("note: {}", note.trim_end())));
     Ok(if matched.events > 0 { Outcome::Complete } else { Outcome::Incomplete })
-}
-
-fn sentence(matched: &Matched, act: &Act) -> String {
-    let done = match (act, matched.events) {
-        (Act::Enable, 1) => "is recorded",
-        (Act::Enable, _) => "are recorded",
-        (Act::Disable, 1) => "is not recorded any more",
-        (Act::Disable, _) => "are not recorded any more",
-        (Act::Filter, 1) => "has this filter, where it is recorded",
-        (Act::Filter, _) => "have this filter, where they are recorded",
-    };
-    let (events, programs) = (counted(matched.events, "event"), counted(matched.programs, "program"));
-    match (matched.events, matched.all_programs) {
-        (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
-        (0, all) => format!("no event of {} matches; it holds for those that come", counted(all, "program")),
-        _ => format!("{events} of {programs} {done}"),
-    }
 }
 
 pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<Outcome, Problem> {

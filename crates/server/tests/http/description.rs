@@ -63,6 +63,10 @@ const ASKED: &[(&str, &str, &str, &str)] = &[
     ("put", "/api/v1/notes/{id}", "/api/v1/notes/b", r#"{"begin_ns": "now"}"#),
     ("get", "/api/v1/notes", "/api/v1/notes", ""),
     ("delete", "/api/v1/notes/{id}", "/api/v1/notes/b", ""),
+    // Nobody records the traces; tests with a recorder are the command's.
+    ("get", "/api/v1/recording", "/api/v1/recording", ""),
+    ("post", "/api/v1/recording", "/api/v1/recording", r#"{"act": "stop"}"#),
+    ("post", "/api/v1/recording", "/api/v1/recording", r#"{"act": "enable", "events": ["net"]}"#),
     ("get", "/api/v1/start", "/api/v1/start", ""),
     // Traces are open already; tests of their own ask where none are.
     ("post", "/api/v1/start/open", "/api/v1/start/open", r#"{"paths": ["."]}"#),

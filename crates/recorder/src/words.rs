@@ -1,0 +1,71 @@
+//! What has become of a change, in the sentences that every face says.
+
+use crate::select::Act;
+use crate::wire::Matched;
+
+impl Matched {
+    /// What has become of it, in a sentence.
+    #[must_use]
+    pub fn sentence(&self, act: &Act) -> String {
+        let done = match (act, self.events) {
+            (Act::Enable, 1) => "is recorded",
+            (Act::Enable, _) => "are recorded",
+            (Act::Disable, 1) => "is not recorded any more",
+            (Act::Disable, _) => "are not recorded any more",
+            (Act::Filter, 1) => "has this filter, where it is recorded",
+            (Act::Filter, _) => "have this filter, where they are recorded",
+        };
+        match (self.events, self.all_programs) {
+            (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
+            (0, all) => format!("no event of {} matches; it holds for those that come", counted(all, "program")),
+            (events, _) => format!("{} of {} {done}", counted(events, "event"), counted(self.programs, "program")),
+        }
+    }
+
+    /// Patterns that match nothing, a sentence each.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = |(pattern, near): &(String, Vec<String>)| {
+            let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            format!("no event of a program that runs is called `{pattern}`{help}")
+        };
+        self.unmatched.iter().map(warning).collect()
+    }
+}
+
+/// `1 event`, `2,000 events`
+fn counted(count: u64, what: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_agree_in_number() {
+        let said = |events, programs, act| {
+            let matched = Matched { events, programs, all_programs: 2, ..Matched::default() };
+            matched.sentence(&act)
+        };
+        assert_eq!(said(1, 1, Act::Enable), "1 event of 1 program is recorded");
+        assert_eq!(said(1_234_567, 2, Act::Disable), "1,234,567 events of 2 programs are not recorded any more");
+        assert_eq!(said(0, 0, Act::Filter), "no event of 2 programs matches; it holds for those that come");
+        let near = vec![("net:snet".to_owned(), vec!["net:sent".to_owned()]), ("x:*".to_owned(), Vec::new())];
+        assert_eq!(
+            Matched { unmatched: near, ..Matched::default() }.warnings(),
+            [
+                "no event of a program that runs is called `net:snet`; did you mean `net:sent`?",
+                "no event of a program that runs is called `x:*`"
+            ]
+        );
+    }
+}

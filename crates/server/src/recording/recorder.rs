@@ -1,0 +1,291 @@
+//! What the recorder of this user says of the session that writes what is shown, and what it is asked to change.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kymo_recorder::client::{Client, ClientProblem, has_sessions, kept_sessions, nonsense};
+use kymo_recorder::select::{Act, Rule, Step};
+use kymo_recorder::wire::{Answer, Classes, Keep, Matched, Question, SessionStatus, Summary};
+use serde_json::{Value, json};
+
+use super::Wanted;
+
+/// How long is waited for each answer on how it is.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The same for what is to be done: a snapshot or the end of a session writes to a disk.
+const PATIENCE_TO_DO: Duration = Duration::from_secs(20);
+/// Characters of a command that are told.
+const COMMAND_MAX: usize = 4096;
+
+const NOBODY: &str = "no recorder of this user writes these traces: `kymo sessions` says what is recorded now";
+const KILLED: &str = "the recorder was killed; programs go on, and the next command, as `kymo status`, starts one that goes on with the session";
+
+/// A session, as it was when somebody looked.
+#[derive(Clone)]
+pub(super) struct Recorded {
+    name: String,
+    /// It has ended: nothing of it changes any more.
+    pub(super) is_over: bool,
+    /// What listeners are told.
+    pub(super) told: Value,
+}
+
+impl Recorded {
+    fn of(status: &SessionStatus, classes: &Classes) -> Self {
+        let SessionStatus { summary, options } = status;
+        let command = options.command.as_ref().map(|command| command.chars().take(COMMAND_MAX).collect::<String>());
+        let mut told = json!({
+            "session": summary.session,
+            "output": options.output.to_string_lossy(),
+            "mode": if options.keep == Keep::Newest { "overwrite" } else { "write" },
+            "command": command,
+            "classes": classes.classes.iter().map(class).collect::<Vec<_>>(),
+            "more_classes": classes.more,
+        });
+        count(&mut told, summary);
+        Self { name: summary.session.clone(), is_over: false, told }
+    }
+
+    /// The same when it has ended; what it recorded last is known as long as its recorder is there.
+    fn ended(&self, summary: Option<&Summary>) -> Self {
+        let mut ended = Self { is_over: true, ..self.clone() };
+        if let Some(summary) = summary {
+            count(&mut ended.told, summary);
+        }
+        ended.told["state"] = json!("ended");
+        ended.told["classes"] = json!([]);
+        ended.told["more_classes"] = json!(0);
+        ended
+    }
+
+    /// The same while nobody records it.
+    fn alone(&self) -> Self {
+        let mut alone = self.clone();
+        alone.told["problems"] = json!([KILLED]);
+        alone
+    }
+}
+
+/// How far a session is.
+fn count(told: &mut Value, summary: &Summary) {
+    let lost = summary.lost;
+    let counts = json!({
+        "state": if summary.has_ended { "ended" } else { "recording" },
+        "milliseconds": summary.milliseconds,
+        "events": summary.events,
+        "bytes": summary.bytes,
+        "programs": summary.running,
+        "lost": {"full": lost.full, "no_lane": lost.no_lane, "unwritten": lost.unwritten},
+        "filtered": summary.filtered,
+        "snapshots": summary.snapshots,
+        "problems": summary.problems,
+    });
+    let members = counts.as_object().into_iter().flatten();
+    members.for_each(|(name, value)| told[name.as_str()] = value.clone());
+}
+
+fn class(class: &kymo_recorder::wire::ClassStatus) -> Value {
+    json!({
+        "name": class.name,
+        "level": class.level,
+        "programs": class.programs,
+        "on": class.is_on,
+        "filters": class.filters,
+        "runs": class.runs,
+        "why": (!class.why.is_empty()).then(|| class.why.join("; ")),
+    })
+}
+
+/// How the session is that writes these traces, whose state before this is known; why that is not known now, in a sentence.
+pub(super) fn look(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorded>, String> {
+    if traces.is_empty() {
+        return Ok(None);
+    }
+    asked(traces, before).or_else(|problem| match problem {
+        ClientProblem::Nobody | ClientProblem::Broken(_) => Ok(before.map(left)),
+        problem => Err(problem.to_string()),
+    })
+}
+
+/// A session whose recorder is gone: it may have ended before that, or have been left.
+fn left(before: &Recorded) -> Recorded {
+    match kept_sessions().contains(&before.name) && !before.is_over {
+        true => before.alone(),
+        false if before.is_over => before.clone(),
+        false => before.ended(None),
+    }
+}
+
+fn asked(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorded>, ClientProblem> {
+    let mut client = Client::connect_for(PATIENCE)?;
+    if let Some(status) = session(&mut client, traces)? {
+        let question = Question::Classes { session: status.summary.session.clone() };
+        return match client.ask(&question) {
+            Ok(Answer::Classes(classes)) => Ok(Some(Recorded::of(&status, &classes))),
+            // It has just ended.
+            Err(ClientProblem::Refused(_)) => Ok(Some(Recorded::of(&status, &Classes::default()).ended(None))),
+            Ok(_) => Err(nonsense()),
+            Err(problem) => Err(problem),
+        };
+    }
+    let Some(before) = before else { return Ok(None) };
+    if before.is_over {
+        return Ok(Some(before.clone()));
+    }
+    let last = match client.ask(&Question::Progress { session: before.name.clone() }) {
+        Ok(Answer::Progress { summary }) if before.told["output"] == json!(summary.output.to_string_lossy()) => {
+            Some(summary)
+        }
+        _ => None,
+    };
+    Ok(Some(before.ended(last.as_ref())))
+}
+
+fn session(client: &mut Client, traces: &[PathBuf]) -> Result<Option<SessionStatus>, ClientProblem> {
+    match client.ask(&Question::Sessions)? {
+        Answer::Sessions { sessions } => Ok(whose(sessions, traces)),
+        _ => Err(nonsense()),
+    }
+}
+
+/// The session that writes the first of these traces that any does: to its folder, to one in it, or to one around it.
+fn whose(sessions: Vec<SessionStatus>, traces: &[PathBuf]) -> Option<SessionStatus> {
+    let outputs: Vec<PathBuf> = sessions.iter().map(|session| real(&session.options.output)).collect();
+    let place = traces.iter().map(|trace| real(trace)).find_map(|trace| {
+        let is = |is: fn(&Path, &Path) -> bool| outputs.iter().position(|output| is(output, &trace));
+        is(|output, trace| output == trace)
+            .or_else(|| is(|output, trace| trace.starts_with(output)))
+            .or_else(|| is(|output, trace| output.starts_with(trace)))
+    });
+    place.and_then(|place| sessions.into_iter().nth(place))
+}
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let known = path.ancestors().find_map(|known| Some((known.canonicalize().ok()?, known)));
+    known.map_or_else(|| path.clone(), |(real, known)| real.join(path.strip_prefix(known).unwrap_or(Path::new(""))))
+}
+
+/// Does what somebody wants, and says what came of it, and of which session; why it was not done, in sentences.
+pub(super) fn change(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Recorded), String> {
+    if traces.is_empty() {
+        return Err(NOBODY.to_owned());
+    }
+    done(traces, wanted).map_err(|problem| match problem {
+        ClientProblem::Nobody if has_sessions() => KILLED.to_owned(),
+        ClientProblem::Nobody => NOBODY.to_owned(),
+        problem => problem.to_string(),
+    })
+}
+
+fn done(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Recorded), ClientProblem> {
+    let mut client = Client::connect_for(PATIENCE)?;
+    let Some(status) = session(&mut client, traces)? else { return Err(ClientProblem::Nobody) };
+    let mut client = client.waiting_for(PATIENCE_TO_DO);
+    let recorded = Recorded::of(&status, &Classes::default());
+    changed(&mut client, status.summary.session, wanted).map(|changed| (changed, recorded))
+}
+
+fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, ClientProblem> {
+    let session = Some(name.clone());
+    let asked = match wanted {
+        Wanted::Snapshot {} => client.ask(&Question::Snapshot { session, output: None }),
+        Wanted::Stop {} => client.ask(&Question::Stop { session, all: false }),
+        Wanted::Enable { events, filter } => return take(client, name, Act::Enable, events, filter.clone()),
+        Wanted::Disable { events } => return take(client, name, Act::Disable, events, None),
+        Wanted::Filter { events, filter } => return take(client, name, Act::Filter, events, filter.clone()),
+    };
+    match asked? {
+        Answer::Snapshot { output, summary } => {
+            let snapshot =
+                json!({"output": output.to_string_lossy(), "events": summary.events, "problems": summary.problems});
+            Ok(json!({"snapshot": snapshot}))
+        }
+        Answer::Stopped { .. } => Ok(json!({})),
+        _ => Err(nonsense()),
+    }
+}
+
+/// Changes what is recorded of the programs that the session records.
+fn take(
+    client: &mut Client,
+    session: String,
+    act: Act,
+    events: &[String],
+    filter: Option<String>,
+) -> Result<Value, ClientProblem> {
+    let rule = Rule { events: events.to_vec(), filter, is_within: true, ..Rule::default() };
+    let question = Question::Take { session: Some(session), step: Step { act: act.clone(), rule } };
+    let Answer::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
+    Ok(json!({"matched": told(&matched, &act)}))
+}
+
+fn told(matched: &Matched, act: &Act) -> Value {
+    let unmatched = matched.unmatched.iter().map(|(pattern, near)| json!({"pattern": pattern, "near": near}));
+    json!({
+        "events": matched.events,
+        "programs": matched.programs,
+        "all_programs": matched.all_programs,
+        "unmatched": unmatched.collect::<Vec<_>>(),
+        "notes": matched.notes.iter().map(|note| note.trim_end()).collect::<Vec<_>>(),
+        "sentence": matched.sentence(act),
+        "warnings": matched.warnings(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kymo_recorder::wire::SessionOptions;
+
+    use super::*;
+
+    fn session(name: &str, output: PathBuf) -> SessionStatus {
+        let summary = Summary { session: name.to_owned(), output: output.clone(), ..Summary::default() };
+        SessionStatus { summary, options: SessionOptions { output, ..SessionOptions::default() } }
+    }
+
+    /// Paths are compared by where they lead; what is not there yet is where it will be.
+    #[test]
+    fn a_session_writes_what_is_shown_in_it_and_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("all/day/monotonic")).unwrap();
+        std::os::unix::fs::symlink(path("all"), path("link")).unwrap();
+        let found = |traces: &[&str]| {
+            let sessions = vec![
+                session("flight", path("all/flight")),
+                session("day", path("all/day")),
+                session("other", path("elsewhere")),
+            ];
+            let traces: Vec<PathBuf> = traces.iter().map(|name| path(name)).collect();
+            whose(sessions, &traces).map(|status| status.summary.session)
+        };
+        let is = |name: &str| Some(name.to_owned());
+        assert_eq!(found(&["all/day"]), is("day"));
+        assert_eq!(found(&["link/day/"]), is("day"));
+        assert_eq!(found(&["all/day/monotonic"]), is("day"));
+        assert_eq!(found(&["link/flight/snapshot-1"]), is("flight"));
+        assert_eq!(found(&["link"]), is("flight"), "it is the first that writes there");
+        assert_eq!(found(&["all/days", "all/da"]), None);
+        assert_eq!(found(&["nothing", "elsewhere", "all/day"]), is("other"));
+    }
+
+    #[test]
+    fn what_has_ended_stays_known() {
+        let status = SessionStatus {
+            summary: Summary { events: 5, ..session("a", "/a".into()).summary },
+            ..session("a", "/a".into())
+        };
+        let class = kymo_recorder::wire::ClassStatus { name: "a:b".to_owned(), ..Default::default() };
+        let running = Recorded::of(&status, &Classes { classes: vec![class], more: 2 });
+        assert_eq!((&running.told["state"], &running.told["events"]), (&json!("recording"), &json!(5)));
+        assert_eq!((&running.told["classes"][0]["on"], &running.told["more_classes"]), (&json!(false), &json!(2)));
+        let last = Summary { events: 7, has_ended: true, ..status.summary };
+        let ended = running.ended(Some(&last));
+        assert!(ended.is_over && !running.is_over);
+        assert_eq!((&ended.told["state"], &ended.told["events"]), (&json!("ended"), &json!(7)));
+        assert_eq!(running.ended(None).told["state"], json!("ended"));
+        assert_eq!(ended.told["classes"], json!([]));
+    }
+}
