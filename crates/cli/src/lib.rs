@@ -162,6 +162,13 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             None => Ok(Outcome::Incomplete),
         },
         #[cfg(feature = "view")]
+        Command::View(arguments) if arguments.lacks_record().is_some() => {
+            let what = arguments.lacks_record().unwrap_or_default();
+            Err(Stop::Usage(format!(
+                "{what} says what is recorded: `kymo view --record [OPTIONS] -- COMMAND` records and shows it"
+            )))
+        }
+        #[cfg(feature = "view")]
         Command::View(arguments) if arguments.traces.is_empty() => view::choose(arguments),
         #[cfg(feature = "view")]
         Command::View(arguments) if Follow::is_awaited(&arguments.traces) => view::wait(arguments),
@@ -244,6 +251,8 @@ fn is_of_recording(command: &Command) -> bool {
         | Command::Doctor(_)
         | Command::Recover(_) => true,
         Command::Filter(arguments) => arguments.session.is_some(),
+        #[cfg(feature = "view")]
+        Command::View(arguments) => arguments.record,
         _ => false,
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use kymo_server::{Begin, Choice, Growing, RecordHint, Sample, Server, ServerOptions};
+use kymo_server::{Begin, Choice, Growing, RecordHint, Sample, ServeFailure, Server, ServerOptions};
 use kymo_session::{Notes, OwnTracks, Recent, Session, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
@@ -50,6 +50,10 @@ const UPLOAD_BYTES_MAX: u64 = 2 << 30;
 /// How to get traces of one's own.
 const RECORD: &[RecordHint] = &[
     RecordHint {
+        command: "kymo view --record -- ./app",
+        what: "A program while it runs: the timeline follows, and what is recorded is changed in the page",
+    },
+    RecordHint {
         command: "kymo record -- ./app",
         what: "A program from its first event to its last; the trace is in kymo-traces/ then",
     },
@@ -63,10 +67,7 @@ const RECORD: &[RecordHint] = &[
 
 /// Serves traces that are open until Ctrl-C.
 pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<Outcome, Stop> {
-    if let Some(cache) = cache_folder() {
-        // Who cannot note it looks at it all the same.
-        let _ = Recent::in_folder(&cache).note(&arguments.traces, SystemTime::now());
-    }
+    note_recent(&arguments.traces);
     let growing = Growing {
         session: Some(Arc::new(session)),
         paths: arguments.traces.clone(),
@@ -83,6 +84,14 @@ pub(crate) fn wait(arguments: &ViewArguments) -> Result<Outcome, Stop> {
         open: crate::options(arguments.threads, Clocks::of_traces(&arguments.trace_offset), cache_folder()),
     };
     run(growing.into(), notes_beside(arguments), arguments)
+}
+
+/// Notes what was looked at last.
+pub(crate) fn note_recent(traces: &[PathBuf]) {
+    if let Some(cache) = cache_folder() {
+        // Who cannot note it looks at it all the same.
+        let _ = Recent::in_folder(&cache).note(traces, SystemTime::now());
+    }
 }
 
 fn notes_beside(arguments: &ViewArguments) -> Option<PathBuf> {
@@ -112,6 +121,23 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    let server = bind(begin, notes, arguments)?;
+    // The file is there as long as the server is.
+    let _opened = tell(&server, arguments, &mut io::stdout(), "Ctrl-C ends it.")?;
+    server.run(&stop).map_err(refused)?;
+    Ok(Outcome::Complete)
+}
+
+/// Listens, for whoever wants to see a trace that is about to be recorded.
+#[cfg(target_os = "linux")]
+pub(crate) fn bind_recorded(trace: &Path, arguments: &ViewArguments) -> Result<Server, Stop> {
+    let open = crate::options(arguments.threads, Clocks::default(), cache_folder());
+    let growing = Growing { session: None, paths: vec![trace.to_owned()], open };
+    let notes = arguments.notes.clone().unwrap_or_else(|| Notes::beside(trace));
+    bind(growing.into(), Some(notes), arguments)
+}
+
+fn bind(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Server, Stop> {
     let mut options = ServerOptions::default();
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
@@ -119,27 +145,39 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
         arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(Stop::Usage)?;
     options.memory_bytes = arguments.memory;
     options.notes = notes;
-    let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));
-    let server = Server::bind(begin, options).map_err(refused)?;
+    Server::bind(begin, options).map_err(refused)
+}
+
+/// Why nothing is served.
+pub(crate) fn refused(failure: ServeFailure) -> Stop {
+    Stop::Expression(format!("error: {failure}\n"))
+}
+
+/// A page that leads to the server, and what has opened it; `None`: nothing was to be opened.
+pub(crate) type Opened = Option<io::Result<(NamedTempFile, Child)>>;
+
+/// Says where the server is and how it ends, and opens the browser there.
+pub(crate) fn tell(
+    server: &Server,
+    arguments: &ViewArguments,
+    out: &mut impl Write,
+    ends: &str,
+) -> Result<Opened, Stop> {
     let url = server.url();
-    let mut out = io::stdout().lock();
     writeln!(out, "{url}")?;
     out.flush()?;
-    drop(out);
     if !server.address().ip().is_loopback() {
         crate::stop::say(
             "warning: other machines can connect; whoever knows the token can read these traces, and it is sent unencrypted",
         );
     }
-    // The file is there as long as the server is.
     let opened = (!arguments.no_browser && has_display()).then(|| open(&url));
     match &opened {
         Some(Err(error)) => crate::stop::say(&format!("note: no browser was opened: {error}; open the address above")),
-        Some(Ok(_)) => crate::stop::say("Ctrl-C ends it."),
-        None => crate::stop::say("Open the address above in a browser; Ctrl-C ends it."),
+        Some(Ok(_)) => crate::stop::say(ends),
+        None => crate::stop::say(&format!("Open the address above in a browser; {ends}")),
     }
-    server.run(&stop).map_err(refused)?;
-    Ok(Outcome::Complete)
+    Ok(opened)
 }
 
 fn listen(arguments: &ViewArguments) -> Result<SocketAddr, Stop> {

@@ -88,7 +88,7 @@ fn without_a_trace_there_is_a_choice() {
         told.contains("\"state\":\"choosing\"") && told.contains("examples/traces/demo\"],\"there\":true"),
         "{told}"
     );
-    assert_eq!(told.contains("kymo record -- ./app"), cfg!(target_os = "linux"), "{told}");
+    assert_eq!(told.contains("kymo view --record -- ./app"), cfg!(target_os = "linux"), "{told}");
     let opened = ask(&address, &token, "POST /api/v1/start/sample");
     assert!(opened.starts_with("HTTP/1.1 200 OK") && opened.contains("\"state\":\"open\""), "{opened}");
     assert!(ask(&address, &token, "GET /api/v1/info").contains("server:request_begin"));

@@ -24,6 +24,8 @@ pub(crate) use analyses::{
     StateArguments, WantedArguments,
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
+#[cfg(any(target_os = "linux", feature = "view"))]
+pub(crate) use record::SessionArguments;
 pub(crate) use record::{
     DoctorArguments, RecordArguments, RecoverArguments, SessionsArguments, SnapshotArguments, StatusArguments,
     StopArguments, SwitchArguments,

@@ -30,6 +30,19 @@ COMMAND, its own.";
 #[command(after_help = RECORD_HELP)]
 pub(crate) struct RecordArguments {
     #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    /// Goes on in the background until `kymo stop`
+    #[arg(long, conflicts_with_all = ["command"])]
+    pub(crate) detach: bool,
+    /// Prints one JSON object at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is recorded, and how.
+#[derive(Args)]
+pub(crate) struct SessionArguments {
+    #[command(flatten)]
     pub(crate) rule: RuleArguments,
     /// Keeps only events for which this expression is true, such as `port == 80 && host == "10.*"`; see `kymo filter
     /// --help`
@@ -73,15 +86,36 @@ pub(crate) struct RecordArguments {
     /// Ends after this time
     #[arg(short, long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) duration: Option<u64>,
-    /// Goes on in the background until `kymo stop`
-    #[arg(long, conflicts_with_all = ["command"])]
-    pub(crate) detach: bool,
-    /// Prints one JSON object at the end
-    #[arg(long)]
-    pub(crate) json: bool,
     /// The program to start and record, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl SessionArguments {
+    /// The first of all that was said, if anything was.
+    #[cfg(feature = "view")]
+    pub(crate) fn first_said(&self) -> Option<&'static str> {
+        let said = [
+            ("COMMAND", !self.command.is_empty()),
+            ("--event", !self.rule.events.is_empty()),
+            ("--level", self.rule.level.is_some()),
+            ("--process", !self.rule.process.is_empty()),
+            ("--filter", self.filter.is_some()),
+            ("--output", self.output.is_some()),
+            ("--name", self.name.is_some()),
+            ("--format", self.format != TraceFormat::Ctf18),
+            ("--mode", self.mode != Mode::Discard),
+            ("--lane-size", self.lane_size.is_some()),
+            ("--pool-size", self.pool_size.is_some()),
+            ("--context", self.context != ["cpu_id"]),
+            ("--rotate-size", self.rotate_size.is_some()),
+            ("--rotate-time", self.rotate_time.is_some()),
+            ("--keep", self.keep.is_some()),
+            ("--capture-output", self.capture_output),
+            ("--duration", self.duration.is_some()),
+        ];
+        said.iter().find(|(_, is_said)| *is_said).map(|(name, _)| *name)
+    }
 }
 
 /// Which events of which programs.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kymo_session::TraceOffset;
 
+use super::SessionArguments;
 use crate::quantity::{some_size, trace_offset};
 use crate::view::Listen;
 
@@ -16,12 +17,18 @@ Examples:
   kymo view --no-browser my-trace       only prints the address, for a browser anywhere on this machine
   kymo view --port 8000 my-trace        on a port that you know, as for `ssh -L 8000:127.0.0.1:8000 HOST`
   kymo view --listen 0.0.0.0 my-trace   for other machines, too, by this machine's address
+  kymo view --record -- ./app           records a program, as `kymo record` does, and shows it meanwhile
+  kymo view --record --event 'net:*' --process server    programs that run already, until Ctrl-C
 
 The address that is printed has a token: without it nobody is answered, neither another user of this
 machine nor a page of another site. Nothing is sent anywhere else, and nothing is loaded from elsewhere.
 What the viewer asks, scripts can ask, too: docs/http.md.
 
-Exit status: 0 it was ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong usage.";
+With `--record`, signals are COMMAND's as long as it runs; the view goes on behind that, until
+Ctrl-C. A session that somebody else records, as `kymo record --detach`, is viewed as any trace.
+
+Exit status: 0 it was ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong usage; with
+`--record`, that of `kymo record`.";
 
 #[derive(Args)]
 #[command(after_help = HELP)]
@@ -59,6 +66,18 @@ pub(crate) struct ViewArguments {
     /// Own analyses (`kymo analyse`), whose states and counters are shown as tracks; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) own: Vec<PathBuf>,
+    /// Records COMMAND, or what runs, as `kymo record` does, and shows it meanwhile
+    #[arg(long)]
+    pub(crate) record: bool,
+    #[command(flatten, next_help_heading = "With --record")]
+    pub(crate) recording: SessionArguments,
+}
+
+impl ViewArguments {
+    /// What says something to `--record` alone, which is missing.
+    pub(crate) fn lacks_record(&self) -> Option<&'static str> {
+        self.recording.first_said().filter(|_| !self.record)
+    }
 }
 
 /// Memory without which nobody could be answered.

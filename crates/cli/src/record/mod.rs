@@ -10,9 +10,12 @@ mod doctor;
 mod recover;
 mod session;
 mod show;
+mod signals;
 mod status;
 mod streams;
 mod switch;
+#[cfg(feature = "view")]
+mod view;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,8 @@ pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
 pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
     let done = match command {
         Command::Record(arguments) => session::run(arguments),
+        #[cfg(feature = "view")]
+        Command::View(arguments) => view::run(arguments),
         Command::Enable(arguments) => switch::enable(arguments),
         Command::Disable(arguments) => switch::disable(arguments),
         Command::Filter(arguments) => switch::filter(arguments),

@@ -1,12 +1,9 @@
 //! `kymo record`
 
 use std::ffi::OsStr;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kymo_recorder::capture::{self, Count};
@@ -16,15 +13,14 @@ use kymo_recorder::namespaces::{Kinds, NAMES};
 use kymo_recorder::select::{Act, Rule, Selection, Step};
 use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
 use rustix::io::Errno;
-use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
 use super::child::Child;
 use super::show::Told;
+use super::signals::{Signals, forward};
 use super::streams::Passed;
 use super::{Problem, show, this_program, warn};
 use crate::Outcome;
-use crate::arguments::{self, Mode, RecordArguments, RuleArguments};
+use crate::arguments::{self, Mode, RecordArguments, RuleArguments, SessionArguments};
 use crate::stop::{Stop, say};
 
 /// Between two looks at whether it is over.
@@ -37,60 +33,128 @@ const POOL_MOST: u64 = 128 << 20;
 
 /// Records until it is over.
 pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
-    let name = name(arguments)?;
-    // Whoever starts a program for a session knows it by a word that no other session has.
-    let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
-    let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
-    let options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
-    let contexts = early_contexts(&options, arguments.filter.as_deref());
-    let signals = Signals::catch()?;
-    arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
-    if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
-        warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
-    }
-    let was_there = options.output.exists();
-    let mut client = Client::connect_or_start(&this_program())?.telling(warn);
-    let answer = client.ask(&Question::Start { options: Box::new(options) })?;
-    let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
+    let begun = Plan::of(&arguments.session, arguments.detach)?.begin()?;
     if arguments.detach {
-        return detached(&session, &output, arguments.json);
+        return detached(&begun.session, &begun.output, arguments.json);
     }
-    let mut status = None;
-    let start = |tag: String| Child::start(&arguments.command, &tag, contexts, lines.as_deref());
-    let child = match tag.map(start).transpose() {
-        Ok(child) => {
-            signals.are_of_command(child.is_some());
-            child
+    begun.record(arguments.json).map(|recorded| recorded.outcome)
+}
+
+/// What is to be recorded.
+pub(crate) struct Plan<'a> {
+    arguments: &'a SessionArguments,
+    options: SessionOptions,
+    /// A word that no other session has: whoever starts a program for a session knows it by that.
+    tag: Option<String>,
+    /// The same for the lines that it writes.
+    lines: Option<String>,
+    /// What events are to carry from the first one on.
+    contexts: u64,
+}
+
+/// A session that has begun.
+pub(crate) struct Begun<'a> {
+    arguments: &'a SessionArguments,
+    client: Client,
+    session: String,
+    output: PathBuf,
+    /// The folder was there before.
+    was_there: bool,
+    tag: Option<String>,
+    lines: Option<String>,
+    contexts: u64,
+    signals: Signals,
+}
+
+/// A session that is over.
+#[cfg_attr(not(feature = "view"), allow(dead_code, reason = "what goes on behind a session asks"))]
+pub(crate) struct Recorded {
+    pub(crate) outcome: Outcome,
+    /// Its trace may have events.
+    pub(crate) has_trace: bool,
+    /// What may still come.
+    pub(crate) signals: Signals,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn of(arguments: &'a SessionArguments, is_detached: bool) -> Result<Self, Stop> {
+        let name = name(arguments)?;
+        let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
+        let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
+        let mut options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
+        options.is_detached = is_detached;
+        let contexts = early_contexts(&options, arguments.filter.as_deref());
+        Ok(Self { arguments, options, tag, lines, contexts })
+    }
+
+    /// The folder of the trace.
+    #[cfg_attr(not(feature = "view"), allow(dead_code, reason = "who shows it meanwhile needs it"))]
+    pub(crate) fn output(&self) -> &Path {
+        &self.options.output
+    }
+
+    /// Asks the recorder for it.
+    pub(crate) fn begin(self) -> Result<Begun<'a>, Problem> {
+        let Self { arguments, options, tag, lines, contexts } = self;
+        let signals = Signals::catch()?;
+        arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
+        if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
+            warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
         }
-        Err(error) => {
-            let stopped = client.ask(&Question::Stop { session: Some(session), all: false });
-            if let Ok(Answer::Stopped { summaries }) = stopped
-                && summaries.iter().all(|summary| summary.events == 0 && summary.programs == 0)
-            {
-                discard(&output, was_there);
+        let was_there = options.output.exists();
+        let mut client = Client::connect_or_start(&this_program())?.telling(warn);
+        let answer = client.ask(&Question::Start { options: Box::new(options) })?;
+        let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
+        Ok(Begun { arguments, client, session, output, was_there, tag, lines, contexts, signals })
+    }
+}
+
+impl Begun<'_> {
+    /// Starts the command, if there is one, and waits until all is over.
+    pub(crate) fn record(mut self, json: bool) -> Result<Recorded, Problem> {
+        let mut status = None;
+        let (contexts, lines) = (self.contexts, self.lines.as_deref());
+        let start = |tag: String| Child::start(&self.arguments.command, &tag, contexts, lines);
+        let child = match self.tag.take().map(start).transpose() {
+            Ok(child) => child,
+            Err(error) => return Ok(self.not_started(&error)),
+        };
+        let Self { arguments, mut client, session, output, signals, .. } = self;
+        signals.are_of_command(child.is_some());
+        let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
+        let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
+            Ok(ended) => ended,
+            Err(problem) => {
+                say(&format!("error: {problem}\nnote: what was recorded until then is in {}", output.display()));
+                let outcome = child.map_or(Outcome::Incomplete, |child| Outcome::Status(alone(child, &signals)));
+                return Ok(Recorded { outcome, has_trace: true, signals });
             }
-            say(&not_started(&arguments.command[0], &error));
-            return Ok(Outcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
+        };
+        signals.are_of_command(false);
+        let whole = Ending { session: &session, output, ended, arguments, json }.take(&mut client, child, &signals);
+        // It has ended as it has, whoever hears of it.
+        let outcome = match (status, whole) {
+            (None, whole) => whole?,
+            (Some(status), Ok(_)) => Outcome::Status(status),
+            (Some(status), Err(problem)) => {
+                problem.tell();
+                Outcome::Status(status)
+            }
+        };
+        Ok(Recorded { outcome, has_trace: true, signals })
+    }
+
+    /// The command cannot be started.
+    fn not_started(mut self, error: &io::Error) -> Recorded {
+        let stopped = self.client.ask(&Question::Stop { session: Some(self.session), all: false });
+        if let Ok(Answer::Stopped { summaries }) = stopped
+            && summaries.iter().all(|summary| summary.events == 0 && summary.programs == 0)
+        {
+            discard(&self.output, self.was_there);
         }
-    };
-    let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
-    let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
-        Ok(ended) => ended,
-        Err(problem) => {
-            say(&format!("error: {problem}\nnote: what was recorded until then is in {}", output.display()));
-            return Ok(child.map_or(Outcome::Incomplete, |child| Outcome::Status(alone(child, &signals))));
-        }
-    };
-    signals.are_of_command(false);
-    let whole = Ending { session: &session, output, ended, arguments }.take(&mut client, child, &signals);
-    // It has ended as it has, whoever hears of it.
-    match (status, whole) {
-        (None, whole) => whole,
-        (Some(status), Ok(_)) => Ok(Outcome::Status(status)),
-        (Some(status), Err(problem)) => {
-            problem.tell();
-            Ok(Outcome::Status(status))
-        }
+        say(&not_started(&self.arguments.command[0], error));
+        let outcome = Outcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
+        Recorded { outcome, has_trace: false, signals: self.signals }
     }
 }
 
@@ -100,13 +164,14 @@ struct Ending<'a> {
     output: PathBuf,
     /// What it recorded, if it has ended by itself.
     ended: Option<Summary>,
-    arguments: &'a RecordArguments,
+    arguments: &'a SessionArguments,
+    json: bool,
 }
 
 impl Ending<'_> {
     /// Takes what is left, and says what it was.
     fn take(self, client: &mut Client, child: Option<Child>, signals: &Signals) -> Result<Outcome, Problem> {
-        let Self { session, output, ended, arguments } = self;
+        let Self { session, output, ended, arguments, json } = self;
         let is_command = child.is_some();
         // What ended the command is no reason not to wait for what it has written last.
         let _ = signals.take();
@@ -129,7 +194,7 @@ impl Ending<'_> {
             count
         });
         summary.running = if was_over { 0 } else { summary.running };
-        tell(&summary, captured, arguments)?;
+        tell(&summary, captured, arguments, json)?;
         let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
         Ok(if is_whole { Outcome::Complete } else { Outcome::Incomplete })
     }
@@ -145,7 +210,7 @@ fn alone(child: Child, signals: &Signals) -> u8 {
         if let Some(signal) = signals.take() {
             forward(signal, &child);
         }
-        if signals.resized.swap(false, Ordering::Relaxed) {
+        if signals.has_resized() {
             child.resize();
         }
         std::thread::sleep(LOOK);
@@ -235,15 +300,17 @@ fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem
     Ok(Outcome::Complete)
 }
 
-/// What the programs of a session have in memory now, in its own folder.
+/// What the programs of a session have in memory now, in its own folder, or numbered beside others that were taken meanwhile.
 fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summary, Problem> {
-    let question = Question::Snapshot { session: Some(session.to_owned()), output: Some(output) };
+    let has_others = std::fs::read_dir(&output).is_ok_and(|mut entries| entries.next().is_some());
+    let output = Some(output).filter(|_| !has_others);
+    let question = Question::Snapshot { session: Some(session.to_owned()), output };
     let Answer::Snapshot { summary, .. } = client.ask(&question)? else { return Err(nonsense().into()) };
     Ok(summary)
 }
 
-fn tell(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments) -> io::Result<()> {
-    if arguments.json {
+fn tell(summary: &Summary, captured: Option<Count>, arguments: &SessionArguments, json: bool) -> io::Result<()> {
+    if json {
         let mut object = serde_json::to_value(summary)?;
         if let Some(Count { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
@@ -264,7 +331,7 @@ fn at_output(error: &io::Error) -> io::Error {
 }
 
 /// What it is called: as somebody says, or as the program is.
-fn name(arguments: &RecordArguments) -> Result<String, Stop> {
+fn name(arguments: &SessionArguments) -> Result<String, Stop> {
     let program = arguments.command.first().map(PathBuf::from);
     let file = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let plain = |name: &str| -> String {
@@ -282,7 +349,7 @@ fn name(arguments: &RecordArguments) -> Result<String, Stop> {
 
 /// What the session is to be.
 fn options(
-    arguments: &RecordArguments,
+    arguments: &SessionArguments,
     name: &str,
     tag: Option<&str>,
     lines: Option<&str>,
@@ -317,7 +384,7 @@ fn options(
         rotate_seconds: arguments.rotate_time.map(|nanos| nanos.div_ceil(1_000_000_000)),
         kept_bytes: arguments.keep,
         selection,
-        is_detached: arguments.detach,
+        is_detached: false,
         duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
     })
@@ -384,7 +451,7 @@ fn no_context(name: &str) -> String {
 }
 
 /// Where the trace goes, from the root.
-fn output(arguments: &RecordArguments, name: &str) -> Result<PathBuf, Stop> {
+fn output(arguments: &SessionArguments, name: &str) -> Result<PathBuf, Stop> {
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => free_folder(name),
@@ -399,61 +466,6 @@ pub(crate) fn free_folder(name: &str) -> PathBuf {
     let numbered = (2..).map(|number| Path::new("kymo-traces").join(format!("{name}-{now}-{number}")));
     let mut all = std::iter::once(first).chain(numbered);
     all.find(|path| !path.exists()).expect("numbers do not end")
-}
-
-/// Signals that end it.
-struct Signals {
-    /// The last one that came; 0: none.
-    came: Arc<AtomicUsize>,
-    /// They are for the command, which runs.
-    are_of_command: Arc<AtomicBool>,
-    /// The terminal has another size.
-    resized: Arc<AtomicBool>,
-}
-
-/// Whoever asks a second time waits for longer than this: `timeout` sends what it sends to a process and to its group, at once.
-const AGAIN: Duration = Duration::from_millis(300);
-
-impl Signals {
-    fn catch() -> io::Result<Self> {
-        let (came, are_of_command) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (told, tells) = UnixStream::pair()?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
-            signal_hook::low_level::pipe::register(signal, tells.try_clone()?)?;
-        }
-        let (last, theirs) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&are_of_command));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
-        }
-        std::thread::spawn(move || hurry(told, &last, &theirs));
-        let resized = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGWINCH, Arc::clone(&resized))?;
-        Ok(Self { came, are_of_command, resized })
-    }
-
-    /// Whether a command runs that does with them what it likes.
-    fn are_of_command(&self, are: bool) {
-        self.are_of_command.store(are, Ordering::Relaxed);
-    }
-
-    fn take(&self) -> Option<i32> {
-        match self.came.swap(0, Ordering::Relaxed) {
-            0 => None,
-            signal => Some(signal as i32),
-        }
-    }
-}
-
-/// Whoever asks twice does not wait for anything any more: the recorder ends the session then.
-fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) {
-    let mut first: Option<Instant> = None;
-    while told.read_exact(&mut [0]).is_ok() {
-        let asked = *first.get_or_insert_with(Instant::now);
-        if asked.elapsed() >= AGAIN && !are_of_command.load(Ordering::Relaxed) {
-            signal_hook::low_level::exit(128 + last.load(Ordering::Relaxed) as i32);
-        }
-    }
 }
 
 /// A session that somebody waits for.
@@ -478,7 +490,7 @@ impl Watch<'_> {
             if status.is_some() {
                 break;
             }
-            if signals.resized.swap(false, Ordering::Relaxed) {
+            if signals.has_resized() {
                 child.into_iter().for_each(Child::resize);
             }
             match (signals.take(), child) {
@@ -513,19 +525,4 @@ impl Watch<'_> {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
-}
-
-/// Ctrl-C on a terminal reaches the program by itself, if this process is in the foreground there.
-fn forward(signal: i32, child: &Child) {
-    let is_foreground = || {
-        let terminal = std::fs::File::open("/dev/tty").ok()?;
-        Some(rustix::termios::tcgetpgrp(terminal).ok()? == rustix::process::getpgrp())
-    };
-    let signal = match signal {
-        SIGINT if is_foreground() == Some(true) => return,
-        SIGINT => Signal::INT,
-        SIGHUP => Signal::HUP,
-        _ => Signal::TERM,
-    };
-    child.signal(signal);
 }

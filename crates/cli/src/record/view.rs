@@ -1,0 +1,114 @@
+//! `kymo view --record`: what is recorded is shown in the browser meanwhile, and afterwards.
+//!
+//! ```text
+//! ├── recorded: signals are the program's, or end the session ──┤── shown: Ctrl-C ends it ──┤
+//! ├── the server, on a thread of its own ───────────────────────────────────────────────────┤
+//! ```
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use kymo_server::{ServeFailure, Server};
+
+use super::Problem;
+use super::session::{Plan, Recorded};
+use super::signals::Signals;
+use crate::Outcome;
+use crate::arguments::ViewArguments;
+use crate::stop::{Stop, say};
+use crate::view;
+
+/// Between two looks at whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
+    check(arguments)?;
+    let plan = Plan::of(&arguments.recording, false)?;
+    let trace = plan.output().to_owned();
+    // Who cannot listen has begun nothing.
+    let server = view::bind_recorded(&trace, arguments)?;
+    let begun = plan.begin()?;
+    let opened = match arguments.recording.command.is_empty() {
+        true => {
+            view::tell(&server, arguments, &mut io::stdout(), "Ctrl-C ends the recording, and another one the view.")
+        }
+        // Standard output is the program's.
+        false => view::tell(
+            &server,
+            arguments,
+            &mut io::stderr(),
+            "Ctrl-C is the program's as long as that runs, and ends the view then.",
+        ),
+    }?;
+    let serving = Serving::begin(server)?;
+    let Recorded { outcome, has_trace, signals } = begun.record(false)?;
+    if has_trace {
+        view::note_recent(&[trace]);
+    }
+    serving.end_when_asked(&signals, has_trace && !signals.end_all())?;
+    drop(opened);
+    Ok(outcome)
+}
+
+/// What makes no sense together.
+fn check(arguments: &ViewArguments) -> Result<(), Stop> {
+    if let Some(trace) = arguments.traces.first().map(|trace| trace.display()) {
+        return Err(Stop::Usage(format!(
+            "--record shows the trace that it records: `kymo view --record -- {trace}` records a program, `kymo view {trace}` shows a trace \
+             that is there"
+        )));
+    }
+    if !arguments.trace_offset.is_empty() {
+        return Err(Stop::Usage(
+            "--trace-offset is of traces that are there, and `--record` records a new one".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A server on a thread of its own, which ends when this is dropped.
+struct Serving {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), ServeFailure>>>,
+}
+
+impl Serving {
+    fn begin(server: Server) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("kymo-serves".to_owned()).spawn(move || server.run(&told))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+
+    fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Serves until a signal comes, if there is anything to be seen; who sends another one does not wait for the end of it.
+    fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), Stop> {
+        signals.are_of_command(true);
+        if is_worth_while && !self.is_over() {
+            say("\nThe view goes on; Ctrl-C ends it.");
+        }
+        while is_worth_while && !self.is_over() && signals.take().is_none() {
+            std::thread::sleep(LOOK);
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        while !self.is_over() && signals.take().is_none() {
+            std::thread::sleep(LOOK);
+        }
+        match self.thread.take_if(|thread| thread.is_finished()).map(JoinHandle::join) {
+            Some(Ok(Err(failure))) => Err(view::refused(failure)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
