@@ -10,11 +10,14 @@
 //! nodes they are.
 
 mod code;
+mod packed;
+
+use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use self::code::{Written, put, put_value, take, take_value, unit, unzigzag, zigzag};
-use super::cells::{Cell, LEVEL_MAX, Level, add_up, thin};
+use self::code::{Written, unit};
+use super::cells::{Cell, Level, add_up, thin};
 
 /// What happened in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,7 +260,9 @@ pub struct TrackPart<'a> {
 }
 
 impl Node {
-    fn new(level: Level, base: u64) -> Self {
+    /// In which nothing happens, in buckets of a level from some bucket on.
+    #[must_use]
+    pub fn new(level: Level, base: u64) -> Self {
         Self { level, base, tracks: Vec::new(), extras: Vec::new(), bytes: Vec::new(), only: None }
     }
 
@@ -297,6 +302,18 @@ impl Node {
         self.level
     }
 
+    /// No cell is in a bucket before this one.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The first track, if there is one.
+    #[must_use]
+    pub fn first(&self) -> Option<u64> {
+        self.tracks.first().map(|entry| entry.key)
+    }
+
     /// Bytes that it takes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
@@ -322,63 +339,49 @@ impl Node {
         self.tracks.iter().any(|entry| entry.below != 0)
     }
 
-    /// As bytes: numbers of the directory as steps from those before, as tracks of a kind have keys that follow each other.
+    /// The same in parts that have tracks of one kind each, and no more bytes than this unless a single track has.
+    #[must_use]
+    pub fn parts(&self, bytes_max: usize) -> Vec<Self> {
+        let mut parts = Vec::new();
+        let mut from = 0;
+        while from < self.tracks.len() {
+            let rest = &self.tracks[from..];
+            let begin = from.checked_sub(1).map_or(0, |before| self.tracks[before].end);
+            let fits = |entry: &Entry| (entry.end - begin) as usize <= bytes_max;
+            let is_alike = |entry: &Entry| kind(entry.key) == kind(rest[0].key);
+            let count = rest.iter().take_while(|entry| is_alike(entry) && fits(entry)).count().max(1);
+            let mut part = Self::new(self.level, self.base);
+            part.extend_by(self, from..from + count);
+            parts.push(part);
+            from += count;
+        }
+        parts
+    }
+
+    /// Adds tracks of another one, all of which are behind those that are here; both are of one level and count from one base.
+    pub fn extend(&mut self, other: &Self) {
+        self.extend_by(other, 0..other.tracks.len());
+    }
+
+    fn extend_by(&mut self, other: &Self, places: Range<usize>) {
+        debug_assert_eq!((self.level, self.base), (other.level, other.base));
+        for part in places.map(|place| other.at(place)) {
+            debug_assert!(self.tracks.last().is_none_or(|last| last.key < part.key));
+            self.bytes.extend_from_slice(part.written);
+            self.enter((part.key, part.head.2), part.below, Extra { last: part.last, begins: part.begins });
+        }
+    }
+
+    /// As bytes of a file: see [`packed`].
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bytes.len() + 8 * self.tracks.len() + 64);
-        let first = self.extras.iter().filter_map(|extra| extra.last).map(|last| last.1).min().unwrap_or(0);
-        put(&mut bytes, self.level.into());
-        put(&mut bytes, self.base);
-        put(&mut bytes, zigzag(first));
-        put(&mut bytes, self.tracks.len() as u64);
-        let (mut key, mut end) = (0, 0);
-        for entry in &self.tracks {
-            put(&mut bytes, entry.key - std::mem::replace(&mut key, entry.key));
-            let size = u64::from(entry.end - std::mem::replace(&mut end, entry.end));
-            let (is_below, is_plain, Extra { last, begins }) = (entry.below != 0, entry.is_plain, self.extra(entry));
-            let size = if is_below { entry.below.into() } else { size };
-            let marks = u64::from(is_below) << 2 | u64::from(is_plain) << 1 | u64::from(last.is_some());
-            put(&mut bytes, size << 3 | marks);
-            if is_plain {
-                put(&mut bytes, begins);
-            }
-            if let Some((value, since)) = last {
-                put_value(&mut bytes, value);
-                put(&mut bytes, first.abs_diff(since));
-            }
-        }
-        bytes.extend_from_slice(&self.bytes);
-        bytes
+        packed::pack(self)
     }
 
     /// From bytes that [`Node::encode`] made; `None`: they are something else.
     #[must_use]
-    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let bytes = &mut bytes;
-        let level = Level::try_from(take(bytes)?).ok().filter(|level| *level <= LEVEL_MAX)?;
-        let base = take(bytes)?;
-        let first = unzigzag(take(bytes)?);
-        // As many as there are bytes at most, so that a number alone takes no memory.
-        let count = usize::try_from(take(bytes)?).ok().filter(|count| *count <= bytes.len())?;
-        let mut node = Self::new(level, base);
-        node.tracks.reserve_exact(count);
-        let (mut key, mut end) = (0u64, 0usize);
-        for _ in 0..count {
-            key = key.checked_add(take(bytes)?)?;
-            let head = take(bytes)?;
-            let (is_below, is_plain, has_last) = (head & 4 != 0, head & 2 != 0, head & 1 != 0);
-            let below = if is_below { u8::try_from(head >> 3).ok()? } else { 0 };
-            if !is_below {
-                end = end.checked_add(usize::try_from(head >> 3).ok()?).filter(|end| *end <= u32::MAX as usize)?;
-            }
-            let begins = if is_plain { take(bytes)? } else { 0 };
-            let last =
-                if has_last { Some((take_value(bytes)?, first.checked_add_unsigned(take(bytes)?)?)) } else { None };
-            node.enter((key, is_plain), below, Extra { last, begins });
-            node.tracks.last_mut()?.end = end as u32;
-        }
-        node.bytes = bytes.to_vec();
-        (end == bytes.len()).then_some(node)
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        packed::unpack(bytes)
     }
 
     fn at(&self, place: usize) -> TrackPart<'_> {
@@ -405,6 +408,12 @@ impl<'a> Child<'a> {
     pub fn alone(node: &'a Node) -> Self {
         Self { node, below: &[] }
     }
+}
+
+/// What tracks of a kind have in common.
+#[must_use]
+pub fn kind(key: u64) -> u64 {
+    key >> 48
 }
 
 /// A track of several nodes that follow each other.
@@ -441,17 +450,21 @@ impl Gathered {
 const CHILDREN_MAX: usize = 8;
 
 impl Node {
-    /// What happened in the spans of up to eight nodes, which follow each other, in buckets of a level that is no finer than theirs.
+    /// What happened in the spans of up to eight nodes, which follow each other, to tracks from one key to before another, in
+    /// buckets of a level that is no finer than theirs; none of them is before `base`.
     #[must_use]
-    pub fn together(children: &[Child<'_>], level: Level, most: Most) -> Self {
+    pub fn together(children: &[Child<'_>], (level, base): (Level, u64), most: Most, keys: Range<u64>) -> Self {
         debug_assert!(children.len() <= CHILDREN_MAX, "{} children", children.len());
-        let base = children.iter().map(|child| child.node.base >> (level - child.node.level)).min();
-        let mut node = Self::new(level, base.unwrap_or(0));
+        let mut node = Self::new(level, base);
         let mut places = [0; CHILDREN_MAX];
+        for (child, place) in children.iter().zip(&mut places) {
+            *place = child.node.tracks.partition_point(|entry| entry.key < keys.start);
+        }
         let mut gathered = Gathered::default();
         loop {
             let heads = children.iter().zip(&places).filter_map(|(child, place)| child.node.tracks.get(*place));
-            let Some(key) = heads.map(|entry| entry.key).min() else { return node };
+            let next = heads.map(|entry| entry.key).min().filter(|key| *key < keys.end);
+            let Some(key) = next else { return node };
             gathered.clear();
             for (number, (child, place)) in children.iter().zip(&mut places).enumerate() {
                 if child.node.tracks.get(*place).is_some_and(|entry| entry.key == key) {
@@ -578,12 +591,12 @@ mod tests {
             let below: Vec<Vec<&Node>> = spans.chunks(4).map(|four| four.iter().collect()).collect();
             let above = |four: &Vec<&Node>| {
                 let children: Vec<Child<'_>> = four.iter().map(|node| Child::alone(node)).collect();
-                Node::decode(&Node::together(&children, 5, most).encode()).unwrap()
+                Node::decode(&Node::together(&children, (5, 0), most, 0..u64::MAX).encode()).unwrap()
             };
             let parents: Vec<Node> = below.iter().map(above).collect();
             let children: Vec<Child<'_>> =
                 parents.iter().zip(&below).map(|(node, below)| Child { node, below }).collect();
-            let top = Node::together(&children, 7, most);
+            let top = Node::together(&children, (7, 0), most, 0..u64::MAX);
             let whole = whole.build();
             let parents: Vec<&Node> = parents.iter().collect();
             let top = Child { node: &top, below: &parents };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
+use kymo_analysis::LaneFacts;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Sealed, Thing, TrackKey, numbers, told};
@@ -580,24 +581,27 @@ impl Timeline {
         let mut known = Known::new();
         let mut end = chunk;
         while end > 0 && !keys.is_empty() {
-            let Some(node) = self.widest_up_to(end)? else { return Ok(known) };
-            let (start, node) = node;
-            keys.retain(|&key| match node.track(key) {
-                Some(part) => {
-                    known.insert(key, part.last);
-                    false
+            let at = self.widest_up_to(end);
+            let mut others = Vec::new();
+            for key in keys {
+                let Some(node) = self.pyramid.node(at, key)? else { return Ok(known) };
+                match node.track(key) {
+                    Some(part) => {
+                        known.insert(key, part.last);
+                    }
+                    None => others.push(key),
                 }
-                None => true,
-            });
-            end = start;
+            }
+            keys = others;
+            end = self.chunks_of(at).start;
         }
         let initial = |key: u64| Some((key, Some((self.names.initial(key)?, i64::MIN))));
         known.extend(keys.into_iter().filter_map(initial));
         Ok(known)
     }
 
-    /// The widest node that ends with a chunk, and its first chunk.
-    fn widest_up_to(&self, end: usize) -> Result<Option<(usize, Arc<Node>)>, TimelineFailure> {
+    /// The widest node that is there of those that end with a chunk.
+    fn widest_up_to(&self, end: usize) -> At {
         let mut at: At = (0, end - 1);
         loop {
             let above = (at.0 + 1, at.1 / FAN);
@@ -609,8 +613,7 @@ impl Timeline {
             }
             at = above;
         }
-        let node = self.pyramid.node(at)?;
-        Ok(node.map(|node| (self.chunks_of(at).start, node)))
+        at
     }
 
     /// What happened in a chunk to some tracks at least, in the finest buckets; `None`: to all. Who wants the same as others do waits
@@ -746,9 +749,12 @@ impl Timeline {
 
     /// How many events there are.
     pub(super) fn events(&self) -> u64 {
-        let root = self.pyramid.node((self.pyramid.heights() - 1, 0)).ok().flatten();
-        let is_events = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::LaneEvents);
-        root.map_or(0, |root| root.tracks().filter(|part| is_events(part.key)).map(|part| part.begins).sum())
+        let root = (self.pyramid.heights() - 1, 0);
+        let begun = |(number, lane): (usize, &LaneFacts)| {
+            let key = TrackKey { thing: Thing::LaneEvents, host: lane.host, number: number as i32, track: 0 }.key();
+            self.pyramid.node(root, key).ok().flatten().and_then(|node| Some(node.track(key)?.begins))
+        };
+        self.analysis.lanes().iter().enumerate().filter_map(begun).sum()
     }
 }
 

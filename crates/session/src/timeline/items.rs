@@ -259,7 +259,7 @@ impl Timeline {
                 }
                 node = above;
             }
-            let Some(found) = self.pyramid.node(node)? else { return Ok(Some(at)) };
+            let Some(found) = self.pyramid.node(node, key)? else { return Ok(Some(at)) };
             match (found.track(key).is_some() || key == ALL_EVENTS.key(), node.0) {
                 (true, 0) => return Ok(Some(at)),
                 (true, height) => height_max = height - 1,

@@ -7,15 +7,17 @@
 //! ```
 //!
 //! A node above is made as soon as those below it are there; the last one of each height of what there is.
+//!
+//! Nodes are in pages, each with tracks of one kind and of some bytes: who asks for a few tracks reads no others, and making a node
+//! takes memory for a few pages, however many tracks there are.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{Cell, Level};
-use kymo_analysis::timeline::node::{Child, Node};
+use kymo_analysis::timeline::node::{Child, Node, kind};
 use kymo_analysis::timeline::values_max;
 use kymo_analysis::{SpoolError, SpoolErrorKind};
 use serde::{Deserialize, Serialize};
@@ -29,48 +31,100 @@ use crate::spool::unwritten;
 pub(super) const FAN: usize = 4;
 /// Memory for nodes that were looked at last, if nobody says how much.
 const CACHE_BYTES: usize = 48 << 20;
+/// Bytes of a page in memory: such a one is read and unpacked in about a millisecond.
+const PAGE_BYTES: usize = 128 << 10;
 
 /// Which node: its height, and its place among those of that height.
 pub(super) type At = (usize, usize);
 
-/// Where a node's bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a node is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    pub(super) at: u64,
-    pub(super) size_bytes: u64,
-    pub(super) hash: u64,
     /// The level of its buckets.
-    pub(super) level: u8,
+    pub(super) level: Level,
+    /// The bucket from which they are counted.
+    base: u64,
+    /// In the order of their keys.
+    pages: Vec<Page>,
 }
+
+/// Tracks of a node from a key on: where their bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Page {
+    from: u64,
+    at: u64,
+    size_bytes: u64,
+    hash: u64,
+}
+
+impl Place {
+    /// The page of a key; `None`: the node has no such track.
+    fn page(&self, key: u64) -> Option<usize> {
+        self.pages.partition_point(|page| page.from <= key).checked_sub(1)
+    }
+
+    /// Where the page of a key ends; `None`: it is the last one.
+    fn end(&self, key: u64) -> Option<u64> {
+        Some(self.pages.get(self.pages.partition_point(|page| page.from <= key))?.from)
+    }
+}
+
+/// A node that is there.
+#[derive(Clone)]
+enum Stored {
+    /// In pages of the file.
+    File(Arc<Place>),
+    /// Here, as a whole: it is above chunks that may change.
+    Memory(Arc<Node>),
+}
+
+impl Stored {
+    fn head(&self) -> (Level, u64) {
+        match self {
+            Self::File(place) => (place.level, place.base),
+            Self::Memory(node) => (node.level(), node.base()),
+        }
+    }
+
+    /// Where the page of a key ends; `None`: it is the last one.
+    fn end(&self, key: u64) -> Option<u64> {
+        match self {
+            Self::File(place) => place.end(key),
+            Self::Memory(_) => None,
+        }
+    }
+}
+
+/// All nodes that are there, by height.
+type Places = Vec<Vec<Option<Stored>>>;
 
 /// All nodes.
 pub(super) struct Pyramid {
-    /// By height.
-    places: Mutex<Vec<Vec<Option<Place>>>>,
+    places: Mutex<Places>,
     pub(super) file: Arc<IndexedFile>,
     /// The file's name, until it is kept.
     named: Arc<Mutex<Option<NamedTempFile>>>,
     cache: Mutex<Cache>,
-    /// So many of the first chunks will never change; nodes of others are here, and not in the file.
+    /// So many of the first chunks will never change; nodes of others are not in the file.
     settled: usize,
-    unsettled: Mutex<HashMap<At, Arc<Node>>>,
 }
 
-/// Nodes that were looked at last; those of height `None` are exact.
+/// Pages and other nodes that were looked at last.
 #[derive(Default)]
 struct Cache {
-    nodes: HashMap<Key, Arc<Node>>,
-    /// The last one was looked at last.
-    order: VecDeque<Key>,
+    /// With when they were looked at, by a clock that goes on with each look.
+    nodes: HashMap<Key, (Arc<Node>, u64)>,
+    now: u64,
     bytes: usize,
     /// Less than [`CACHE_BYTES`], or more.
     bytes_max: Option<usize>,
 }
 
-/// A node of the pyramid, or the exact one of a chunk.
+/// A page of the pyramid, or a node of a chunk that is in no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    Node(At),
+    Page(At, usize),
+    /// The exact one.
     Exact(usize),
     /// The one of a chunk that was looked at before it was its turn.
     Early(usize),
@@ -78,33 +132,42 @@ pub(super) enum Key {
 
 impl Cache {
     fn get(&mut self, key: Key) -> Option<Arc<Node>> {
-        let node = Arc::clone(self.nodes.get(&key)?);
-        if self.order.back() != Some(&key) {
-            self.order.retain(|other| *other != key);
-            self.order.push_back(key);
-        }
-        Some(node)
+        let (node, looked) = self.nodes.get_mut(&key)?;
+        self.now += 1;
+        *looked = self.now;
+        Some(Arc::clone(node))
     }
 
     /// The same with some nodes only.
     fn kept(&self, stays: impl Fn(Key) -> bool) -> Self {
-        let order: VecDeque<Key> = self.order.iter().copied().filter(|key| stays(*key)).collect();
-        let nodes: HashMap<Key, Arc<Node>> =
-            order.iter().filter_map(|key| Some((*key, Arc::clone(self.nodes.get(key)?)))).collect();
-        let bytes = nodes.values().map(|node| node.size_bytes()).sum();
-        Self { nodes, order, bytes, bytes_max: self.bytes_max }
+        let nodes = self.nodes.iter().filter(|(key, _)| stays(**key));
+        let nodes: HashMap<Key, (Arc<Node>, u64)> = nodes.map(|(key, held)| (*key, held.clone())).collect();
+        let bytes = nodes.values().map(|(node, _)| node.size_bytes()).sum();
+        Self { nodes, bytes, now: self.now, bytes_max: self.bytes_max }
     }
 
     fn put(&mut self, key: Key, node: &Arc<Node>) {
+        self.now += 1;
         self.bytes += node.size_bytes();
-        if let Some(before) = self.nodes.insert(key, Arc::clone(node)) {
+        if let Some((before, _)) = self.nodes.insert(key, (Arc::clone(node), self.now)) {
             self.bytes -= before.size_bytes();
-        } else {
-            self.order.push_back(key);
         }
-        while self.bytes > self.bytes_max.unwrap_or(CACHE_BYTES) && self.order.len() > 1 {
-            let oldest = self.order.pop_front().expect("there are two");
-            self.bytes -= self.nodes.remove(&oldest).map_or(0, |node| node.size_bytes());
+        let most = self.bytes_max.unwrap_or(CACHE_BYTES);
+        if self.bytes > most {
+            self.shrink(most - most / 8);
+        }
+    }
+
+    /// Lets go of those that were looked at longest ago, but of the last one: of many at a time, as all have to be looked through.
+    fn shrink(&mut self, most: usize) {
+        let mut all: Vec<(u64, Key)> = self.nodes.iter().map(|(key, (_, looked))| (*looked, *key)).collect();
+        all.sort_unstable_by_key(|(looked, _)| *looked);
+        all.pop();
+        for (_, key) in all {
+            if self.bytes <= most {
+                return;
+            }
+            self.bytes -= self.nodes.remove(&key).map_or(0, |(node, _)| node.size_bytes());
         }
     }
 }
@@ -141,15 +204,19 @@ impl Pyramid {
     /// The same above more chunks, of which so many of the first ones are as they were, and so many will never change.
     pub(super) fn grown(&self, chunks: usize, kept: usize, settled: usize) -> Self {
         let stays = |at: At| reach(at) <= kept;
-        let before = self.places();
-        let place = |at: At| before.get(at.0)?.get(at.1).copied().flatten().filter(|_| stays(at));
-        let counts = heights(chunks).into_iter().enumerate();
-        let places = counts.map(|(height, count)| (0..count).map(|number| place((height, number))).collect()).collect();
         // Where nothing has come, all nodes stay, those that may change, too.
         let is_same = kept == chunks;
-        let unsettled = if is_same { lock(&self.unsettled).clone() } else { HashMap::new() };
+        let before = lock(&self.places);
+        let place = |at: At| {
+            before.get(at.0)?.get(at.1)?.clone().filter(|stored| match stored {
+                Stored::File(_) => stays(at),
+                Stored::Memory(_) => is_same,
+            })
+        };
+        let counts = heights(chunks).into_iter().enumerate();
+        let places = counts.map(|(height, count)| (0..count).map(|number| place((height, number))).collect()).collect();
         let cache = lock(&self.cache).kept(|key| match key {
-            Key::Node(at) => is_same || stays(at),
+            Key::Page(at, _) => is_same || stays(at),
             Key::Exact(chunk) => chunk < kept,
             Key::Early(_) => false,
         });
@@ -159,19 +226,19 @@ impl Pyramid {
             named: Arc::clone(&self.named),
             cache: Mutex::new(cache),
             settled,
-            unsettled: Mutex::new(unsettled),
         }
     }
 
     /// With the nodes that a file has.
     pub(super) fn of(file: IndexedFile, named: Option<NamedTempFile>, places: Vec<Vec<Option<Place>>>) -> Self {
+        let stored = |place: Option<Place>| place.map(|place| Stored::File(Arc::new(place)));
+        let places = places.into_iter().map(|of_height| of_height.into_iter().map(stored).collect());
         Self {
-            places: Mutex::new(places),
+            places: Mutex::new(places.collect()),
             file: Arc::new(file),
             named: Arc::new(Mutex::new(named)),
             cache: Mutex::default(),
             settled: usize::MAX,
-            unsettled: Mutex::default(),
         }
     }
 
@@ -185,20 +252,23 @@ impl Pyramid {
         lock(&self.named).take()
     }
 
-    /// Nodes by height and place.
+    /// Nodes of the file by height and place.
     pub(super) fn places(&self) -> Vec<Vec<Option<Place>>> {
-        lock(&self.places).clone()
+        let in_file = |stored: &Option<Stored>| match stored {
+            Some(Stored::File(place)) => Some(Place::clone(place)),
+            _ => None,
+        };
+        lock(&self.places).iter().map(|of_height| of_height.iter().map(in_file).collect()).collect()
     }
 
-    /// Where a node is, if it is in the file.
-    fn place(&self, (height, place): At) -> Option<Place> {
-        lock(&self.places).get(height)?.get(place).copied().flatten()
+    /// A node, if it is there already.
+    fn stored(&self, (height, place): At) -> Option<Stored> {
+        lock(&self.places).get(height)?.get(place).cloned().flatten()
     }
 
     /// The level of a node's buckets, if it is there already.
     pub(super) fn level(&self, at: At) -> Option<Level> {
-        let unsettled = || lock(&self.unsettled).get(&at).map(|node| node.level());
-        self.place(at).map(|place| place.level).or_else(unsettled)
+        Some(self.stored(at)?.head().0)
     }
 
     /// How many heights there are.
@@ -206,15 +276,24 @@ impl Pyramid {
         lock(&self.places).len()
     }
 
-    /// A node that is there.
-    pub(super) fn node(&self, at: At) -> Result<Option<Arc<Node>>, SpoolError> {
-        if let Some(node) = lock(&self.cache).get(Key::Node(at)) {
-            return Ok(Some(node));
+    /// What a node says of a track and some others; `None`: it is not there yet.
+    pub(super) fn node(&self, at: At, key: u64) -> Result<Option<Arc<Node>>, SpoolError> {
+        self.stored(at).map(|stored| self.page(at, &stored, key)).transpose()
+    }
+
+    /// The page of a key.
+    fn page(&self, at: At, stored: &Stored, key: u64) -> Result<Arc<Node>, SpoolError> {
+        let place = match stored {
+            Stored::File(place) => place,
+            Stored::Memory(node) => return Ok(Arc::clone(node)),
+        };
+        let Some(number) = place.page(key) else { return Ok(Arc::new(Node::new(place.level, place.base))) };
+        if let Some(node) = lock(&self.cache).get(Key::Page(at, number)) {
+            return Ok(node);
         }
-        let Some(place) = self.place(at) else { return Ok(lock(&self.unsettled).get(&at).cloned()) };
-        let node = Arc::new(self.read(place)?);
-        lock(&self.cache).put(Key::Node(at), &node);
-        Ok(Some(node))
+        let node = Arc::new(self.read(place.pages[number])?);
+        lock(&self.cache).put(Key::Page(at, number), &node);
+        Ok(node)
     }
 
     /// A node that is in no file, if it was looked at lately.
@@ -227,73 +306,62 @@ impl Pyramid {
         lock(&self.cache).put(key, node);
     }
 
-    fn read(&self, place: Place) -> Result<Node, SpoolError> {
-        let Place { at, size_bytes, .. } = place;
+    fn read(&self, page: Page) -> Result<Node, SpoolError> {
+        let Page { at, size_bytes, .. } = page;
         let mut bytes = Vec::new();
         self.file.read((at, size_bytes), &mut bytes)?;
-        let node = (hash(&bytes) == place.hash).then(|| Node::decode(&bytes)).flatten();
+        let node = (hash(&bytes) == page.hash).then(|| Node::decode(&bytes)).flatten();
         node.ok_or(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes: bytes.len() } })
     }
 
-    /// Puts a node where it belongs, and those above it that can be made then. `widest`: the level of the node above.
-    pub(super) fn put(&self, at: At, node: &Arc<Node>, level_above: &dyn Fn(At) -> u8) -> Result<(), SpoolError> {
-        let (mut at, mut node) = (at, Arc::clone(node));
+    /// Puts a node where it belongs, and those above it that can be made then. `level_above`: the level of the node above.
+    pub(super) fn put(&self, at: At, node: &Node, level_above: &dyn Fn(At) -> Level) -> Result<(), SpoolError> {
+        let mut writing = Writing::new(self, at, (node.level(), node.base()));
+        writing.add(node)?;
+        let (mut at, mut stored) = (at, writing.finish()?);
         loop {
             let above = (at.0 + 1, at.1 / FAN);
-            let Some(below) = self.settle(at, &node)? else { return Ok(()) };
-            node = Arc::new(self.together(at.0, below, level_above(above))?);
+            let Some(below) = self.settle(at, stored) else { return Ok(()) };
+            stored = self.together(above, below, level_above(above))?;
             at = above;
         }
     }
 
     /// Puts a node where it belongs; of which nodes the one above it can be made now, if any.
-    fn settle(&self, at: At, node: &Arc<Node>) -> Result<Option<Range<usize>>, SpoolError> {
-        let place =
-            if reach(at) <= self.settled || self.settled == usize::MAX { Some(self.write(node)?) } else { None };
-        if place.is_some() {
-            lock(&self.cache).put(Key::Node(at), node);
-        }
+    fn settle(&self, at: At, stored: Stored) -> Option<Range<usize>> {
         // Of threads that come to neighbours, the last one sees all of them.
         let mut places = lock(&self.places);
-        let mut unsettled = lock(&self.unsettled);
-        match place {
-            Some(place) => places[at.0][at.1] = Some(place),
-            None => drop(unsettled.insert(at, Arc::clone(node))),
-        }
+        places[at.0][at.1] = Some(stored);
         let below = at.1 / FAN * FAN..(at.1 / FAN * FAN + FAN).min(places[at.0].len());
-        let is_there = |number: usize| places[at.0][number].is_some() || unsettled.contains_key(&(at.0, number));
-        let is_made = at.0 + 1 < places.len() && below.clone().all(is_there);
-        Ok(is_made.then_some(below))
+        let is_made = at.0 + 1 < places.len() && places[at.0][below.clone()].iter().all(Option::is_some);
+        is_made.then_some(below)
     }
 
-    /// The node above some of a height.
-    fn together(&self, height: usize, places: Range<usize>, level: u8) -> Result<Node, SpoolError> {
-        let mut families = Vec::new();
-        for place in places {
-            let node = self.present((height, place))?;
-            let mut below = Vec::new();
-            if node.has_below() {
-                let count = self.count(height - 1);
-                for place in place * FAN..((place + 1) * FAN).min(count) {
-                    below.push(self.present((height - 1, place))?);
-                }
+    /// Makes the node above some, a few pages at a time.
+    fn together(&self, above: At, places: Range<usize>, level: Level) -> Result<Stored, SpoolError> {
+        let height = above.0 - 1;
+        let families: Vec<Family> = places.map(|place| Family::new(self, (height, place))).collect();
+        let base = families.iter().map(|family| family.node.head()).map(|(finer, base)| base >> (level - finer)).min();
+        let mut writing = Writing::new(self, above, (level, base.unwrap_or(0)));
+        let mut from = 0;
+        loop {
+            let end = families.iter().filter_map(|family| family.end(from)).min();
+            let nodes = families.iter().map(|family| family.nodes(self, from)).collect::<Result<Vec<_>, _>>()?;
+            let mut below: Vec<Vec<&Node>> = Vec::new();
+            for (_, nodes) in &nodes {
+                below.push(nodes.iter().map(|node| &**node).collect());
             }
-            families.push((node, below));
+            let mut children = Vec::new();
+            for ((node, _), below) in nodes.iter().zip(&below) {
+                children.push(Child { node, below });
+            }
+            let keys = from..end.unwrap_or(u64::MAX);
+            writing.add(&Node::together(&children, writing.head, values_max, keys))?;
+            match end {
+                Some(end) => from = end,
+                None => return writing.finish(),
+            }
         }
-        let mut below: Vec<Vec<&Node>> = Vec::new();
-        for (_, nodes) in &families {
-            below.push(nodes.iter().map(|node| &**node).collect());
-        }
-        let mut children = Vec::new();
-        for ((node, _), below) in families.iter().zip(&below) {
-            children.push(Child { node, below });
-        }
-        Ok(Node::together(&children, level, values_max))
-    }
-
-    /// A node that is known to be there.
-    fn present(&self, at: At) -> Result<Arc<Node>, SpoolError> {
-        Ok(self.node(at)?.expect("it is in its place"))
     }
 
     /// How many nodes a height has.
@@ -304,7 +372,7 @@ impl Pyramid {
     /// Hands out the cells of a track of a node, in buckets of a level that is no finer than the node's, in the order of time: its
     /// own, or those of nodes below it.
     pub(super) fn cells(&self, at: At, key: u64, level: Level, each: &mut dyn FnMut(Cell)) -> Result<(), SpoolError> {
-        let node = self.present(at)?;
+        let node = self.node(at, key)?.expect("it is in its place");
         let Some(part) = node.track(key) else { return Ok(()) };
         part.cells(level).for_each(&mut *each);
         for number in part.numbers_below() {
@@ -312,10 +380,90 @@ impl Pyramid {
         }
         Ok(())
     }
+}
 
-    fn write(&self, node: &Node) -> Result<Place, SpoolError> {
+/// A node that another one is made of, and those below it.
+struct Family {
+    at: At,
+    node: Stored,
+    below: Vec<(At, Stored)>,
+}
+
+impl Family {
+    fn new(pyramid: &Pyramid, at: At) -> Self {
+        let present = |at: At| pyramid.stored(at).expect("it is in its place");
+        let count = at.0.checked_sub(1).map_or(0, |height| pyramid.count(height));
+        let below = at.1 * FAN..((at.1 + 1) * FAN).min(count);
+        let below = below.map(|place| (at.0 - 1, place)).map(|at| (at, present(at))).collect();
+        Self { at, node: present(at), below }
+    }
+
+    /// Where the first page ends of those that have a key.
+    fn end(&self, key: u64) -> Option<u64> {
+        self.below.iter().map(|(_, node)| node).chain([&self.node]).filter_map(|node| node.end(key)).min()
+    }
+
+    /// The pages of a key: its own, and those below it if it says that they have cells.
+    fn nodes(&self, pyramid: &Pyramid, key: u64) -> Result<(Arc<Node>, Vec<Arc<Node>>), SpoolError> {
+        let node = pyramid.page(self.at, &self.node, key)?;
+        let below = if node.has_below() { &self.below[..] } else { &[] };
+        let below = below.iter().map(|(at, node)| pyramid.page(*at, node, key)).collect::<Result<_, _>>()?;
+        Ok((node, below))
+    }
+}
+
+/// A node while it is written.
+struct Writing<'a> {
+    pyramid: &'a Pyramid,
+    at: At,
+    /// The level of its buckets, and from which one they are counted.
+    head: (Level, u64),
+    pages: Vec<Page>,
+    /// The next page, as far as it is there; of what may change, all of it.
+    held: Node,
+    is_settled: bool,
+}
+
+impl<'a> Writing<'a> {
+    fn new(pyramid: &'a Pyramid, at: At, (level, base): (Level, u64)) -> Self {
+        let is_settled = reach(at) <= pyramid.settled || pyramid.settled == usize::MAX;
+        Self { pyramid, at, head: (level, base), pages: Vec::new(), held: Node::new(level, base), is_settled }
+    }
+
+    /// Adds tracks, which come in the order of their keys.
+    fn add(&mut self, node: &Node) -> Result<(), SpoolError> {
+        if !self.is_settled {
+            self.held.extend(node);
+            return Ok(());
+        }
+        for part in node.parts(PAGE_BYTES) {
+            let is_alike = self.held.first().map(kind) == part.first().map(kind);
+            if !is_alike || self.held.size_bytes() + part.size_bytes() > PAGE_BYTES {
+                self.flush()?;
+            }
+            self.held.extend(&part);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SpoolError> {
+        let Some(first) = self.held.first() else { return Ok(()) };
+        // Pages of a kind begin with it, so that those of several nodes begin alike.
+        let is_new = self.pages.last().is_none_or(|page| kind(page.from) != kind(first));
+        let from = if is_new { kind(first) << 48 } else { first };
+        let node = Arc::new(std::mem::replace(&mut self.held, Node::new(self.head.0, self.head.1)));
         let bytes = node.encode();
-        let at = self.file.append(&bytes)?;
-        Ok(Place { at, size_bytes: bytes.len() as u64, hash: hash(&bytes), level: node.level() })
+        let at = self.pyramid.file.append(&bytes)?;
+        lock(&self.pyramid.cache).put(Key::Page(self.at, self.pages.len()), &node);
+        self.pages.push(Page { from, at, size_bytes: bytes.len() as u64, hash: hash(&bytes) });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Stored, SpoolError> {
+        if !self.is_settled {
+            return Ok(Stored::Memory(Arc::new(self.held)));
+        }
+        self.flush()?;
+        Ok(Stored::File(Arc::new(Place { level: self.head.0, base: self.head.1, pages: self.pages })))
     }
 }

@@ -15,10 +15,10 @@ pub(super) fn unit(level: Level) -> u32 {
 }
 
 /// Buckets of any level that there may be: their times fit into 64 bits at every level that is wider.
-const BUCKETS_MAX: u64 = 1 << 62;
+pub(super) const BUCKETS_MAX: u64 = 1 << 62;
 
 /// What does not fit into two bits of a cell's head stands behind it.
-const MANY: u32 = 3;
+pub(super) const MANY: u32 = 3;
 
 pub(super) fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
@@ -109,19 +109,32 @@ pub(super) fn write(bytes: &mut Vec<u8>, cells: &[Cell], (level, base, is_plain)
         put(bytes, cells.len() as u64);
         let mut value = 0;
         for cell in cells {
-            let step = if cell.value == OTHERS { OTHERS } else { cell.value.wrapping_sub(value) };
-            put_value(bytes, step);
+            put_value(bytes, step_of(cell.value, value));
             value = cell.value;
             put(bytes, cell.begins.into());
         }
     }
 }
 
+/// From one value of a bucket to the next, of what happens.
+pub(super) fn step_of(value: u64, before: u64) -> u64 {
+    if value == OTHERS { OTHERS } else { value.wrapping_sub(before) }
+}
+
+/// The value behind such a step.
+pub(super) fn value_of(step: u64, before: u64) -> u64 {
+    if step == OTHERS { OTHERS } else { before.wrapping_add(step) }
+}
+
+/// What begins a cell of what lasts: of almost all the net is 0, 1 or -1, and many begin once or never.
+pub(super) fn head_of(step: u64, begins: u32, net: u64) -> u64 {
+    step << 4 | u64::from(begins.min(MANY)) << 2 | net.min(MANY.into())
+}
+
 fn write_lasting(bytes: &mut Vec<u8>, cell: &Cell, (before, unit): (&mut u64, u32)) {
     let step = cell.bucket - std::mem::replace(before, cell.bucket);
-    // Of almost all cells the net is 0, 1 or -1, and many begin once or never.
     let net = zigzag(cell.net.into());
-    put(bytes, step << 4 | u64::from(cell.begins.min(MANY)) << 2 | net.min(MANY.into()));
+    put(bytes, head_of(step, cell.begins, net));
     put_value(bytes, cell.value);
     if cell.begins >= MANY {
         put(bytes, u64::from(cell.begins - MANY));
@@ -162,8 +175,7 @@ impl<'a> Written<'a> {
             self.value = 0;
         }
         self.left -= 1;
-        let step = take_value(&mut self.bytes)?;
-        self.value = if step == OTHERS { OTHERS } else { self.value.wrapping_add(step) };
+        self.value = value_of(take_value(&mut self.bytes)?, self.value);
         let begins = u32::try_from(take(&mut self.bytes)?).ok()?;
         Some(Cell { bucket: self.bucket, value: self.value, begins, net: 0, time: 0 })
     }
