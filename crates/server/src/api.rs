@@ -15,7 +15,7 @@ use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
 use crate::stage::Hosted;
-use crate::{analyses, body, changes, filter, guard, notes, pages, recording, rows, start, timeline};
+use crate::{analyses, body, changes, filter, guard, notes, pages, recording, rows, start, timeline, told};
 
 /// Everything that is served.
 pub(crate) fn router(host: &Hosted) -> Router {
@@ -76,10 +76,7 @@ async fn info(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusa
 
 async fn traces(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let shared = asked.clone();
-    // A page asks this first of all: packets that say their times are not looked into for it.
-    let traces = asked.pool.ask(&viewer, move |_| shared.current.session().trace_infos()).await?;
-    Ok(answer(&json!({"traces": json::traces(&traces)})))
+    Ok(answer(&told::traces(&asked, &viewer).await?))
 }
 
 async fn jobs(asked: Asked, uri: Uri) -> Result<Response, Refusal> {

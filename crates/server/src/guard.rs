@@ -91,6 +91,11 @@ impl Guard {
         name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == listened || listened.is_unspecified())
     }
 
+    /// Whether a URL has the token: who asks for a page with it is told of the traces. What leads a browser there does not read it.
+    pub(crate) fn is_known(&self, uri: &Uri) -> bool {
+        query::token(uri).is_some_and(|said| self.token.is(&said))
+    }
+
     /// Whether whoever asks knows the token, and is no page of another site.
     fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         if let Some(site @ ("cross-site" | "same-site")) = text(headers, &HeaderName::from_static("sec-fetch-site"))? {

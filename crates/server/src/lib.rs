@@ -37,6 +37,7 @@ mod start;
 mod tiles;
 mod timeline;
 mod token;
+mod told;
 mod uploads;
 
 use std::io;

@@ -1,10 +1,16 @@
 //! The pages of the viewer, as they were when this was built. There are no files: only names that were embedded lead anywhere.
+//!
+//! Who knows the token gets the page with what it would ask first; that is another one each time.
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::pool::Viewer;
 use crate::refusal::Refusal;
+use crate::stage::Hosted;
+use crate::told;
 
 /// A file that is part of the program.
 struct Page {
@@ -21,13 +27,25 @@ struct Page {
 static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 /// Answers for everything that is not the API.
-pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+pub(crate) async fn page(
+    State(host): State<Hosted>,
+    viewer: Viewer,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let name = if uri.path() == "/" { "/index.html" } else { uri.path() };
     let Some(page) = PAGES.iter().find(|page| page.name == name) else {
         return Refusal::absent("there is no page of this name").into_response();
     };
     if method != Method::GET && method != Method::HEAD {
         return not_allowed().await.into_response();
+    }
+    if page.name == "/index.html"
+        && let Some(told) = told::element(&host, &viewer, &uri).await
+        && let Some(whole) = with(page.bytes, &told)
+    {
+        return ([(header::CONTENT_TYPE, page.kind)], whole).into_response();
     }
     let gzip = page.gzip.filter(|_| takes_gzip(&headers));
     let tag = format!("\"{}{}\"", page.tag, if gzip.is_some() { "-gzip" } else { "" });
@@ -46,6 +64,12 @@ pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Respon
         answer.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
+}
+
+/// The page with another element at the end of its head.
+fn with(page: &[u8], element: &str) -> Option<String> {
+    let (head, body) = std::str::from_utf8(page).ok()?.split_once("</head>")?;
+    Some(format!("{head}{element}</head>{body}"))
 }
 
 /// What says of a method that it means nothing here.

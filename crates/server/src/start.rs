@@ -14,7 +14,7 @@ use crate::body;
 use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
-use crate::stage::{self, Choice, Chosen, Hosted, Stage};
+use crate::stage::{self, Choice, Chosen, Host, Hosted, Stage};
 use crate::uploads;
 
 /// Paths that are opened together.
@@ -36,7 +36,8 @@ pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) 
     Ok(answer(&told(&host, &viewer).await?))
 }
 
-async fn told(host: &Hosted, viewer: &Viewer) -> Result<Value, Refusal> {
+/// What is told of that.
+pub(crate) async fn told(host: &Host, viewer: &Viewer) -> Result<Value, Refusal> {
     let (state, failure, waiting) = match host.stage.state() {
         stage::State::Choosing(failure) => ("choosing", failure, None),
         stage::State::Opening => ("opening", None, None),

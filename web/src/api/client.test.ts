@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { ChangeParser, listen, pause, pauseMs } from "./changes.ts";
 import { ApiFault, Client, type Fetch } from "./client.ts";
 import { takeToken, type Place } from "./token.ts";
+import { takeTold } from "./told.ts";
 
 function placeOf(href: string, kept: string | null = null): Place & { shown: string | null; kept: string | null } {
   const place = {
@@ -45,6 +46,28 @@ async function faultOf(asked: Promise<unknown>): Promise<string> {
   expect(fault).toBeInstanceOf(ApiFault);
   return fault instanceof ApiFault ? `${fault.kind}: ${fault.message}` : "";
 }
+
+/** A document with one element, which is taken out of it. */
+function leafOf(text: string | null): { getElementById(id: string): { textContent: string; remove(): void } | null; taken: boolean } {
+  const leaf = {
+    taken: false,
+    getElementById: (id: string) => (text === null || id !== "told" ? null : { textContent: text, remove: () => void (leaf.taken = true) }),
+  };
+  return leaf;
+}
+
+test("what the page was told is not asked for, but once", async () => {
+  const leaf = leafOf('{"timeline": "{\\"begin_ns\\": 1795219372255263261}"}');
+  const asked: string[] = [];
+  const client = new Client("api/v1", "abc", async (url) => (asked.push(url), new Response('{"begin_ns": 7}')), takeTold(leaf));
+  expect(leaf.taken).toBe(true);
+  const begin = async (): Promise<bigint> => (await client.json("timeline")).get("begin_ns").whole();
+  expect([await begin(), await begin(), asked]).toEqual([1795219372255263261n, 7n, ["api/v1/timeline"]]);
+});
+
+test.each([[null], [""], ["["], ["[]"], ["7"], ['{"timeline": 7}']])("a page that was told %s asks", (text) => {
+  expect(takeTold(leafOf(text)).size).toBe(0);
+});
 
 test("the token is said in a header, never in the URL", async () => {
   let seen: [string, unknown] = ["", null];

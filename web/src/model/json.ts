@@ -44,6 +44,14 @@ export class Shape {
     return this.value === undefined;
   }
 
+  /** What an object has, by names. */
+  members(): [string, Shape][] {
+    if (typeof this.value !== "object" || this.value === null) {
+      throw this.fault("an object");
+    }
+    return Object.entries(this.value).map(([name, member]) => [name, new Shape(member, name, this)]);
+  }
+
   list(): Shape[] {
     if (!Array.isArray(this.value)) {
       throw this.fault("a list");

@@ -1,6 +1,6 @@
 // Canvases that are as sharp as the screen, and drawn once for each picture that the screen shows.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
 import { SURFACES, css, type Theme } from "../model/palette.ts";
 import type { Box, Pen, Tools } from "../draw/pen.ts";
@@ -17,7 +17,8 @@ export interface CanvasSize {
 
 /** Calls `changed` with the size of an element, now and whenever it changes. */
 export function useSize(element: RefObject<HTMLElement | null>, changed: (size: CanvasSize) => void): void {
-  useEffect(() => {
+  // Before the first picture: what is in it depends on that.
+  useLayoutEffect(() => {
     const { current } = element;
     if (current === null) {
       return undefined;

@@ -6,6 +6,7 @@ import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher, type Part } from "../api/tiles.ts";
 import { askRecording } from "../api/recording.ts";
 import { takeToken } from "../api/token.ts";
+import { takeTold } from "../api/told.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
@@ -94,7 +95,7 @@ export function openPage(): Page {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const seen = decodeUrl(location.hash);
   const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
-  const client = new Client("api/v1", token, (url, init) => fetch(url, init));
+  const client = new Client("api/v1", token, (url, init) => fetch(url, init), takeTold(document));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
   const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
@@ -119,6 +120,8 @@ class Conductor {
   private asking = false;
   private again = false;
   private scheduled = false;
+  /** Tiles were asked for. */
+  private hasAsked = false;
   private greeted = false;
   /** The server was not heard for a while, and has not said since which one it is: what it tells of jobs waits for that. */
   private wasLost = false;
@@ -324,14 +327,19 @@ class Conductor {
     this.asking = false;
   }
 
-  /** Tiles are asked for once for each picture, however often the window moves between two. */
+  /** Tiles are asked for once for each picture, however often the window moves between two; the first ones before there is one. */
   private schedule(): void {
     if (!this.scheduled) {
       this.scheduled = true;
-      requestAnimationFrame(() => {
+      const ask = (): void => {
         this.scheduled = false;
         this.want();
-      });
+      };
+      if (this.hasAsked) {
+        requestAnimationFrame(ask);
+      } else {
+        queueMicrotask(ask);
+      }
     }
   }
 
@@ -339,9 +347,10 @@ class Conductor {
     const { state } = this.page.store;
     const { status, view } = state;
     const width = widthOf(state);
-    if (status === null || view === null || width <= 0) {
+    if (status === null || view === null || width <= 0 || !(state.isCatalogued || this.hasAsked)) {
       return;
     }
+    this.hasAsked = true;
     this.chooseEvents(state);
     const range = tilesIn(this.ahead(state, view), status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);

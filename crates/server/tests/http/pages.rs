@@ -15,6 +15,51 @@ fn the_page_is_there_without_the_token_and_says_what_it_may_do() {
     assert_eq!(page.headers["referrer-policy"], "no-referrer");
 }
 
+/// What the element in a page tells, by paths of the API.
+fn told(page: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+    let (_, behind) = page.split_once("<script type=\"application/json\" id=\"told\">")?;
+    let (text, _) = behind.split_once("</script>")?;
+    assert!(!text.contains('<'), "{text}");
+    Some(serde_json::from_str(text).unwrap())
+}
+
+#[test]
+fn who_knows_the_token_gets_the_page_with_what_it_would_ask_first() {
+    let server = serve();
+    let page = server.say(&format!(
+        "GET /?token={} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+        server.token, server.address
+    ));
+    assert_eq!(page.headers["cache-control"], "no-store");
+    assert!(!page.headers.contains_key("etag"), "{:?}", page.headers);
+    let told = told(&page.text()).expect("something is told");
+    let paths: Vec<&str> = told.keys().map(String::as_str).collect();
+    assert_eq!(paths, ["start", "timeline", "traces", "catalogue?tracks_from=0&values_from=0"]);
+    for path in ["start", "traces"] {
+        assert_eq!(told[path], server.get(&format!("/api/v1/{path}")).text(), "{path}");
+    }
+    let timeline = |text: &str| {
+        let status: serde_json::Value = serde_json::from_str(text).unwrap();
+        ["begin_ns", "end_ns", "instance"].map(|name| status[name].clone())
+    };
+    assert_eq!(
+        timeline(told["timeline"].as_str().unwrap()),
+        timeline(&server.get("/api/v1/timeline").text()),
+        "what does not change while it is built"
+    );
+}
+
+#[test]
+fn who_does_not_know_the_token_is_told_nothing() {
+    let server = serve();
+    for query in ["", "?token=", "?token=x", "?tokens=1"] {
+        let request = format!("GET /{query} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address);
+        let page = server.say(&request);
+        assert_eq!((page.status, told(&page.text())), (200, None), "{query}");
+        assert!(page.headers.contains_key("etag"), "{query}");
+    }
+}
+
 #[test]
 fn who_knows_a_page_is_not_sent_it_again() {
     let server = serve();
