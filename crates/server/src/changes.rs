@@ -20,6 +20,9 @@ use crate::stage::Hosted;
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(200);
+/// So many looks long nobody builds a timeline of which nobody asks tiles: who opens traces waits for a page that shows them, which needs the
+/// processors as much.
+const LOOKS_BEFORE_BUILDING: u32 = 5;
 /// How often something is said where nothing changes, so that who is gone is noticed.
 const ALIVE: Duration = Duration::from_secs(15);
 
@@ -40,9 +43,14 @@ impl News {
 
 /// Looks what has changed as long as somebody listens.
 pub(crate) async fn watch(host: Hosted) {
+    let mut looks = 0;
     loop {
         tokio::time::sleep(TICK).await;
         let Some(shared) = host.stage.asked() else { continue };
+        looks += 1;
+        if looks == LOOKS_BEFORE_BUILDING {
+            shared.shown.start();
+        }
         if shared.news.receiver_count() > 0 {
             host.recording.refresh();
             let news = News::of(shared, &host.recording);

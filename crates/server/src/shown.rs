@@ -3,7 +3,7 @@
 //! A filter that somebody looks at has a timeline of its own, which is built in the background as that of all events. There are a few at
 //! a time: who comes back to one that is gone waits for it again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
@@ -32,6 +32,8 @@ pub(crate) struct Chosen {
 pub(crate) struct Shown {
     timeline: RwLock<Result<Arc<Timeline>, TimelineFailure>>,
     options: TimelineOptions,
+    /// Somebody has had it built: before that, whoever waits for the first picture has the processors.
+    is_started: AtomicBool,
     /// Those of some events; the last one was asked for last. It is held for moments only: who makes one, holds but its own place.
     selected: Mutex<Vec<(Chosen, Arc<Place>)>>,
     /// The sum of the versions of those that are gone: a version never goes back.
@@ -54,11 +56,13 @@ impl Shown {
     /// `until`: the traces grow, and everything before is there.
     pub(crate) fn new(session: &Arc<Session>, options: TimelineOptions, until: Option<i64>, salt: u64) -> Self {
         let timeline = RwLock::new(timeline_of(session, &options, until));
-        Self { timeline, options, selected: Mutex::default(), past: AtomicU64::new(0), salt }
+        let is_started = AtomicBool::new(false);
+        Self { timeline, options, is_started, selected: Mutex::default(), past: AtomicU64::new(0), salt }
     }
 
-    /// Begins to build it.
+    /// Begins to build it, if nobody has yet.
     pub(crate) fn start(&self) {
+        self.is_started.store(true, Ordering::Relaxed);
         if let Ok(timeline) = self.timeline() {
             timeline.start();
         }
@@ -91,7 +95,12 @@ impl Shown {
         Ok(())
     }
 
-    /// Ends building.
+    /// Whether nobody builds it yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.is_started.load(Ordering::Relaxed)
+    }
+
+    /// Ends building; it does not begin any more.
     pub(crate) fn stop(&self) {
         let selected = std::mem::take(&mut *self.places());
         selected.iter().filter_map(|(_, place)| made(place)).for_each(|timeline| timeline.stop());

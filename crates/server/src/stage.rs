@@ -242,7 +242,6 @@ impl Stage {
         let asked = Asked::from(Shared::new(session, &self.means, notes.map(Notes::new), live));
         let progress = self.progress();
         if !progress.is_over {
-            asked.shown.start();
             let _ = self.asked.set(asked);
         }
     }

@@ -4,6 +4,7 @@
 //! version. Whoever says a tag that is still right is not sent them again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -70,6 +71,9 @@ pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<
     Ok(held::answer(JSON, told.map_err(Refusal::fault)?, held))
 }
 
+/// So long after the first tiles the timeline is not built yet: they are being drawn.
+const DRAWING: Duration = Duration::from_millis(50);
+
 /// What of some tracks is in a window, as bytes; of all events or of some.
 pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: HeaderMap) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
@@ -97,6 +101,12 @@ pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: Heade
     };
     let (found, held) = asked.pool.ask_heavy(&viewer, needed, Arc::default(), asks).await?;
     let (bytes, is_exact) = found.map_err(|failure| refusal(&failure))?;
+    if asked.shown.is_waiting() {
+        tokio::spawn(async move {
+            tokio::time::sleep(DRAWING).await;
+            asked.shown.start();
+        });
+    }
     Ok(tagged(held::answer(KIND, bytes, held), if is_exact { &exact } else { &version }))
 }
 

@@ -36,7 +36,7 @@ async fn answers(host: &Host, viewer: &Viewer) -> Result<Map<String, Value>, Ref
     let mut tell = |path: &str, answer: String| told.insert(path.to_owned(), Value::String(answer));
     tell("start", start::told(host, viewer).await?.to_string());
     let Some(asked) = host.stage.asked() else { return Ok(told) };
-    tell("timeline", asked.shown.told()?.to_string());
+    tell("timeline", asked.shown.told(asked.current.live())?.to_string());
     tell("traces", traces(asked, viewer).await?.to_string());
     let timeline = asked.shown.timeline()?;
     let status = timeline.status();
