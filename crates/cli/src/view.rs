@@ -124,7 +124,7 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
     let server = bind(begin, notes, arguments)?;
     // The file is there as long as the server is.
     let _opened = tell(&server, arguments, &mut io::stdout(), "Ctrl-C ends it.")?;
-    server.run(&stop).map_err(refused)?;
+    server.run(&stop).map_err(|failure| refused(&failure))?;
     Ok(Outcome::Complete)
 }
 
@@ -145,11 +145,11 @@ fn bind(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resu
         arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(Stop::Usage)?;
     options.memory_bytes = arguments.memory;
     options.notes = notes;
-    Server::bind(begin, options).map_err(refused)
+    Server::bind(begin, options).map_err(|failure| refused(&failure))
 }
 
 /// Why nothing is served.
-pub(crate) fn refused(failure: ServeFailure) -> Stop {
+pub(crate) fn refused(failure: &ServeFailure) -> Stop {
     Stop::Expression(format!("error: {failure}\n"))
 }
 

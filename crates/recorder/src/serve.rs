@@ -426,11 +426,11 @@ impl Served {
         all.level = if is_first { class.level } else { all.level.min(class.level) };
         let Some(filters) = session.filters(&self.who, class) else { return };
         all.is_on = true;
-        if !filters.is_empty() {
-            if let Some((place, why)) = self.runs(id) {
-                new(&mut all.runs, place);
-                new(&mut all.why, why);
-            }
+        if !filters.is_empty()
+            && let Some((place, why)) = self.runs(id)
+        {
+            new(&mut all.runs, place);
+            new(&mut all.why, why);
         }
         filters.into_iter().for_each(|filter| new(&mut all.filters, filter));
     }

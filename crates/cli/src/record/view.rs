@@ -101,7 +101,7 @@ impl Serving {
             std::thread::sleep(LOOK);
         }
         match self.thread.take_if(|thread| thread.is_finished()).map(JoinHandle::join) {
-            Some(Ok(Err(failure))) => Err(view::refused(failure)),
+            Some(Ok(Err(failure))) => Err(view::refused(&failure)),
             _ => Ok(()),
         }
     }

@@ -192,9 +192,9 @@ fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, 
     let asked = match wanted {
         Wanted::Snapshot {} => client.ask(&Question::Snapshot { session, output: None }),
         Wanted::Stop {} => client.ask(&Question::Stop { session, all: false }),
-        Wanted::Enable { events, filter } => return take(client, name, Act::Enable, events, filter.clone()),
-        Wanted::Disable { events } => return take(client, name, Act::Disable, events, None),
-        Wanted::Filter { events, filter } => return take(client, name, Act::Filter, events, filter.clone()),
+        Wanted::Enable { events, filter } => return take(client, name, &Act::Enable, events, filter.clone()),
+        Wanted::Disable { events } => return take(client, name, &Act::Disable, events, None),
+        Wanted::Filter { events, filter } => return take(client, name, &Act::Filter, events, filter.clone()),
     };
     match asked? {
         Answer::Snapshot { output, summary } => {
@@ -211,14 +211,14 @@ fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, 
 fn take(
     client: &mut Client,
     session: String,
-    act: Act,
+    act: &Act,
     events: &[String],
     filter: Option<String>,
 ) -> Result<Value, ClientProblem> {
     let rule = Rule { events: events.to_vec(), filter, is_within: true, ..Rule::default() };
     let question = Question::Take { session: Some(session), step: Step { act: act.clone(), rule } };
     let Answer::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
-    Ok(json!({"matched": told(&matched, &act)}))
+    Ok(json!({"matched": told(&matched, act)}))
 }
 
 fn told(matched: &Matched, act: &Act) -> Value {
