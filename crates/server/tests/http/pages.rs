@@ -32,7 +32,7 @@ fn who_knows_the_token_gets_the_page_with_what_it_would_ask_first() {
     ));
     assert_eq!(page.headers["cache-control"], "no-store");
     assert!(!page.headers.contains_key("etag"), "{:?}", page.headers);
-    let told = told(&page.text()).expect("something is told");
+    let told = told(page.text()).expect("something is told");
     let paths: Vec<&str> = told.keys().map(String::as_str).collect();
     assert_eq!(paths, ["start", "timeline", "traces", "catalogue?tracks_from=0&values_from=0"]);
     for path in ["start", "traces"] {
@@ -44,7 +44,7 @@ fn who_knows_the_token_gets_the_page_with_what_it_would_ask_first() {
     };
     assert_eq!(
         timeline(told["timeline"].as_str().unwrap()),
-        timeline(&server.get("/api/v1/timeline").text()),
+        timeline(server.get("/api/v1/timeline").text()),
         "what does not change while it is built"
     );
 }
@@ -55,7 +55,7 @@ fn who_does_not_know_the_token_is_told_nothing() {
     for query in ["", "?token=", "?token=x", "?tokens=1"] {
         let request = format!("GET /{query} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address);
         let page = server.say(&request);
-        assert_eq!((page.status, told(&page.text())), (200, None), "{query}");
+        assert_eq!((page.status, told(page.text())), (200, None), "{query}");
         assert!(page.headers.contains_key("etag"), "{query}");
     }
 }
