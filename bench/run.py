@@ -37,8 +37,11 @@ TRACES = {
     "a400": ("tracecompass/bug446190", ["-s", "400M"]),
     "b400": ("tracecompass/flipping-endianness", ["-s", "400M"]),
 }
-# Too large for most jobs; analyses.py takes it.
-LARGE = {"k1400": ("tracecompass/many-threads", ["-s", "1400M"])}
+# Too large for most jobs; analyses.py and view.py take them.
+LARGE = {
+    "k1400": ("tracecompass/many-threads", ["-s", "1400M"]),
+    "k10000": ("tracecompass/many-threads", ["-s", "10000M"]),
+}
 CORE = ["taskset", "--cpu-list", "0"]
 # The same job in two processes at once, a core each: what the machine's second core is worth.
 PAIR = "two processes at once: "
