@@ -149,6 +149,16 @@ fn told_until(said: &mut impl BufRead, begin: &str) -> String {
     told
 }
 
+/// What is told of a session right after its program has begun.
+fn is_told_of_the_session(recording: &Value, place: &Place) {
+    assert_eq!((&recording["state"], &recording["mode"]), (&json!("recording"), &json!("write")), "{recording}");
+    assert_eq!((&recording["programs"], &recording["snapshots"]), (&json!(1), &Value::Null), "{recording}");
+    assert!(recording["command"].as_str().unwrap().contains("the_program"), "{recording}");
+    assert_eq!(recording["output"], json!(place.path("trace").canonicalize().unwrap()));
+    let other = class(recording, "test:other");
+    assert_eq!((&other["on"], &other["level"], &other["programs"]), (&json!(true), &json!(14), &json!(1)));
+}
+
 #[test]
 fn a_program_is_shown_while_it_is_recorded_and_changed_from_there() {
     let place = Place::new();
@@ -159,13 +169,7 @@ fn a_program_is_shown_while_it_is_recorded_and_changed_from_there() {
     program.tell("count 100");
     program.tell("other 5");
     viewer.waits_until_open();
-    let recording = viewer.recording();
-    assert_eq!((&recording["state"], &recording["mode"]), (&json!("recording"), &json!("write")), "{recording}");
-    assert_eq!((&recording["programs"], &recording["snapshots"]), (&json!(1), &Value::Null), "{recording}");
-    assert!(recording["command"].as_str().unwrap().contains("the_program"), "{recording}");
-    assert_eq!(recording["output"], json!(place.path("trace").canonicalize().unwrap()));
-    let other = class(&recording, "test:other");
-    assert_eq!((&other["on"], &other["level"], &other["programs"]), (&json!(true), &json!(14), &json!(1)));
+    is_told_of_the_session(&viewer.recording(), &place);
 
     // Another program that records is none of this session's business, whatever the page asks for.
     let mut stranger = place.program();

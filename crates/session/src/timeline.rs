@@ -25,6 +25,7 @@ mod kept;
 mod own;
 mod pyramid;
 mod selected;
+mod spans;
 #[cfg(test)]
 mod tests;
 

@@ -15,6 +15,7 @@ use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
 use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn, wanted_of};
 use super::pyramid::{At, FAN, Key};
+use super::spans::{Spans, not_whole};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
 
@@ -758,56 +759,5 @@ impl Timeline {
     }
 }
 
-/// More may come in the bucket of the time up to which everything is there: what is known of it is not all.
-fn not_whole(spans: &mut Vec<Span>, bucket: Option<u64>) {
-    let Some(bucket) = bucket.and_then(|bucket| u32::try_from(bucket).ok()) else { return };
-    let is_there = |span: &Span| (span.begin..span.end).contains(&bucket) && span.quality == Quality::Exact;
-    let Some(number) = spans.iter().position(is_there) else { return };
-    let Span { begin, end, quality } = spans[number];
-    let parts = [
-        Span { begin, end: bucket, quality },
-        Span { begin: bucket, end: bucket + 1, quality: Quality::Building },
-        Span { begin: bucket + 1, end, quality },
-    ];
-    spans.splice(number..=number, parts.into_iter().filter(|span| span.begin < span.end));
-}
-
 /// Events of which nobody knows what they are.
 pub(super) const ESTIMATE: u64 = u64::MAX;
-
-/// How true spans of time are, in their order.
-#[derive(Default)]
-struct Spans(Vec<((i64, i64), Quality)>);
-
-impl Spans {
-    fn add(&mut self, span: (i64, i64), quality: Quality) {
-        self.0.push((span, quality));
-    }
-
-    /// The same of all buckets of a window: one across two spans is as true as the worse of them.
-    fn buckets(&self, bucket: impl Fn(i64) -> u64, (first, count): (u64, u32)) -> Vec<Span> {
-        let place = |bucket: u64| bucket.saturating_sub(first).min(count.into()) as u32;
-        let mut spans: Vec<Span> = Vec::new();
-        let push = |spans: &mut Vec<Span>, begin: u32, end: u32, quality: Quality| match spans.last_mut() {
-            _ if begin >= end => {}
-            Some(last) if last.quality == quality && last.end == begin => last.end = end,
-            _ => spans.push(Span { begin, end, quality }),
-        };
-        let mut at = 0;
-        for &(span, quality) in &self.0 {
-            let (begin, end) = (place(bucket(span.0)), place(bucket(span.1 - 1) + 1));
-            // A bucket across a border is as true as the worse side.
-            let is_worse = begin < at && spans.last().is_some_and(|last| last.quality < quality);
-            if is_worse && let Some(last) = spans.last_mut() {
-                last.end = begin.max(last.begin);
-                at = last.end;
-            }
-            spans.retain(|span| span.begin < span.end);
-            push(&mut spans, at, begin, Quality::Unknown);
-            push(&mut spans, begin.max(at), end, quality);
-            at = end.max(at);
-        }
-        push(&mut spans, at, count, Quality::Unknown);
-        spans
-    }
-}
