@@ -316,12 +316,16 @@ fn genode() {
         expect![[r#"
             Rpc_call
                 begin (genode) key=name name=name within? group:'rpc call' | cpu=packet.cpu_id
+                send (genode) key=name name=name group:'rpc call' | cpu=packet.cpu_id
             Rpc_returned
                 end (genode) key=name name=name within? group:'rpc call' | cpu=packet.cpu_id
+                receive (genode) key=name name=name group:'rpc reply' | cpu=packet.cpu_id
             Rpc_dispatch
                 begin (genode) key=name name=name within? group:'rpc dispatch' | cpu=packet.cpu_id
+                receive (genode) key=name name=name group:'rpc call' | cpu=packet.cpu_id
             Rpc_reply
                 end (genode) key=name name=name within? group:'rpc dispatch' | cpu=packet.cpu_id
+                send (genode) key=name name=name group:'rpc reply' | cpu=packet.cpu_id
             Checkpoint: nothing
         "#]],
     );
