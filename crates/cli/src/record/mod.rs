@@ -103,18 +103,33 @@ fn warn(why: &str) {
     say(&format!("warning: {why}"));
 }
 
+/// Whether a recorder was about to end, as it had no session any more, when it was asked: a moment later nobody is there.
+fn has_just_ended(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) && !kymo_recorder::client::has_sessions()
+}
+
+/// Asks a recorder for a session, which is started if there is none; and who has answered.
+fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> {
+    for _ in 0..50 {
+        let mut client = Client::connect_or_start(&this_program())?.telling(warn);
+        match client.ask(question) {
+            Err(ClientProblem::Broken(error)) if has_just_ended(&error) => std::thread::sleep(BETWEEN),
+            answer => return answer.map(|answer| (client, answer)),
+        }
+    }
+    let mut client = Client::connect_or_start(&this_program())?.telling(warn);
+    client.ask(question).map(|answer| (client, answer))
+}
+
+/// Between two tries to ask somebody who is about to end.
+const BETWEEN: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
 fn ask(question: &Question) -> Result<Answer, ClientProblem> {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     for _ in 0..50 {
         match ask_who_is_there(question) {
-            // It was about to end, as it had no session any more: a moment later nobody is there.
-            Err(ClientProblem::Broken(error))
-                if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
-                    && !kymo_recorder::client::has_sessions() =>
-            {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
+            Err(ClientProblem::Broken(error)) if has_just_ended(&error) => std::thread::sleep(BETWEEN),
             answer => return answer,
         }
     }

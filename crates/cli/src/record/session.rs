@@ -102,8 +102,7 @@ impl<'a> Plan<'a> {
             warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
         }
         let was_there = options.output.exists();
-        let mut client = Client::connect_or_start(&this_program())?.telling(warn);
-        let answer = client.ask(&Question::Start { options: Box::new(options) })?;
+        let (client, answer) = super::ask_to_start(&Question::Start { options: Box::new(options) })?;
         let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
         Ok(Begun { arguments, client, session, output, was_there, tag, lines, contexts, signals })
     }
