@@ -414,7 +414,7 @@ pub struct EventStatus {
 /// Events of the programs that a session records, whether it records them or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
-    /// By name, in its order; so many that they have [`CLASSES_BYTES_MAX`] at most.
+    /// By name, in its order; so many that they have a mebibyte at most.
     pub classes: Vec<ClassStatus>,
     /// How many there are besides.
     pub more: u64,
