@@ -7,7 +7,7 @@
 //!
 //! What is received takes the oldest that was sent with the same key, or as many of them as it says. It is known then from where to where that
 //! went and how long it took: so a message is told of in the bucket in which it arrives. What was received before it was sent, or is never
-//! received, is no message. A queue holds [`QUEUE_MAX`], all of them together [`OPEN_MAX`] from one chunk to the next: what is older is given up.
+//! received, is no message. A queue holds 32, all of them together [`OPEN_MAX`] from one chunk to the next: what is older is given up.
 //!
 //! Chunks are sealed in order, so that all is known of what is before them. For whoever reads a chunk alone, nodes know what is on its way behind
 //! them: hidden tracks say of a key how much that is, and of each of these since when and from which track.

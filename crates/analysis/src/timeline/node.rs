@@ -372,7 +372,7 @@ impl Node {
         }
     }
 
-    /// As bytes of a file: see [`packed`].
+    /// As bytes of a file: see `packed`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         packed::pack(self)
