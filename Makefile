@@ -23,6 +23,7 @@ test:
 	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)
 	# With the features that the wheel is built with, so that it finds everything built.
 	cargo build --profile ci --package kymo-cli --package kymo-python --features kymo-cli/export
+	@cargo build --quiet --profile libkymo --package kymo-libkymo
 	KYMO=$(KYMO) scripts/web.sh browser
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)
