@@ -119,6 +119,7 @@ fn what_is_guessed() {
           thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
           irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
           net_receive page_alloc page_free file_state disk_state interface_state begin end counter state
+          send receive
     "#]]);
 }
 
@@ -157,6 +158,7 @@ fn own_mapping() {
           thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry irq_exit
           softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
           net_receive page_alloc page_free file_state disk_state interface_state begin end counter state
+          send receive
         stderr: warning: irq_entry: no event record class is called `isr_entr`; there is `isr_enter`
     "#]]);
 }
