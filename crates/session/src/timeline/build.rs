@@ -299,10 +299,9 @@ impl Timeline {
     }
 
     /// Waits until everything is built, or it was enough.
-    pub(super) fn wait_some(&self, at_most: Duration) -> bool {
+    pub(super) fn wait_some(&self, at_most: Duration) {
         let is_busy = |held: &mut Held| held.failure.is_none() && (held.built < held.chunks || held.working > 0);
-        let waited = self.desk.changed.wait_timeout_while(self.desk.lock(), at_most, is_busy);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        drop(self.desk.changed.wait_timeout_while(self.desk.lock(), at_most, is_busy));
     }
 
     /// A thread's life. It holds the timeline only while it works.

@@ -237,12 +237,6 @@ impl Timeline {
             home: None,
         })
     }
-
-    /// Up to when everything is there of traces that grow: behind it nothing is known, and what begins before it may go on.
-    #[must_use]
-    pub fn until(&self) -> Option<i64> {
-        self.until
-    }
 }
 
 impl Prepared {
