@@ -42,6 +42,7 @@ static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER, cache_lock = PTHR
 static pthread_cond_t queue_grew = PTHREAD_COND_INITIALIZER;
 static struct request queue[QUEUE];
 static unsigned queue_begin, queue_length;
+static bool queue_is_closed; /* nothing comes any more */
 static unsigned char cache[PAGES];
 static atomic_bool is_over;
 static atomic_uint ids;
@@ -89,7 +90,7 @@ static void *work(void *number)
 {
     for (;;) {
         pthread_mutex_lock(&queue_lock);
-        while (queue_length == 0 && !atomic_load(&is_over))
+        while (queue_length == 0 && !queue_is_closed)
             pthread_cond_wait(&queue_grew, &queue_lock);
         if (queue_length == 0) {
             pthread_mutex_unlock(&queue_lock);
@@ -97,7 +98,8 @@ static void *work(void *number)
         }
         const struct request request = queue[queue_begin];
         queue_begin = (queue_begin + 1) % QUEUE;
-        KYMO_COUNTER("queue", --queue_length);
+        queue_length--;
+        KYMO_COUNTER("queue", queue_length);
         pthread_mutex_unlock(&queue_lock);
         serve(&request, (unsigned)(size_t)number);
     }
@@ -148,7 +150,9 @@ int main(int argc, char **argv)
     atomic_store(&is_over, true);
     for (size_t client = 0; client < CLIENTS; client++)
         pthread_join(clients[client], NULL);
+    /* Only now: a client that had begun to ask when time was over is answered. */
     pthread_mutex_lock(&queue_lock);
+    queue_is_closed = true;
     pthread_cond_broadcast(&queue_grew);
     pthread_mutex_unlock(&queue_lock);
     for (size_t worker = 0; worker < WORKERS; worker++)

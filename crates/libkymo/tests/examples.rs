@@ -71,7 +71,13 @@ fn of_cpp() {
 
 #[test]
 fn of_a_server() {
-    let Some((_folder, recording)) = example("server", "server", &["1"], &["cc"]) else { return };
+    let Some((folder, recording)) = example("server", "server", &["1"], &["cc"]) else { return };
     let begun = recording.count("server:request_begin");
     assert!(begun > 10 && recording.count("server:request_end") == begun, "{begun} requests");
+
+    // It serves as well where nobody wants its events, whose arguments are not evaluated then.
+    let mut alone = Command::new(folder.path().join("server/server"));
+    let output = alone.arg("1").env("KYMO", "off").env("LD_LIBRARY_PATH", folder.path().join("prefix/lib")).output().expect("it starts");
+    assert!(output.status.success(), "{}", output.status);
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with(" requests served\n"));
 }
