@@ -77,7 +77,12 @@ fn of_a_server() {
 
     // It serves as well where nobody wants its events, whose arguments are not evaluated then.
     let mut alone = Command::new(folder.path().join("server/server"));
-    let output = alone.arg("1").env("KYMO", "off").env("LD_LIBRARY_PATH", folder.path().join("prefix/lib")).output().expect("it starts");
+    let output = alone
+        .arg("1")
+        .env("KYMO", "off")
+        .env("LD_LIBRARY_PATH", folder.path().join("prefix/lib"))
+        .output()
+        .expect("it starts");
     assert!(output.status.success(), "{}", output.status);
     assert!(String::from_utf8_lossy(&output.stdout).ends_with(" requests served\n"));
 }

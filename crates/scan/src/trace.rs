@@ -54,7 +54,7 @@ pub struct Trace {
     /// Its data streams, in Babeltrace's order for ties in time.
     pub streams: Vec<DataStream>,
     /// Files whose packets were found only up to a fault.
-    pub broken_files: Vec<BrokenFile>,
+    pub broken_files: Arc<[BrokenFile]>,
     /// Nanoseconds that its clocks are taken to be ahead of what it says of them; those of its streams are so already.
     pub clock_shift_ns: i64,
     options: TraceOptions,
@@ -167,6 +167,16 @@ impl Trace {
         quirks::last_end_is_doubtful(&self.class, last)
     }
 
+    /// The same trace, of some of whose streams, by their numbers, more is known of the packets.
+    #[must_use]
+    pub fn with_packets(&self, packets: Vec<(usize, Packets)>) -> Self {
+        let mut streams = self.streams.clone();
+        packets.into_iter().for_each(|(stream, packets)| streams[stream].packets = Arc::new(packets));
+        let (folder, class, metadata) = (self.folder.clone(), Arc::clone(&self.class), self.metadata.clone());
+        let (decoder, broken_files) = (Arc::clone(&self.decoder), Arc::clone(&self.broken_files));
+        Self { folder, class, metadata, decoder, streams, broken_files, ..*self }
+    }
+
     /// Opens a trace.
     ///
     /// # Errors
@@ -213,7 +223,7 @@ impl Trace {
             let packets = Arc::unwrap_or_clone(std::mem::take(&mut stream.packets));
             stream.packets = Arc::new(quirks::mend(&class, packets));
         }
-        let clock_shift_ns = options.clock_shift_ns;
+        let (clock_shift_ns, broken_files) = (options.clock_shift_ns, broken_files.into());
         Ok(Self { folder, class, metadata, decoder, streams, broken_files, clock_shift_ns, options, metadata_hash })
     }
 }

@@ -37,9 +37,7 @@ const KIND: &str = "application/vnd.kymograph.tiles";
 pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
     match failure {
         TimelineFailure::Bounds { name, .. } => Refusal::parameter(name, failure),
-        TimelineFailure::NoTimes | TimelineFailure::Incomparable | TimelineFailure::Roles(_) => {
-            Refusal::new(StatusCode::CONFLICT, "traces", failure)
-        }
+        TimelineFailure::NoTimes | TimelineFailure::Roles(_) => Refusal::new(StatusCode::CONFLICT, "traces", failure),
         failure => Refusal::fault(failure),
     }
 }

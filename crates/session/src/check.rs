@@ -194,7 +194,7 @@ fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress
 /// What is wrong with a trace as far as it is known when it is open: its metadata, heads and packets.
 fn check_opened(trace: &Trace, findings: &mut Findings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
-    for broken in &trace.broken_files {
+    for broken in trace.broken_files.iter() {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
     }
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
@@ -233,6 +233,22 @@ pub(crate) fn clocks_apart(machines: &[String]) -> Finding {
     );
     let Rule { gravity, name: rule, help } = CLOCKS;
     Finding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
+}
+
+const ORIGINS: Rule = rule(
+    Gravity::Warning,
+    "clock-origins",
+    "set the clocks of a trace ahead where more is known: --trace-offset PATH=TIME",
+);
+
+/// Times that count from different origins lie on one time.
+pub(crate) fn origins_apart(traces: &[Arc<Trace>]) -> Finding {
+    let message =
+        "the clocks of these traces count from different origins: what is at the same time here need not have been so"
+            .to_owned();
+    let Rule { gravity, name: rule, help } = ORIGINS;
+    let place = traces.iter().map(|trace| trace.folder.path().display().to_string()).collect::<Vec<_>>().join(", ");
+    Finding { gravity, rule, place, message, help: Some(help.to_owned()), times: 1 }
 }
 
 fn file_name(trace: &Trace, file: usize) -> String {

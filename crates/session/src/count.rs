@@ -87,21 +87,26 @@ impl Session {
         let filters = self.filters(&options.selection);
         // A record's size is known from where the one before it ends, be that wanted or not.
         let early = if options.sizes { &[] } else { &filters[..] };
-        let cursors: Vec<Mutex<Option<Cursor>>> = self
-            .cursors(options.sizes || !options.selection.is_all(), early, progress)
-            .into_iter()
-            .map(|cursor| Mutex::new(Some(cursor)))
-            .collect();
+        let cursors = self.cursors(options.sizes || !options.selection.is_all(), early, progress);
+        let results = self.side_by_side(cursors, |cursor| {
+            let filter = filters[cursor.stream()].as_deref();
+            count_stream(self, cursor, filter, options, progress)
+        });
+        progress.whole(self.counts(options, results))
+    }
+
+    /// Does the same with each cursor, with some at a time; in any order.
+    pub(crate) fn side_by_side<T: Send>(&self, cursors: Vec<Cursor>, work: impl Fn(Cursor) -> T + Sync) -> Vec<T> {
+        let cursors: Vec<_> = cursors.into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let work = || {
             while let Some(slot) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let cursor = slot.lock().ok().and_then(|mut cursor| cursor.take());
                 let Some(cursor) = cursor else { continue };
-                let filter = filters[cursor.stream()].as_deref();
-                let counted = count_stream(self, cursor, filter, options, progress);
+                let result = work(cursor);
                 if let Ok(mut results) = results.lock() {
-                    results.push(counted);
+                    results.push(result);
                 }
             }
         };
@@ -111,7 +116,7 @@ impl Session {
             }
             work();
         });
-        progress.whole(self.counts(options, results.into_inner().unwrap_or_default()))
+        results.into_inner().unwrap_or_default()
     }
 
     fn counts(&self, options: &CountOptions, mut streams: Vec<StreamCounts>) -> Counts {

@@ -199,7 +199,7 @@ fn index_trace(folder: TraceFolder, cache: &PacketCache, progress: &Progress) ->
     match Trace::open(folder, options, &watched) {
         Ok(trace) => {
             let mut states = watched.states.into_inner();
-            for broken in &trace.broken_files {
+            for broken in trace.broken_files.iter() {
                 states[broken.file] = IndexState::Broken(broken.error.to_string());
             }
             let mut packets = vec![0; states.len()];

@@ -43,6 +43,7 @@ mod share;
 mod spool;
 #[cfg(feature = "sql")]
 mod sql;
+mod timed;
 mod timeline;
 mod when;
 mod zone;

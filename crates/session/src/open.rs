@@ -168,6 +168,12 @@ impl Session {
         self.traces.iter().flat_map(|trace| trace.folder.streams()).map(|file| file.size).sum()
     }
 
+    /// The same, of whose traces more is known.
+    pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
+        let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
+        Self { traces, opened, cache, cuts_ns, ..*self }
+    }
+
     /// One trace that is open already, read by one thread.
     pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
         Self {
@@ -423,7 +429,7 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
                 report.assumptions.push(Problem { place: metadata.clone(), message });
             }
         }
-        for broken in &trace.broken_files {
+        for broken in trace.broken_files.iter() {
             let place = trace.folder.stream(broken.file).path().display().to_string();
             report.unreadable.push(Problem { place, message: broken.error.to_string() });
         }

@@ -123,12 +123,9 @@ pub enum TimelineFailure {
     /// The mapping of roles is wrong.
     #[error("{0}")]
     Roles(Arc<AnalyseFailure>),
-    /// No packet says when it is.
-    #[error("no packet of these traces says when its events are: there is no time to draw them over")]
+    /// No event has a time.
+    #[error("no event of these traces has a time to draw it over")]
     NoTimes,
-    /// Times of data streams count from different origins.
-    #[error("the clocks of these traces have different origins: their events cannot be drawn over one time")]
-    Incomparable,
     /// A question is out of bounds.
     #[error("{name} is {found}, but {expected}")]
     Bounds {
@@ -204,13 +201,14 @@ pub struct TimelineStatus {
 }
 
 impl Session {
-    /// The trace as a viewer sees it. Nothing is read yet but what the packet index says.
+    /// The trace as a viewer sees it. Nothing is read yet but what the packet index says, and data streams whose packets do not say when they
+    /// are.
     ///
     /// # Errors
     ///
-    /// Packets do not say when they are, clocks cannot be compared, or the mapping is wrong.
+    /// No event has a time, or the mapping is wrong.
     pub fn timeline(self: &Arc<Self>, options: &TimelineOptions) -> Result<Arc<Timeline>, TimelineFailure> {
-        self.timeline_until(options, None)
+        self.timed().timeline_until(options, None)
     }
 
     /// The same of traces that grow: everything before `until` is there. What comes is put behind it by [`Timeline::grown`]; nothing is left in
@@ -233,9 +231,6 @@ impl Session {
         until: Option<i64>,
     ) -> Result<Arc<Timeline>, TimelineFailure> {
         let cache_bytes = options.cache_bytes;
-        if !self.times_are_comparable() {
-            return Err(TimelineFailure::Incomparable);
-        }
         let (own, own_texts) = own::all(&options.own);
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
         let mut prepared = self.prepared_for_timeline(&options, &own)?;

@@ -22,7 +22,9 @@ impl Timeline {
         findings.extend(faults.into_iter().map(|(place, message)| check::unreadable(place, message)));
         let machines = self.names.machine_names();
         let is_shifted = self.session.traces.iter().any(|trace| trace.clock_shift_ns != 0);
-        if machines.len() > 1 && !is_shifted {
+        if !is_shifted && !self.session.times_are_comparable() {
+            findings.push(check::origins_apart(&self.session.traces));
+        } else if !is_shifted && machines.len() > 1 {
             findings.push(check::clocks_apart(&machines));
         }
         findings
