@@ -2,7 +2,8 @@
 //
 //   first_s    from the start of `kymo view` to the first tiles that are drawn
 //   keys_ms    from a key that moves the window to the frame behind the last tile that it needs, for each key
-//   frames_ms  from frame to frame while the timeline is dragged
+//   screen_ms  from frame to frame while the timeline is dragged by the middle button, on a screen of 60 Hz
+//   frames_ms  the same without a screen to wait for, each frame at another place: how long one takes, with all that draws it
 //   renderer   what draws
 
 import { spawn } from "node:child_process";
@@ -16,10 +17,14 @@ const [kymo, trace] = process.argv.slice(2);
 const VIEW = { width: 1920, height: 1080 };
 const KEYS = ["KeyW", "KeyW", "KeyW", "KeyD", "KeyD", "KeyW", "KeyW", "KeyA", "KeyW", "KeyD", "KeyW", "KeyW", "KeyS", "KeyA", "KeyS", "KeyS"];
 const ROUNDS = 4;
-const DRAGS = 6;
+const FRAMES = 360;
 const COMPLETE_MS = 300_000;
 
-const browser = await chromium.launch({ executablePath: process.env.KYMO_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+// A browser that waits for no screen draws the next frame as soon as there was one.
+const UNBOUND = ["--disable-gpu-vsync", "--disable-frame-rate-limit"];
+
+const launched = (...more) => chromium.launch({ executablePath: process.env.KYMO_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", ...more] });
+const browser = await launched();
 const page = await browser.newPage({ viewport: VIEW });
 // The browser is there already where somebody opens a trace.
 const began = performance.now();
@@ -41,22 +46,28 @@ try {
   await page.goto(url);
   await page.waitForFunction(() => window.drawn === true, undefined, { polling: "raf", timeout: COMPLETE_MS });
   const first = (performance.now() - began) / 1000;
-  const builtWithin = { timeout: COMPLETE_MS };
-  await page.waitForFunction(() => document.querySelector("main.app")?.dataset.complete === "true", undefined, builtWithin);
+  await completed(page);
   await built(url);
   // A hand and a machine that rest.
   await page.waitForTimeout(1000);
   const keys = await moved();
-  const frames = await dragged();
+  const screen = await dragged();
   const renderer = await page.evaluate(() => {
     const gl = document.createElement("canvas").getContext("webgl2");
     const told = gl?.getExtension("WEBGL_debug_renderer_info");
     return told ? gl.getParameter(told.UNMASKED_RENDERER_WEBGL) : "canvas, in software";
   });
-  console.log(JSON.stringify({ first_s: first, keys_ms: keys, frames_ms: frames, renderer }));
+  await page.close();
+  const frames = await unbound(url);
+  console.log(JSON.stringify({ first_s: first, keys_ms: keys, screen_ms: screen, frames_ms: frames, renderer }));
 } finally {
   server.kill("SIGTERM");
   await browser.close();
+}
+
+/** Waits until all that is seen is there. */
+function completed(page) {
+  return page.waitForFunction(() => document.querySelector("main.app")?.dataset.complete === "true", undefined, { timeout: COMPLETE_MS });
 }
 
 /** Waits until the pyramid is complete. */
@@ -104,7 +115,7 @@ async function moved() {
   return taken;
 }
 
-/** Milliseconds between frames while the timeline is dragged to and fro. */
+/** Milliseconds between frames while the timeline is dragged to and fro by a mouse. */
 async function dragged() {
   const frames = page.evaluate(
     (count) =>
@@ -116,18 +127,59 @@ async function dragged() {
         };
         requestAnimationFrame(look);
       }),
-    DRAGS * 60,
+    FRAMES,
   );
   const [left, right, height] = [VIEW.width * 0.4, VIEW.width * 0.8, VIEW.height * 0.5];
   let isDone = false;
   frames.then(() => (isDone = true));
   await page.mouse.move(right, height);
-  await page.mouse.down();
+  await page.mouse.down({ button: "middle" });
   for (let step = 0; !isDone; step++) {
     const part = Math.abs(((step / 60) % 2) - 1);
     await page.mouse.move(left + part * (right - left), height);
     await new Promise((done) => setTimeout(done, 8));
   }
-  await page.mouse.up();
+  await page.mouse.up({ button: "middle" });
   return await frames;
+}
+
+/** The same in a browser that draws as fast as it can: in each frame the pointer is at another place. */
+async function unbound(url) {
+  const browser = await launched(...UNBOUND);
+  try {
+    const page = await browser.newPage({ viewport: VIEW });
+    await page.goto(url);
+    await completed(page);
+    for (const code of ["KeyW", "KeyW", "KeyW"]) {
+      await page.keyboard.press(code);
+    }
+    await completed(page);
+    await page.waitForTimeout(1000);
+    const [x, y] = [VIEW.width * 0.8, VIEW.height * 0.5];
+    await page.mouse.move(x, y);
+    await page.mouse.down({ button: "middle" });
+    const frames = await page.evaluate(
+      ([count, x, y]) =>
+        new Promise((done) => {
+          const timeline = document.elementFromPoint(x, y);
+          const times = [];
+          const look = (now) => {
+            times.push(now);
+            if (times.length === count) {
+              done(times.slice(1).map((time, place) => time - times[place]));
+              return;
+            }
+            const place = x * (0.75 - 0.25 * Math.cos(times.length / 20));
+            timeline.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: place, clientY: y, buttons: 4, pointerId: 1 }));
+            requestAnimationFrame(look);
+          };
+          requestAnimationFrame(look);
+        }),
+      [FRAMES, x, y],
+    );
+    await page.mouse.up({ button: "middle" });
+    return frames;
+  } finally {
+    await browser.close();
+  }
 }
