@@ -207,7 +207,8 @@ class Served(Client):
                 return status
             if status["state"] == "failed":
                 raise Wrong(f"the timeline failed: {status['failure']}")
-            time.sleep(0.02)
+            # Often enough; more would take the time that it asks for.
+            time.sleep(0.05)
         raise Wrong(f"the timeline is not complete after {COMPLETE_SECONDS} s: {status}")
 
     def resident_bytes(self):

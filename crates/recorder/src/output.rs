@@ -556,26 +556,20 @@ impl Output {
         }
     }
 
-    /// Writes what the recorder itself has to say; when that cannot be, it is lost.
+    /// Writes what the recorder itself has to say; when that cannot be, some of it waits until it can.
     fn put_own(&mut self) {
-        if self.own.events == 0 {
-            return;
-        }
         let pid = std::process::id();
         let mut name = [0; 16];
         name[..4].copy_from_slice(b"kymo");
         let thread = Thread { tid: pid, level: 0, name };
         let origin = Origin { pid, thread, ..Origin::default() };
-        let events = self.own.events as u32;
-        let span = Span { begin: self.own.begin, end: self.own.end, events, origin };
-        match self.chunk.packet(self.own_stream, &mut self.own.bytes, &span) {
-            Ok(()) => self.tally.own += self.own.events,
-            Err(error) => {
-                self.chunk.lose(self.own_stream, self.own.events, 0);
-                self.error = Some(error.into());
-            }
+        let (chunk, stream) = (&mut self.chunk, self.own_stream);
+        let put = self.own.write(origin, |bytes, span| chunk.packet(stream, bytes, span));
+        self.tally.own += put.written;
+        self.chunk.lose(self.own_stream, put.lost, 0);
+        if let Some(error) = put.error {
+            self.error = Some(error.into());
         }
-        self.own.clear();
     }
 
     /// Ends the chunk and begins the next; without one, the last goes on. Whether there is one.
@@ -605,7 +599,9 @@ impl Output {
         };
         live::go_on(self.chunk.path(), chunk.path());
         let old = std::mem::replace(&mut self.chunk, chunk);
+        let given_up = self.own.give_up();
         (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
+        self.chunk.lose(own_stream, given_up, 0);
         (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
         let (path, mut counts) = (old.path().to_owned(), (old.packets, old.bytes));
         match old.finish(last.map(|facts| raw_clock(self.clock.source(), &facts)).as_ref()) {
@@ -684,6 +680,8 @@ impl Output {
     /// Something could not be written.
     pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
         self.sample(clock);
+        let given_up = self.own.give_up();
+        self.chunk.lose(self.own_stream, given_up, 0);
         let better = self.known_better(clock.facts(self.facts.base));
         let error = self.error.take();
         self.chunk.is_there()?;

@@ -1,11 +1,13 @@
 //! Events of the recorder itself: how its clocks relate, which processes there are and what they execute, what was lost where no lane can say
 //! so.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use kymo_writer::EVENT_HEAD_BYTES;
 use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
 
+use crate::chunk::{Origin, Span};
 use crate::clock::Sample;
 use crate::definition::EventClass;
 use crate::objects::Object;
@@ -134,7 +136,10 @@ fn field(name: &str, kind: Kind) -> Field {
     Field { name: name.to_owned(), kind }
 }
 
-/// Events that wait for their packet.
+/// Bytes of packets that wait until they can be written; what comes behind them is lost.
+const WAITING_BYTES: usize = 1 << 20;
+
+/// Events that wait for their packet, and packets that wait for room on the disk.
 #[derive(Debug)]
 pub(crate) struct Own {
     /// Their ids.
@@ -146,17 +151,58 @@ pub(crate) struct Own {
     /// Cycles of the first and of the last one.
     pub(crate) begin: u64,
     pub(crate) end: u64,
+    waiting: VecDeque<(Span, Vec<u8>)>,
+}
+
+/// What has become of packets.
+#[derive(Debug, Default)]
+pub(crate) struct Put<E> {
+    /// So many events were written.
+    pub(crate) written: u64,
+    /// So many are lost, as too many wait.
+    pub(crate) lost: u64,
+    /// Why some wait.
+    pub(crate) error: Option<E>,
 }
 
 impl Own {
     pub(crate) fn new(ids: [u16; 4], before: usize, now: u64) -> Self {
-        Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now }
+        Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now, waiting: VecDeque::new() }
     }
 
-    /// Its packet is written.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.truncate(self.before);
-        (self.events, self.begin) = (0, self.end);
+    /// Writes what there is, the oldest first; what cannot be written waits.
+    pub(crate) fn write<E>(
+        &mut self,
+        origin: Origin,
+        mut write: impl FnMut(&mut Vec<u8>, &Span) -> Result<(), E>,
+    ) -> Put<E> {
+        if self.events > 0 {
+            let span = Span { begin: self.begin, end: self.end, events: self.events as u32, origin };
+            let bytes = std::mem::replace(&mut self.bytes, vec![0; self.before]);
+            self.waiting.push_back((span, bytes));
+            (self.events, self.begin) = (0, self.end);
+        }
+        let mut put = Put { written: 0, lost: 0, error: None };
+        while let Some((span, bytes)) = self.waiting.front_mut() {
+            let whole = bytes.len();
+            if let Err(error) = write(bytes, span) {
+                // What was put behind the events is put there again.
+                bytes.truncate(whole);
+                put.error = Some(error);
+                break;
+            }
+            put.written += u64::from(span.events);
+            self.waiting.pop_front();
+        }
+        while self.waiting.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > WAITING_BYTES {
+            put.lost += self.waiting.pop_back().map_or(0, |(span, _)| u64::from(span.events));
+        }
+        put
+    }
+
+    /// What waits is not waited for any more: so many events are lost.
+    pub(crate) fn give_up(&mut self) -> u64 {
+        self.waiting.drain(..).map(|(span, _)| u64::from(span.events)).sum()
     }
 
     pub(crate) fn clock(&mut self, cycles: u64, sample: &Sample) {
@@ -231,5 +277,34 @@ mod tests {
         let events = &own.bytes[BEFORE_EVENTS..];
         assert_eq!(read(events), [loss]);
         assert_eq!(read(&events[..events.len() - 40]), [], "half of one is none");
+    }
+
+    #[test]
+    fn what_cannot_be_written_waits_and_is_lost_where_too_much_waits() {
+        let mut own = Own::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let loss = Loss { program: 7, lane: 3, why: Why::NoLane, events: 4, events_ever: 6, bytes: 0 };
+        own.lost(8, &loss);
+        let put = own.write(Origin::default(), |bytes, _| {
+            bytes.push(0);
+            Err("full")
+        });
+        assert_eq!((put.written, put.lost, put.error), (0, 0, Some("full")));
+        own.lost(9, &loss);
+        let mut found = Vec::new();
+        let put = own.write(Origin::default(), |bytes, span| {
+            found.push((span.begin, span.events, read(&bytes[BEFORE_EVENTS..]), bytes.len()));
+            Ok::<(), &str>(())
+        });
+        assert_eq!((put.written, put.lost, put.error), (2, 0, None));
+        assert_eq!(found, [8, 9].map(|begin| (begin, 1, vec![loss], BEFORE_EVENTS + EVENT_HEAD_BYTES + 41)));
+
+        for _ in 0..WAITING_BYTES / 40 {
+            own.lost(10, &loss);
+        }
+        let put = own.write(Origin::default(), |_, _| Err("full"));
+        assert_eq!((put.lost, own.give_up()), ((WAITING_BYTES / 40) as u64, 0));
+        own.lost(11, &loss);
+        assert_eq!(own.write(Origin::default(), |_, _| Err("full")).lost, 0);
+        assert_eq!(own.give_up(), 1);
     }
 }

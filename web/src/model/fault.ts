@@ -21,7 +21,7 @@ export function advice(kind: FaultKind): string {
     case "token":
       return "Open the URL that `kymo view` has printed.";
     case "traces":
-      return "`kymo info` says what is in the traces.";
+      return "`kymo print` lists their events, `kymo info` says what else is in them.";
     case "busy":
       return "It is asked again in a moment.";
     case "server":
