@@ -9,7 +9,7 @@ served, which events there are. Then random windows of random widths are asked o
 counted again: which value covers most of a bucket and which the next most, for how long, what begins in it, what it ends with; instants
 and how many are of the most frequent class; exact runs, instants and wakeups where there are few, to the nanosecond; between what and
 what counters go, and what they are on average. Besides, what two neighbouring buckets say must add up to what the bucket of the next level says, whatever
-the truth is; windows of the events of one class only must have these and no others; and what is at random times on random tracks, which is asked for with all that is known of it, must begin and end as it does in truth.
+the truth is; windows of the events of one class only must have these and no others, and of wakeups those that are such events; and what is at random times on random tracks, which is asked for with all that is known of it, must begin and end as it does in truth.
 
 Where more happens in a bucket than can be told apart on a screen, the server keeps the values that last longest or happen most often, and
 puts the rest together as others; times are kept to a part of the bucket. So of buckets with few values everything must be true, of
@@ -285,9 +285,10 @@ class Check:
         """A window of the events of one class only."""
         window, differences = self.window(), Differences()
         labels = sorted(value["label"] for value in self.values.values() if value["kind"] == "event" and value["label"] != OTHERS)
-        label = self.random.choice(labels)
+        waking = [label for label in labels if self.plain_name(label) in self.truth.woken]
+        label = self.random.choice(waking if waking and self.random.random() < 0.4 else labels)
         wanted = self.plain_name(label)
-        tracks = [number for number in self.some_tracks() if self.track(number) in self.truth.instants]
+        tracks = [number for number in self.some_tracks() if self.track(number) in self.truth.instants or self.track(number) == ("wakeups",)]
         until = time.monotonic() + served.COMPLETE_SECONDS
         behind = min(max(-(-(self.end + 1 - window.begin) // (1 << window.level)), 0), window.count)
         while True:
@@ -300,6 +301,12 @@ class Check:
         window.count, window.end = behind, window.begin + (behind << window.level)
         for number, track in tiles.tracks.items():
             name = self.track(number)
+            if name == ("wakeups",):
+                wakes = self.truth.woken.get(wanted, [])
+                self.compared["chosen wakeups"] += len(window.of(wakes))
+                compare = self.wakeups if track.form == served.ARROWS else self.arrows
+                compare(window, track, f"{name}, only {label}", differences, wakes)
+                continue
             true = [(at, event) for at, event in window.of(self.truth.instants.get(name, [])) if event == wanted]
             self.compared["chosen"] += len(true)
             if track.form == served.INSTANTS:
@@ -337,10 +344,10 @@ class Check:
                 differences.same(f"{what}: average", item.mean, expected[4])
         differences.same(f"{name}: buckets behind the window", items, {})
 
-    def arrows(self, window, track, name, differences):
-        """Who wakes whom in each bucket."""
+    def arrows(self, window, track, name, differences, wakes=None):
+        """Who wakes whom in each bucket; of all events, or of some."""
         expected = collections.Counter()
-        for time, (cpu, tid) in window.of(self.truth.arrows):
+        for time, (cpu, tid) in window.of(self.truth.arrows if wakes is None else wakes):
             expected[window.number(time), ("cpu", cpu, "thread"), ("thread", tid, "state")] += 1
         found = collections.Counter()
         for item in track.items:
@@ -401,9 +408,9 @@ class Check:
         differences.same(f"{what}: begins", item.begins, truth.begins)
         differences.same(f"{what}: last", self.value(item.last), truth.last)
 
-    def wakeups(self, window, track, name, differences):
+    def wakeups(self, window, track, name, differences, wakes=None):
         """Who wakes whom when, and when that one runs."""
-        expected = collections.Counter(window.of(self.truth.arrows))
+        expected = collections.Counter(window.of(self.truth.arrows if wakes is None else wakes))
         found = collections.Counter()
         for item in track.items:
             begin, end = (round(edge) + window.begin for edge in (item.begin, item.end))

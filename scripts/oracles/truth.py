@@ -87,6 +87,8 @@ class Truth:
             self.states["thread", tid, "state"] = Runs(tracks["state"])
             self.states["thread", tid, "calls"] = Runs(tracks["call"])
         self.instants, self.arrows = collections.defaultdict(list), []
+        # Arrows by what the events of their wakeups are called.
+        self.woken = collections.defaultdict(list)
         for event in trace.events:
             # A stream without a CPU has a track of its own, whatever its events say.
             self.instants["events", trace.streams[event.stream].cpu].append((event.time, event.name))
@@ -94,6 +96,7 @@ class Truth:
                 self.instants["thread", event.tid, "events"].append((event.time, event.name))
             if event.name in WAKES and event.get("tid", "pid") is not None:
                 self.arrows.append((event.time, (event.cpu, event.get("tid", "pid"))))
+                self.woken[event.name].append(self.arrows[-1])
         self.instants["all",] = [(event.time, event.name) for event in trace.events]
         # Those without any are found to have none, and stay so.
         self.instants = dict(self.instants)
@@ -139,7 +142,7 @@ class TruthOfPrograms:
         self.states = {("thread", tid, "slices", depth): Runs.of(found) for (tid, depth), found in runs.items()}
         self.states |= {name: Runs.of(found) for name, found in declared(trace).items()}
         self.cpus, self.arrows, self.events = trace.cpus(), [], len(trace.events)
-        self.instants, self.durations = collections.defaultdict(list), {}
+        self.instants, self.durations, self.woken = collections.defaultdict(list), {}, {}
         for event in trace.events:
             self.instants["events", trace.streams[event.stream].cpu].append((event.time, event.name))
             self.instants["thread", event.tid, "events"].append((event.time, event.name))

@@ -141,6 +141,10 @@ pub struct States {
     calls: Vec<Option<u64>>,
     texts: Texts,
     room: Option<Room>,
+    /// Some events are switches of threads.
+    has_switches: bool,
+    /// Only some events are there: see [`States::of_some`].
+    is_of_some: bool,
 }
 
 /// A call that has no name has this bit, and its number.
@@ -215,7 +219,19 @@ impl States {
     pub fn new(setup: &Setup<'_>) -> Self {
         let (calls, names) = calls(setup.classes);
         let texts = Texts { calls: names, lanes: setup.lanes.iter().map(LaneText::of).collect(), ..Texts::default() };
-        Self { lanes: setup.lanes.to_vec(), calls, texts, room: setup.room.cloned() }
+        let is_switch = |class: &BoundClass| class.roles.iter().any(|bound| bound.role == Role::Switch);
+        let has_switches = setup.classes.iter().any(is_switch);
+        let (lanes, room) = (setup.lanes.to_vec(), setup.room.cloned());
+        Self { lanes, calls, texts, room, has_switches, is_of_some: false }
+    }
+
+    /// The same of traces of which only some events are there, for whoever asks how long something takes. Whatever does not end with what it
+    /// began with is in doubt, also at the end of a thread. Where traces have switches, a CPU of which none is there runs a thread that is
+    /// nobody, whose calls take as long; and where events say their thread, or a switch whom it takes the CPU from, that goes before what
+    /// the switch before said.
+    #[must_use]
+    pub fn of_some(self) -> Self {
+        Self { is_of_some: true, ..self }
     }
 
     /// The same where these names of calls have the first numbers.
@@ -261,6 +277,19 @@ impl States {
     fn thread(&self, lane: usize, tid: i32) -> Entity {
         Entity::new(EntityKind::Thread, self.lanes[lane].host, tid)
     }
+
+    /// Switches of threads may be missing among the events that are there.
+    fn lacks_switches(&self) -> bool {
+        self.is_of_some && self.has_switches
+    }
+
+    /// Whose a CPU's calls are, as far as that is known now; where switches may be missing, nobody's instead of the idle thread's.
+    fn whose(&self, end: &CpuEnd) -> Option<i32> {
+        match self.lacks_switches() {
+            true => Some(end.now.filter(|tid| *tid != 0).unwrap_or_else(|| nobody(end.cpu))),
+            false => end.now,
+        }
+    }
 }
 
 /// For each class of events the call that it is of, and the names of calls. A call whose name is in a field is called as
@@ -283,6 +312,11 @@ fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
     };
     let calls = classes.iter().map(&mut call).collect();
     (calls, names)
+}
+
+/// The thread of a CPU of which nobody knows the thread.
+fn nobody(cpu: u32) -> i32 {
+    -1 - (cpu & 0x7fff_ffff).cast_signed()
 }
 
 /// What is known of a CPU; the place is made if there is none.
@@ -311,11 +345,11 @@ impl Lane<'_> {
             Role::Switch => self.switch(&meaning, cpu, notes)?,
             Role::SyscallEntry => {
                 let call = self.call(&meaning, syscall_entry::ENTRY_NUMBER).unwrap_or(NUMBERED - 1);
-                self.at(cpu).calls.begin(time, call);
+                self.says(&meaning, cpu).calls.begin(time, call);
             }
             Role::SyscallExit => {
                 let call = self.call(&meaning, syscall_exit::EXIT_NUMBER);
-                self.at(cpu).calls.end(time, call);
+                self.says(&meaning, cpu).calls.end(time, call);
             }
             Role::IrqEntry => {
                 let irq = number(irq::IRQ)?;
@@ -332,6 +366,14 @@ impl Lane<'_> {
         Some(())
     }
 
+    /// The CPU of a call; who runs there says the event, where switches may be missing.
+    fn says(&mut self, meaning: &Meaning<'_>, cpu: u32) -> &mut LaneCpu {
+        let said = meaning.event.small_context(TID).filter(|_| self.states.lacks_switches());
+        let at = self.at(cpu);
+        at.said = said.or(at.said);
+        at
+    }
+
     fn switch(&mut self, meaning: &Meaning<'_>, cpu: u32, notes: &mut Notes<Note>) -> Option<()> {
         let prev = meaning.small(switch::PREV_TID)?;
         let next = meaning.small(switch::NEXT_TID)?;
@@ -344,7 +386,7 @@ impl Lane<'_> {
         let Sequence { first, done, open } = &mut at.calls;
         let (first, open) = (first.take(), open.take());
         at.head = at.head.or(at.now.is_none().then_some(prev));
-        at.now = Some(next);
+        (at.now, at.said) = (Some(next), None);
         if prev != 0 {
             tell(runs, Entity::new(EntityKind::Thread, host, prev).key(thread_track::CALL), done);
         }
@@ -441,9 +483,12 @@ impl State {
     }
 
     /// Nothing is known of a number's thread from now on: it is dead, or another one gets it.
-    fn forget(&mut self, thread: Entity, time: i64, before: Before) {
-        self.set(thread, thread_track::STATE, time, before, Change::Begin(None));
-        for track in [thread_track::CALL, thread_track::NAME, thread_track::PROCESS] {
+    fn forget(&mut self, states: &States, thread: Entity, time: i64, before: Before) {
+        let unknown = if states.is_of_some { Was(None) } else { Unknown };
+        let of_state = if before == Unknown { unknown } else { before };
+        self.set(thread, thread_track::STATE, time, of_state, Change::Begin(None));
+        self.set(thread, thread_track::CALL, time, unknown, Change::Begin(None));
+        for track in [thread_track::NAME, thread_track::PROCESS] {
             self.set(thread, track, time, Unknown, Change::Begin(None));
         }
     }
@@ -462,7 +507,7 @@ impl State {
                 Some(away) => {
                     self.set(thread, thread_track::STATE, time, Was(Some(running)), Change::Begin(Some(away)));
                 }
-                None => self.forget(thread, time, Was(Some(running))),
+                None => self.forget(states, thread, time, Was(Some(running))),
             }
         }
         if next != 0 {
@@ -473,12 +518,25 @@ impl State {
         }
     }
 
-    fn fork(&mut self, thread: Entity, time: i64, named: &Named) {
-        self.forget(thread, time, Unknown);
+    fn fork(&mut self, states: &States, thread: Entity, time: i64, named: &Named) {
+        self.forget(states, thread, time, Unknown);
         let new = Doing::New.value(0);
         self.set(thread, thread_track::STATE, time, Unknown, Change::Begin(Some(new)));
         self.name(thread, time, named.comm);
         self.process(thread, time, named.pid);
+    }
+
+    /// It is known now who runs on a CPU since its last switch: a call that was entered there since is that thread's.
+    fn others(&mut self, states: &States, (lane, at): (usize, usize), tid: i32) {
+        let end = &self.cpus[lane][at];
+        let of_cpu = Entity::new(EntityKind::Cpu, states.lanes[lane].host, end.cpu.cast_signed());
+        let Some(was) = states.whose(end).filter(|was| *was != tid) else { return };
+        let since = self.attributes.since_when(of_cpu, cpu_track::THREAD);
+        let thread = states.thread(lane, was);
+        let Some((begin, call)) = self.attributes.take(thread, thread_track::CALL, since) else { return };
+        // The thread that it was told of before is in no call any more.
+        self.runs.push(Run { key: thread.key(thread_track::CALL), begin, end: i64::MAX, value: call | DOUBT });
+        self.calls(states, lane, tid, &Sequence { open: Some((begin, call)), ..Sequence::default() });
     }
 
     /// Calls of a run that has ended, or will not.
@@ -546,7 +604,7 @@ impl Analysis for States {
                     state.process(self.thread(lane, parent), time, Some(pid));
                 }
                 if named.tid != 0 {
-                    state.fork(self.thread(lane, named.tid), time, &named);
+                    state.fork(self, self.thread(lane, named.tid), time, &named);
                 }
             }
             Note::Known(named) if named.tid != 0 => {
@@ -561,11 +619,11 @@ impl Analysis for States {
     fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
         state.runs.append(end.runs);
         state.irqs.extend(end.irqs.into_iter().map(|(irq, name)| ((end.facts.host, irq), name)));
-        for LaneCpu { cpu, now, head, calls, irqs, softirqs } in end.cpus {
+        for LaneCpu { cpu, now, said, head, calls, irqs, softirqs } in end.cpus {
             let of_cpu = Entity::new(EntityKind::Cpu, end.facts.host, cpu.cast_signed());
             state.sequence(of_cpu, cpu_track::IRQ, &irqs);
             state.sequence(of_cpu, cpu_track::SOFTIRQ, &softirqs);
-            let known = CpuEnd { cpu, now, head, calls };
+            let known = CpuEnd { cpu, now: said.or(now), head, calls };
             state.cpus[lane].push(known);
         }
     }
@@ -581,6 +639,9 @@ impl Analysis for States {
                     left.cpus[lane].push(right);
                     continue;
                 };
+                if let Some(tid) = right.head.or(right.now).filter(|_| self.lacks_switches()) {
+                    left.others(self, (lane, at), tid);
+                }
                 let known = &mut left.cpus[lane][at];
                 known.head = known.head.or(right.head);
                 known.now = right.now.or(known.now);

@@ -59,8 +59,8 @@ pub struct Timeline {
     holes: Windows,
     /// When the first bucket begins.
     origin: i64,
-    /// Events are counted, and nothing else.
-    is_count: bool,
+    /// Only some events are there: see [`Timeline::of_some`].
+    is_of_some: bool,
     /// What own analyses say.
     own: Own,
 }
@@ -234,7 +234,7 @@ impl Timeline {
             marking,
             holes,
             origin,
-            is_count: false,
+            is_of_some: false,
             own: Own::default(),
         }
     }
@@ -267,10 +267,11 @@ impl Timeline {
         Self { own, ..self }
     }
 
-    /// The same of which only events are counted: some of all events say how many they are, but not what was when.
+    /// The same of traces of which only some events are there. These say how many they are, how long takes what begins and ends with two of
+    /// them, who is woken and what is sent and received; what was when in between, only all of them say.
     #[must_use]
-    pub fn counting(self) -> Self {
-        Self { is_count: true, ..self }
+    pub fn of_some(self) -> Self {
+        Self { is_of_some: true, states: self.states.of_some(), ..self }
     }
 
     /// For reading a chunk in buckets of a level.
@@ -327,7 +328,9 @@ impl Timeline {
         asked.extend(Slices::asked(&chunk.marks.marks));
         asked.extend(chunk.marks.called.keys());
         asked.extend(Messages::asked(&chunk.marks.posts));
-        asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
+        if !self.is_of_some {
+            asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
+        }
         asked
     }
 
@@ -368,7 +371,7 @@ impl Timeline {
         let slices = before.slices.follow(&marks.marks, &self.holes);
         let changes = before.lasting.follow(marks.changes);
         let messages = before.messages.follow(&marks.posts);
-        let crowds = self.crowds(&mut before.lasting, &sequel, begin);
+        let crowds = if self.is_of_some { Vec::new() } else { self.crowds(&mut before.lasting, &sequel, begin) };
         Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin }
     }
 
@@ -419,15 +422,10 @@ impl Timeline {
 
     fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> Node {
         let Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin } = sealed;
-        let is_drawn = |run: &Run| !is_name(run.key);
-        let mut add = |run: Run| self.run(&mut node, run, (begin, is_whole));
-        sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
-        sequel.ended.into_iter().filter(is_drawn).for_each(add);
-        sequel
-            .open
-            .into_iter()
-            .filter(is_drawn)
-            .for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
+        match self.is_of_some {
+            true => self.durations(&mut node, sequel, begin),
+            false => self.runs(&mut node, sequel, (begin, is_whole)),
+        }
         for Count { key, bucket, class, count } in counts {
             node.count(key, bucket, self.class_numbers[class as usize].into(), count);
         }
@@ -444,8 +442,37 @@ impl Timeline {
         node.build()
     }
 
+    /// What CPUs and threads do in a chunk, from when to when, and how long what ends in it takes.
+    fn runs(&self, node: &mut NodeBuilder, sequel: Sequel, (begin, is_whole): (i64, bool)) {
+        let is_drawn = |run: &Run| !is_name(run.key);
+        let mut add = |run: Run| self.run(node, run, (begin, is_whole));
+        sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
+        sequel.ended.into_iter().filter(is_drawn).for_each(add);
+        let open = sequel.open.into_iter().filter(is_drawn);
+        open.for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
+    }
+
+    /// How long what ends in a chunk takes; and what is open behind it, for whoever reads the next one alone. A run in doubt does not end
+    /// with what it began with: its end is not among the events that are there.
+    fn durations(&self, node: &mut NodeBuilder, sequel: Sequel, since: i64) {
+        let is_drawn = |run: &Run| !is_name(run.key);
+        let lasted = |node: &mut NodeBuilder, run: &Run| {
+            if run.value & DOUBT == 0 && since <= run.end {
+                Self::lasted(node, run);
+            }
+        };
+        sequel.inner.into_memory().iter().filter(|run| is_drawn(run)).for_each(|run| lasted(node, run));
+        for run in sequel.ended.iter().filter(|run| is_drawn(run)) {
+            lasted(node, run);
+            node.known(run.key, None);
+        }
+        let open = sequel.open.iter().filter(|run| is_drawn(run));
+        open.for_each(|run| node.known(run.key, Some((run.value, run.begin))));
+    }
+
     /// A run that ends in a chunk that begins at `since`; and whether its value tells that it is in doubt.
-    fn run(&self, node: &mut NodeBuilder, Run { key, begin, end, value }: Run, (since, is_whole): (i64, bool)) {
+    fn run(&self, node: &mut NodeBuilder, run: Run, (since, is_whole): (i64, bool)) {
+        let Run { key, begin, end, value } = run;
         if end < since {
             return;
         }
@@ -456,11 +483,16 @@ impl Timeline {
         } else {
             node.end(key, end, value | doubt);
         }
-        if begin != i64::MIN
-            && let Some(latency) = latency(key, value)
+        Self::lasted(node, &run);
+    }
+
+    /// Counts how long a run took, where its begin is known.
+    fn lasted(node: &mut NodeBuilder, run: &Run) {
+        if run.begin != i64::MIN
+            && let Some(latency) = latency(run.key, run.value)
         {
-            let bucket = node.bucket(end);
-            node.count(latency, bucket, bin(begin.abs_diff(end)).into(), 1);
+            let bucket = node.bucket(run.end);
+            node.count(latency, bucket, bin(run.begin.abs_diff(run.end)).into(), 1);
         }
     }
 }
@@ -587,11 +619,12 @@ impl Analysis for Reading<'_> {
                 lane.meet(event, tid);
             }
         }
-        if self.timeline.is_count {
-            return;
-        }
         if self.timeline.marking[event.number] {
-            lane.marks.take(event, (lane.number, &self.timeline.lanes[lane.number]), &self.timeline.own);
+            let of = (lane.number, &self.timeline.lanes[lane.number]);
+            match self.timeline.is_of_some {
+                true => lane.marks.take_posts(event, of),
+                false => lane.marks.take(event, of, &self.timeline.own),
+            }
         }
         self.timeline.states.step(&mut lane.states, event, notes);
     }

@@ -77,11 +77,12 @@ impl Shown {
             before => before?.grown(session, until)?,
         };
         grown.start();
+        let all = Arc::clone(&grown);
         *self.timeline.write().unwrap_or_else(PoisonError::into_inner) = Ok(grown);
         let mut places = self.places().clone();
         for (_, place) in &mut places {
             let Some(selected) = made(place) else { continue };
-            let grown = selected.grown(session, until)?;
+            let grown = selected.grown_beside(Some(&all), session, until)?;
             grown.start();
             *place = Arc::new(OnceLock::from(Ok(grown)));
         }
@@ -201,7 +202,7 @@ fn timeline_of(
 }
 
 /// Begins to build the timeline of some events.
-fn begin(session: &Session, all: &Timeline, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
+fn begin(session: &Session, all: &Arc<Timeline>, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
     let asked = selection(session, chosen.events.clone(), chosen.filter.as_deref())?;
     let timeline = all.selected(asked).map_err(|failure| refusal(&failure))?;
     timeline.hold(SELECTED_BYTES);

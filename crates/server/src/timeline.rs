@@ -118,7 +118,7 @@ fn chosen(query: &Query) -> Result<Chosen, Refusal> {
     Ok(Chosen { events, filter: query.text("filter")?.map(str::to_owned) })
 }
 
-/// The timeline of these events; of some events it only knows how many there are.
+/// The timeline of these events; of some events it tells what [`Timeline::selected`] says.
 async fn timeline_of(
     asked: &Asked,
     viewer: &Viewer,
@@ -128,9 +128,10 @@ async fn timeline_of(
     if chosen.is_all() {
         return asked.shown.timeline();
     }
-    if let Some(track) = asked.shown.timeline()?.first_not_of_events(tracks) {
-        let message =
-            format!("with `filter` or `event` tracks of events can be asked for; track {track} is another one");
+    if let Some(track) = asked.shown.timeline()?.first_told_by_all(tracks) {
+        let message = format!(
+            "with `filter` or `event` tracks of events, heat and arrows can be asked for; track {track} is another one"
+        );
         return Err(Refusal::parameter("tracks", message));
     }
     let (shared, chosen) = (asked.clone(), chosen.clone());

@@ -90,8 +90,8 @@ pub struct Timeline {
     pyramid: Pyramid,
     desk: Arc<Desk>,
     names: Arc<Names>,
-    /// Only some of its events are there.
-    is_selected: bool,
+    /// Only some events are there: the timeline of all.
+    all: Option<Arc<Self>>,
     progress: Progress,
     /// Chunks that are read for questions right now.
     shared: exact::Shared,
@@ -109,6 +109,7 @@ pub struct Timeline {
 /// What changes when the traces have grown.
 struct Parts {
     session: Arc<Session>,
+    all: Option<Arc<Timeline>>,
     prepared: Arc<Prepared>,
     analysis: Arc<Analysis>,
     span: (i64, i64),
@@ -276,7 +277,7 @@ impl Session {
             chunks,
             pyramid,
             names,
-            is_selected: false,
+            all: None,
             options,
             own,
             progress,

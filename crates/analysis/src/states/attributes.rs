@@ -240,6 +240,20 @@ impl Attributes {
         }
     }
 
+    /// Takes the value that a thing has since a time or later, and says since when.
+    pub(super) fn take(&mut self, entity: Entity, track: usize, from: i64) -> Option<(i64, u64)> {
+        let track = &mut self.entities.get_mut(&entity)?[track];
+        let (value, since) = track.now.filter(|(_, since)| from <= *since)?;
+        track.now = Some((None, since));
+        Some((since, value?))
+    }
+
+    /// Since when a thing has its value; the least, if that is not known.
+    pub(super) fn since_when(&self, entity: Entity, track: usize) -> i64 {
+        let known = self.entities.get(&entity).and_then(|tracks| tracks[track].now);
+        known.map_or(i64::MIN, |(_, since)| since)
+    }
+
     /// All things that have or had values.
     pub(super) fn entities(&self) -> Vec<Entity> {
         self.entities.keys().copied().collect()

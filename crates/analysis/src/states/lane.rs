@@ -70,6 +70,8 @@ pub(super) struct LaneCpu {
     pub(super) cpu: u32,
     /// The thread that it runs, since its last switch.
     pub(super) now: Option<i32>,
+    /// The same as events say since then, if they are asked.
+    pub(super) said: Option<i32>,
     /// The thread that it ran before its first switch.
     pub(super) head: Option<i32>,
     pub(super) calls: Sequence,

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 
 use super::attributes::{Entity, EntityKind, TRACKS};
 use super::lane::Sequence;
-use super::{CpuEnd, State, States, cpu_track};
+use super::{CpuEnd, State, States, cpu_track, nobody};
 use crate::runs::{Run, RunWriter};
 use crate::{Analysis, Comm};
 
@@ -42,9 +42,13 @@ impl States {
     #[must_use]
     pub fn asked(&self, part: &State) -> Vec<u64> {
         let cpus = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end.cpu)));
+        let ends = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end)));
+        let ends = ends.filter(|_| self.lacks_switches());
+        let callers =
+            ends.flat_map(|(lane, end)| [Some(nobody(end.cpu)), end.now].map(|tid| Some(self.thread(lane, tid?))));
         let of_cpus = cpus.map(|(lane, cpu)| Entity::new(EntityKind::Cpu, self.lanes[lane].host, cpu.cast_signed()));
         let mut entities = part.attributes.entities();
-        entities.extend(of_cpus);
+        entities.extend(of_cpus.chain(callers.flatten()));
         // Calls are those of the thread that a CPU runs: who asks for that thread's asks a second time.
         entities.into_iter().flat_map(keys).collect()
     }
@@ -94,13 +98,13 @@ impl States {
     }
 
     /// Calls of threads that run go to them. As long as a CPU has not changed threads since the trace began, nobody knows whose
-    /// they are: they wait. Which things that changes.
+    /// they are: they wait, or are nobody's. Which things that changes.
     fn settle_calls(&self, state: &mut State) -> Vec<Entity> {
         let mut changed = Vec::new();
         for lane in 0..state.cpus.len() {
             for place in 0..state.cpus[lane].len() {
                 let end = &mut state.cpus[lane][place];
-                let Some(tid) = end.now else { continue };
+                let Some(tid) = self.whose(end) else { continue };
                 let calls = std::mem::take(&mut end.calls);
                 state.calls(self, lane, tid, &calls);
                 changed.push(self.thread(lane, tid));

@@ -154,14 +154,18 @@ impl Marks {
         if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::State) {
             self.declare(&meaning, facts.host);
         }
-        // An event that is both receives first, then sends.
+        self.take_posts(event, (number, facts));
+        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+            self.fulfil(&meaning, own);
+        }
+    }
+
+    /// Of an event of a class that has a role what it sends and receives. One that is both receives first, then sends.
+    pub(super) fn take_posts(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts)) {
         for role in [Role::Receive, Role::Send] {
             if let Some(meaning) = event.roles().find(|meaning| meaning.role == role) {
                 self.post(&meaning, (number, facts.host));
             }
-        }
-        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
-            self.fulfil(&meaning, own);
         }
     }
 

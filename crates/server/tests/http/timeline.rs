@@ -233,9 +233,14 @@ fn some_events_say_nothing_of_states() {
     complete(&server);
     let catalogue = server.get("/api/v1/catalogue").json();
     let tracks = catalogue["tracks"].as_array().unwrap();
-    let other = tracks.iter().find(|track| track["kind"] != "instants").unwrap()["number"].as_u64().unwrap();
+    let other = tracks.iter().find(|track| track["kind"] == "states").unwrap()["number"].as_u64().unwrap();
     let refused = server.get(&format!("/api/v1/tiles?level=9&first=0&count=1&tracks=0,{other}&event=jobs:begin"));
     assert_eq!((refused.status, &refused.json()["error"]["parameter"]), (400, &Value::from("tracks")));
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains(&format!("track {other} ")));
+    let is_told = |track: &&Value| ["instants", "heat", "arrows"].contains(&track["kind"].as_str().unwrap());
+    let told: Vec<String> = tracks.iter().filter(is_told).map(|track| track["number"].to_string()).collect();
+    let target = format!("/api/v1/tiles?level=9&first=0&count=1&tracks={}&event=jobs:begin", told.join(","));
+    assert_eq!(server.get(&target).status, 200);
     let refused = server.get("/api/v1/tiles?level=9&first=0&count=1&tracks=0&event=nobody");
     assert_eq!((refused.status, &refused.json()["error"]["parameter"]), (400, &Value::from("event")));
     let refused = server.get("/api/v1/tiles?level=9&first=0&count=1&tracks=0&filter=id%20%3D");

@@ -1,7 +1,7 @@
 //! Arrows: wakeups, each from the CPU where that happens to whoever is woken; and messages, from where they are sent to where they are received.
 //!
 //! ```text
-//! wakeups     a cell when one leaves; when it has come, the states of whoever was woken say
+//! wakeups     a cell when one leaves; when it has come, the states of whoever was woken say, as all events tell them
 //! messages    a cell when one has come, with how long that took
 //! ```
 
@@ -34,6 +34,11 @@ pub(super) struct Way {
 /// Whether arrows of a track are messages.
 pub(super) fn are_messages(key: u64) -> bool {
     TrackKey::of(key).is_some_and(|key| key.thing == Thing::Messages)
+}
+
+/// Whether arrows of a track are wakeups.
+pub(super) fn are_wakeups(key: u64) -> bool {
+    TrackKey::of(key).is_some_and(|key| key.thing == Thing::Wakeups)
 }
 
 /// When a thread that is woken at a time runs, of the runs of what it does: it waits for a CPU until then. `None`: nobody knows.
@@ -86,21 +91,27 @@ impl Exactly<'_> {
         let mut keys: Vec<u64> = found.iter().map(|(_, value)| thread(wanted.key, *value)).collect();
         keys.sort_unstable();
         keys.dedup();
-        let known = self.timeline.known_before(keys.clone(), self.first_chunk)?;
-        let states: HashMap<u64, Vec<Run>> = keys
-            .into_iter()
-            .map(|key| {
-                let before = self.timeline.before_of(known.get(&key).copied().flatten());
-                let all = Wanted { key, window: (wanted.window.0, i64::MAX), most: usize::MAX, ..wanted };
-                (key, runs(self.cells(key), before, all).unwrap_or_default())
-            })
-            .collect();
+        let states = match (&self.timeline.all, found.first()) {
+            (Some(all), Some((first, _))) => all.states_in(&keys, (*first, wanted.window.1), self.progress)?,
+            _ => self.states(&keys, wanted.window.0)?,
+        };
         let flight = |(at, value): (i64, u64)| {
-            let end = runs_at(&states[&thread(wanted.key, value)], at);
+            let end = states.get(&thread(wanted.key, value)).and_then(|states| runs_at(states, at));
             let flags = if end.is_some() { 0 } else { END_UNKNOWN };
             Flight { begin: at, end: end.unwrap_or(at), value, flags }
         };
         Ok(found.into_iter().map(flight).collect())
+    }
+
+    /// What threads do from a time on, by the keys of their tracks.
+    pub(super) fn states(&self, keys: &[u64], from: i64) -> Result<HashMap<u64, Vec<Run>>, TimelineFailure> {
+        let known = self.timeline.known_before(keys.to_vec(), self.first_chunk)?;
+        let states = |&key: &u64| {
+            let before = self.timeline.before_of(known.get(&key).copied().flatten());
+            let wanted = Wanted { key, read: self.read, window: (from, i64::MAX), most: usize::MAX };
+            (key, runs(self.cells(key), before, wanted).unwrap_or_default())
+        };
+        Ok(keys.iter().map(states).collect())
     }
 
     /// Arrows one by one if they are few, else by bucket and from where to where.

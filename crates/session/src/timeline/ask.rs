@@ -10,12 +10,12 @@ use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Sealed, Thing, TrackKey, numbers, told};
 
-use super::arrows::Way;
+use super::arrows::{Way, are_wakeups};
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
 use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn, wanted_of};
 use super::pyramid::{At, FAN, Key};
-use super::spans::{Spans, not_whole};
+use super::spans::{Spans, building_from, not_whole};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
 
@@ -290,6 +290,7 @@ impl Timeline {
         let window = (at(first), at(first + u64::from(count)));
         // What is built meanwhile is for the next question.
         let known = self.desk.known();
+        let told_until = self.all.as_ref().map_or(i64::MAX, |all| all.known_until());
         let parts = self.cover(window, level, known);
         let read = self.read(&parts, &keys, known, progress)?;
         let mut tiles = Tiles { level, first, count, spans: Vec::new(), tracks: Vec::new() };
@@ -302,12 +303,18 @@ impl Timeline {
                 Some(first) => self.known_before(keys.to_vec(), self.facts(first, known).0)?,
                 None => Known::new(),
             };
-            let exact = self.exact_items(question, keys, (&parts, &read, &before))?;
+            let exact = self.exact_items(question, keys, (&parts, &read, &before), progress)?;
             let gathered = self.gather(question, keys, (&parts, &read, &before, &exact, known), progress)?;
             let Gathered { rows, carries, spans } = gathered;
             tiles.spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
             if let Some(until) = self.until {
                 not_whole(&mut tiles.spans, self.bucket(until, level).checked_sub(first));
+            }
+            // When whoever is woken runs is asked of the timeline of all events.
+            let is_asked = |(key, exact): (&u64, &Option<Items>)| exact.is_some() && are_wakeups(*key);
+            if told_until != i64::MAX && keys.iter().zip(&exact).any(is_asked) {
+                let bucket = (told_until.max(0).cast_unsigned() >> level).saturating_sub(first);
+                building_from(&mut tiles.spans, bucket.min(count.into()) as u32);
             }
             let row = |(((number, key), exact), (mut cells, carry))| match exact {
                 Some(items) => Some(TrackTile { number, items }),
@@ -340,7 +347,12 @@ impl Timeline {
             _ => None,
         });
         let buckets = u64::from(count) * tracks.len() as u64;
-        unread.sum::<u64>() * READ_BYTES + buckets * ANSWER_BYTES + buckets.min(GROUP_BUCKETS as u64) * CELLS_BYTES / 4
+        let of_all = self.all.as_ref().filter(|_| keys.iter().any(|key| are_wakeups(*key)));
+        let of_all = of_all.map_or(0, |all| all.items_bytes());
+        of_all
+            + unread.sum::<u64>() * READ_BYTES
+            + buckets * ANSWER_BYTES
+            + buckets.min(GROUP_BUCKETS as u64) * CELLS_BYTES / 4
     }
 
     /// Memory that finding items takes at most, about: a chunk is read at a time.
@@ -355,6 +367,7 @@ impl Timeline {
         question: &TileQuestion,
         keys: &[u64],
         (parts, read, known): (&[Part], &Read, &Known),
+        progress: &Progress,
     ) -> Result<Vec<Option<Items>>, TimelineFailure> {
         let TileQuestion { level, first, count, .. } = *question;
         let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
@@ -366,7 +379,7 @@ impl Timeline {
         let ends = chunks.iter().map(|chunk| self.chunks[*chunk].span.1);
         let span = (self.chunks[first_chunk].span.0, ends.max().unwrap_or(self.span.1));
         let nodes = chunks.iter().map(|chunk| &*read[chunk]).collect();
-        let exactly = Exactly { timeline: self, nodes, first_chunk, read: (since(span.0), since(span.1)) };
+        let exactly = Exactly { timeline: self, nodes, first_chunk, read: (since(span.0), since(span.1)), progress };
         let window = ((first << level).cast_signed(), ((first + u64::from(count)) << level).cast_signed());
         let items = |key: &u64| {
             let before = self.before_of(known.get(key).copied().flatten());
@@ -543,7 +556,7 @@ impl Timeline {
             Part::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
             Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
             // The packet index knows nothing of what is selected.
-            Part::Estimate(chunk) if self.is_selected => (*chunk, Quality::Unknown),
+            Part::Estimate(chunk) if self.all.is_some() => (*chunk, Quality::Unknown),
             Part::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
     }
@@ -596,7 +609,9 @@ impl Timeline {
             keys = others;
             end = self.chunks_of(at).start;
         }
-        let initial = |key: u64| Some((key, Some((self.names.initial(key)?, i64::MIN))));
+        // Which events some of them leave out at the begin, nobody says.
+        let is_of_all = self.all.is_none();
+        let initial = |key: u64| Some((key, Some((self.names.initial(key).filter(|_| is_of_all)?, i64::MIN))));
         known.extend(keys.into_iter().filter_map(initial));
         Ok(known)
     }
@@ -648,7 +663,7 @@ impl Timeline {
         if is_known {
             self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
-            self.names.meet(&node);
+            self.meet(&node);
         }
         Ok(node)
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Sealed, State, Timeline as Analysis};
 
 use super::chunks::{Chunk, level_of};
@@ -362,7 +363,7 @@ impl Timeline {
             let level = self.chunks[chunk].level;
             let (analysis, sealed) = (&self.analysis, self.look(chunk, level, &self.progress)?);
             let node = Arc::new(analysis.node(sealed, level, false));
-            self.names.meet(&node);
+            self.meet(&node);
             self.pyramid.remember(Key::Early(chunk), &node);
         }
         Ok(())
@@ -375,14 +376,17 @@ impl Timeline {
             self.desk.change(|held| held.before_last = Some(before));
         }
         let sealed = self.analysis.seal(&mut before, state, span.0);
-        self.names.learn(&before, &sealed);
+        match self.all {
+            None => self.names.learn(&before, &sealed),
+            Some(_) => self.names.learn_routes(&sealed),
+        }
         self.desk.change(|held| held.before = Some(before));
         self.build_node(chunk, sealed, level)
     }
 
     fn build_node(&self, chunk: usize, sealed: Sealed, level: u8) -> Result<(), TimelineFailure> {
         let node = Arc::new(self.analysis.node(sealed, level, false));
-        self.names.meet(&node);
+        self.meet(&node);
         self.pyramid.put((0, chunk), &node, &|at| self.level_at(at))?;
         let is_complete = self.desk.change(|held| {
             held.built(chunk);
@@ -392,6 +396,13 @@ impl Timeline {
             self.keep(None);
         }
         Ok(())
+    }
+
+    /// The tracks of a node are met. Those of some events are among those of all, and what else is known there is for reading chunks.
+    pub(super) fn meet(&self, node: &Node) {
+        if self.all.is_none() {
+            self.names.meet(node);
+        }
     }
 
     /// The chunks of a node.

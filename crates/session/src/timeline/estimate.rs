@@ -14,7 +14,7 @@ impl Timeline {
     /// Where the events of a chunk are in a window, if packets are as full everywhere as they are on the whole.
     pub(super) fn estimate(&self, chunk: usize, level: Level, window: (i64, i64)) -> Node {
         let mut node = NodeBuilder::new(self.span.0, level);
-        if self.is_selected {
+        if self.all.is_some() {
             return node.build();
         }
         let span = self.chunks[chunk].span;

@@ -19,6 +19,7 @@ use kymo_analysis::timeline::{Thing, TrackKey, told};
 use super::ask::Items;
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::{Timeline, TimelineFailure};
+use crate::progress::Progress;
 
 /// A run's begin is before what is known.
 pub const BEGIN_UNKNOWN: u32 = 1;
@@ -236,6 +237,7 @@ pub(super) struct Exactly<'a> {
     pub(super) nodes: Vec<&'a Node>,
     pub(super) first_chunk: usize,
     pub(super) read: (i64, i64),
+    pub(super) progress: &'a Progress,
 }
 
 impl Exactly<'_> {

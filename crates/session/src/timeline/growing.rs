@@ -125,14 +125,29 @@ impl Timeline {
     ///
     /// As those of [`Session::timeline`].
     pub fn grown(&self, session: &Arc<Session>, until: Option<i64>) -> Result<Arc<Self>, TimelineFailure> {
+        self.grown_beside(None, session, until)
+    }
+
+    /// The same of a timeline of some events, beside that of all, which has grown already.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Timeline::grown`].
+    pub fn grown_beside(
+        &self,
+        all: Option<&Arc<Self>>,
+        session: &Arc<Session>,
+        until: Option<i64>,
+    ) -> Result<Arc<Self>, TimelineFailure> {
         if self.is_started.load(Ordering::Relaxed) {
             self.wait_some(PATIENCE);
         }
         // Nobody says that less is there than was.
         let until = until.map(|until| until.max(self.until.unwrap_or(until)));
+        let all = all.or(self.all.as_ref()).map(Arc::clone);
         let is_same = Arc::ptr_eq(session, &self.session);
         if let (true, Some(until)) = (is_same, until)
-            && let Some(longer) = self.longer(until)
+            && let Some(longer) = self.longer(all.as_ref(), until)
         {
             return Ok(longer);
         }
@@ -145,7 +160,7 @@ impl Timeline {
                 let mut prepared = session.prepared_for_timeline(&self.options, &self.own)?;
                 prepared.lanes = numbering.apply(session, std::mem::take(&mut prepared.lanes));
                 let analysis = analysis_of(&prepared, self.span.0).with_own(self.own.clone());
-                let analysis = if self.is_selected { analysis.counting() } else { analysis };
+                let analysis = if self.all.is_some() { analysis.of_some() } else { analysis };
                 (Arc::new(prepared), Arc::new(analysis.after(&self.analysis.numbers())))
             }
         };
@@ -165,12 +180,12 @@ impl Timeline {
         if kept.chunks > 0 {
             desk.go_on(kept.chunks, before);
         }
-        let parts = Parts { session: Arc::clone(session), prepared, analysis, span, until, numbering, chunks };
+        let parts = Parts { session: Arc::clone(session), all, prepared, analysis, span, until, numbering, chunks };
         Ok(self.with(parts, pyramid, desk))
     }
 
     /// The same chunks, where nothing has happened but that time went by.
-    fn longer(&self, until: i64) -> Option<Arc<Self>> {
+    fn longer(&self, all: Option<&Arc<Self>>, until: i64) -> Option<Arc<Self>> {
         let before = self.until?;
         let last = self.prepared.span_ns().map_or(i64::MAX, |span| span.1);
         if last >= before || until < before {
@@ -184,6 +199,7 @@ impl Timeline {
         let desk = Desk::complete(chunks.len(), open, self.desk.version() + 1);
         let parts = Parts {
             session: Arc::clone(&self.session),
+            all: all.map(Arc::clone),
             prepared: Arc::clone(&self.prepared),
             analysis: Arc::clone(&self.analysis),
             span: (self.span.0, until - 1),
@@ -209,7 +225,7 @@ impl Timeline {
     }
 
     fn with(&self, parts: Parts, pyramid: Pyramid, desk: Desk) -> Arc<Self> {
-        let Parts { session, prepared, analysis, span, until, numbering, chunks } = parts;
+        let Parts { session, all, prepared, analysis, span, until, numbering, chunks } = parts;
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk: &Chunk| chunk.slice.bytes).sum());
         let built = desk.known();
@@ -226,7 +242,7 @@ impl Timeline {
             chunks,
             pyramid,
             names: Arc::clone(&self.names),
-            is_selected: self.is_selected,
+            all,
             options: self.options.clone(),
             own: self.own.clone(),
             progress,

@@ -241,7 +241,7 @@ impl Timeline {
     }
 
     /// The chunk of a time: the last one that does not begin behind it.
-    fn chunk_at(&self, at: i64) -> usize {
+    pub(super) fn chunk_at(&self, at: i64) -> usize {
         let at_ns = self.span.0.saturating_add(at);
         self.chunks.partition_point(|chunk| chunk.span.0 <= at_ns).saturating_sub(1)
     }
@@ -286,7 +286,8 @@ impl Walk<'_> {
         self.is_complete &= chunk <= self.known;
         let node = self.timeline.exact(chunk, self.keys.as_deref(), self.known, self.progress)?;
         let read = self.wanted(chunk).read;
-        with(&Exactly { timeline: self.timeline, nodes: vec![&*node], first_chunk: chunk, read })
+        let Self { timeline, progress, .. } = *self;
+        with(&Exactly { timeline, nodes: vec![&*node], first_chunk: chunk, read, progress })
     }
 
     /// The runs of a chunk that reach into a window.

@@ -1,21 +1,32 @@
 //! A timeline of some events: where those are that a filter selects.
 //!
-//! What programs and threads do is told by all events; of some of them only their number can be said. So such a timeline has the tracks of
-//! events, which are called and numbered as in the timeline of all events. It is built in the same way, and kept nowhere.
+//! ```text
+//! of the selected events   how many there are, how long takes what begins and ends with two of them, who is woken, who sends to whom
+//! of all events            when whoever is woken runs
+//! nowhere                  states, durations inside each other, counters: of these, some events say nothing that is true
+//! ```
+//!
+//! Its tracks are called and numbered as in the timeline of all events. It is built in the same way, and kept nowhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use hashbrown::HashMap;
+use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Thing, TrackKey};
 
 use super::build::Desk;
 use super::chunks::Before;
+use super::exact::{Exactly, Run};
 use super::pyramid::Pyramid;
 use super::{Timeline, TimelineFailure, analysis_of, chunks, exact};
 use crate::analysis_options::AnalysisOptions;
 use crate::progress::Progress;
 use crate::select::Selection;
+
+/// Chunks of all events that are read at most to find when those run who are woken.
+const CHUNKS_MAX: usize = 8;
 
 impl Timeline {
     /// The same traces with only those events that are selected.
@@ -23,15 +34,15 @@ impl Timeline {
     /// # Errors
     ///
     /// There is no room for its file.
-    pub fn selected(&self, selection: Selection) -> Result<Arc<Self>, TimelineFailure> {
+    pub fn selected(self: &Arc<Self>, selection: Selection) -> Result<Arc<Self>, TimelineFailure> {
         let session = Arc::clone(&self.session);
         let options = AnalysisOptions { selection, ..self.options.clone() };
         // Lanes and classes of events do not depend on what is selected, so that numbers mean the same.
         let mut prepared = session.prepared_for_timeline(&options, &self.own)?;
-        let mut analysis = analysis_of(&prepared, self.span.0).counting();
+        let mut analysis = analysis_of(&prepared, self.span.0).of_some();
         if self.until.is_some() {
             prepared.lanes = self.numbering.clone().apply(&session, std::mem::take(&mut prepared.lanes));
-            analysis = analysis_of(&prepared, self.span.0).counting().after(&self.analysis.numbers());
+            analysis = analysis_of(&prepared, self.span.0).of_some().after(&self.analysis.numbers());
         }
         let chunks = chunks::from(&session, &prepared, (self.span, self.until), Before::default());
         let desk = Arc::new(Desk::new(&analysis, chunks.len(), 0));
@@ -50,7 +61,7 @@ impl Timeline {
             chunks,
             pyramid,
             names: Arc::clone(&self.names),
-            is_selected: true,
+            all: Some(Arc::clone(self)),
             progress,
             shared: exact::Shared::default(),
             asked: AtomicUsize::new(0),
@@ -68,13 +79,42 @@ impl Timeline {
         self.pyramid.hold(bytes_max);
     }
 
-    /// The first of some tracks that is not one of events: a selection of events says nothing of it.
+    /// The first of some tracks that only all events tell: a selection of events says nothing of it.
     #[must_use]
-    pub fn first_not_of_events(&self, tracks: &[u32]) -> Option<u32> {
-        let is_of_events = |number: &u32| {
+    pub fn first_told_by_all(&self, tracks: &[u32]) -> Option<u32> {
+        let is_told_by_some = |number: &u32| {
             let key = self.names.keys(&[*number]).ok().and_then(|keys| TrackKey::of(keys[0]));
-            key.is_none_or(|key| matches!(key.thing, Thing::LaneEvents | Thing::ThreadEvents))
+            key.is_none_or(|key| {
+                let is_of_events = matches!(key.thing, Thing::LaneEvents | Thing::ThreadEvents);
+                is_of_events || matches!(key.thing, Thing::Latency | Thing::Wakeups | Thing::Messages)
+            })
         };
-        tracks.iter().copied().find(|number| !is_of_events(number))
+        tracks.iter().copied().find(|number| !is_told_by_some(number))
+    }
+
+    /// What threads do in a window and before it, by the keys of their tracks, as far as a few chunks tell: when whoever was woken runs, is
+    /// told by all events. Times count from the timeline's begin.
+    pub(super) fn states_in(
+        &self,
+        keys: &[u64],
+        window: (i64, i64),
+        progress: &Progress,
+    ) -> Result<HashMap<u64, Vec<Run>>, TimelineFailure> {
+        let _asked = self.ask();
+        let (first, known) = (self.chunk_at(window.0), self.desk.known());
+        let chunks = first..(self.chunk_at(window.1 - 1) + 1).min(first + CHUNKS_MAX).min(self.chunks.len());
+        let exact = chunks.clone().map(|chunk| self.exact(chunk, Some(keys), known, progress));
+        let nodes: Vec<Arc<Node>> = exact.collect::<Result<_, _>>()?;
+        let since = |at_ns: i64| at_ns.saturating_sub(self.span.0);
+        let Some(last) = nodes.len().checked_sub(1) else { return Ok(HashMap::new()) };
+        let read = (since(self.chunks[first].span.0), since(self.chunks[first + last].span.1));
+        let nodes = nodes.iter().map(|node| &**node).collect();
+        Exactly { timeline: self, nodes, first_chunk: first, read, progress }.states(keys, window.0)
+    }
+
+    /// Up to when is known what is before it, counted from the timeline's begin.
+    pub(super) fn known_until(&self) -> i64 {
+        let known = self.chunks.get(self.desk.known());
+        known.map_or(i64::MAX, |chunk| chunk.span.1.saturating_sub(self.span.0))
     }
 }

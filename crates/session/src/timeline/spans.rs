@@ -39,6 +39,19 @@ impl Spans {
     }
 }
 
+/// What is behind a time, which is in this bucket, is not all known yet.
+pub(super) fn building_from(spans: &mut Vec<Span>, bucket: u32) {
+    let lowered = spans.iter().flat_map(|span| match span.quality {
+        Quality::Exact => {
+            let at = bucket.clamp(span.begin, span.end);
+            let behind = Span { begin: at, quality: Quality::Building, ..*span };
+            vec![Span { end: at, ..*span }, behind]
+        }
+        _ => vec![*span],
+    });
+    *spans = lowered.filter(|span| span.begin < span.end).collect();
+}
+
 /// More may come in the bucket of the time up to which everything is there: what is known of it is not all.
 pub(super) fn not_whole(spans: &mut Vec<Span>, bucket: Option<u64>) {
     let Some(bucket) = bucket.and_then(|bucket| u32::try_from(bucket).ok()) else { return };

@@ -5,6 +5,7 @@ mod findings;
 mod growing;
 mod messages;
 mod names;
+mod selected;
 mod timed;
 
 use std::collections::BTreeMap;
@@ -356,8 +357,8 @@ fn what_is_selected_is_what_there_is_of_it_among_all() {
             assert_eq!((count, of_value), (expected[&track].len() as u32, count), "{slice_bytes:?}, track {track}");
         }
         let threads = all.catalogue(0, 0).tracks.into_iter().find(|track| track.kind == TrackKind::States).unwrap();
-        assert_eq!(all.first_not_of_events(&[tracks[0], threads.number]), Some(threads.number));
-        assert_eq!(all.first_not_of_events(&tracks), None);
+        assert_eq!(all.first_told_by_all(&[tracks[0], threads.number]), Some(threads.number));
+        assert_eq!(all.first_told_by_all(&tracks), None);
     }
 }
 

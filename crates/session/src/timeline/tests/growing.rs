@@ -185,7 +185,7 @@ fn what_is_selected_grows() {
     let session = growing.session(Some(1));
     let timeline = timeline.grown(&session, None).unwrap();
     build(&timeline);
-    let selected = selected.grown(&session, None).unwrap();
+    let selected = selected.grown_beside(Some(&timeline), &session, None).unwrap();
     build(&selected);
     let events: Vec<Track> =
         timeline.catalogue(0, 0).tracks.into_iter().filter(|track| track.kind == TrackKind::Instants).collect();

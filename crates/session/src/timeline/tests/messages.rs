@@ -32,10 +32,10 @@ const ROLES: &str = r#"
 /// When a message leaves and comes, from which thread to which, and what it is called.
 type Sent = (i64, i64, i64, i64, String);
 
-/// All messages, in the order of their begins. Those that come at once and go the same way are told with the average of what they took.
-fn replayed() -> Vec<Sent> {
+/// All messages of some events, in the order of their begins. Those that come at once and go the same way are told with the average of what they took.
+fn replayed(is_there: impl Fn(&Value) -> bool) -> Vec<Sent> {
     let mut ways: BTreeMap<(i64, i64, i64, String), Vec<i64>> = BTreeMap::new();
-    for (begin, end, from, to, name) in sent() {
+    for (begin, end, from, to, name) in sent(is_there) {
         ways.entry((end, from, to, name)).or_default().push(end - begin);
     }
     let mut found = Vec::new();
@@ -47,15 +47,15 @@ fn replayed() -> Vec<Sent> {
     found
 }
 
-/// All messages as events say them.
-fn sent() -> Vec<Sent> {
+/// All messages as these events say them.
+fn sent(is_there: impl Fn(&Value) -> bool) -> Vec<Sent> {
     let (mut found, mut jobs, mut results): (Vec<Sent>, Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new(), Vec::new());
     let come = |sent: &Value, event: &Value, name: &str| -> Sent {
         let of = |event: &Value| (event["time"].as_i64().unwrap(), event["common_context"]["vtid"].as_i64().unwrap());
         let ((begin, from), (end, to)) = (of(sent), of(event));
         (begin, end, from, to, name.to_owned())
     };
-    for event in events() {
+    for event in events().into_iter().filter(is_there) {
         match event["event"].as_str().unwrap() {
             "jobs:submit" => {
                 let name = event["payload"]["name"].as_str().unwrap();
@@ -65,8 +65,8 @@ fn sent() -> Vec<Sent> {
                 jobs.push(event);
             }
             "jobs:begin" => {
-                let sent = jobs.iter().position(|job| job["payload"]["id"] == event["payload"]["id"]).unwrap();
-                found.push(come(&jobs.remove(sent), &event, "job"));
+                let sent = jobs.iter().position(|job| job["payload"]["id"] == event["payload"]["id"]);
+                found.extend(sent.map(|sent| come(&jobs.remove(sent), &event, "job")));
             }
             "jobs:end" => {
                 results.push(event);
@@ -119,7 +119,7 @@ fn messages_are_those_of_the_events() {
     let folder = tempfile::tempdir().unwrap();
     let roles = folder.path().join("jobs.toml");
     std::fs::write(&roles, ROLES).unwrap();
-    let expected = replayed();
+    let expected = replayed(|_| true);
     assert!(expected.len() > 700, "{}", expected.len());
     let cache = folder.path().join("cache");
     let timelines = [(None, None), (Some(1), None), (Some(1), Some(&*cache)), (Some(1), Some(&*cache))]
@@ -139,6 +139,32 @@ fn messages_are_those_of_the_events() {
             assert!(!found.is_empty());
         }
         counted(timeline, track.number, &expected);
+    }
+}
+
+/// Of some events, messages are there of which both are: sent and received.
+#[test]
+fn messages_of_some_events_are_those_of_these_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let roles = folder.path().join("jobs.toml");
+    std::fs::write(&roles, ROLES).unwrap();
+    let is_third = |event: &Value| event["payload"]["id"].as_i64().is_some_and(|id| id % 3 == 0);
+    let third = Selection { filter: Some(crate::Filter::parse("id % 3 == 0").unwrap()), ..Selection::default() };
+    let is_job = |event: &Value| ["jobs:submit", "jobs:begin"].contains(&event["event"].as_str().unwrap());
+    let of_jobs = ["jobs:submit", "jobs:begin"].map(str::to_owned).to_vec();
+    let jobs = Selection { events: of_jobs, ..Selection::default() };
+    let ends = Selection { events: vec!["jobs:end".to_owned()], ..Selection::default() };
+    let expected = [(third, replayed(is_third)), (jobs, replayed(is_job)), (ends, Vec::new())];
+    for slice_bytes in [None, Some(1)] {
+        let all = built_with(&roles, slice_bytes, None);
+        let track = tracks(&all).into_iter().find(|track| track.id == "messages/0").unwrap();
+        for (selection, expected) in &expected {
+            let selected = all.selected(selection.clone()).unwrap();
+            selected.start();
+            selected.wait(&Progress::default()).unwrap();
+            assert!(expected.len() > 100 || selection.events.len() == 1, "{}", expected.len());
+            counted(&selected, track.number, expected);
+        }
     }
 }
 

@@ -1,0 +1,208 @@
+//! What is told of some events of made traces, in one chunk and in many, against what analyses say of the same events, and a replay of these as
+//! they are printed.
+
+use kymo_analysis::timeline::bin;
+use kymo_analysis::{Cell, Wishes};
+use serde_json::Value;
+
+use super::*;
+use crate::analyse::tests::{made, tiny_trace};
+use crate::print::{PrintFormat, PrintOptions};
+use crate::{AnalysisKind, Filter};
+
+/// When something ends, and in which bin its duration is.
+type Lasted = Vec<(i64, u32)>;
+
+fn selections() -> Vec<Selection> {
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let of = |names: &[&str]| Selection { events: named(names), ..Selection::default() };
+    let filter = Filter::parse("prev_tid >= 0 || tid <= 2 || ret >= 4 || fd != 3 || irq < 2").unwrap();
+    vec![
+        of(&["syscall_*"]),
+        of(&["syscall_*", "sched_switch"]),
+        of(&["syscall_entry_*"]),
+        of(&["syscall_*_read", "sched_process_*"]),
+        of(&["sched_*"]),
+        of(&["sched_wakeup", "sched_switch"]),
+        of(&["sched_waking", "irq_*"]),
+        Selection { filter: Some(filter), ..Selection::default() },
+    ]
+}
+
+/// The events that are selected, as they are printed.
+fn printed(session: &Session, selection: &Selection) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let options = PrintOptions { format: PrintFormat::Json, selection: selection.clone(), ..PrintOptions::default() };
+    session.print(&options, &mut lines, &Progress::default()).unwrap();
+    lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// What an analysis says of the longest, of the same events.
+fn longest(session: &Session, kind: &AnalysisKind, selection: &Selection) -> Vec<Vec<Cell>> {
+    let wishes = Wishes { top: Some(1 << 20), ..Wishes::default() };
+    let options = AnalysisOptions { selection: selection.clone(), wishes, ..AnalysisOptions::default() };
+    let answer = session.ask(kind, &options, &Progress::default()).unwrap().answer;
+    let class = if matches!(kind, AnalysisKind::Syscalls) { "slowest" } else { "top" };
+    answer.tables.into_iter().find(|table| table.class == class).map(|table| table.rows).unwrap_or_default()
+}
+
+/// How long calls take, interrupts and softirqs.
+fn asked(session: &Session, selection: &Selection) -> BTreeMap<&'static str, Lasted> {
+    let mut found = BTreeMap::<_, Lasted>::new();
+    for row in longest(session, &AnalysisKind::Syscalls, selection) {
+        let Cell::TimeRange(Some(begin), Some(end)) = row[0] else { panic!("{row:?}") };
+        found.entry("calls").or_default().push((end, bin(begin.abs_diff(end))));
+    }
+    for row in longest(session, &AnalysisKind::Irq, selection) {
+        let [Cell::Timestamp(begin), Cell::Duration(lasts), _, Cell::Irq { is_hard, .. }] = &row[..] else {
+            panic!("{row:?}")
+        };
+        let lasts = lasts.value;
+        let name = if *is_hard { "irqs" } else { "softirqs" };
+        found.entry(name).or_default().push((begin.saturating_add_unsigned(lasts), bin(lasts)));
+    }
+    found
+}
+
+/// How long threads wait for a CPU, of whom both is told: that they could run, and that they do.
+fn waited(events: &[Value]) -> Lasted {
+    /// What a thread does: since when it waits for a CPU, or something else.
+    #[derive(Clone, Copy)]
+    enum Does {
+        Waits(i64),
+        Sleeps,
+        Runs,
+    }
+    let (mut threads, mut found) = (BTreeMap::new(), Lasted::new());
+    for event in events {
+        let time = event["time"].as_i64().unwrap();
+        let number = |field: &str| event["payload"][field].as_i64().unwrap();
+        match event["event"].as_str().unwrap() {
+            "sched_switch" => {
+                let (prev, next, state) = (number("prev_tid"), number("next_tid"), number("prev_state"));
+                match state {
+                    0 => threads.insert(prev, Does::Waits(time)),
+                    64 => threads.remove(&prev),
+                    _ => threads.insert(prev, Does::Sleeps),
+                };
+                if let Some(Does::Waits(since)) = threads.insert(next, Does::Runs).filter(|_| next != 0) {
+                    found.push((time, bin(since.abs_diff(time))));
+                }
+            }
+            "sched_waking" | "sched_wakeup" => {
+                let thread = threads.entry(number("tid")).or_insert(Does::Sleeps);
+                if matches!(thread, Does::Sleeps) {
+                    *thread = Does::Waits(time);
+                }
+            }
+            "sched_process_fork" => drop(threads.insert(number("child_tid"), Does::Waits(time))),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn built_of(folder: &Path, slice_bytes: Option<u64>, selection: &Selection) -> [Arc<Timeline>; 2] {
+    let all = built(folder, slice_bytes, None);
+    let selected = all.selected(selection.clone()).unwrap();
+    selected.start();
+    selected.wait(&Progress::default()).unwrap();
+    [all, selected]
+}
+
+/// Items of a track in all of the traces; none where there is no such track.
+fn items(timeline: &Timeline, id: &str, level: Level) -> Option<Items> {
+    let number = timeline.catalogue(0, 0).tracks.into_iter().find(|track| track.id == id)?.number;
+    let count = (timeline.span.0.abs_diff(timeline.span.1) >> level) as u32 + 1;
+    let tiles =
+        timeline.tiles(&TileQuestion { level, first: 0, count, tracks: vec![number] }, &Progress::default()).unwrap();
+    assert_eq!(tiles.spans, [Span { begin: 0, end: count, quality: Quality::Exact }]);
+    Some(tiles.tracks.into_iter().next()?.items)
+}
+
+#[test]
+fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
+    let mut compared = [0; 4];
+    for seed in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let selections = selections();
+        let selection = &selections[seed as usize % selections.len()];
+        let mut expected = asked(&session, selection);
+        expected.insert("waiting", waited(&printed(&session, selection)));
+        // What takes no time at all is nothing that lasts.
+        expected.values_mut().for_each(|all| all.retain(|(_, bin)| *bin > 0));
+        for slice_bytes in [None, Some(1), Some(700)] {
+            let [_, selected] = built_of(folder.path(), slice_bytes, selection);
+            for (number, kind) in ["calls", "irqs", "softirqs", "waiting"].into_iter().enumerate() {
+                let expected = expected.get(kind).map(Vec::as_slice).unwrap_or_default();
+                compared[number] += expected.len();
+                for level in 0..=selected.status().level_max {
+                    let mut sums = BTreeMap::new();
+                    for (end, bin) in expected {
+                        let bucket = selected.span.0.abs_diff(*end) >> level;
+                        *sums.entry((bucket as u32, *bin)).or_insert(0) += 1;
+                    }
+                    let found = match items(&selected, &format!("latency/0/{kind}"), level) {
+                        Some(Items::Heat(heat)) => heat.iter().map(|at| ((at.bucket, at.bin), at.count)).collect(),
+                        None => BTreeMap::new(),
+                        other => panic!("{other:?}"),
+                    };
+                    let place = format!("{kind} at level {level}, in chunks of {slice_bytes:?}, seed {seed}");
+                    assert_eq!(found, sums, "{place}, of {:?}", selection.events);
+                }
+            }
+        }
+    }
+    assert!(compared.iter().zip([100, 100, 0, 100]).all(|(count, least)| *count > least), "{compared:?}");
+}
+
+/// Wakeups are there whose events are selected, and lead to when all events say that whoever is woken runs.
+#[test]
+fn wakeups_of_some_events_are_among_those_of_all() {
+    let (mut compared, mut known) = (0, 0);
+    for seed in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let name = ["sched_waking", "sched_wakeup"][seed as usize % 2];
+        let filter = Some(Filter::parse(&format!("tid > {}", seed % 3)).unwrap());
+        let selection = Selection { events: vec![name.to_owned()], filter, ..Selection::default() };
+        let expected: Vec<i64> =
+            printed(&session, &selection).iter().map(|event| event["time"].as_i64().unwrap()).collect();
+        for slice_bytes in [None, Some(1), Some(700)] {
+            let [all, selected] = built_of(folder.path(), slice_bytes, &selection);
+            for level in 0..=selected.status().level_max {
+                let mut sums = BTreeMap::new();
+                for at in &expected {
+                    *sums.entry(selected.span.0.abs_diff(*at) >> level).or_insert(0) += 1;
+                }
+                let found = items(&selected, "wakeups/0", level);
+                let mut counts = BTreeMap::new();
+                match &found {
+                    Some(Items::Arrows(buckets)) => {
+                        buckets.iter().for_each(|at| *counts.entry(at.bucket.into()).or_insert(0) += at.count);
+                    }
+                    Some(Items::ExactArrows(arrows)) => {
+                        let bucket = |at: &ExactArrow| at.begin.cast_unsigned() >> level;
+                        arrows.iter().for_each(|at| *counts.entry(bucket(at)).or_insert(0) += 1);
+                    }
+                    None => {}
+                    other => panic!("{other:?}"),
+                }
+                assert_eq!(counts, sums, "seed {seed}, {slice_bytes:?}: level {level}");
+                if let (Some(Items::ExactArrows(some)), Some(Items::ExactArrows(all))) =
+                    (&found, items(&all, "wakeups/0", level))
+                {
+                    // Where many chunks lie in a window, not all of them are read for that.
+                    let is_told = |arrow: &&ExactArrow| slice_bytes.is_none() || arrow.flags & END_UNKNOWN == 0;
+                    assert!(some.iter().filter(is_told).all(|arrow| all.contains(arrow)), "{some:?} {all:?}");
+                    compared += some.len();
+                    known += some.iter().filter(|arrow| arrow.flags & END_UNKNOWN == 0).count();
+                }
+            }
+        }
+    }
+    assert!(compared > 400 && known * 10 > compared * 9, "{known} of {compared}");
+}
