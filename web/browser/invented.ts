@@ -198,7 +198,8 @@ function reduced(number: number, begin: number, width: number, count: number, { 
     return { track, carry: NONE, items: counter(...rows) };
   }
   if (wakeups !== undefined) {
-    return { track, carry: NONE, items: reducedWakeups(wakeups, begin, end, width) };
+    const isTold = events.length === 0 || events.includes("sched_wakeup");
+    return { track, carry: NONE, items: reducedWakeups(isTold ? wakeups : [], begin, end, width) };
   }
   const isTold = (value: number): boolean => events.length === 0 || events.includes(String((VALUES[value] as { readonly label: string }).label));
   const inside = (times ?? []).filter(({ at, value }) => at >= begin && at < end && isTold(value));

@@ -37,15 +37,15 @@ withInvented("the left panel and the box", (stage) => {
 
   const open = (hash = "", options: Opened = {}): Promise<Page> => ready(stage.visit(hash, { height: 720, ...options }));
   const tracksOf = (search: string): number[] => (new URLSearchParams(search).get("tracks") ?? "").split(",").map(Number);
-  const isOfEvents = (track: number): boolean => (INVENTED[track]?.track as { readonly kind: string } | undefined)?.kind === "instants";
+  const kindOf = (track: number): string => (INVENTED[track]?.track as { readonly kind: string } | undefined)?.kind ?? "";
 
-  test("tracks of events follow the filter, all others stay what they are", async () => {
+  test("events and arrows follow the filter, all else stays what it is", async () => {
     const page = await open("#event=sched_wakeup");
     await expect.poll(() => stage.server.asked.filter((search) => search.includes("event=sched_wakeup")).length).toBeGreaterThan(0);
     await page.waitForSelector('main[data-complete="true"]');
     const [some, all] = [stage.server.asked.filter((search) => search.includes("event=")), stage.server.asked.filter((search) => !search.includes("event="))];
-    expect(some.flatMap(tracksOf).every(isOfEvents)).toBe(true);
-    expect(all.flatMap(tracksOf).some((track) => !isOfEvents(track))).toBe(true);
+    expect(new Set(some.flatMap(tracksOf).map(kindOf))).toEqual(new Set(["instants", "arrows"]));
+    expect(all.flatMap(tracksOf).map(kindOf)).toContain("states");
     const label = (await page.locator(".label", { hasText: "events of CPU 1" }).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     await page.mouse.move(700, label.y + label.height / 2);
     const below = page.locator(".status .below");
@@ -259,8 +259,8 @@ withRecorded("filters of %s", TRACES, (stage, { name, saysThreads, expression })
     const notes = await page.$$eval(".labels .label:not(.head)", (labels) => labels.map((label) => label.getAttribute("title") ?? ""));
     expect(notes.length).toBeGreaterThan(0);
     for (const title of notes) {
-      const isOfEvents = /\n(?:all\/events|events\/\d+\/\d+|thread\/\d+\/\d+\/events)(?:\n|$)/.test(title);
-      expect([title, title.includes("Told by all events")]).toEqual([title, !isOfEvents]);
+      const follows = /\n(?:all\/events|events\/\d+\/\d+|thread\/\d+\/\d+\/events|latency\/\d+\/\w+|wakeups\/\d+|messages\/\d+)(?:\n|$)/.test(title);
+      expect([title, title.includes("Told by all events")]).toEqual([title, !follows]);
     }
     await page.getByRole("button", { name: "Clear all" }).click();
     await expect.poll(() => page.locator(".hint.follow").count()).toBe(0);

@@ -30,7 +30,7 @@ export interface Piece {
 /** How many levels finer a tile may be that stands in: four tiles of two levels below take the place of one. */
 const FINER_MAX = 2;
 
-/** Tiles by level, index and track. Those of tracks of events may be of some events only: what the filter means is part of what they are called
+/** Tiles by level, index and track. Some may be of some events only: what the filter means is part of what they are called
  * by, so that tiles of another filter are never taken for these, and are there when somebody comes back to it. */
 export class TileCache {
   private readonly bytesMax: number;

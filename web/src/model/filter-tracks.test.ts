@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Catalogue, Track } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
-import { trackTest } from "./filter-tracks.ts";
+import { followingTracks, trackTest } from "./filter-tracks.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
 import { ownersOf } from "./owners.ts";
 import { PLAIN_LAYOUT, rowsOf } from "./rows.ts";
@@ -51,6 +51,11 @@ test("a choice of applications is one of all their threads", () => {
 
 test("expressions and events say nothing of tracks", () => {
   expect(trackTest({ ...PLAIN_FILTER, text: "x", events: only(["a"]) }, TRACKS)).toBeNull();
+});
+
+test("a choice of events is followed by what tells of events, and not by what lasts", () => {
+  const kinds = ["states", "instants", "heat", "arrows", "counter"] as const;
+  expect([...followingTracks(kinds.map((kind, number) => trackLike(number, { id: kind, name: kind, kind })))]).toEqual([1, 2, 3]);
 });
 
 test("rows of other tracks are paler, or not there", () => {

@@ -1,7 +1,7 @@
 // Which tracks a filter means. A track is asked for what it says of itself: one of a CPU says nothing of threads, so that threads that are
 // chosen leave it as it is; what belongs to nobody, as latencies do, is always meant.
 
-import type { Track } from "./catalogue.ts";
+import type { Track, TrackKind } from "./catalogue.ts";
 import { tester } from "./choice.ts";
 import type { Filter } from "./filter.ts";
 
@@ -63,14 +63,21 @@ export function processesOf(tracks: readonly Track[]): (track: Track) => string 
   return ({ host, tid, process }) => process ?? (tid === null ? null : (byThread.get(`${host ?? ""}/${tid}`) ?? null));
 }
 
-const eventsKnown = new WeakMap<readonly Track[], ReadonlySet<number>>();
+const FOLLOWING: ReadonlySet<TrackKind> = new Set(["instants", "heat", "arrows"]);
 
-/** Numbers of the tracks that tell of events: of these the server can say what they are of some events only. */
-export function eventTracks(tracks: readonly Track[]): ReadonlySet<number> {
-  let found = eventsKnown.get(tracks);
+/** Whether a track follows a choice of events: how many there are, how long it takes from one to another, whom they wake and what they send. */
+export function followsEvents({ kind }: Pick<Track, "kind">): boolean {
+  return FOLLOWING.has(kind);
+}
+
+const followingKnown = new WeakMap<readonly Track[], ReadonlySet<number>>();
+
+/** Numbers of the tracks of which the server can say what they are of some events only. */
+export function followingTracks(tracks: readonly Track[]): ReadonlySet<number> {
+  let found = followingKnown.get(tracks);
   if (found === undefined) {
-    found = new Set(tracks.filter((track) => track.kind === "instants").map((track) => track.number));
-    eventsKnown.set(tracks, found);
+    found = new Set(tracks.filter(followsEvents).map((track) => track.number));
+    followingKnown.set(tracks, found);
   }
   return found;
 }

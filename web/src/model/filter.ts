@@ -137,7 +137,7 @@ export function unanswered(filter: Filter): readonly Facet[] {
   return lacking;
 }
 
-/** Whether only some events are meant, whoever made them: rows of events follow, all else is told by all events. */
+/** Whether only some events are meant, whoever made them: what tells of events follows, all else is told by all of them. */
 export function choosesEvents(filter: Filter): boolean {
   return filter.text.trim() !== "" || filter.events !== null;
 }

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { choosesEvents } from "../model/filter.ts";
+import { followsEvents } from "../model/filter-tracks.ts";
 import { labelOf, nameOf, rowsBetween, type Row } from "../model/rows.ts";
 import { toggleCurve, toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
@@ -54,8 +55,8 @@ function Label({ page, row, place: among, scroll, isBelow, isOfSome }: LabelOpti
     );
   }
   const name = nameOf(track);
-  // Rows of events follow a filter of events; of all others the page says that they do not.
-  const note = isOfSome && track.kind !== "instants" ? "\nTold by all events, also those that the filter leaves out" : "";
+  // Rows that tell of events follow a filter of events; of all others the page says that they do not.
+  const note = isOfSome && !followsEvents(track) ? "\nTold by all events, also those that the filter leaves out" : "";
   return (
     <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}${note}`}>
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>

@@ -10,7 +10,7 @@ import { takeTold } from "../api/told.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
-import { eventTracks } from "../model/filter-tracks.ts";
+import { followingTracks } from "../model/filter-tracks.ts";
 import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
@@ -400,7 +400,7 @@ class Conductor {
     return this.seen.some(({ range, tracks }) => tracks.some((track) => tiles.queryOf(track) !== "" && tiles.isUnread(range, track, bucketsOf(range.level) - grown)));
   }
 
-  /** Tracks of events are those of the filter, if the server can tell of some events. */
+  /** Tracks that can follow the filter do, if the server can tell of some events. */
   private chooseEvents({ filter, catalogue }: State): void {
     const query = queryOf(filter);
     if (query !== "" && this.canFilter === null) {
@@ -409,7 +409,7 @@ class Conductor {
     }
     const { tiles, store } = this.page;
     const before = tiles.chosen;
-    tiles.choose(this.canFilter === true ? query : "", eventTracks(catalogue.tracks));
+    tiles.choose(this.canFilter === true ? query : "", followingTracks(catalogue.tracks));
     if (tiles.chosen !== before) {
       // Other tiles are to be drawn, some of which may be there.
       store.update((state) => ({ ...state, arrivals: state.arrivals + 1 }));

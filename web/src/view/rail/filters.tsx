@@ -44,7 +44,7 @@ export function Filters({ page }: { readonly page: Page }): JSX.Element {
         </button>
       </div>
       <Expression page={page} />
-      {choosesEvents(filter) ? <p class="hint follow">Rows of events, lists and the overview show only these events. States, durations, counters, heat maps and arrows are told by all of them.</p> : null}
+      {choosesEvents(filter) ? <p class="hint follow">Rows of events, heat maps, arrows, lists and the overview show only these events. States, durations in rows and counters are told by all of them.</p> : null}
       <Scope page={page} />
       <Facets page={page} />
     </div>
