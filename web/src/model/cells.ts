@@ -1,7 +1,7 @@
 // How cells of tables are written: for people, exactly and with their units; and for programs, as `kymo KIND --csv` and `--json` write them.
 
 import { nanos, type Nanos } from "../units/time.ts";
-import { timeText, type Clock } from "./clock.ts";
+import { spelled, timeText, type Clock } from "./clock.ts";
 import { isCertain, type Cell, type CellClass, type Column, type Numeric, type Table } from "./tables.ts";
 
 const NARROW = "\u202f";
@@ -11,10 +11,13 @@ export function grouped(value: bigint | number): string {
   return value.toLocaleString("en").replaceAll(",", NARROW);
 }
 
-/** A duration to the nanosecond, in the unit that suits it: "1.479 037 ms". */
+/** A duration to the nanosecond, in the units that suit it: "1.479 037 ms", "1 h 1 min 1.000 000 001 s". */
 export function exactDuration(span: bigint): string {
   const size = span < 0n ? -span : span;
-  const [unit, places] = size < 1_000n ? ["ns", 0] : size < 1_000_000n ? ["µs", 3] : size < 1_000_000_000n ? ["ms", 6] : ["s", 9];
+  if (size >= 1_000_000_000n) {
+    return spelled(span, 9);
+  }
+  const [unit, places] = size < 1_000n ? ["ns", 0] : size < 1_000_000n ? ["µs", 3] : ["ms", 6];
   const sign = span < 0n ? "−" : "";
   const part = 10n ** BigInt(places);
   const fraction = (size % part).toString().padStart(places, "0").replace(/(\d{3})(?=\d)/g, `$1${NARROW}`);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { px } from "../units/screen.ts";
 import { nanos } from "../units/time.ts";
-import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "./clock.ts";
+import { dayText, digitsFor, duration, lettersMax, timeText, zoneAhead, zoneText, type Clock } from "./clock.ts";
 import { stepFor, ticks } from "./ruler.ts";
 
 // 2026-11-21T00:02:52.253260578Z
@@ -40,6 +40,40 @@ test("relative times count from the begin of the traces", () => {
   expect(plain(timeText(clock, TIME))).toBe("0.071 210 000 s");
   expect(plain(timeText(clock, nanos(clock.origin - 1_500_000_000n), 1))).toBe("−1.5 s");
   expect(zoneText(clock, TIME)).toBe("since begin");
+});
+
+const DAY = 86_400_000_000_000n;
+
+test.each([
+  [59_999_999_999n, 0, "59 s"],
+  [60_000_000_000n, 0, "1 min"],
+  [60_000_000_000n, 3, "1 min 0.000 s"],
+  [4_510_000_000_000n, 0, "1 h 15 min 10 s"],
+  [4_838_400_000_000_000n, 0, "56 d"],
+  [4_838_400_000_000_001n, 9, "56 d 0.000 000 001 s"],
+  [-5_400_500_000_000n, 1, "−1 h 30 min 0.5 s"],
+])("%d ns behind the begin with %d digits is %s", (since, digits, text) => {
+  expect(plain(timeText({ ...utc, style: "relative" }, nanos(utc.origin + since), digits))).toBe(text);
+});
+
+test("no time until the end has more letters than are kept free for it", () => {
+  const clock: Clock = { ...utc, origin: nanos(0), style: "relative" };
+  for (const end of [1n, 59_000_000_000n, 60_000_000_000n, 3_600_000_000_000n, 10n * DAY, 10n * DAY + 1n]) {
+    const most = [end, end - 1n, (end * 9n) / 10n].reduce((found, time) => Math.max(found, timeText(clock, nanos(time)).length), 0);
+    expect(lettersMax(clock, nanos(end))).toBeGreaterThanOrEqual(most);
+  }
+  expect(lettersMax(clock, nanos(DAY))).toBe("23 h 59 min 59.999 999 999 s".length);
+});
+
+test("times of traces of several days have their day", () => {
+  expect(timeText({ ...utc, days: true }, TIME, 0)).toBe("2026-11-21 00:02:52");
+  expect(timeText({ ...utc, style: "relative", days: true }, TIME, 2)).toBe("0.07 s");
+});
+
+test("zones are ahead of UTC, or behind it, and not always as far", () => {
+  const berlin: Clock = { ...utc, zone: "Europe/Berlin" };
+  const hours = (clock: Clock, time: bigint): number => Number(zoneAhead(clock, nanos(time)) / 1_800_000_000_000n) / 2;
+  expect([hours(berlin, TIME), hours(berlin, TIME - 120n * DAY), hours({ ...utc, zone: "America/New_York" }, TIME), hours({ ...utc, zone: "Asia/Kolkata" }, -1n)]).toEqual([1, 2, -5, 5.5]);
 });
 
 test("absolute times are those of the zone, to the nanosecond", () => {
@@ -94,4 +128,33 @@ test("marks stand at round times, apart from each other, and none is missing", (
     }
     expect(marks.length).toBe(25);
   }
+});
+
+/** The names of the marks of a window. */
+function namesOf(clock: Clock, begin: bigint, span: bigint): string[] {
+  const marks = ticks({ begin: nanos(begin), span: nanos(span) }, px(1_300), px(130), clock);
+  return marks.flatMap(({ label }) => (label === "" ? [] : [plain(label)]));
+}
+
+test("marks over hours and days are called by what they count", () => {
+  const clock: Clock = { ...utc, origin: nanos(0), style: "relative" };
+  expect(namesOf(clock, 0n, 40n * 60_000_000_000n)).toEqual(["0 s", "5 min", "10 min", "15 min", "20 min", "25 min", "30 min", "35 min"]);
+  expect(namesOf(clock, 0n, DAY).slice(0, 3)).toEqual(["0 s", "3 h", "6 h"]);
+  expect(namesOf(clock, 2n * DAY, 2n * DAY)).toEqual(["2 d", "2 d 6 h", "2 d 12 h", "2 d 18 h", "3 d", "3 d 6 h", "3 d 12 h", "3 d 18 h"]);
+  expect(namesOf(clock, 0n, 60n * DAY).slice(0, 3)).toEqual(["0 s", "6 d", "12 d"]);
+});
+
+test("names that need more room have fewer marks", () => {
+  const clock: Clock = { ...utc, origin: nanos(0), style: "relative" };
+  // Ten names of an instant after days would run into each other: there is room for five.
+  expect(namesOf(clock, 10n * DAY - 60_000_000_000n, 10_000n)).toEqual([0, 2, 4, 6, 8].map((at) => `9 d 23 h 59 min 0.000 00${at} s`));
+});
+
+test("marks of times of the day say on which day they are where that changes, and stand at midnight of the zone", () => {
+  const midnight = 1_795_219_200_000_000_000n;
+  expect(namesOf(utc, midnight - DAY / 4n, DAY / 2n).slice(2, 5)).toEqual(["22:00:00", "2026-11-21", "02:00:00"]);
+  expect(namesOf({ ...utc, zone: "Asia/Kolkata" }, midnight, 8n * DAY)).toEqual(["2026-11-22", "2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26", "2026-11-27", "2026-11-28", "2026-11-29"]);
+  // Summer time ends in the night to the 25th of October.
+  const names = namesOf({ ...utc, zone: "Europe/Berlin" }, midnight - 29n * DAY, 4n * DAY);
+  expect(names).toEqual(["12:00:00", "2026-10-24", "12:00:00", "2026-10-25", "11:00:00", "23:00:00", "2026-10-26 11:00:00", "23:00:00"]);
 });

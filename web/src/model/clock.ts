@@ -1,7 +1,8 @@
 // How times and durations are written.
 //
 // Absolute times need clocks that know the Unix epoch, and a zone; relative ones count from the begin of the traces. Digits behind
-// the comma come in groups of three, as many as a pixel can tell apart, so that neighbouring times do not look the same.
+// the comma come in groups of three, as many as a pixel can tell apart, so that neighbouring times do not look the same. From a minute
+// on each unit stands behind its number ("1 d 2 h 0.5 s"): with colons they would be times of the day.
 
 import { MICROSECOND, MILLISECOND, SECOND, nanos, type Nanos } from "../units/time.ts";
 
@@ -17,6 +18,8 @@ export interface Clock {
   /** A name that `Intl` knows, or "UTC". */
   readonly zone: string;
   readonly style: TimeStyle;
+  /** The traces are of more than one day: a time of the day does not say which instant it is. */
+  readonly days?: boolean;
 }
 
 const NARROW = "\u202f";
@@ -58,6 +61,31 @@ function long(span: Nanos): string {
   return parts.slice(first, first + 2).join(" ");
 }
 
+/** Units above a second, in seconds. */
+const LONG_UNITS = [
+  [86_400n, "d"],
+  [3_600n, "h"],
+  [60n, "min"],
+] as const;
+
+/** A length in all units that it has some of, cut to so many digits behind the seconds: "59.5 s", "1 h 15 min", "3 d 2 h 0.5 s". */
+export function spelled(span: bigint, digits: number): string {
+  if (span < 0n) {
+    return `−${spelled(-span, digits)}`;
+  }
+  const fraction = fractionText(span % SECOND, digits);
+  let rest = span / SECOND;
+  const parts: string[] = [];
+  for (const [seconds, name] of LONG_UNITS) {
+    if (rest >= seconds) {
+      parts.push(`${rest / seconds} ${name}`);
+      rest %= seconds;
+    }
+  }
+  const isWhole = rest === 0n && fraction === "" && parts.length > 0;
+  return (isWhole ? parts : [...parts, `${rest}${fraction} s`]).join(" ");
+}
+
 /** How many digits behind the seconds tell times apart that are `step` apart. */
 export function digitsFor(step: Nanos): number {
   let digits = 0;
@@ -69,7 +97,26 @@ export function digitsFor(step: Nanos): number {
 
 /** A time, with so many digits behind the seconds. */
 export function timeText(clock: Clock, time: Nanos, digits = 9): string {
-  return clock.style === "absolute" && clock.unix ? absolute(clock, time, digits) : relative(clock, time, digits);
+  if (clock.style === "relative" || !clock.unix) {
+    return spelled(time - clock.origin, digits);
+  }
+  const fraction = ((time % SECOND) + SECOND) % SECOND;
+  const parts = partsOf(clock, time);
+  return `${clock.days === true ? `${parts.day} ` : ""}${parts.time}${fractionText(fraction, digits)}`;
+}
+
+/** How many letters times until `end` have at most: those just before a whole minute, hour or day have the most. */
+export function lettersMax(clock: Clock, end: Nanos): number {
+  const since = end - clock.origin;
+  const before = LONG_UNITS.map(([seconds]) => since - (since % (seconds * SECOND)) - 1n);
+  return [since, ...before.filter((time) => time > 0n)].reduce((most, time) => Math.max(most, timeText(clock, nanos(clock.origin + time)).length), 0);
+}
+
+/** How far ahead of UTC a zone is at a time. */
+export function zoneAhead(clock: Clock, time: Nanos): Nanos {
+  const parts = partsOf(clock, time);
+  const second = time - (((time % SECOND) + SECOND) % SECOND);
+  return nanos(BigInt(Date.parse(`${parts.day}T${parts.time}Z`)) * MILLISECOND - second);
 }
 
 /** The day of a time, where clocks have days. */
@@ -80,17 +127,6 @@ export function dayText(clock: Clock, time: Nanos): string {
 /** How the zone is called at that time: "UTC", "CET"; where clocks have none, what they count from. */
 export function zoneText(clock: Clock, time: Nanos): string {
   return clock.style === "absolute" && clock.unix ? partsOf(clock, time).zone : "since begin";
-}
-
-function relative(clock: Clock, time: Nanos, digits: number): string {
-  const since = time - clock.origin;
-  const [sign, size] = since < 0n ? ["−", -since] : ["", since];
-  return `${sign}${size / SECOND}${fractionText(size % SECOND, digits)} s`;
-}
-
-function absolute(clock: Clock, time: Nanos, digits: number): string {
-  const fraction = ((time % SECOND) + SECOND) % SECOND;
-  return `${partsOf(clock, time).time}${fractionText(fraction, digits)}`;
 }
 
 function fractionText(fraction: bigint, digits: number): string {

@@ -74,10 +74,10 @@ test("an arrow says who woke whom, and leads to both", () => {
 });
 
 test("copied are whole nanoseconds, also of times of the day", () => {
-  const unix: Telling = { ...telling, clock: { origin: nanos(0), unix: true, zone: "UTC", style: "absolute" } };
+  const unix: Telling = { ...telling, clock: { origin: nanos(1_795_219_282_000_000_000n), unix: true, zone: "UTC", style: "absolute" } };
   const [begin, , span] = factsOf({ ...run, begin: nanos(1_795_219_372_253_260_578n), end: nanos(1_795_219_372_253_260_599n) }, CPU, unix);
   expect([begin?.text.replaceAll("\u202f", ""), begin?.copy, span?.copy]).toEqual(["00:02:52.253260578", "1795219372253260578", "21"]);
-  expect(begin?.hint.replaceAll("\u202f", "")).toBe("1795219372253260578 ns\n1795219372.253260578 s since begin\n2026-11-21 00:02:52.253260578 UTC");
+  expect(begin?.hint.replaceAll("\u202f", "")).toBe("1795219372253260578 ns\n1 min 30.253260578 s since begin\n2026-11-21 00:02:52.253260578 UTC");
 });
 
 const EVENT = parseFields(

@@ -3,7 +3,7 @@
 import { trackNumber } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Track } from "./catalogue.ts";
-import { dayText, duration, timeText, zoneText, type Clock } from "./clock.ts";
+import { duration, timeText, zoneText, type Clock } from "./clock.ts";
 import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type ItemValue, type RunItem, type TrackItem } from "./items.ts";
 import { nameOf } from "./rows.ts";
 import { callText, waitLines } from "./waits.ts";
@@ -80,7 +80,7 @@ function fact(name: string, text: string, more: Partial<Fact> = {}): Fact {
 
 function timeFact(name: string, time: Nanos, clock: Clock, more: Partial<Fact> = {}): Fact {
   const other = clock.style === "absolute" ? timeText({ ...clock, style: "relative" }, time) : "";
-  const day = clock.unix ? `${dayText(clock, time)} ${timeText({ ...clock, style: "absolute" }, time)} ${zoneText({ ...clock, style: "absolute" }, time)}` : "";
+  const day = clock.unix ? `${timeText({ ...clock, style: "absolute", days: true }, time)} ${zoneText({ ...clock, style: "absolute" }, time)}` : "";
   const hint = [`${time} ns`, other === "" ? day : `${other} since begin`, other === "" ? "" : day].filter((part) => part !== "").join("\n");
   return fact(name, timeText(clock, time), { hint, copy: String(time), ...more });
 }

@@ -23,6 +23,8 @@ test.each<[string, bigint]>([
   ["17 ns", 17n],
   ["2µs", 2_000n],
   ["1min", 60_000_000_000n],
+  ["1 h 15 min 0.000\u202f000\u202f001 s", 4_500_000_000_001n],
+  ["1h15min", 4_500_000_000_000n],
   ["1457113582.79", 319_181_291n],
   ["17:46:22.500000001", 29_181_292n],
   ["17:47", 37_529_181_291n],
@@ -34,7 +36,13 @@ test.each<[string, bigint]>([
 
 test("later and earlier count from where the window is", () => {
   const there = context("UTC", BEGIN + 10_000_000n);
-  expect([since("+1.5ms", there), since("-200us", there), since("−200us", there), since("+ 3", there)]).toEqual([11_500_000n, 9_800_000n, 9_800_000n, 3_010_000_000n]);
+  expect([since("+1.5ms", there), since("-200us", there), since("−200us", there), since("+ 3", there), since("+1min 2s", there)]).toEqual([
+    11_500_000n,
+    9_800_000n,
+    9_800_000n,
+    3_010_000_000n,
+    62_010_000_000n,
+  ]);
 });
 
 test("a time of the day is that of the zone that times are shown in", () => {
@@ -47,11 +55,12 @@ test("a time of the day is that of the zone that times are shown in", () => {
 test.each<[string, RegExp]>([
   ["", /^a time is written as/],
   ["soon", /^found “soon”; a time is written as/],
-  ["5 parsec", /^there is no unit “parsec”/],
+  ["1 h 5 parsec", /^there is no unit “parsec”/],
+  ["1 2s", /^found “1 2s”/],
   ["1.5ns", /^1\.5 ns is no whole number of nanoseconds/],
   ["25:00", /^there is no time of day 25:00/],
   ["2016-13-40 12:00", /^there is no day 2016-13-40/],
-  ["3h", /^that is behind the end of the traces, which go from 0\.000 s to 7200\.000 s/],
+  ["3h", /^that is behind the end of the traces, which go from 0\.000 s to 2 h 0\.000 s/],
   ["-1s", /^that is before the begin/],
 ])("%j is refused", (text, expected) => {
   expect(since(text)).toMatch(expected);

@@ -1,8 +1,8 @@
-// Times as people write them: `+1.5ms` and `-200us` from where the window is, `1.25s` since the begin of the traces, `12:18:50.43` of the day that
-// is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
+// Times as people write them: `+1.5ms` and `-200us` from where the window is, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
+// the day that is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
 
 import { MICROSECOND, MILLISECOND, SECOND, minus, nanos, plus, type Nanos } from "../units/time.ts";
-import { dayText, timeText, type Clock } from "./clock.ts";
+import { dayText, timeText, zoneAhead, type Clock } from "./clock.ts";
 import type { Extent } from "./viewport.ts";
 
 /** What is meant, or what is wrong with it. */
@@ -49,25 +49,30 @@ export function readTime(text: string, context: TimeContext): ReadTime {
   return found;
 }
 
-/** A number with a unit, or of seconds: how much later or earlier, since the begin, or since 1970. */
+/** Numbers with units, as this page writes long times, or one of seconds: how much later or earlier, since the begin, or since 1970. */
 function readSpan(text: string, { clock, extent, from }: TimeContext): ReadTime | null {
-  const [, sign = "", number, unit = "s"] = /^([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµμ]+)?$/.exec(text) ?? [];
-  const length = UNITS[unit];
-  if (number === undefined) {
+  const [, sign = "", parts] = /^([+-]?)\s*((?:(?:\d+(?:\.\d*)?|\.\d+)\s*[a-zµμ]+\s*)+|\d+(?:\.\d*)?|\.\d+)$/.exec(text) ?? [];
+  if (parts === undefined) {
     return null;
   }
-  if (length === undefined) {
-    return { fault: `there is no unit “${unit}”; there are ns, us, ms, s, min, h and d` };
-  }
-  const span = scaled(number, length);
-  if (span === null) {
-    return { fault: `${number} ${unit} is no whole number of nanoseconds` };
+  const found = [...parts.matchAll(/([\d.]+)\s*([a-zµμ]*)/g)].map(([, number = "", unit = ""]) => ({ number, unit: unit === "" ? "s" : unit }));
+  let span = nanos(0);
+  for (const { number, unit } of found) {
+    const length = UNITS[unit];
+    if (length === undefined) {
+      return { fault: `there is no unit “${unit}”; there are ns, us, ms, s, min, h and d` };
+    }
+    const part = scaled(number, length);
+    if (part === null) {
+      return { fault: `${number} ${unit} is no whole number of nanoseconds` };
+    }
+    span = plus(span, part);
   }
   if (sign !== "") {
     const time = sign === "+" ? plus(from, span) : minus(from, span);
-    return { time, what: `${number} ${unit} ${sign === "+" ? "later" : "earlier"}` };
+    return { time, what: `${found.map(({ number, unit }) => `${number} ${unit}`).join(" ")} ${sign === "+" ? "later" : "earlier"}` };
   }
-  const isEpoch = clock.unix && unit === "s" && span >= EPOCH_SECONDS_MIN * SECOND;
+  const isEpoch = clock.unix && found.every(({ unit }) => unit === "s") && span >= EPOCH_SECONDS_MIN * SECOND;
   return isEpoch ? { time: span, what: "since 1970" } : { time: plus(extent.begin, span), what: "since the begin" };
 }
 
@@ -104,12 +109,9 @@ function readClock(text: string, { clock, from }: TimeContext): ReadTime | null 
 
 /** When the calendar of a zone says so, both in whole seconds: what it says there is looked up until it fits. */
 function utcOf(local: number, clock: Clock): number {
-  const absolute: Clock = { ...clock, style: "absolute" };
   let utc = local;
   for (let round = 0; round < 3; round++) {
-    const time = nanos(BigInt(utc) * SECOND);
-    const shown = Date.parse(`${dayText(absolute, time)}T${timeText(absolute, time, 0)}Z`) / 1_000;
-    utc += local - shown;
+    utc = local - Number(zoneAhead(clock, nanos(BigInt(utc) * SECOND)) / SECOND);
   }
   return utc;
 }

@@ -172,4 +172,6 @@ test("a fault stays until the server answers", () => {
 test("times count from the begin of the traces", () => {
   expect(clockOf(ready)).toEqual({ origin: 0n, unix: true, zone: "UTC", style: "relative" });
   expect(clockOf(FIRST_STATE).unix).toBe(false);
+  const ofDays = withStatus(FIRST_STATE, statusOf(0, 86_400_000_000_000));
+  expect([clockOf(ofDays).days, clockOf({ ...ofDays, timeStyle: "absolute" }).days, clockOf({ ...ready, timeStyle: "absolute" }).days]).toEqual([undefined, true, undefined]);
 });

@@ -1,7 +1,7 @@
 // All that a page knows and shows, and how it changes. Every function takes a state and returns another one.
 
 import { EMPTY_CATALOGUE, type Catalogue, type Status, type Track } from "../model/catalogue.ts";
-import type { Clock, TimeStyle } from "../model/clock.ts";
+import { dayText, type Clock, type TimeStyle } from "../model/clock.ts";
 import { PLAIN_CURVES, lanesOf, toggledCurve, type Curves } from "../model/curves.ts";
 import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import { NO_FINDINGS, type Findings } from "../model/findings.ts";
@@ -359,7 +359,8 @@ export function widthOf(state: Pick<State, "size">): Px {
 /** What it takes to write times. */
 export function clockOf(state: State): Clock {
   const { status, timeStyle, zone } = state;
-  return { origin: status?.extent.begin ?? nanos(0), unix: status?.unix ?? false, zone, style: timeStyle };
+  const clock: Clock = { origin: status?.extent.begin ?? nanos(0), unix: status?.unix ?? false, zone, style: timeStyle };
+  return status !== null && timeStyle === "absolute" && dayText(clock, status.extent.begin) !== dayText(clock, status.extent.end) ? { ...clock, days: true } : clock;
 }
 
 export function sameWindow(one: Viewport, other: Viewport): boolean {

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
-import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
+import { digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
 import { isLost } from "../model/findings.ts";
 import { isRecording } from "../model/live.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
@@ -53,9 +53,8 @@ function selectionText(span: Nanos): string {
 }
 
 function windowText(clock: Clock, begin: Nanos, span: Nanos, digits: number): string {
-  const day = clock.style === "absolute" ? `${dayText(clock, begin)} ` : "";
   const zone = clock.style === "absolute" ? ` ${zoneText(clock, begin)}` : "";
-  return `${day}${timeText(clock, begin, digits)}${zone} + ${duration(span, 5)}`;
+  return `${timeText({ ...clock, days: true }, begin, digits)}${zone} + ${duration(span, 5)}`;
 }
 
 /** What is below the pointer, in words. */

@@ -38,7 +38,7 @@ export function Grid({ page, table, rows, sorting, sort, current, choose }: Grid
   const [height, resized] = useState(200);
   const [style, status] = usePick(page.store, (state) => [state.timeStyle, state.status, state.catalogue.tracks] as const);
   useSize(box, (size) => resized(size.height));
-  const clock = useMemo(() => clockOf(page.store.state), [style, status?.extent.begin, status?.unix]);
+  const clock = useMemo(() => clockOf(page.store.state), [style, status?.extent.begin, status?.unix, clockOf(page.store.state).days]);
   const texts = useMemo(() => textOf(table, clock), [table, clock]);
   const columns = useMemo(() => widthsOf(table, texts), [table, texts]);
   const at = current === null ? -1 : rows.indexOf(current);

@@ -33,7 +33,7 @@ interface ShownOptions {
 
 export function useClock(page: Page): Clock {
   const [style, status, zone] = usePick(page.store, (state) => [state.timeStyle, state.status, state.zone] as const);
-  return useMemo(() => clockOf(page.store.state), [style, zone, status?.extent.begin, status?.unix]);
+  return useMemo(() => clockOf(page.store.state), [style, zone, status?.extent.begin, status?.unix, clockOf(page.store.state).days]);
 }
 
 export function TableView({ page, answer, table, rows, isOld, current, choose, look, looks, children }: ShownOptions): JSX.Element {

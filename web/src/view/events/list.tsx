@@ -3,7 +3,7 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { timeText } from "../../model/clock.ts";
+import { lettersMax } from "../../model/clock.ts";
 import { listColumns, isSingle, wantedNames, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
 import { timeOf } from "../../model/reel.ts";
@@ -50,7 +50,7 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   // The column of names only becomes wider: it would be restless if it were as wide as what is on the screen.
   const names = columns.findIndex((column) => column.kind === "event");
   longest.current = rows.reduce((most, row) => Math.max(most, row.cells[names]?.length ?? 0), longest.current);
-  const template = templateOf(columns, rows, { isNarrow, time: timeText(clock, status?.extent.end ?? nanos(0)).length, name: longest.current });
+  const template = templateOf(columns, rows, { isNarrow, time: lettersMax(clock, status?.extent.end ?? nanos(0)), name: longest.current });
   const words = wordsFor(state, rows.length);
   return (
     <div class="event-list" ref={list}>
