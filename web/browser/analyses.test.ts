@@ -47,6 +47,30 @@ withInvented("analyses", (stage) => {
   const LATENCY = "#panels=drawer.latency.480&latency=syscalls";
   const slowest = [...INVENTED_CALLS].sort((one, other) => other.took - one.took);
 
+  test.each([
+    [1280, 800, true],
+    [1024, 700, false],
+    [1680, 1050, true],
+  ])("of latencies rows and charts are seen as soon as the panel is open, in a window of %d × %d", async (width, height, isBeside) => {
+    const page = await open("#latency=syscalls", { width, height });
+    await page.keyboard.press("Alt+2");
+    await page.waitForSelector(".plot canvas");
+    await page.waitForSelector(".grid-body .grid-row");
+    await picture(page, `latencies-${width}`);
+    const bottom = await page.locator(".drawer").evaluate((drawer) => drawer.getBoundingClientRect().bottom);
+    const seen = await page.$$eval(".grid-body .grid-row", (rows, end) => rows.filter((row) => row.getBoundingClientRect().bottom <= end).length, bottom);
+    expect(seen).toBeGreaterThan(2);
+    const [chart, table] = [await page.locator(".plot").first().boundingBox(), await page.locator(".grid").boundingBox()];
+    expect((table?.x ?? 0) > (chart?.x ?? 0) + (chart?.width ?? 0)).toBe(isBeside);
+    // It is no part of the URL until somebody has sized it.
+    expect(partOf(page, "panels")).toBe("drawer.latency");
+    const size = Number(await page.locator(".drawer .edge").getAttribute("aria-valuenow"));
+    expect(size).toBe(Math.max(320, Math.round(height * 0.44)));
+    await page.locator(".drawer .edge").press("ArrowUp");
+    await expect.poll(() => partOf(page, "panels")).toBe(`drawer.latency.${size + 16}`);
+    await page.close();
+  });
+
   test("say how far they are, are cancelled, and asked again", async () => {
     stage.server.office.isHeld = true;
     const page = await open("");

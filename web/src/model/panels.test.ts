@@ -16,6 +16,8 @@ test("what is open stands in the URL, and nothing else", () => {
   const open = openedPanel(sizedPanel(openedPanel(PLAIN_PANELS, "drawer", "events"), "drawer", 411.4), "inspector");
   expect(encodePanels(open)).toBe("drawer.events.411~inspector");
   expect(decodePanels(encodePanels(open))).toEqual(open);
+  expect(encodePanels(openedPanel(PLAIN_PANELS, "drawer", "latency"))).toBe("drawer.latency");
+  expect(decodePanels("drawer.latency").drawer.size).toBe(null);
   expect(decodePanels("cellar.events~drawer.<b>.1e9~~rail")).toEqual(openedPanel(openedPanel(PLAIN_PANELS, "drawer"), "rail"));
 });
 

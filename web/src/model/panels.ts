@@ -9,8 +9,8 @@ export interface Panel {
   /** The tab that is shown when it is open; `null`: the first one. */
   readonly tab: string | null;
   readonly isOpen: boolean;
-  /** Its width, or its height at the bottom. */
-  readonly size: CssPx;
+  /** Its width, or its height at the bottom; `null`: nobody has sized it, and it is as large as the style has it in a window of that size. */
+  readonly size: CssPx | null;
 }
 
 export type Panels = Readonly<Record<Side, Panel>>;
@@ -20,9 +20,9 @@ export const SIZE_MIN = cssPx(120);
 const SIZE_MAX = cssPx(1200);
 
 export const PLAIN_PANELS: Panels = {
-  rail: { tab: null, isOpen: false, size: cssPx(272) },
-  drawer: { tab: null, isOpen: false, size: cssPx(260) },
-  inspector: { tab: null, isOpen: false, size: cssPx(320) },
+  rail: { tab: null, isOpen: false, size: null },
+  drawer: { tab: null, isOpen: false, size: null },
+  inspector: { tab: null, isOpen: false, size: null },
 };
 
 function withPanel(panels: Panels, side: Side, change: Partial<Panel>): Panels {
@@ -45,11 +45,11 @@ export function sizedPanel(panels: Panels, side: Side, size: number): Panels {
   return withPanel(panels, side, { size: cssPx(Math.round(Math.min(SIZE_MAX, Math.max(SIZE_MIN, size)))) });
 }
 
-/** As a URL has them: what is open, with its tab and its size where these are not plain; empty: nothing is open. */
+/** As a URL has them: what is open, with its tab and its size where somebody has chosen these; empty: nothing is open. */
 export function encodePanels(panels: Panels): string {
   const text = (side: Side): string[] => {
     const { isOpen, tab, size } = panels[side];
-    return isOpen ? [[side, tab ?? "", size === PLAIN_PANELS[side].size ? "" : String(size)].join(".").replace(/\.+$/, "")] : [];
+    return isOpen ? [[side, tab ?? "", size === null ? "" : String(size)].join(".").replace(/\.+$/, "")] : [];
   };
   return SIDES.flatMap(text).join("~");
 }

@@ -1,10 +1,11 @@
 // A panel beside the timeline: tabs, what the chosen one shows, and an edge that can be dragged, also by keys.
 
-import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { openedPanel, sizedPanel, toggledPanel, type Panels, type Side } from "../model/panels.ts";
 import { withPanels } from "../state/viewer.ts";
 import { Boundary } from "./boundary.tsx";
+import { useSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 import { TABS, tabsThere } from "./tabs.ts";
@@ -21,6 +22,7 @@ const KEY_STEP = 16;
 export function PanelAt({ page, side }: { readonly page: Page; readonly side: Side }): JSX.Element | null {
   const { store } = page;
   const [panel, ids] = usePick(store, (state) => [state.panels[side], tabsThere(side, state)] as const);
+  const section = useRef<HTMLElement>(null);
   const tabs = TABS[side].filter(({ id }) => ids.split(",").includes(id));
   const chosen = tabs.find((tab) => tab.id === panel.tab) ?? tabs[0];
   if (!panel.isOpen || chosen === undefined) {
@@ -29,8 +31,8 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
   const act = (change: (panels: Panels) => Panels): void => store.update((state) => withPanels(state, change(state.panels)));
   const length = EDGES[side].axis === "x" ? "width" : "height";
   return (
-    <section class={`panel ${side}`} style={{ [length]: `${panel.size}px` }} aria-label={NAMES[side]}>
-      <Edge side={side} size={panel.size} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
+    <section class={`panel ${side}`} ref={section} style={{ [length]: panel.size === null ? undefined : `${panel.size}px` }} aria-label={NAMES[side]}>
+      <Edge side={side} panel={section} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
       <div class="tabs">
         <div class="tab-list" role="tablist" aria-label={NAMES[side]}>
           {tabs.map((tab) => (
@@ -64,13 +66,16 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
 
 interface EdgeOptions {
   readonly side: Side;
-  readonly size: number;
+  readonly panel: RefObject<HTMLElement | null>;
   readonly resize: (size: number) => void;
 }
 
 /** The edge between a panel and the timeline. */
-function Edge({ side, size, resize }: EdgeOptions): JSX.Element {
+function Edge({ side, panel, resize }: EdgeOptions): JSX.Element {
   const { axis, sign } = EDGES[side];
+  // As it is on the screen: nobody may have sized it, and a small window makes it smaller.
+  const [size, measured] = useState(0);
+  useSize(panel, () => measured((axis === "x" ? panel.current?.offsetWidth : panel.current?.offsetHeight) ?? 0));
   const held = useRef<{ at: number; size: number } | null>(null);
   const letGo = (): void => {
     held.current = null;

@@ -98,23 +98,25 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
   const tabs = <Tabs page={page} source={source} answer={answer} shown={shown} range={range} narrow={narrow} group={group} rest={rest} />;
   const all = { page, isOld, look, looks: (next: Look): void => change(page, { latencyLook: next }) };
   return (
-    <>
+    <div class="views">
       <div class="charts">
         <ScatterView page={page} source={source} table={longest.table} rows={rows} total={isNarrowed || rest !== "" ? null : total} clock={clock} range={range} narrow={narrow} current={current} choose={choose} />
         {total === 0 ? null : <Density page={page} bins={bins} percentiles={percentiles} range={range} choose={narrow} />}
       </div>
-      {base.waiting}
-      {waiting}
-      {table === null ? (
-        <TableView key={source.longest} {...all} answer={longest.answer} table={longest.table} rows={rows} current={current} choose={choose}>
-          {tabs}
-        </TableView>
-      ) : (
-        <TableView key={table.name} {...all} answer={answer} table={table} rows={table.rows} current={rowOfGroup(table, group, clock)} choose={(row) => change(page, { group: groupOf(table, longest.table, row, clock) })}>
-          {tabs}
-        </TableView>
-      )}
-    </>
+      <div class="listed">
+        {base.waiting}
+        {waiting}
+        {table === null ? (
+          <TableView key={source.longest} {...all} answer={longest.answer} table={longest.table} rows={rows} current={current} choose={choose}>
+            {tabs}
+          </TableView>
+        ) : (
+          <TableView key={table.name} {...all} answer={answer} table={table} rows={table.rows} current={rowOfGroup(table, group, clock)} choose={(row) => change(page, { group: groupOf(table, longest.table, row, clock) })}>
+            {tabs}
+          </TableView>
+        )}
+      </div>
+    </div>
   );
 }
 
