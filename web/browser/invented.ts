@@ -124,13 +124,13 @@ export function itemsOf(number: number): readonly TestItem[] {
   const valueAt = (value: number): object => ({ ...VALUES[value] });
   return [
     ...runs.map(({ begin, end, value }) => ({ begin, end, more: { kind: "run", begin_known: begin > 0, end_known: end < SPAN, in_doubt: false, value: valueAt(value) } })),
-    ...times.map(({ at, value }) => ({ begin: at, end: at, more: { kind: "event", value: valueAt(value), event: eventAt(at) } })),
+    ...times.map(({ at, value }) => ({ begin: at, end: at, more: { kind: "event", value: valueAt(value), event: eventAt(at), bases: [{ path: ["payload", "ip"], base: 16, bits: 64 }] } })),
     ...wakeups.map(({ begin, end, from, to, value }) => ({ begin, end, more: { kind: "arrow", end_known: true, from, to, value: { ...valueAt(value), track: to }, waker: null } })),
   ];
 }
 
 function eventAt(at: number): object {
-  const payload = { next_tid: 4711, next_comm: "nginx", kind: { value: 5, labels: ["CUSTOM"] }, ratio: 0.5, pages: [1, 2, 3] };
+  const payload = { next_tid: 4711, next_comm: "nginx", kind: { value: 5, labels: ["CUSTOM"] }, ratio: 0.5, pages: [1, 2, 3], ip: 0x4010a4 };
   return { time: at, trace: "invented", stream: 1, event: "sched_switch", id: 3, context: { vtid: 801, procname: "bash" }, payload };
 }
 

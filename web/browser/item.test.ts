@@ -113,6 +113,7 @@ withInvented("what is picked", (stage) => {
     expect(lines).toContain("kind: CUSTOM (5) enumeration");
     expect(lines).toContain("ratio: 0.5 real number");
     expect(lines).toContain("pages: [1, 2, 3] list of 3");
+    expect(lines).toContain("ip: 0x4010A4 integer");
     expect(lines).toContain("procname: bash text");
     await page.getByRole("button", { name: "Copy next_comm" }).click();
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toBe("nginx");

@@ -147,7 +147,7 @@ impl Question {
         let limit = self.limit;
         let question = self.asked(session)?;
         let table = session.events(&question).map_err(|failure| refusal(&failure))?;
-        let writer = StreamWriter::try_new(Vec::new(), table.schema()).map_err(Refusal::fault)?;
+        let writer = StreamWriter::try_new(Vec::new(), table.schema_to_show()).map_err(Refusal::fault)?;
         // One part is read by whoever asks for it, as a whole and in order; a stream would read far ahead.
         let partition = table.partitions(1).pop().ok_or_else(|| Refusal::fault("events have no part"))?;
         Ok(Rows { partition, writer, left: limit, is_over: false })
@@ -164,7 +164,7 @@ impl Question {
         let question = self.asked(session)?;
         let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
         let page = pages.page(of, limit, progress).map_err(|failure| refusal(&failure))?;
-        let mut writer = StreamWriter::try_new(Vec::new(), pages.schema()).map_err(Refusal::fault)?;
+        let mut writer = StreamWriter::try_new(Vec::new(), pages.schema_to_show()).map_err(Refusal::fault)?;
         page.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(Refusal::fault)?;
         writer.finish().map_err(Refusal::fault)?;
         Ok((page, writer.into_inner().map_err(Refusal::fault)?))

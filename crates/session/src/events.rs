@@ -8,6 +8,7 @@
 //!
 //! Nothing is read before somebody asks for batches.
 
+mod bases;
 mod batches;
 mod columns;
 mod pages;
@@ -168,6 +169,12 @@ impl EventTable {
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         self.plan.columns.schema()
+    }
+
+    /// The same with what to know of columns that are shown to people: in which bases their integers are written, as `kymo.bases`.
+    #[must_use]
+    pub fn schema_to_show(&self) -> &SchemaRef {
+        self.plan.columns.schema_to_show()
     }
 
     /// All rows in the order of time, read by as many threads as the session has. They begin with the first batch that is

@@ -7,6 +7,7 @@ mod analyse;
 mod analysis_options;
 #[cfg(feature = "columns")]
 mod answer_columns;
+mod bases;
 mod cache;
 mod check;
 mod count;
@@ -55,6 +56,7 @@ pub use analyse::{
 pub use analysis_options::AnalysisOptions;
 #[cfg(feature = "columns")]
 pub use answer_columns::answer_columns;
+pub use bases::FieldBase;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};

@@ -2,12 +2,15 @@
 // none is rounded; what JavaScript's numbers hold are numbers; texts, also those of dictionaries, are strings; what is missing is null.
 
 import { tableFromIPC, type Column as ArrowColumn } from "@uwdata/flechette";
+import { basesOfColumn, type FieldBase } from "./bases.ts";
 
 /** One column of some rows. */
 export interface Column {
   readonly name: string;
   /** No row has a value. */
   readonly isEmpty: boolean;
+  /** In which bases its integers are written for people, where that is not 10. */
+  readonly bases: readonly FieldBase[];
   /** The value of a row: a number, a bigint, a string, a boolean, bytes, a list, an object, or null. */
   readonly at: (row: number) => unknown;
 }
@@ -24,12 +27,12 @@ const EXACT = { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true }
 /** What bytes say. Throws an `Error` where they are no Arrow stream. */
 export function readRows(bytes: ArrayBuffer): Rows {
   const table = tableFromIPC(bytes, EXACT);
-  const columns = table.schema.fields.map((field, index) => columnOf(field.name, table.getChildAt(index) as ArrowColumn<unknown>));
+  const columns = table.schema.fields.map((field, index) => columnOf(field.name, table.getChildAt(index) as ArrowColumn<unknown>, field.metadata));
   return { count: table.numRows, columns, bytes: bytes.byteLength };
 }
 
-function columnOf(name: string, column: ArrowColumn<unknown>): Column {
-  return { name, isEmpty: column.nullCount >= column.length, at: (row) => column.at(row) ?? null };
+function columnOf(name: string, column: ArrowColumn<unknown>, metadata: ReadonlyMap<string, string> | null): Column {
+  return { name, isEmpty: column.nullCount >= column.length, bases: basesOfColumn(metadata?.get("kymo.bases")), at: (row) => column.at(row) ?? null };
 }
 
 export function columnNamed(rows: Rows, name: string): Column | null {

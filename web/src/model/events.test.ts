@@ -1,4 +1,4 @@
-import { decimal, dictionary, float64, int32, int64, list, uint64, utf8 } from "@uwdata/flechette";
+import { decimal, dictionary, float64, int32, int64, list, struct, uint64, utf8 } from "@uwdata/flechette";
 import { expect, test } from "vitest";
 import { TIME, TOLD_COLUMNS, encodeColumns, encodeRows } from "../testing/arrow.ts";
 import { nanos } from "../units/time.ts";
@@ -6,13 +6,13 @@ import { columnNamed, readRows, timesOf, type Rows } from "./arrow.ts";
 import type { Clock } from "./clock.ts";
 import { contentsOf, ranksOf } from "./eventfind.ts";
 import { ALL_EVENTS, baseNames, fieldNames, isSingle, listColumns, named, narrowed, pageOf, placeText, questionText, readNames, readPlace, type EventPage } from "./events.ts";
-import { cellText, csvCell, deltaText, fieldsText, filledFields, jsonText, pageText, threadText } from "./eventtext.ts";
+import { cellText, csvCell, deltaText, fieldText, fieldsText, filledFields, jsonText, pageText, threadText } from "./eventtext.ts";
 
 const CLOCK: Clock = { origin: nanos(1_795_219_372_253_260_578n), unix: true, zone: "UTC", style: "relative" };
 
 /** Rows with columns of some types, as the server would send them. */
-function rowsWith(columns: Parameters<typeof encodeColumns>[0]): Rows {
-  return readRows(encodeColumns(columns).buffer);
+function rowsWith(columns: Parameters<typeof encodeColumns>[0], bases: Parameters<typeof encodeColumns>[1] = {}): Rows {
+  return readRows(encodeColumns(columns, bases).buffer);
 }
 
 function pageWith(rows: Rows): EventPage {
@@ -122,6 +122,29 @@ test("fields are told by name where there are any, by labels, and quoted where t
   expect(fields).toEqual(["kind", "payload.name", "empty"]);
   expect(fieldsText(named(rows), fields, 0)).toBe('kind=CUSTOM  name="a b"  empty=""');
   expect(fieldsText(named(rows), fields, 1)).toBe('kind=6  name="x\\"y"');
+});
+
+test("integers are written in the base that the trace wishes, and in base 10 for programs", () => {
+  const columns = {
+    time: [int64(), [1n, 2n]],
+    name: [dictionary(utf8(), int32()), ["a", "b"]],
+    addr: [uint64(), [2n ** 64n - 1n, 0x1234n]],
+    flags: [int32(), [10, 10]],
+    few: [list(int32()), [[8, 9], null]],
+    deep: [struct({ one: int32(), text: utf8() }), [{ one: 15, text: "x" }, { one: 1, text: "y" }]],
+  } as const;
+  const rows = rowsWith(columns, {
+    addr: [{ path: [], base: 16, bits: 64 }],
+    flags: [{ path: [], base: 8, bits: 32, events: ["b"] }],
+    few: [{ path: [], base: 16, bits: 8 }],
+    deep: [{ path: ["one"], base: 16, bits: 8 }],
+  });
+  const fields = filledFields(rows.columns);
+  const told = [0, 1].map((row) => fieldsText(named(rows), fields, row));
+  expect(told).toEqual(['addr=0xFFFFFFFFFFFFFFFF  flags=10  few=[0x8,0x9]  deep={"one":0xF,"text":"x"}', 'addr=0x1234  flags=012  deep={"one":0x1,"text":"y"}']);
+  expect(fieldText(named(rows), "addr", 1, true)).toBe("4660");
+  const [csv, text] = (["csv", "text"] as const).map((format) => pageText(pageWith(rows), format, false, false, CLOCK));
+  expect([csv?.includes("addr=4660"), text?.includes("addr=0x1234"), text?.includes("4660")]).toEqual([true, true, false]);
 });
 
 test("a thread is its name and its number", () => {

@@ -2,6 +2,7 @@
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Column } from "./arrow.ts";
+import { baseAt, integerText, type FieldBase } from "./bases.ts";
 import { duration, timeText, type Clock } from "./clock.ts";
 import { fieldNames, listColumns, named, titleOf, type EventPage, type ListColumn, type Named } from "./events.ts";
 
@@ -40,20 +41,39 @@ export function jsonText(value: unknown): string {
   return typeof value === "number" && !Number.isFinite(value) ? JSON.stringify(String(value)) : JSON.stringify(value);
 }
 
-/** What a field is in a row: where the trace has a name for it, that. */
-export function fieldText(columns: Named, name: string, row: number): string {
+/** A value of a column as one reads it, with its integers in the bases that the trace wishes. */
+function shownText(value: unknown, bases: readonly FieldBase[], event: string | null, path: readonly string[] = []): string {
+  const of = baseAt(bases, path, event);
+  if (typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value) && of !== null)) {
+    return integerText(BigInt(value), of);
+  }
+  if (Array.isArray(value) || (of !== null && ArrayBuffer.isView(value))) {
+    return `[${[...(value as Iterable<unknown>)].map((one) => shownText(one, bases, event, path)).join(",")}]`;
+  }
+  if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
+    return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${shownText(member, bases, event, [...path, name])}`).join(",")}}`;
+  }
+  // Within others a text has quotes.
+  return path.length === 0 && typeof value === "string" ? value : jsonText(value);
+}
+
+/** What a field is in a row: where the trace has a name for it, that. `isPlain`: numbers are in base 10, for programs. */
+export function fieldText(columns: Named, name: string, row: number, isPlain = false): string {
   const label = cellText(columns.get(`${name}_label`)?.at(row));
-  const text = label === "" ? cellText(columns.get(name)?.at(row)) : label;
+  const [value, bases] = [columns.get(name)?.at(row), columns.get(name)?.bases ?? []];
+  const event = columns.get("name")?.at(row);
+  const isShown = label === "" && !isPlain && bases.length > 0 && value !== null;
+  const text = isShown ? shownText(value, bases, typeof event === "string" ? event : null) : label === "" ? cellText(value) : label;
   return text === "" ? cellText(columns.get(`${name}_bytes`)?.at(row)) : text;
 }
 
 /** All fields that a row has, as `name=value`. */
-export function fieldsText(columns: Named, names: readonly string[], row: number): string {
+export function fieldsText(columns: Named, names: readonly string[], row: number, isPlain = false): string {
   const found: string[] = [];
   for (const name of names) {
     const value = columns.get(name)?.at(row) ?? null;
     if (value !== null || columns.has(`${name}_bytes`)) {
-      const text = fieldText(columns, name, row);
+      const text = fieldText(columns, name, row, isPlain);
       const isBare = typeof value !== "string" || /^[^\s"=]+$/.test(text);
       found.push(value === null && text === "" ? "" : `${titleOf(name)}=${isBare ? text : JSON.stringify(text)}`);
     }
@@ -91,9 +111,9 @@ function textOf(column: ListColumn, page: EventPage, columns: Named, fields: rea
     case "thread":
       return threadText(columns, column.names, row);
     case "fields":
-      return fieldsText(columns, fields, row);
+      return fieldsText(columns, fields, row, clock === null);
     default:
-      return fieldText(columns, column.names[0] ?? "", row);
+      return fieldText(columns, column.names[0] ?? "", row, clock === null);
   }
 }
 

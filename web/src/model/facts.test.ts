@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
+import type { FieldBase } from "./bases.ts";
 import { factsOf, fieldLines, titleOf, type Telling } from "./facts.ts";
 import { parseFields, type ArrowItem, type EventItem, type Fields, type RunItem } from "./items.ts";
 import { trackLike } from "../testing/tracks.ts";
@@ -86,9 +87,9 @@ const EVENT = parseFields(
 ) as Fields;
 
 test("an event tells its own fields first, by type and as they were written", () => {
-  const event: EventItem = { kind: "event", time: nanos(2_000), value, event: EVENT };
+  const event: EventItem = { kind: "event", time: nanos(2_000), value, event: EVENT, bases: [] };
   expect(lines(...factsOf(event, MAKE, telling)).slice(0, 4)).toEqual(["time: 0.000 001 000 s", "trace: demo", "stream: 1", "id: 0"]);
-  expect(fieldLines(EVENT).map(({ name, text, type, depth }) => `${" ".repeat(depth)}${name}${text === null ? "" : `=${text}`} (${type})`)).toEqual([
+  expect(fieldLines(EVENT, []).map(({ name, text, type, depth }) => `${" ".repeat(depth)}${name}${text === null ? "" : `=${text}`} (${type})`)).toEqual([
     "fields (structure)",
     " kind=CUSTOM (5) (enumeration)",
     " flags=A, B (6) (enumeration)",
@@ -105,10 +106,20 @@ test("an event tells its own fields first, by type and as they were written", ()
     "context of the event (structure)",
     " vtid=18446744073709551615 (integer)",
   ]);
-  const vtid = fieldLines(EVENT).at(-1);
+  const vtid = fieldLines(EVENT, []).at(-1);
   expect([vtid?.hint, vtid?.copy]).toEqual(["0xffffffffffffffff", "18446744073709551615"]);
 });
 
+test("integers are written and copied in the base that the trace wishes, with base 10 beside it", () => {
+  const base = (path: string, base = 16): FieldBase => ({ path: path.split("."), base, bits: 64, events: null });
+  const fields = fieldLines(EVENT, [base("payload.flags"), base("payload.few", 8), base("payload.share"), base("context.vtid")]);
+  const told = (name: string): unknown => fields.filter((line) => line.name === name).map(({ text, copy, hint }) => [text, copy, hint]);
+  expect(told("flags")).toEqual([["A, B (0x6)", '{"value": 6, "labels": ["A", "B"]}', ""]]);
+  expect(told("few")).toEqual([["[01, 02]", "[1, 2]", ""]]);
+  expect(told("share")).toEqual([["0.50", "0.50", ""]]);
+  expect(told("vtid")).toEqual([["0xFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFF", "18446744073709551615"]]);
+});
+
 test("an event of which nobody knows which it is has its time at least", () => {
-  expect(lines(...factsOf({ kind: "event", time: nanos(2_000), value, event: null }, MAKE, telling))[0]).toBe("time: 0.000 001 000 s");
+  expect(lines(...factsOf({ kind: "event", time: nanos(2_000), value, event: null, bases: [] }, MAKE, telling))[0]).toBe("time: 0.000 001 000 s");
 });

@@ -2,6 +2,7 @@
 
 import { trackNumber } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
+import { baseAt, integerText, type FieldBase } from "./bases.ts";
 import type { Track } from "./catalogue.ts";
 import { duration, timeText, zoneText, type Clock } from "./clock.ts";
 import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type ItemValue, type RunItem, type TrackItem } from "./items.ts";
@@ -128,7 +129,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 function ofEvent(item: EventItem, { clock }: Telling): Fact[] {
   const members = [...(item.event?.members ?? [])].filter(([name, field]) => name !== "time" && name !== "event" && !isNested(field));
-  return [timeFact("time", item.time, clock), ...members.map(([name, field]) => fact(name, textOf(field), { copy: copyOf(field) }))];
+  return [timeFact("time", item.time, clock), ...members.map(([name, field]) => fact(name, textOf(field, PLAIN), { copy: copyOf(field, PLAIN) }))];
 }
 
 function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
@@ -177,24 +178,37 @@ const PARTS: Readonly<Record<string, string>> = {
   header: "header",
 };
 
-/** All fields of an event, line by line: its own ones first. */
-export function fieldLines(event: Fields): FieldLine[] {
-  const parts = [...event.members].filter(([, field]) => isNested(field));
-  const rank = (name: string): number => (name === "payload" ? 0 : 1);
-  return parts.sort(([one], [other]) => rank(one) - rank(other)).flatMap(([name, field]) => linesOf(PARTS[name] ?? name, field, 0));
+/** Where a field is in an event, and in which bases its integers are written. */
+interface Place {
+  readonly bases: readonly FieldBase[];
+  readonly path: readonly string[];
 }
 
-function linesOf(name: string, field: Field, depth: number): FieldLine[] {
-  const line = { name, type: typeOf(field), hint: hintOf(field), copy: copyOf(field), depth };
+const PLAIN: Place = { bases: [], path: [] };
+
+function within({ bases, path }: Place, name: string): Place {
+  return { bases, path: [...path, name] };
+}
+
+/** All fields of an event, line by line: its own ones first. */
+export function fieldLines(event: Fields, bases: readonly FieldBase[]): FieldLine[] {
+  const parts = [...event.members].filter(([, field]) => isNested(field));
+  const rank = (name: string): number => (name === "payload" ? 0 : 1);
+  return parts.sort(([one], [other]) => rank(one) - rank(other)).flatMap(([name, field]) => linesOf(PARTS[name] ?? name, field, 0, { bases, path: [name] }));
+}
+
+function linesOf(name: string, field: Field, depth: number, place: Place): FieldLine[] {
+  const line = { name, type: typeOf(field), hint: hintOf(field, place), copy: copyOf(field, place), depth };
   if (!isNested(field) || enumerated(field) !== null) {
-    return [{ ...line, text: textOf(field) }];
+    return [{ ...line, text: textOf(field, place) }];
   }
   const members: ReadonlyArray<readonly [string, Field]> = field instanceof Fields ? [...field.members] : field.map((item, index) => [String(index), item]);
+  const placeOf = (member: string): Place => (field instanceof Fields ? within(place, member) : place);
   // Short lists of plain values are read best on one line.
-  if (members.length === 0 || (!(field instanceof Fields) && members.every(([, member]) => !isNested(member)) && textOf(field).length <= 60)) {
-    return [{ ...line, text: members.length === 0 ? "none" : textOf(field) }];
+  if (members.length === 0 || (!(field instanceof Fields) && members.every(([, member]) => !isNested(member)) && textOf(field, place).length <= 60)) {
+    return [{ ...line, text: members.length === 0 ? "none" : textOf(field, place) }];
   }
-  return [{ ...line, text: null }, ...members.flatMap(([member, value]) => linesOf(member, value, depth + 1))];
+  return [{ ...line, text: null }, ...members.flatMap(([member, value]) => linesOf(member, value, depth + 1, placeOf(member)))];
 }
 
 function isNested(field: Field): field is readonly Field[] | Fields {
@@ -210,20 +224,29 @@ function enumerated(field: Field): { readonly value: Field; readonly labels: rea
   return value instanceof Figure && Array.isArray(labels) ? { value, labels: labels as readonly Field[] } : null;
 }
 
-function textOf(field: Field): string {
+function textOf(field: Field, place: Place): string {
   const enumeration = enumerated(field);
   if (enumeration !== null) {
-    const labels = enumeration.labels.map(textOf).join(", ");
-    return labels === "" ? textOf(enumeration.value) : `${labels} (${textOf(enumeration.value)})`;
+    const labels = enumeration.labels.map((label) => textOf(label, place)).join(", ");
+    const value = textOf(enumeration.value, place);
+    return labels === "" ? value : `${labels} (${value})`;
   }
   if (field instanceof Figure) {
-    return field.text;
+    return figureText(field, place);
+  }
+  if (Array.isArray(field)) {
+    return `[${(field as readonly Field[]).map((one) => (typeof one === "string" ? jsonOf(one) : textOf(one, place))).join(", ")}]`;
   }
   return typeof field === "string" ? field : jsonOf(field);
 }
 
-function copyOf(field: Field): string {
-  return typeof field === "string" ? field : jsonOf(field);
+function figureText(figure: Figure, { bases, path }: Place): string {
+  return figure.isWhole ? integerText(BigInt(figure.text), baseAt(bases, path)) : figure.text;
+}
+
+/** A number is copied as it stands there, which is how filters take it, too. */
+function copyOf(field: Field, place: Place): string {
+  return typeof field === "string" ? field : field instanceof Figure ? figureText(field, place) : jsonOf(field);
 }
 
 function typeOf(field: Field): string {
@@ -239,8 +262,11 @@ function typeOf(field: Field): string {
   return field === null ? "nothing" : typeof field === "boolean" ? "true or false" : "text";
 }
 
-/** Numbers that may be addresses or flags, as these are written. */
-function hintOf(field: Field): string {
+/** Numbers that may be addresses or flags, as these are written; and those that are written so in base 10. */
+function hintOf(field: Field, { bases, path }: Place): string {
+  if (field instanceof Figure && field.isWhole && baseAt(bases, path) !== null) {
+    return field.text;
+  }
   const large = field instanceof Figure && field.isWhole && field.text.length > 3 && !field.text.startsWith("-");
   return large ? `0x${BigInt(field.text).toString(16)}` : "";
 }

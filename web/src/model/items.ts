@@ -5,6 +5,7 @@
 
 import { trackNumber, type TrackNumber } from "../units/tiles.ts";
 import { minus, nanos, type Nanos } from "../units/time.ts";
+import { readBases, type FieldBase } from "./bases.ts";
 import { readOwner, type Owner } from "./catalogue.ts";
 import { Shape, parseJson } from "./json.ts";
 import type { Extent } from "./viewport.ts";
@@ -95,6 +96,8 @@ export interface EventItem {
   readonly value: ItemValue;
   /** All that it says; `null` where it cannot be told which one it is. */
   readonly event: Fields | null;
+  /** In which bases its integers are written for people, where that is not 10. */
+  readonly bases: readonly FieldBase[];
 }
 
 export interface ArrowItem {
@@ -191,7 +194,7 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
         wait: optional(shape.get("wait"), readWait),
       };
     case "event":
-      return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null };
+      return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null, bases: optional(shape.get("bases"), readBases) ?? [] };
     case "arrow":
       return {
         kind: "arrow",

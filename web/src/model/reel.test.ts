@@ -22,7 +22,7 @@ class Listing {
     const at = later < 0 ? this.times.length : Math.min(later + place.rank, this.times.length);
     const [first, end] = direction === "from" ? [at, Math.min(at + limit, this.times.length)] : [Math.max(0, at - limit), at];
     const times = this.times.slice(first, end);
-    const column = { name: "time", isEmpty: false, at: (row: number) => BigInt(times[row] ?? 0) };
+    const column = { name: "time", isEmpty: false, bases: [], at: (row: number) => BigInt(times[row] ?? 0) };
     const rows = { count: times.length, columns: [column], bytes: 100 };
     const after = end > first ? { time: nanos(times.at(-1) ?? 0), rank: this.place(end - 1).rank + 1 } : place;
     return pageOf(rows, times.length === 0 ? place : this.place(first), after, direction === "from" ? end === this.times.length : first === 0);

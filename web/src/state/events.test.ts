@@ -5,7 +5,7 @@ import { nanos } from "../units/time.ts";
 import { FIRST_EVENTS, asked, blockOf, chosen, chosenRows, lacking, placed, regrown, roomed, scrolledRows, shown, stepped, withBlock, type EventsState } from "./events.ts";
 
 function pageWith(count: number, isEnd: boolean): EventPage {
-  const rows = { count, columns: [{ name: "time", isEmpty: false, at: (row: number) => BigInt(row) }], bytes: 10 };
+  const rows = { count, columns: [{ name: "time", isEmpty: false, bases: [], at: (row: number) => BigInt(row) }], bytes: 10 };
   return pageOf(rows, { time: nanos(0), rank: 0 }, { time: nanos(count), rank: 0 }, isEnd);
 }
 

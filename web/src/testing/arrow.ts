@@ -1,20 +1,22 @@
 // Pages of events for tests, as the server sends them: made by the library that reads them, so that tests look at what pages do with
 // what they mean. What the true server sends is read in browser/events.test.ts.
 
-import { Column, columnFromArray, dictionary, int32, int64, tableFromColumns, tableToIPC, timestamp, uint32, utf8, TimeUnit, type DataType } from "@uwdata/flechette";
+import { Column, Table, columnFromArray, dictionary, int32, int64, tableFromColumns, tableToIPC, timestamp, uint32, utf8, TimeUnit, type DataType } from "@uwdata/flechette";
 
 const EXACT = { useBigInt: true, useDecimalInt: true };
 
 /** Times as the server sends them, of which the library would write only as many digits as a double has. */
 export const TIME = timestamp(TimeUnit.NANOSECOND, "UTC");
 
-/** An Arrow IPC stream of some columns. */
-export function encodeColumns(columns: Readonly<Record<string, readonly [DataType, readonly unknown[]]>>): Uint8Array<ArrayBuffer> {
+/** An Arrow IPC stream of some columns, some of which say in which bases their integers are written. */
+export function encodeColumns(columns: Readonly<Record<string, readonly [DataType, readonly unknown[]]>>, bases: Readonly<Record<string, object>> = {}): Uint8Array<ArrayBuffer> {
   const made = Object.entries(columns).map(([name, [type, values]]): [string, Column<unknown>] => {
     const column = columnFromArray([...values], type === TIME ? int64() : type, EXACT);
     return [name, type === TIME ? new Column([...column.data], TIME) : column];
   });
-  return new Uint8Array(tableToIPC(tableFromColumns(made), { format: "stream" }) ?? []);
+  const table = tableFromColumns(made);
+  const fields = table.schema.fields.map((field) => (bases[field.name] === undefined ? field : { ...field, metadata: new Map([["kymo.bases", JSON.stringify(bases[field.name])]]) }));
+  return new Uint8Array(tableToIPC(new Table({ ...table.schema, fields }, table.children), { format: "stream" }) ?? []);
 }
 
 /** An event of a list. */

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use kymo_session::arrow::array::Array;
+use kymo_session::arrow::datatypes::Schema;
 use kymo_session::arrow::ipc::reader::StreamReader;
 use kymo_session::arrow::record_batch::RecordBatch;
 use kymo_session::{AnalysisKind, AnalysisOptions, EventsQuestion, Progress, Table, json as as_json};
@@ -32,10 +33,15 @@ fn what_the_traces_hold() {
 fn events_are_those_of_the_session() {
     let server = serve();
     let session = session();
-    let all: Vec<RecordBatch> =
-        session.events(&EventsQuestion::default()).unwrap().stream().map(Result::unwrap).collect();
+    let table = session.events(&EventsQuestion::default()).unwrap();
+    let all: Vec<RecordBatch> = table.stream().map(Result::unwrap).collect();
     let answer = rows(&server.get("/api/v1/events?limit=1000000"));
-    assert_eq!(answer[0].schema(), all[0].schema());
+    assert_eq!(answer[0].schema(), *table.schema_to_show());
+    // Whoever shows them knows in which base the trace wishes that.
+    let of = |schema: &Schema| schema.field_with_name("checksum").unwrap().metadata().get("kymo.bases").cloned();
+    assert_eq!(of(&answer[0].schema()).as_deref(), Some(r#"[{"path":[],"base":16,"bits":64}]"#));
+    let page = rows(&server.get("/api/v1/events?from=0&limit=5&columns=checksum"));
+    assert_eq!(of(&page[0].schema()), of(&answer[0].schema()));
     assert_eq!((count(&answer), count(&all)), (2400, 2400));
     let times = |batches: &[RecordBatch]| -> Vec<i64> {
         let of = |batch: &RecordBatch| {

@@ -9,22 +9,21 @@ use std::sync::{Arc, OnceLock};
 use kymo_decode::columns::{ClassColumns, ColumnReader, Projection, ScopeField};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, Decoder};
-use kymo_format::model::{self, FieldKind, Scope};
+use kymo_format::model::{self, Scope};
 use kymo_ir::ClassTest;
 use kymo_scan::Trace;
 use kymo_table::arrow::array::{ArrayRef, StringArray};
 use kymo_table::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use kymo_table::{Fields, Names, common_type};
 
+use super::bases::ColumnBases;
 use super::{EventsFailure, EventsQuestion};
+use crate::bases;
 use crate::open::{Session, is_unix};
 
 /// Columns that tables of one class have besides its fields, and those of several.
 const OF_ONE: [&str; 3] = ["time", "cycles", "stream"];
 const OF_SEVERAL: [&str; 4] = ["time", "cycles", "stream", "name"];
-/// The scopes whose fields are columns.
-const SCOPES: [Scope; 4] =
-    [Scope::PacketContext, Scope::EventCommonContext, Scope::EventSpecificContext, Scope::EventPayload];
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +40,8 @@ pub(super) enum Column {
 #[derive(Debug)]
 pub(super) struct Columns {
     schema: SchemaRef,
+    /// The same with metadata.
+    schema_to_show: SchemaRef,
     columns: Vec<Column>,
     /// Names and types of the fields.
     fields: Vec<(String, DataType)>,
@@ -164,6 +165,7 @@ impl Columns {
         let names: Vec<&str> = making.names.iter().map(String::as_str).collect();
         let mut columns = Self {
             schema: Arc::new(Schema::empty()),
+            schema_to_show: Arc::new(Schema::empty()),
             columns: Vec::new(),
             fields: making.fields,
             is_unix,
@@ -175,14 +177,18 @@ impl Columns {
         let all =
             || taken.iter().map(|name| (*name).to_owned()).chain(columns.fields.iter().map(|(name, _)| name.clone()));
         let wanted: Vec<String> = wanted.map_or_else(|| all().collect(), <[String]>::to_vec);
-        columns.choose(&wanted)?;
+        columns.choose(&wanted, |field| making.bases.metadata(field, &making.names))?;
         Ok(columns)
     }
 
-    /// Makes these the table's columns.
-    fn choose(&mut self, wanted: &[String]) -> Result<(), EventsFailure> {
+    /// Makes these the table's columns; what is shown of fields has `metadata`.
+    fn choose(
+        &mut self,
+        wanted: &[String],
+        metadata: impl Fn(usize) -> HashMap<String, String>,
+    ) -> Result<(), EventsFailure> {
         let moments = kymo_table::Moments::new(self.is_unix, [true; 3]).fields();
-        let mut schema = Vec::new();
+        let (mut schema, mut to_show) = (Vec::new(), Vec::new());
         for name in wanted {
             let field = self.fields.iter().position(|(field, _)| field == name);
             let column = match name.as_str() {
@@ -193,16 +199,19 @@ impl Columns {
                 "name" if field.is_none() => Column::Name,
                 _ => Column::Field(field.ok_or_else(|| self.no_such_column(name))?),
             };
-            schema.push(match column {
+            let found = match column {
                 Column::Time => moments[0].clone(),
                 Column::Cycles => moments[1].clone(),
                 Column::Stream => moments[2].clone(),
                 Column::Name => Field::new("name", name_type(), true),
                 Column::Field(field) => Field::new(name, self.fields[field].1.clone(), true),
-            });
+            };
+            let told = if let Column::Field(field) = column { metadata(field) } else { HashMap::new() };
+            to_show.push(found.clone().with_metadata(told));
+            schema.push(found);
             self.columns.push(column);
         }
-        self.schema = Arc::new(Schema::new(schema));
+        (self.schema, self.schema_to_show) = (Arc::new(Schema::new(schema)), Arc::new(Schema::new(to_show)));
         Ok(())
     }
 
@@ -229,6 +238,10 @@ impl Columns {
 
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    pub(super) fn schema_to_show(&self) -> &SchemaRef {
+        &self.schema_to_show
     }
 
     pub(super) fn columns(&self) -> &[Column] {
@@ -293,6 +306,7 @@ struct Making<'a> {
     known: HashMap<String, usize>,
     names: Vec<String>,
     numbers: HashMap<String, i32>,
+    bases: ColumnBases,
 }
 
 impl<'a> Making<'a> {
@@ -306,6 +320,7 @@ impl<'a> Making<'a> {
             known: HashMap::new(),
             names: Vec::new(),
             numbers: HashMap::new(),
+            bases: ColumnBases::default(),
         }
     }
 
@@ -405,6 +420,12 @@ impl<'a> Making<'a> {
                 }
             }
         }
+        for (scope, member) in bases::fields(&trace.stream_classes[stream.class], event) {
+            let column = names.column(scope, model::display_name(trace.dialect, &member.name));
+            if let Some(&known) = self.known.get(&column) {
+                self.bases.add(known, stream.name(event), trace.dialect, &member.class);
+            }
+        }
     }
 }
 
@@ -414,19 +435,5 @@ fn fields_of<'a>(
     stream: &'a model::DataStreamClass,
     event: usize,
 ) -> impl Iterator<Item = (Scope, &'a str)> {
-    let event = stream.event_classes.get(event);
-    SCOPES.into_iter().flat_map(move |scope| {
-        let class = match scope {
-            Scope::PacketContext => stream.packet_context.as_ref(),
-            Scope::EventCommonContext => stream.event_common_context.as_ref(),
-            Scope::EventSpecificContext => event.and_then(|event| event.specific_context.as_ref()),
-            _ => event.and_then(|event| event.payload.as_ref()),
-        };
-        let members = match class.map(|class| &class.kind) {
-            Some(FieldKind::Structure(structure)) => &structure.members[..],
-            _ => &[],
-        };
-        let is_shown = move |member: &&model::Member| scope != Scope::PacketContext || member.class.roles().is_empty();
-        members.iter().filter(is_shown).map(move |member| (scope, model::display_name(trace.dialect, &member.name)))
-    })
+    bases::fields(stream, event).map(|(scope, member)| (scope, model::display_name(trace.dialect, &member.name)))
 }

@@ -110,6 +110,7 @@ pub struct EventPages {
     /// The columns that are asked for.
     shown: Vec<usize>,
     schema: SchemaRef,
+    schema_to_show: SchemaRef,
     time: usize,
 }
 
@@ -162,8 +163,9 @@ impl Session {
         let schema = plan.columns.schema();
         let time = schema.index_of(TIME)?;
         let shown: Vec<usize> = (0..asked.unwrap_or(schema.fields().len())).collect();
+        let schema_to_show = Arc::new(plan.columns.schema_to_show().project(&shown)?);
         let schema = Arc::new(schema.project(&shown)?);
-        Ok(EventPages { plan, shown, schema, time })
+        Ok(EventPages { plan, shown, schema, schema_to_show, time })
     }
 }
 
@@ -172,6 +174,14 @@ impl EventPages {
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The same with what to know of columns that are shown to people, as [`EventTable::schema_to_show`] has it.
+    ///
+    /// [`EventTable::schema_to_show`]: super::EventTable::schema_to_show
+    #[must_use]
+    pub fn schema_to_show(&self) -> &SchemaRef {
+        &self.schema_to_show
     }
 
     /// So many rows at a place, [`PAGE_ROWS_MAX`] at most.

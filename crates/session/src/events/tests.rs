@@ -339,3 +339,30 @@ event { name = none; id = 1; fields := struct { integer { size = 8; align = 8; }
     assert_eq!(rows(&[packets]), column(2));
     assert_eq!(rows(&["other"]), column(3));
 }
+
+/// Fields that are written in base 16 by some events, or all, and in base 10 by others; also inside of others.
+const BASES: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 8; align = 8; signed = false; base = hex; } := x8;
+typealias integer { size = 8; align = 8; signed = true; base = octal; } := o8;
+trace { major = 1; minor = 8; byte_order = le; };
+stream { event.header := struct { u8 id; }; };
+event { name = "a"; id = 0; fields := struct { x8 _both; x8 _some; u8 plain; o8 few[2]; }; };
+event { name = "b"; id = 1; fields := struct { x8 _both; u8 some; struct { x8 one; u8 other; } deep; }; };
+"#;
+
+#[test]
+fn columns_say_in_which_base_they_are_written_and_for_which_events() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("metadata"), BASES).unwrap();
+    std::fs::write(folder.path().join("stream"), [0, 1, 2, 3, 4, 5, 1, 6, 7, 8, 9]).unwrap();
+    let table = open(folder.path(), 1, None).events(&EventsQuestion::default()).expect("they have columns");
+    let told = |name: &str| table.schema_to_show().field_with_name(name).unwrap().metadata().get("kymo.bases").cloned();
+    assert_eq!(told("both").as_deref(), Some(r#"[{"path":[],"base":16,"bits":8}]"#));
+    assert_eq!(told("some").as_deref(), Some(r#"[{"path":[],"base":16,"bits":8,"events":["a"]}]"#));
+    assert_eq!(told("few").as_deref(), Some(r#"[{"path":[],"base":8,"bits":8}]"#));
+    assert_eq!(told("deep").as_deref(), Some(r#"[{"path":["one"],"base":16,"bits":8}]"#));
+    assert_eq!(told("plain"), None);
+    let batch = table.stream().next().expect("there are events").expect("they can be read");
+    assert_eq!((batch.num_rows(), &batch.schema()), (2, table.schema()));
+}

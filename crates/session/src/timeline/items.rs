@@ -23,6 +23,7 @@ use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
 use super::exact::{BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, IN_DOUBT, Run, Wanted, instants, runs, wanted_of};
 use super::pyramid::{At, FAN};
 use super::{Timeline, TimelineFailure};
+use crate::bases::{FieldBase, bases_of_event};
 use crate::print::{PrintFormat, PrintOptions};
 use crate::progress::{Cancelled, Progress};
 use crate::select::Selection;
@@ -92,6 +93,8 @@ pub enum TrackItem {
         value: TrackValue,
         /// All that it says, as `kymo print --format json` writes it; absent where it cannot be told which one it is.
         event: Option<Value>,
+        /// In which base its integers are written for people, where that is not 10.
+        bases: Vec<FieldBase>,
     },
     /// Something goes from one track to another.
     Arrow {
@@ -221,7 +224,10 @@ impl Timeline {
                     wait,
                 }
             }
-            Found::Instant(at, class) => TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event },
+            Found::Instant(at, class) => {
+                let bases = event.as_ref().map(|event| self.bases_of(event)).unwrap_or_default();
+                TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event, bases }
+            }
             Found::Arrow(flight, waker) => {
                 let Way { from, to } = self.way_of(key, flight.value);
                 let end_known = flight.flags & END_UNKNOWN == 0;
@@ -526,6 +532,16 @@ impl Timeline {
             events.get_mut(&(at_ns(at), self.analysis.class(class)?.to_owned()))?.pop()
         };
         Ok(found.iter().map(event).collect())
+    }
+
+    /// In which bases the integers of an event are written.
+    fn bases_of(&self, event: &Value) -> Vec<FieldBase> {
+        let streams = self.session.streams();
+        let stream = event["stream"].as_u64().and_then(|stream| streams.get(stream as usize));
+        let (Some((trace, stream)), Some(id)) = (stream, event["id"].as_u64()) else { return Vec::new() };
+        let classes = &trace.class.stream_classes[stream.class].event_classes;
+        let class = classes.iter().position(|class| class.id == id);
+        class.map(|class| bases_of_event(&trace.class, stream.class, class)).unwrap_or_default()
     }
 
     /// Whether an event is of a track of instants: of its lane, or of its thread as far as it says of which one it is.

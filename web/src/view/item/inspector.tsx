@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { FIELD_LINES_MAX, factsOf, fieldLines, titleOf, type Fact, type FieldLine, type Telling } from "../../model/facts.ts";
 import { advice } from "../../model/fault.ts";
-import { jsonOf, type Fields, type TrackItem } from "../../model/items.ts";
+import { jsonOf, type EventItem, type TrackItem } from "../../model/items.ts";
 import { colourOf, css, hashOf } from "../../model/palette.ts";
 import { nameOf } from "../../model/rows.ts";
 import { shown } from "../../state/item.ts";
@@ -132,7 +132,7 @@ function One({ page, item, facts, telling }: OneOptions): JSX.Element {
           ))}
         </tbody>
       </table>
-      {item.kind === "event" ? <EventFields event={item.event} /> : null}
+      {item.kind === "event" ? <EventFields item={item} /> : null}
     </section>
   );
 }
@@ -162,11 +162,11 @@ function FactLine({ page, fact }: { readonly page: Page; readonly fact: Fact }):
   );
 }
 
-function EventFields({ event }: { readonly event: Fields | null }): JSX.Element {
+function EventFields({ item: { event, bases } }: { readonly item: EventItem }): JSX.Element {
   if (event === null) {
     return <p class="faint">Which event of the trace this is cannot be told: several of its kind are at that time.</p>;
   }
-  const lines = fieldLines(event);
+  const lines = fieldLines(event, bases);
   const left = lines.length - FIELD_LINES_MAX;
   return (
     <>

@@ -54,7 +54,7 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
       </>
     );
   }
-  const lines = item.kind === "event" && item.event !== null ? fieldLines(item.event) : [];
+  const lines = item.kind === "event" && item.event !== null ? fieldLines(item.event, item.bases) : [];
   // The name of the track stands in the words, the call of a thread that waits in the title; what else it is, the panel tells.
   const isTold = item.kind === "run" && item.wait?.call != null ? ["in"] : [];
   const facts = factsOf(item, track, telling).filter(({ name }) => !["track", "group", "its row", "from", ...isTold].includes(name));

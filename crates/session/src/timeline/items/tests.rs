@@ -22,7 +22,7 @@ stream {
   event.header := struct { uint32_t id; time_t timestamp; };
 };
 event { name = "sched_switch"; id = 0; fields := struct { uint32_t prev_tid; uint32_t prev_state; uint32_t next_tid; }; };
-event { name = "sched_waking"; id = 1; fields := struct { uint32_t tid; }; };
+event { name = "sched_waking"; id = 1; fields := struct { integer { size = 32; base = hex; } tid; }; };
 "#;
 
 /// Events of a packet.
@@ -159,10 +159,12 @@ fn events_come_with_all_their_fields_and_arrows_with_both_ends() {
     let timeline = built(folder.path(), Some(1));
     for (place, &(woken, tid, at)) in truth.woken.iter().enumerate().skip(6).step_by(11) {
         let found = asked(&timeline, "events/0/0", (woken, at + 1), 10);
-        let TrackItem::Event { time_ns, value, event } = &found.items[0] else { panic!("{found:?}") };
+        let TrackItem::Event { time_ns, value, event, bases } = &found.items[0] else { panic!("{found:?}") };
         assert_eq!((*time_ns, value.label.as_str(), found.items.len()), (woken, "sched_waking", 2));
         let event = event.as_ref().unwrap();
         assert_eq!((&event["time"], &event["payload"]["tid"]), (&woken.into(), &tid.into()));
+        let path = vec!["payload".to_owned(), "tid".to_owned()];
+        assert_eq!(*bases, [FieldBase { path, base: 16, bits: 32 }]);
         let found = asked(&timeline, "wakeups/0", (woken, woken), 10);
         let TrackItem::Arrow { begin_ns, end_ns, duration_ns, to, value, waker, .. } = &found.items[0] else {
             panic!("{found:?}")
