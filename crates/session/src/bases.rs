@@ -4,7 +4,8 @@
 //! for each integer in it, by the names that lead there: of members, and of options for columns. Elements of arrays are all alike.
 
 use kymo_format::model::{
-    DataStreamClass, Dialect, DisplayBase, FieldClass, FieldKind, IntegerMeaning, Member, Scope, TraceClass, display_name,
+    DataStreamClass, Dialect, DisplayBase, FieldClass, FieldKind, IntegerMeaning, Member, Scope, TraceClass,
+    display_name,
 };
 use serde::Serialize;
 
