@@ -171,7 +171,7 @@ withInvented("traces that grow", (stage) => {
     await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
     await page.keyboard.press("Home");
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
-    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toMatch(/^#follow=all&selected=\d+~\d+$/);
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toMatch(/^#follow=all&selected=\d+~\d+(&on=[^&]+){2}&panels=inspector$/);
     // A frame that is dragged in the strip above.
     const strip = (await page.locator(".overview").boundingBox()) ?? area;
     await page.mouse.move(strip.x + strip.width * 0.2, strip.y + 20);

@@ -45,6 +45,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     looks: new Looks("light", VALUES),
     ticks: [],
     selection: null,
+    selectedRows: null,
     picked: null,
     mark: null,
     isGrowing: false,
@@ -203,6 +204,13 @@ test("rows move up when they are scrolled, and are sharp on every screen", () =>
   expect(pen.of("blit")).toEqual(["blit 0 8 to 0 28 256 36"]);
 });
 
+test("a selection is a band over all rows; those that are selected have a frame in it", () => {
+  const selection = { begin: nanos(1_010), span: nanos(20) };
+  const rects = (more: Parameters<typeof drawn>[2]): string[] => drawn("states", [], { selection, ...more }).of("rect").slice(2).map((call) => call.split(" ").filter((part) => !part.startsWith("rgb")).slice(1).join(" "));
+  expect(rects({})).toEqual(["10 0 20 100 0.15", "10 0 1 100", "29 0 1 100"]);
+  expect(rects({ selectedRows: { top: 40, bottom: 60 }, scroll: 10 }).slice(3)).toEqual(["10 30 20 20 0.15", "10 30 20 2", "10 48 20 2"]);
+});
+
 test("the mark is a line that is wider at the top; outside of the window nothing of it is seen", () => {
   const marked = (mark: number): string[] => drawn("states", [], { mark: nanos(mark) }).of("rect").slice(2).map((call) => call.split(" ").slice(1, 5).join(" "));
   expect(marked(1_020)).toEqual(["20 0 1 100", "16 0 9 1", "17 1 7 1", "18 2 5 1", "19 3 3 1"]);
@@ -224,6 +232,7 @@ test("sixty rows of a wide screen are few calls", () => {
     looks: new Looks("light", VALUES),
     ticks: [],
     selection: null,
+    selectedRows: null,
     picked: null,
     mark: null,
     isGrowing: false,

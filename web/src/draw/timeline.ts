@@ -42,6 +42,8 @@ export interface Picture {
   readonly looks: Looks;
   readonly ticks: readonly Tick[];
   readonly selection: Viewport | null;
+  /** Which rows are selected, in CSS pixels below the first one; `null`: all. */
+  readonly selectedRows: { readonly top: number; readonly bottom: number } | null;
   /** What is picked: on which track, from when to when. */
   readonly picked: { readonly track: string; readonly extent: Extent } | null;
   /** When the list of events is. */
@@ -361,8 +363,24 @@ function drawOver(pen: Pen, picture: Picture): void {
     pen.globalAlpha = 1;
     pen.fillRect(from, 0, wide, picture.height);
     pen.fillRect(to - wide, 0, wide, picture.height);
+    drawSelectedRows(pen, picture, from, to);
   }
   drawMark(pen, picture);
+}
+
+/** Rows that are selected have a frame in the band, which is darker there. */
+function drawSelectedRows(pen: Pen, { selectedRows, scroll, ratio, looks }: Picture, from: number, to: number): void {
+  if (selectedRows === null) {
+    return;
+  }
+  const wide = Math.max(1, Math.round(ratio));
+  const [top, bottom] = [selectedRows.top, selectedRows.bottom].map((y) => Math.round((y - scroll) * ratio)) as [number, number];
+  pen.fillStyle = css(SURFACES[looks.theme].accent);
+  pen.globalAlpha = 0.15;
+  pen.fillRect(from, top, to - from, bottom - top);
+  pen.globalAlpha = 1;
+  pen.fillRect(from, top, to - from, 2 * wide);
+  pen.fillRect(from, bottom - 2 * wide, to - from, 2 * wide);
 }
 
 /** A line that is wider at the top, so that it is found among edges of bars. */

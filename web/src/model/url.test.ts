@@ -18,7 +18,7 @@ test("a URL holds all that is seen", () => {
   const seen: Seen = {
     view: { begin: nanos(-5), span: nanos(71_210_000) },
     follow: FOLLOW_SPAN,
-    selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
+    selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1), rows: { from: "track thread/0/5/a~b=c&d", to: "head Événements" } },
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
     mark: nanos(1_795_219_372_253_260_579n),
     arrows: false,
@@ -170,7 +170,7 @@ function seenBy(dice: Dice): Seen {
     view,
     // A window that was chosen goes along with nothing.
     follow: view === null ? dice.of([FOLLOW_SPAN, null, nanos(1 + dice.below(1_000_000))]) : FOLLOW_SPAN,
-    selection: dice.perhaps(() => windowOf(dice)),
+    selection: dice.perhaps(() => (dice.flag() ? windowOf(dice) : { ...windowOf(dice), rows: { from: dice.text(), to: dice.text() } })),
     item: dice.perhaps(() => ({ time: dice.time(), track: dice.text() })),
     mark: dice.perhaps(() => dice.time()),
     arrows: dice.flag(),
@@ -219,7 +219,7 @@ test("whatever a page shows is what its URL says", () => {
 });
 
 test("any text is a URL of some page, which keeps what was understood", () => {
-  const names = ["at", "follow", "selected", "item", "mark", "pin", "cpu", "thread", "mode", "panels", "stats", "stats-sort", "stats-in", "latency", "lasts", "group", "latency-group", "pairs", "row", "top", "sync", "list", "find", "time", "down"] as const;
+  const names = ["at", "follow", "selected", "on", "item", "mark", "pin", "cpu", "thread", "mode", "panels", "stats", "stats-sort", "stats-in", "latency", "lasts", "group", "latency-group", "pairs", "row", "top", "sync", "list", "find", "time", "down"] as const;
   const pieces = ["1", "-", "~", ".", "5~9", "a", "drawer", "..", "%", "%F0", "&", "=", "down.x", "9".repeat(19), "9".repeat(25), "\ud800", "é", "0-3", ",", "all", "__proto__", "null"] as const;
   for (let seed = 0; seed < 800; seed++) {
     const dice = new Dice(seed);

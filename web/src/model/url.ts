@@ -15,6 +15,7 @@ import { listedParts, readListed, type Listed } from "./listed.ts";
 import type { Colouring } from "./palette.ts";
 import { FOLLOW_SPAN } from "./follow.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
+import type { Selection } from "./selection.ts";
 import type { Viewport } from "./viewport.ts";
 
 /** Everything about a page that a URL holds. */
@@ -22,7 +23,7 @@ export interface Seen {
   readonly view: Viewport | null;
   /** How much is seen while the window goes along with traces that grow; `null`: everything. Where there is a window, it is held back. */
   readonly follow: Nanos | null;
-  readonly selection: Viewport | null;
+  readonly selection: Selection | null;
   readonly item: Item | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
@@ -53,6 +54,7 @@ export function encode(seen: Seen): string {
   }
   if (seen.selection !== null) {
     parts.set("selected", windowText(seen.selection));
+    Object.values(seen.selection.rows ?? {}).forEach((key: string) => parts.append("on", key));
   }
   if (seen.item !== null) {
     parts.set("item", `${seen.item.time}~${seen.item.track}`);
@@ -92,7 +94,7 @@ export function decodeUrl(text: string): Seen {
   return {
     view: readWindow(parts.get("at")),
     follow: readFollow(parts.get("follow")),
-    selection: readWindow(parts.get("selected")),
+    selection: readSelection(parts),
     item: readItem(parts.get("item")),
     mark: readTime(parts.get("mark")),
     arrows: parts.get("arrows") !== "hidden",
@@ -125,6 +127,11 @@ function readWindow(text: string | null): Viewport | null {
   const found = /^(-?\d{1,19})~(\d{1,19})$/.exec(text ?? "");
   const [, begin, span] = found ?? [];
   return begin === undefined || span === undefined ? null : { begin: nanos(BigInt(begin)), span: nanos(BigInt(span)) };
+}
+
+function readSelection(parts: URLSearchParams): Selection | null {
+  const [window, [from, to]] = [readWindow(parts.get("selected")), parts.getAll("on")];
+  return window === null || from === undefined || to === undefined ? window : { ...window, rows: { from, to } };
 }
 
 function readItem(text: string | null): Item | null {

@@ -3,6 +3,7 @@
 import type { Track } from "../model/catalogue.ts";
 import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
 import { PINNED_GROUP, groupsIn, rowsOf } from "../model/rows.ts";
+import { rowsSelected, type Selection } from "../model/selection.ts";
 import { nanos } from "../units/time.ts";
 import { withFilter } from "./filter.ts";
 import { scrolledTo, withLayout, type State } from "./viewer.ts";
@@ -33,6 +34,14 @@ export function rowsSized(state: State, by: 1 | -1): State {
   const next = withLayout(state, layout);
   const same = next.rows.find((one) => one.key === row?.key);
   return same === undefined || row === undefined ? next : scrolledTo(next, state.scroll + same.top - row.top);
+}
+
+/** The tracks of the rows that are selected, each once; the head of a folded group stands for its tracks. */
+export function tracksSelected({ rows, catalogue, layout, filter, idle }: State, selection: Selection): readonly Track[] {
+  const selected = rowsSelected(rows, selection);
+  const folded = new Set(selected.filter((row) => row.track === null && row.folded).map((row) => row.group));
+  const within = folded.size === 0 ? [] : rowsOf(catalogue, { ...layout, folded: [] }, filter, idle).filter((row) => folded.has(row.group));
+  return [...new Set([...selected, ...within].flatMap(({ track }) => track ?? []))];
 }
 
 /** Groups from top to bottom, as they stand now. */

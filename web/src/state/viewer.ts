@@ -16,6 +16,7 @@ import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
 import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
 import type { Recording, Sample } from "../model/recording.ts";
+import type { Selection } from "../model/selection.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
 import { clamp, everything, type Extent, type Viewport } from "../model/viewport.ts";
@@ -62,7 +63,7 @@ export interface State {
   /** Windows that were seen before, the latest last, and those that were gone back from. */
   readonly past: readonly Viewport[];
   readonly future: readonly Viewport[];
-  readonly selection: Viewport | null;
+  readonly selection: Selection | null;
   /** What is picked, and from when to when it is, once that is known. */
   readonly item: Item | null;
   readonly itemExtent: Extent | null;

@@ -184,7 +184,7 @@ export const COMMANDS: readonly Command[] = [
   ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes, and who records"),
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics, counters"),
   ...tabKeys(),
-  ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
+  ...panelKey("I", "inspector", "the panel at the right: the sums of what is selected, and all of what is picked"),
   {
     keys: "Ctrl Shift S",
     what: "save an image of the timeline as PNG; the button above does so as SVG, too",
@@ -212,7 +212,7 @@ export const GESTURES: ReadonlyArray<readonly [string, string]> = [
   ["Shift + wheel", "earlier, later"],
   ["Ctrl + Shift + wheel", "higher or lower rows"],
   ["click", "pick what is there"],
-  ["drag", "select; Z shows the selection"],
+  ["drag", "select a time and rows, which the panel at the right adds up; on the ruler a time of all rows; Z shows the selection"],
   ["Shift + drag, middle button", "move the window"],
   ["double click", "zoom in there"],
   ["drag in the overview", "another window, or move the frame; a double click shows all"],

@@ -80,6 +80,8 @@ export interface Page {
 export interface Drag {
   readonly begin: Nanos;
   readonly x: number;
+  /** The row where it began; `null`: on none. */
+  readonly row: string | null;
   /** The window as it was then. */
   readonly window: Viewport;
   /** It moves the window, instead of selecting. */

@@ -36,7 +36,7 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
     { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection (Alt+3)", view: later(async () => (await import("./analyses/statistics.tsx")).Statistics) },
     { id: "counters", title: "Counters", hint: "Counters as curves with axes, over the window (Alt+4; Y adds the one below the pointer)", view: later(async () => (await import("./curves/tab.tsx")).CurvesTab) },
   ],
-  inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
+  inspector: [{ id: "item", title: "Item", hint: "The sums of what is selected, and all that is known of what is picked (I)", view: Inspector }],
 };
 
 /** The tabs that a panel has now, by their ids, which are the same text as long as they are the same. */

@@ -3,11 +3,12 @@
 import type { CanvasHTMLAttributes, JSX, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { drawRuler } from "../draw/ruler.ts";
-import { drawTimeline } from "../draw/timeline.ts";
+import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import { Looks } from "../draw/looks.ts";
 import { isRecording } from "../model/live.ts";
 import { heightOf, rowsBetween, type Row } from "../model/rows.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
+import { rowsSelected } from "../model/selection.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
 import { levelFor, tilesIn } from "../model/wanted.ts";
 import { pickedOf } from "../state/item.ts";
@@ -166,7 +167,7 @@ function gestures(page: Page): Handlers {
       event.preventDefault();
       (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
       const moves = event.button === 1 || event.shiftKey || event.pointerType === "touch";
-      page.drag = { begin: time, x: event.clientX, window: view, moves, moved: false };
+      page.drag = { begin: time, x: event.clientX, row: rowOf(store.state, event), window: view, moves, moved: false };
     },
     onPointerMove: (event) => {
       const { drag } = page;
@@ -185,6 +186,8 @@ function gestures(page: Page): Handlers {
         store.update((state) => ({ ...state, selection: null }));
         pickAt(page, rowOf(store.state, event), drag.begin, placeIn(event));
         page.events.clicked(drag.begin);
+      } else if (drag !== null && drag.moved && !drag.moves) {
+        page.picker.tellSelection();
       }
     },
     onPointerCancel: letGo,
@@ -221,9 +224,10 @@ export function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page[
     return;
   }
   const time = timeOf(store.state, event);
-  const selection: Viewport | null = time === null ? null : windowBetween(drag.begin, time);
-  if (selection !== null && selection.span > 0n) {
-    store.update((state) => ({ ...state, selection }));
+  const window: Viewport | null = time === null ? null : windowBetween(drag.begin, time);
+  if (window !== null && window.span > 0n) {
+    const to = drag.row === null ? null : rowOf(store.state, event, true);
+    store.update((state) => ({ ...state, selection: drag.row === null || to === null ? window : { ...window, rows: { from: drag.row, to } } }));
   }
 }
 
@@ -250,14 +254,22 @@ function placeIn(event: MouseEvent): Place | null {
   return element.classList.contains("ruler") ? null : { x: cssPx(event.clientX - box.left), y: cssPx(event.clientY - box.top) };
 }
 
-/** The row below the pointer; the ruler is above all of them. */
-function rowOf(state: State, event: MouseEvent): string | null {
+/** The row below the pointer, or the nearest one on the screen; the ruler is above all of them. */
+function rowOf(state: State, event: MouseEvent, isNearest = false): string | null {
   const element = event.currentTarget as HTMLElement;
   if (element.classList.contains("ruler")) {
     return null;
   }
-  const y = event.clientY - element.getBoundingClientRect().top + state.scroll;
+  const below = event.clientY - element.getBoundingClientRect().top;
+  const y = (isNearest ? Math.min(Math.max(below, 0), state.size.height - 1, heightOf(state.rows) - state.scroll - 1) : below) + state.scroll;
   return rowsBetween(state.rows, y, y + 0.1)[0]?.key ?? null;
+}
+
+/** From where to where the rows lie that are selected; `null`: all are, or none. */
+function bandOf({ rows, selection }: State): Picture["selectedRows"] {
+  const found = selection?.rows === undefined ? [] : rowsSelected(rows, selection);
+  const [first, last] = [found[0], found.at(-1)];
+  return first === undefined || last === undefined ? null : { top: first.top, bottom: last.top + last.height };
 }
 
 /** Draws the canvases of the timeline. */
@@ -292,6 +304,7 @@ class Painter {
       looks: this.looksFor(state),
       ticks: marks,
       selection: state.selection,
+      selectedRows: bandOf(state),
       picked: pickedOf(state),
       mark: state.mark,
       isGrowing: isRecording(status),

@@ -218,7 +218,7 @@ function gestures(page: Page): Handlers {
       const [time, { view }] = [timeOf(store.state, event), store.state];
       if (time !== null && view !== null && event.button <= 1) {
         (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
-        page.drag = { begin: time, x: event.clientX, window: view, moves: event.button === 1 || event.shiftKey, moved: false };
+        page.drag = { begin: time, x: event.clientX, row: null, window: view, moves: event.button === 1 || event.shiftKey, moved: false };
       }
     },
     onPointerMove: (event) => {

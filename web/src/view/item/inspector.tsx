@@ -15,18 +15,21 @@ import { wordsAt } from "../words.ts";
 import { copyText } from "../leaving.ts";
 import "./item.css";
 import { sentence, type Picked } from "./picker.ts";
+import { SelectionSums } from "./sums.tsx";
 
 export function Inspector({ page }: { readonly page: Page }): JSX.Element {
   const picked = usePick(page.picker.picked, (state) => state);
   usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme, state.colouring] as const);
+  const [selection] = usePick(page.store, (state) => [state.selection] as const);
   const { item, note } = picked;
   return (
     <div class="inspected" aria-busy={picked.phase === "asking"}>
+      {selection === null ? null : <SelectionSums page={page} selection={selection} />}
       {item === null ? null : <Steps page={page} />}
       <p class="note" role="status">
         {note}
       </p>
-      <Content page={page} picked={picked} />
+      {item === null && selection !== null ? null : <Content page={page} picked={picked} />}
     </div>
   );
 }

@@ -80,6 +80,12 @@ export class Picker {
     }
   }
 
+  /** Somebody has selected something, of which the same panel tells. */
+  tellSelection(): void {
+    this.store.update((state) => (this.hasOpened ? state : withPanels(state, openedPanel(state.panels, "inspector"))));
+    this.hasOpened = true;
+  }
+
   /** Goes to something, wherever it is. */
   go(item: Item): void {
     this.store.update((state) => followed(withItem(state, item)));

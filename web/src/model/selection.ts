@@ -1,0 +1,24 @@
+// What is selected: a span of time, of all rows or of those from one to another.
+
+import type { Row } from "./rows.ts";
+import type { Viewport } from "./viewport.ts";
+
+/** Two rows, by their keys; in the order in which somebody came by. */
+export interface RowSpan {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Selection extends Viewport {
+  /** Without it all rows are meant. */
+  readonly rows?: RowSpan;
+}
+
+/** The rows that are selected, from top to bottom. Of two ends one may be hidden now: then the other one is what is left. */
+export function rowsSelected(rows: readonly Row[], { rows: span }: Selection): readonly Row[] {
+  if (span === undefined) {
+    return rows;
+  }
+  const ends = [span.from, span.to].map((key) => rows.findIndex((row) => row.key === key)).filter((at) => at >= 0);
+  return ends.length === 0 ? [] : rows.slice(Math.min(...ends), Math.max(...ends) + 1);
+}

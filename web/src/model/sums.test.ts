@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { arrowCounts, counter, counts, heat, heldCounter, instants, runs, states } from "../testing/tiles.ts";
+import { trackLike } from "../testing/tracks.ts";
+import { level, trackNumber, valueNumber } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { bucketsFor, sumsOf, type TrackSum } from "./sums.ts";
+import { tablesOf } from "./sumtext.ts";
+import { NONE, type Answer, type Items, type Span } from "./tile.ts";
+
+/** Traces begin there. */
+const ORIGIN = 1_000n;
+const FULL = 65_535;
+const EXACT: readonly Span[] = [{ begin: 0, end: 256, quality: "exact" }];
+
+/** Buckets of 16 ns from the begin of the traces on. */
+function answerOf(all: readonly Items[], carry = NONE, spans = EXACT): Answer {
+  return { level: level(4), first: 0n, count: 256, spans, tracks: all.map((items, number) => ({ track: trackNumber(number), carry, items })) };
+}
+
+function sumOf(items: Items, [begin, span]: readonly [number, number], carry = NONE): TrackSum | undefined {
+  return sumsOf(answerOf([items], carry), { begin: nanos(ORIGIN + BigInt(begin)), span: nanos(span) }, ORIGIN).tracks[0];
+}
+
+function timesOf(sum: TrackSum | undefined): Record<string, number> {
+  return Object.fromEntries([...(sum?.values ?? [])].map(([value, { time }]) => [String(value), Math.round(time)]));
+}
+
+test("states count for what they cover of buckets, and what goes on between them", () => {
+  const items = states([2, 7, 8, 8, 2, FULL / 3, (2 * FULL) / 3], [5, 9, NONE, NONE, 1, FULL / 2, 0]);
+  // Before the first bucket what the carry says, between the buckets what is held, behind the last one nothing.
+  expect(timesOf(sumOf(items, [0, 160], 3))).toEqual({ 3: 32, 7: 5, 8: 43, 9: 8 });
+  expect(sumOf(items, [0, 160], 3)).toMatchObject({ form: "states", count: 3, isExact: false });
+  // Half of a bucket is half of what is in it.
+  expect(timesOf(sumOf(items, [40, 8], 3))).toEqual({ 7: 3, 8: 5 });
+  expect(timesOf(sumOf(items, [96, 64], 3))).toEqual({});
+});
+
+test("runs are cut at the edges, and exact", () => {
+  const items = runs([-50, 20, 1, 0], [20, 50, 2, 0], [60, 90, 1, 0], [200, 300, 3, 0]);
+  const sum = sumOf(items, [10, 60]);
+  expect(sum).toMatchObject({ form: "states", count: 2, isExact: true });
+  expect([...(sum?.values ?? [])]).toEqual([
+    [1, { time: 20, count: 2, longest: 10 }],
+    [2, { time: 30, count: 1, longest: 30 }],
+  ]);
+});
+
+test("events are counted, those of which is not known what they are as others", () => {
+  const sum = sumOf(counts([1, 4, 10, 6], [2, 5, 3, 3], [50, 4, 99, 99]), [0, 48]);
+  expect([sum?.count, [...(sum?.values ?? [])].map(([value, { count }]) => [value, count])]).toEqual([13, [[4, 6], [NONE, 4], [5, 3]]]);
+  const exact = sumOf(instants([5, 4, 0], [6, 4, 0], [47, 5, 0], [48, 5, 0]), [6, 42]);
+  expect([exact?.count, exact?.isExact, [...(exact?.values ?? [])].map(([value, { count }]) => [value, count])]).toEqual([2, true, [[4, 1], [5, 1]]]);
+});
+
+test("counters have an average over time, durations the shortest and the longest, arrows a count", () => {
+  expect(sumOf(heldCounter(4, [2, 1, 4, 8, 8, 6]), [0, 64])).toMatchObject({ form: "counter", count: 1, number: { min: 4, max: 8, mean: (4 * 2 + 6 + 8) / 4 } });
+  expect(sumOf(counter(), [0, 64])?.number).toBe(null);
+  expect(sumOf(heat([0, 9, 2], [1, 17, 3], [80, 200, 9]), [0, 64])).toMatchObject({ form: "durations", count: 5, bins: [9, 17] });
+  expect(sumOf(arrowCounts([0, 1, 2, 5, 10], [3, 1, 2, 7, 10]), [0, 56])).toMatchObject({ form: "arrows", count: 9 });
+});
+
+test("what is not read yet counts for nothing, and that is said", () => {
+  const answer = answerOf([states([0, 7, NONE, 7, 1, FULL, 0])], NONE, [{ begin: 0, end: 2, quality: "exact" }, { begin: 2, end: 256, quality: "estimated" }]);
+  const sums = sumsOf(answer, { begin: nanos(ORIGIN), span: nanos(64) }, ORIGIN);
+  expect([sums.isRead, timesOf(sums.tracks[0])]).toEqual([false, { 7: 32 }]);
+});
+
+test("so many buckets are asked for that the edges hardly matter", () => {
+  const extent = { begin: nanos(ORIGIN), end: nanos(ORIGIN + 1_000_000_000_000n) };
+  for (const span of [100n, 1_000_000n, 999_999_999_999n]) {
+    const { count, level: found } = bucketsFor({ begin: nanos(ORIGIN), span: nanos(span) }, extent, { min: level(0), max: level(62) });
+    expect(count).toBeLessThanOrEqual(16);
+    expect(found === 0 || span >> BigInt(found) >= 950n).toBe(true);
+  }
+});
+
+const value = (number: number, kind: string, label: string): Catalogue["values"][number] => ({ number: valueNumber(number), kind, label, colour: 0 });
+const catalogue: Catalogue = {
+  tracks: ["states", "states", "instants", "counter", "heat"].map((kind, number) => trackLike(number, { id: `t${number}`, name: `track ${number}`, kind: kind as "states", ...(kind === "counter" ? { unit: "B" } : {}) })),
+  values: [value(0, "doing", "running"), value(1, "doing", "blocked"), value(2, "event", "tick"), value(3, "event", "tock")],
+};
+
+test("tables tell states over all rows and row by row, events, counters and durations", () => {
+  const all = [runs([0, 40, 0, 0], [40, 100, 1, 0]), runs([50, 100, 0, 0]), instants([1, 2, 0], [2, 2, 0], [3, 3, 0]), heldCounter(2_048), heat([0, 80, 1], [1, 88, 2])];
+  const sums = sumsOf(answerOf(all), { begin: nanos(ORIGIN), span: nanos(100) }, ORIGIN);
+  const told = tablesOf(sums, catalogue, nanos(100)).map(({ title, columns, rows }) => [title, columns.join(), ...rows.map(([name, cells]) => `${name}: ${cells.join(", ")}`)]);
+  expect(told).toEqual([
+    ["States of threads", "time,part,count,average,longest", "running: 90 ns, 45.0 %, 2, 45 ns, 50 ns", "blocked: 60 ns, 30.0 %, 1, 60 ns, 60 ns"],
+    ["Events: 3", "count", "tick: 2", "tock: 1"],
+    ["Durations", "count,shortest,longest", "track 4: ~3, ~4.096 µs, ~8.192 µs"],
+    ["Counters", "least,average,most", "track 3: 2\u202f048 B, 2\u202f048 B, 2\u202f048 B"],
+    ["Row by row", "most of the time", "track 0: blocked 60.0 %, running 40.0 %", "track 1: running 50.0 %"],
+  ]);
+});
+
+test("what is rounded is marked, and what has less is counted", () => {
+  const many = counts(...Array.from({ length: 20 }, (_, at) => [at, at, 20 - at, 20 - at]));
+  const [table] = tablesOf(sumsOf(answerOf([many, states()], NONE), { begin: nanos(ORIGIN), span: nanos(320) }, ORIGIN), catalogue, nanos(320));
+  expect([table?.title, table?.rows.length, table?.more, table?.rows[0]]).toEqual(["Events: ~210", 12, 8, ["running", ["~20"]]]);
+});

@@ -1,0 +1,205 @@
+// What tracks show in a span of time, added up: how long each value is there, how many events there are, what counters are.
+//
+// It is added up of buckets as the server tells them, at least a thousand in the span; where a track comes one by one, of its runs and instants,
+// and is exact then. Buckets at the edges count for that part of them which is in the span.
+
+import { bucketSpan, levelFor, tilesIn, type Levels, type TileRange } from "./wanted.ts";
+import { px } from "../units/screen.ts";
+import { NONE, type Answer, type Counter, type Counts, type Heat, type Instants, type Runs, type States, type TrackItems } from "./tile.ts";
+import type { Extent, Viewport } from "./viewport.ts";
+
+/** A value on a track. */
+export interface ValueSum {
+  /** Nanoseconds. */
+  time: number;
+  /** Runs of which a part is in the span, or events; `null`: nobody has counted them by value. */
+  count: number | null;
+  /** The longest part of a run in the span; `null`: nobody knows. */
+  longest: number | null;
+}
+
+/** A track in the span. */
+export interface TrackSum {
+  readonly track: number;
+  readonly form: "states" | "events" | "counter" | "durations" | "arrows";
+  /** By value; [`NONE`]: others, of which is not known what they are. */
+  readonly values: ReadonlyMap<number, ValueSum>;
+  /** Runs that begin, events, durations, arrows, changes of a counter. */
+  readonly count: number;
+  /** Of a counter, as long as it is anything. */
+  readonly number: { readonly min: number; readonly max: number; readonly mean: number } | null;
+  /** Of durations the bins of the shortest and the longest. */
+  readonly bins: readonly [number, number] | null;
+  /** Nothing of it is rounded. */
+  readonly isExact: boolean;
+}
+
+export interface Sums {
+  readonly tracks: readonly TrackSum[];
+  /** All of the span was read. */
+  readonly isRead: boolean;
+}
+
+/** So many buckets at least. Twice as many, in whole tiles, are what the server takes in one question. */
+const BUCKETS = px(1_900);
+
+/** The buckets that are added up. */
+export function bucketsFor(meant: Viewport, extent: Extent, levels: Levels): TileRange {
+  return tilesIn(meant, extent, levelFor(meant.span, BUCKETS, levels));
+}
+
+/** An answer, added up over a span of time; `origin` is the begin of the traces. */
+export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport, origin: bigint): Sums {
+  const bucket = Number(bucketSpan(level));
+  const begin = Number(meant.begin - origin - first * bucketSpan(level));
+  const [low, high] = [Math.max(0, begin), begin + Number(meant.span)];
+  const known = spans.filter(({ quality }) => quality === "exact" || quality === "building");
+  const parts = known.map((span) => [Math.max(low, span.begin * bucket), Math.min(high, span.end * bucket)] as const).filter(([from, to]) => to > from);
+  const length = parts.reduce((sum, [from, to]) => sum + to - from, 0);
+  const isRead = length >= high - low && !known.some(({ quality }) => quality !== "exact");
+  const sheet = new Sheet(bucket, parts);
+  return { tracks: tracks.map((track) => sheet.sum(track)).map((sum) => ({ ...sum, isExact: sum.isExact && isRead })), isRead };
+}
+
+/** Adds up, of the parts of time that are meant and known. Times are nanoseconds after the begin of the first bucket. */
+class Sheet {
+  private readonly bucket: number;
+  private readonly parts: ReadonlyArray<readonly [number, number]>;
+
+  constructor(bucket: number, parts: ReadonlyArray<readonly [number, number]>) {
+    this.bucket = bucket;
+    this.parts = parts;
+  }
+
+  sum({ track, items, carry }: TrackItems): TrackSum {
+    const plain = { track, number: null, bins: null, isExact: false };
+    switch (items.form) {
+      case "states":
+        return { ...plain, form: "states", ...this.states(items, carry) };
+      case "runs":
+        return { ...plain, form: "states", ...this.runs(items), isExact: true };
+      case "counts":
+        return { ...plain, form: "events", ...this.counts(items) };
+      case "instants":
+        return { ...plain, form: "events", ...this.instants(items), isExact: true };
+      case "counter":
+        return { ...plain, form: "counter", values: new Map(), ...this.counter(items) };
+      case "heat":
+        return { ...plain, form: "durations", values: new Map(), ...this.heat(items) };
+      case "arrow counts":
+        return { ...plain, form: "arrows", values: new Map(), count: this.counted(items.bucket, items.count) };
+      case "arrows":
+        return { ...plain, form: "arrows", values: new Map(), count: items.begin.reduce((sum, at) => sum + this.inside(at), 0), isExact: true };
+    }
+  }
+
+  /** How much of a time is meant. */
+  private overlap(from: number, to: number): number {
+    return this.parts.reduce((sum, [low, high]) => sum + Math.max(0, Math.min(to, high) - Math.max(from, low)), 0);
+  }
+
+  private inside(at: number): number {
+    return this.parts.some(([low, high]) => low <= at && at < high) ? 1 : 0;
+  }
+
+  /** Which part of a bucket is meant. */
+  private part(bucket: number): number {
+    return this.overlap(bucket * this.bucket, (bucket + 1) * this.bucket) / this.bucket;
+  }
+
+  private get end(): number {
+    return this.parts.at(-1)?.[1] ?? 0;
+  }
+
+  private states(items: States, carry: number): Pick<TrackSum, "values" | "count"> {
+    const values = new Map<number, ValueSum>();
+    let [held, since, count] = [carry, 0, 0];
+    const add = (value: number, time: number): void => addTo(values, value, { time, count: null, longest: null });
+    for (const [at, bucket] of items.bucket.entries()) {
+      add(held, this.overlap(since, bucket * this.bucket));
+      const part = this.part(bucket);
+      const [share, second] = [(items.share[at] ?? 0) / 65_535, (items.shareSecond[at] ?? 0) / 65_535];
+      add(items.value[at] ?? NONE, share * part * this.bucket);
+      add(items.second[at] ?? NONE, second * part * this.bucket);
+      count += (items.begins[at] ?? 0) * part;
+      [held, since] = [items.last[at] ?? NONE, (bucket + 1) * this.bucket];
+    }
+    add(held, this.overlap(since, this.end));
+    values.delete(NONE);
+    return { values, count: Math.round(count) };
+  }
+
+  private runs(items: Runs): Pick<TrackSum, "values" | "count"> {
+    const values = new Map<number, ValueSum>();
+    let count = 0;
+    for (const [at, begin] of items.begin.entries()) {
+      const time = this.overlap(begin, items.end[at] ?? begin);
+      if (time > 0) {
+        addTo(values, items.value[at] ?? NONE, { time, count: 1, longest: time });
+        count += this.inside(begin);
+      }
+    }
+    return { values, count };
+  }
+
+  private counts(items: Counts): Pick<TrackSum, "values" | "count"> {
+    const values = new Map<number, ValueSum>();
+    let all = 0;
+    for (const [at, bucket] of items.bucket.entries()) {
+      const part = this.part(bucket);
+      const [count, ofValue] = [(items.count[at] ?? 0) * part, (items.countOfValue[at] ?? 0) * part];
+      addTo(values, items.value[at] ?? NONE, { time: 0, count: ofValue, longest: null });
+      addTo(values, NONE, { time: 0, count: count - ofValue, longest: null });
+      all += count;
+    }
+    return { values: new Map([...values].filter(([, { count }]) => (count ?? 0) > 0).map(([value, sum]) => [value, { ...sum, count: Math.round(sum.count ?? 0) }])), count: Math.round(all) };
+  }
+
+  private instants(items: Instants): Pick<TrackSum, "values" | "count"> {
+    const values = new Map<number, ValueSum>();
+    const meant = [...items.value].filter((_, at) => this.inside(items.time[at] ?? NaN) === 1);
+    meant.forEach((value) => addTo(values, value, { time: 0, count: 1, longest: null }));
+    return { values, count: meant.length };
+  }
+
+  private counter(items: Counter): Pick<TrackSum, "count" | "number"> {
+    let [held, since, time, integral, min, max] = [items.held, 0, 0, 0, Infinity, -Infinity];
+    const add = (mean: number, low: number, high: number, length: number): void => {
+      if (length > 0 && !Number.isNaN(mean)) {
+        [time, integral, min, max] = [time + length, integral + mean * length, Math.min(min, low), Math.max(max, high)];
+      }
+    };
+    for (const [at, bucket] of items.bucket.entries()) {
+      add(held, held, held, this.overlap(since, bucket * this.bucket));
+      add(items.mean[at] ?? NaN, items.min[at] ?? NaN, items.max[at] ?? NaN, this.part(bucket) * this.bucket);
+      [held, since] = [items.last[at] ?? NaN, (bucket + 1) * this.bucket];
+    }
+    add(held, held, held, this.overlap(since, this.end));
+    return { count: this.counted(items.bucket, items.changes), number: time === 0 ? null : { min, max, mean: integral / time } };
+  }
+
+  private heat(items: Heat): Pick<TrackSum, "count" | "bins"> {
+    const bins = [...items.bin].filter((_, at) => this.part(items.bucket[at] ?? 0) > 0);
+    return { count: this.counted(items.bucket, items.count), bins: bins.length === 0 ? null : [bins.reduce((one, other) => Math.min(one, other)), bins.reduce((one, other) => Math.max(one, other))] };
+  }
+
+  private counted(buckets: Uint32Array, counts: Uint32Array): number {
+    return Math.round(counts.reduce((sum, count, at) => sum + count * this.part(buckets[at] ?? 0), 0));
+  }
+}
+
+/** Nothing is added where there is nothing; what one of two does not know, their sum does not know. */
+function addTo(values: Map<number, ValueSum>, value: number, more: ValueSum): void {
+  const before = values.get(value);
+  if (more.time <= 0 && (more.count ?? 0) <= 0) {
+    return;
+  }
+  values.set(value, before === undefined ? more : added(before, more));
+}
+
+/** Two sums as one. */
+export function added(one: ValueSum, other: ValueSum): ValueSum {
+  const count = one.count === null || other.count === null ? null : one.count + other.count;
+  const longest = one.longest === null || other.longest === null ? null : Math.max(one.longest, other.longest);
+  return { time: one.time + other.time, count, longest };
+}
