@@ -30,7 +30,7 @@ import { withRecording } from "../state/record.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
 import { curvesSeen, drawnTo, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
-import { keepFindings } from "./health.ts";
+import { keepFindings } from "./findings.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
 import { Picker } from "./item/picker.ts";
