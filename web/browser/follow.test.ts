@@ -371,6 +371,26 @@ withInvented("traces that grow", (stage) => {
     await page.close();
   });
 
+  test("are waited for in vain before a snapshot where they are kept in memory, which the page says and takes", async () => {
+    const { server } = stage;
+    [server.waiting, server.recorder.isThere, server.recorder.mode] = ["nothing was recorded yet", true, "overwrite"];
+    const page = await open();
+    await expect.poll(() => page.locator(".notice").textContent()).toMatch(/Waiting for a snapshot\..*“server”.*kymo snapshot server/);
+    expect(await findings(page, 5)).toEqual([]);
+    await picture(page, "live-waiting-snapshot");
+    server.recorder.refusal = "the recorder has gone";
+    await page.getByRole("button", { name: "Take a snapshot" }).click();
+    await expect.poll(() => page.locator(".notice").textContent()).toMatch(/The recorder has gone\.$/);
+    stage.expectFaults(/status of/);
+    server.recorder.refusal = null;
+    await page.getByRole("button", { name: "Take a snapshot" }).click();
+    await expect.poll(() => server.recorder.snapshots).toBe(1);
+    server.waiting = null;
+    await complete(page);
+    server.recorder.clear();
+    await page.close();
+  });
+
   test("fit narrow screens, in the dark, too", async () => {
     const page = await open("#follow=200000000", { width: 400, colorScheme: "dark", ratio: 2 });
     await complete(page);

@@ -4,6 +4,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { isChoosing, isWaiting } from "../state/start.ts";
+import { Awaited } from "./awaited.tsx";
 import { Boundary } from "./boundary.tsx";
 import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
@@ -30,7 +31,7 @@ export function App({ page }: { readonly page: Page }): JSX.Element {
     );
   }
   if (mustWait) {
-    return <Awaited page={page} />;
+    return <Waiting page={page} />;
   }
   // What the page consists of asks about traces as soon as it is there.
   return isOpen ? <Traces page={page} /> : <Unknown page={page} />;
@@ -46,21 +47,10 @@ function Unknown({ page }: { readonly page: Page }): JSX.Element {
 }
 
 /** Traces are being recorded that have no event yet. */
-function Awaited({ page }: { readonly page: Page }): JSX.Element {
+function Waiting({ page }: { readonly page: Page }): JSX.Element {
   const [waiting] = usePick(page.start.store, (state) => [state.info?.waiting ?? null] as const);
   const [fault] = usePick(page.store, (state) => [state.fault] as const);
-  if (fault !== null) {
-    return <Unknown page={page} />;
-  }
-  return (
-    <main class="app">
-      <div class="notice" role="status">
-        <h1 class="mark">Kymograph</h1>
-        <strong>Waiting for the first events.</strong>
-        <span>{waiting ?? "The timeline begins as soon as the recorder has some."}</span>
-      </div>
-    </main>
-  );
+  return fault !== null ? <Unknown page={page} /> : <Awaited page={page} waiting={waiting} />;
 }
 
 /** The traces that are open. */
