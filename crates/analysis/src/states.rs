@@ -333,8 +333,9 @@ impl Lane<'_> {
         at(&mut self.cpus, cpu)
     }
 
+    /// The call that an event is of. Where the kernel does not say its number any more, as on the way back from a signal, that is below 0.
     fn call(&self, meaning: &Meaning<'_>, number: usize) -> Option<u64> {
-        let numbered = || Some(NUMBERED | u64::from(meaning.small(number)?.cast_unsigned()));
+        let numbered = || Some(NUMBERED | u64::from(u32::try_from(meaning.small(number)?).ok()?));
         self.states.calls[meaning.event.number].or_else(numbered)
     }
 

@@ -23,6 +23,35 @@ fn check(script: &str, at: i64, expect: &expect_test::Expect) {
     script.check_cuts(&states, 200);
 }
 
+/// On the way back from a signal a kernel does not say the call's number any more: it is that of the call.
+#[test]
+fn an_exit_without_a_number_is_of_the_call_before() {
+    check(
+        "lane cpu=0
+         10 0 thread_switch prev_tid=0 next_tid=7
+         20 0 syscall_entry number=15
+         30 0 syscall_exit number=-1
+         40 0 syscall_entry number=15
+         50 0 syscall_exit number=16
+         60 0 thread_switch prev_tid=7 prev_state=0 next_tid=0",
+        25,
+        &expect![[r#"
+            history
+              what=`CPU: thread of 0` begin=? end=10 value=0 uncertain=false
+              what=`CPU: thread of 0` begin=10 end=60 value=7 uncertain=false
+              what=`CPU: thread of 0` begin=60 value=0 uncertain=false
+              what=`thread: state of 7` begin=10 end=60 value=`running on 0` uncertain=false
+              what=`thread: state of 7` begin=60 value=`preempted` uncertain=false
+              what=`thread: call of 7` begin=20 end=30 value=`#15` uncertain=false
+              what=`thread: call of 7` begin=40 end=50 value=`#15` uncertain=true
+            cpus
+              cpu=0 thread=`? pid ? tid 7` call=`#15` since=10 for=15 until=60 uncertain=false
+            threads
+              thread=`? pid ? tid 7` state=`running` cpu=0 call=`#15` since=10 for=15 until=60 uncertain=false
+        "#]],
+    );
+}
+
 /// The whole way of a thread: running, in a call, blocked in it, woken, on another CPU; dead.
 #[test]
 fn threads_and_cpus() {
