@@ -22,7 +22,7 @@ const LOSSES_SHOWN = 50;
 
 export function Badge({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [status, connection, isFiltering, findings] = usePick(store, (state) => [state.status, state.connection, state.isFiltering, state.findings] as const);
+  const [status, connection, isFiltering, findings, fault] = usePick(store, (state) => [state.status, state.connection, state.isFiltering, state.findings, state.fault] as const);
   const [isOpen, setOpen] = useState(false);
   // That more is missing than before is seen for a moment.
   const flash = useFlash(status?.lost ?? 0n);
@@ -34,9 +34,10 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
     );
   }
   if (status === null) {
+    // Why is where the timeline would be.
     return (
-      <span class="badge" role="status">
-        opening
+      <span class={`badge ${fault === null ? "" : "bad"}`} role="status">
+        {fault === null ? "opening" : "nothing to show"}
       </span>
     );
   }
