@@ -79,7 +79,7 @@ withInvented("selections", (stage) => {
     await page.mouse.move(ruler.x + ruler.width * 0.4, ruler.y + 10, { steps: 4 });
     await page.mouse.up();
     await expect.poll(() => page.locator(".sums-title").textContent()).toMatch(/, all rows$/);
-    for (const title of ["Threads on CPUs", "States of threads", "Events", "Counters", "Arrows", "Row by row"]) {
+    for (const title of ["Threads on CPUs", "States of threads", "Events of threads", "Events of streams", "Counters", "Arrows", "Row by row"]) {
       await expect.poll(() => sumsOf(page, title).then((rows) => rows.length)).toBeGreaterThan(0);
     }
     // Whoever closes the panel does not get it back with the next selection.

@@ -31,7 +31,7 @@ export async function askSums(client: Client, { window, extent, levels, tracks, 
       if (answer === "unchanged") {
         throw new ApiFault("nonsense", "the server says that nothing has changed since it never answered");
       }
-      found.push(sumsOf(decoded(answer.bytes), window, extent.begin));
+      found.push(sumsOf(decoded(answer.bytes), window, extent));
     }
   }
   return { tracks: found.flatMap((sums) => sums.tracks), isRead: found.every((sums) => sums.isRead) };

@@ -10,6 +10,7 @@ import { NONE, type Answer, type Items, type Span } from "./tile.ts";
 
 /** Traces begin there. */
 const ORIGIN = 1_000n;
+const EXTENT = { begin: nanos(ORIGIN), end: nanos(ORIGIN + 4_090n) };
 const FULL = 65_535;
 const EXACT: readonly Span[] = [{ begin: 0, end: 256, quality: "exact" }];
 
@@ -19,7 +20,7 @@ function answerOf(all: readonly Items[], carry = NONE, spans = EXACT): Answer {
 }
 
 function sumOf(items: Items, [begin, span]: readonly [number, number], carry = NONE): TrackSum | undefined {
-  return sumsOf(answerOf([items], carry), { begin: nanos(ORIGIN + BigInt(begin)), span: nanos(span) }, ORIGIN).tracks[0];
+  return sumsOf(answerOf([items], carry), { begin: nanos(ORIGIN + BigInt(begin)), span: nanos(span) }, EXTENT).tracks[0];
 }
 
 function timesOf(sum: TrackSum | undefined): Record<string, number> {
@@ -60,9 +61,21 @@ test("counters have an average over time, durations the shortest and the longest
   expect(sumOf(arrowCounts([0, 1, 2, 5, 10], [3, 1, 2, 7, 10]), [0, 56])).toMatchObject({ form: "arrows", count: 9 });
 });
 
+test("counts are exact where no event is in a bucket at an edge, and the end of the traces is none", () => {
+  const items = counts([1, 4, 10, 6], [255, 5, 3, 3]);
+  const whole = (span: number): unknown => [sumOf(items, [0, span])?.count, sumOf(items, [0, span])?.isExact];
+  expect([whole(4_090), whole(4_084), whole(64), whole(24)]).toEqual([[13, true], [11, false], [10, true], [5, false]]);
+});
+
+test("events are counted for themselves on rows of threads, of streams and of all", () => {
+  const tracks = ["thread/0/1/events", "thread/0/2/events", "events/0/0", "all/events"].map((id, number) => trackLike(number, { id, name: id, kind: "instants" }));
+  const sums = sumsOf(answerOf([instants([1, 2, 0]), instants([2, 2, 0]), instants([1, 2, 0], [2, 2, 0]), instants([1, 2, 0], [2, 2, 0])]), { begin: nanos(ORIGIN), span: nanos(100) }, EXTENT);
+  expect(tablesOf(sums, { ...catalogue, tracks }, nanos(100)).map(({ title }) => title)).toEqual(["Events of threads: 2", "Events of streams: 2", "All events: 2", "Events, row by row"]);
+});
+
 test("what is not read yet counts for nothing, and that is said", () => {
   const answer = answerOf([states([0, 7, NONE, 7, 1, FULL, 0])], NONE, [{ begin: 0, end: 2, quality: "exact" }, { begin: 2, end: 256, quality: "estimated" }]);
-  const sums = sumsOf(answer, { begin: nanos(ORIGIN), span: nanos(64) }, ORIGIN);
+  const sums = sumsOf(answer, { begin: nanos(ORIGIN), span: nanos(64) }, EXTENT);
   expect([sums.isRead, timesOf(sums.tracks[0])]).toEqual([false, { 7: 32 }]);
 });
 
@@ -83,11 +96,11 @@ const catalogue: Catalogue = {
 
 test("tables tell states over all rows and row by row, events, counters and durations", () => {
   const all = [runs([0, 40, 0, 0], [40, 100, 1, 0]), runs([50, 100, 0, 0]), instants([1, 2, 0], [2, 2, 0], [3, 3, 0]), heldCounter(2_048), heat([0, 80, 1], [1, 88, 2])];
-  const sums = sumsOf(answerOf(all), { begin: nanos(ORIGIN), span: nanos(100) }, ORIGIN);
+  const sums = sumsOf(answerOf(all), { begin: nanos(ORIGIN), span: nanos(100) }, EXTENT);
   const told = tablesOf(sums, catalogue, nanos(100)).map(({ title, columns, rows }) => [title, columns.join(), ...rows.map(([name, cells]) => `${name}: ${cells.join(", ")}`)]);
   expect(told).toEqual([
     ["States of threads", "time,part,count,average,longest", "running: 90 ns, 45.0 %, 2, 45 ns, 50 ns", "blocked: 60 ns, 30.0 %, 1, 60 ns, 60 ns"],
-    ["Events: 3", "count", "tick: 2", "tock: 1"],
+    ["Events of streams: 3", "count", "tick: 2", "tock: 1"],
     ["Durations", "count,shortest,longest", "track 4: ~3, ~4.096 µs, ~8.192 µs"],
     ["Counters", "least,average,most", "track 3: 2\u202f048 B, 2\u202f048 B, 2\u202f048 B"],
     ["Row by row", "most of the time", "track 0: blocked 60.0 %, running 40.0 %", "track 1: running 50.0 %"],
@@ -96,6 +109,6 @@ test("tables tell states over all rows and row by row, events, counters and dura
 
 test("what is rounded is marked, and what has less is counted", () => {
   const many = counts(...Array.from({ length: 20 }, (_, at) => [at, at, 20 - at, 20 - at]));
-  const [table] = tablesOf(sumsOf(answerOf([many, states()], NONE), { begin: nanos(ORIGIN), span: nanos(320) }, ORIGIN), catalogue, nanos(320));
-  expect([table?.title, table?.rows.length, table?.more, table?.rows[0]]).toEqual(["Events: ~210", 12, 8, ["running", ["~20"]]]);
+  const [table] = tablesOf(sumsOf(answerOf([many, states()], NONE), { begin: nanos(ORIGIN + 2n), span: nanos(320) }, EXTENT), catalogue, nanos(320));
+  expect([table?.title, table?.rows.length, table?.more, table?.rows[0]]).toEqual(["Events of streams: ~208", 12, 8, ["blocked", ["~19"]]]);
 });

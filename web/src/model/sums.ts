@@ -6,7 +6,7 @@
 import { bucketSpan, levelFor, tilesIn, type Levels, type TileRange } from "./wanted.ts";
 import { px } from "../units/screen.ts";
 import { NONE, type Answer, type Counter, type Counts, type Heat, type Instants, type Runs, type States, type TrackItems } from "./tile.ts";
-import type { Extent, Viewport } from "./viewport.ts";
+import { endOf, type Extent, type Viewport } from "./viewport.ts";
 
 /** A value on a track. */
 export interface ValueSum {
@@ -48,8 +48,8 @@ export function bucketsFor(meant: Viewport, extent: Extent, levels: Levels): Til
   return tilesIn(meant, extent, levelFor(meant.span, BUCKETS, levels));
 }
 
-/** An answer, added up over a span of time; `origin` is the begin of the traces. */
-export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport, origin: bigint): Sums {
+/** An answer, added up over a span of time of traces that go so far. */
+export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport, { begin: origin, end }: Extent): Sums {
   const bucket = Number(bucketSpan(level));
   const begin = Number(meant.begin - origin - first * bucketSpan(level));
   const [low, high] = [Math.max(0, begin), begin + Number(meant.span)];
@@ -57,7 +57,9 @@ export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport,
   const parts = known.map((span) => [Math.max(low, span.begin * bucket), Math.min(high, span.end * bucket)] as const).filter(([from, to]) => to > from);
   const length = parts.reduce((sum, [from, to]) => sum + to - from, 0);
   const isRead = length >= high - low && !known.some(({ quality }) => quality !== "exact");
-  const sheet = new Sheet(bucket, parts);
+  // Behind the end of the traces nothing is left out of the last bucket.
+  const last = endOf(meant) >= end ? Math.floor(Number(end - origin - first * bucketSpan(level)) / bucket) : -1;
+  const sheet = new Sheet(bucket, parts, last);
   return { tracks: tracks.map((track) => sheet.sum(track)).map((sum) => ({ ...sum, isExact: sum.isExact && isRead })), isRead };
 }
 
@@ -65,10 +67,13 @@ export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport,
 class Sheet {
   private readonly bucket: number;
   private readonly parts: ReadonlyArray<readonly [number, number]>;
+  /** The bucket in which traces end, if they are meant up to there. */
+  private readonly last: number;
 
-  constructor(bucket: number, parts: ReadonlyArray<readonly [number, number]>) {
+  constructor(bucket: number, parts: ReadonlyArray<readonly [number, number]>, last: number) {
     this.bucket = bucket;
     this.parts = parts;
+    this.last = last;
   }
 
   sum({ track, items, carry }: TrackItems): TrackSum {
@@ -79,7 +84,7 @@ class Sheet {
       case "runs":
         return { ...plain, form: "states", ...this.runs(items), isExact: true };
       case "counts":
-        return { ...plain, form: "events", ...this.counts(items) };
+        return { ...plain, form: "events", ...this.counts(items), isExact: this.isWhole(items.bucket) };
       case "instants":
         return { ...plain, form: "events", ...this.instants(items), isExact: true };
       case "counter":
@@ -87,7 +92,7 @@ class Sheet {
       case "heat":
         return { ...plain, form: "durations", values: new Map(), ...this.heat(items) };
       case "arrow counts":
-        return { ...plain, form: "arrows", values: new Map(), count: this.counted(items.bucket, items.count) };
+        return { ...plain, form: "arrows", values: new Map(), count: this.counted(items.bucket, items.count), isExact: this.isWhole(items.bucket) };
       case "arrows":
         return { ...plain, form: "arrows", values: new Map(), count: items.begin.reduce((sum, at) => sum + this.inside(at), 0), isExact: true };
     }
@@ -105,6 +110,16 @@ class Sheet {
   /** Which part of a bucket is meant. */
   private part(bucket: number): number {
     return this.overlap(bucket * this.bucket, (bucket + 1) * this.bucket) / this.bucket;
+  }
+
+  /** How many of what happens in a bucket are meant: all of them but at the edges, where that is about so many. */
+  private partOfCount(bucket: number): number {
+    return bucket === this.last && this.part(bucket) > 0 ? 1 : this.part(bucket);
+  }
+
+  /** Whether nothing that is counted lies in a bucket at an edge. */
+  private isWhole(buckets: Uint32Array): boolean {
+    return buckets.every((bucket) => [0, 1].includes(this.partOfCount(bucket)));
   }
 
   private get end(): number {
@@ -146,7 +161,7 @@ class Sheet {
     const values = new Map<number, ValueSum>();
     let all = 0;
     for (const [at, bucket] of items.bucket.entries()) {
-      const part = this.part(bucket);
+      const part = this.partOfCount(bucket);
       const [count, ofValue] = [(items.count[at] ?? 0) * part, (items.countOfValue[at] ?? 0) * part];
       addTo(values, items.value[at] ?? NONE, { time: 0, count: ofValue, longest: null });
       addTo(values, NONE, { time: 0, count: count - ofValue, longest: null });
@@ -184,7 +199,7 @@ class Sheet {
   }
 
   private counted(buckets: Uint32Array, counts: Uint32Array): number {
-    return Math.round(counts.reduce((sum, count, at) => sum + count * this.part(buckets[at] ?? 0), 0));
+    return Math.round(counts.reduce((sum, count, at) => sum + count * this.partOfCount(buckets[at] ?? 0), 0));
   }
 }
 

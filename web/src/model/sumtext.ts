@@ -20,6 +20,8 @@ export interface SumTable {
   readonly more: number;
 }
 
+/** The row of all events of the traces. */
+const ALL_EVENTS = "all/events";
 const ROWS_MAX = 12;
 /** Of a row so many values are told. */
 const NAMED = 2;
@@ -75,13 +77,22 @@ function stateTables(states: readonly TrackSum[], catalogue: Catalogue, span: Na
   });
 }
 
+/** An event is on the row of its thread, on that of its stream, and on the one of all events: each of these is counted for itself. */
 function eventTables(events: readonly TrackSum[], catalogue: Catalogue): SumTable[] {
+  const kindOf = ({ track }: TrackSum): string => {
+    const id = trackAt(catalogue, track)?.id ?? "";
+    return id === ALL_EVENTS ? "All events" : id.startsWith("thread/") ? "Events of threads" : "Events of streams";
+  };
+  return [...new Set(events.map(kindOf))].flatMap((kind) => eventTable(events.filter((sum) => kindOf(sum) === kind), kind, catalogue));
+}
+
+function eventTable(events: readonly TrackSum[], kind: string, catalogue: Catalogue): SumTable[] {
   const isExact = events.every((sum) => sum.isExact);
   const all = events.reduce((sum, { count }) => sum + count, 0);
   // What is not told apart stands last, however many these are.
   const ordered = [...merged(events)].sort(([one, { count: left }], [other, { count: right }]) => Number(one === NONE) - Number(other === NONE) || (right ?? 0) - (left ?? 0));
   const rows = ordered.slice(0, ROWS_MAX).map(([value, { count }]) => [value === NONE ? "others" : labelOf(catalogue, value), [countText(count ?? 0, isExact)]] as const);
-  return all === 0 ? [] : [{ title: `Events: ${countText(all, isExact)}`, columns: ["count"], rows, more: Math.max(0, ordered.length - ROWS_MAX) }];
+  return all === 0 ? [] : [{ title: `${kind}: ${countText(all, isExact)}`, columns: ["count"], rows, more: Math.max(0, ordered.length - ROWS_MAX) }];
 }
 
 function merged(sums: readonly TrackSum[]): ReadonlyMap<number, ValueSum> {
