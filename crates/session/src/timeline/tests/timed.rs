@@ -74,14 +74,12 @@ fn events_without_times_are_refused() {
 #[test]
 fn clocks_that_cannot_be_compared_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let uuid = |digit: char| {
-        format!(
-            "uuid = \"{0}{0}{0}{0}{0}{0}{0}{0}-{0}{0}{0}{0}-{0}{0}{0}{0}-{0}{0}{0}{0}-{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}\";",
-            digit
-        )
+    let uuid = |digit: &str| {
+        let parts = [8, 4, 4, 4, 12].map(|length| digit.repeat(length));
+        format!("uuid = \"{}\";", parts.join("-"))
     };
-    without_packets(&folder.path().join("one"), &uuid('1'), &[500, 700]);
-    without_packets(&folder.path().join("two"), &uuid('2'), &[600, 900]);
+    without_packets(&folder.path().join("one"), &uuid("1"), &[500, 700]);
+    without_packets(&folder.path().join("two"), &uuid("2"), &[600, 900]);
     let timeline = built(folder.path(), None, None);
     assert_eq!(timeline.status().events, Some(4));
     assert_eq!(timeline.findings().iter().map(|found| found.rule).collect::<Vec<_>>(), ["clock-origins"]);
