@@ -32,13 +32,13 @@ use crate::{
     SpoolError,
 };
 
-pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind};
+pub use attributes::{Attributes, Before, CUT, Change, DOUBT, Entity, EntityKind, FLAGS};
 pub use lane::{Edge, Note, Sequence};
 pub(crate) use report::times;
 pub use report::{LaneText, Moment, Texts};
 pub use sequel::{Sequel, keys};
 
-use attributes::Before::{Not, Unknown, Was};
+use attributes::Before::{Gone, Not, Unknown, Was};
 use lane::{LaneCpu, Named, Switch};
 
 /// Values of a CPU.
@@ -127,7 +127,7 @@ impl Doing {
     /// What a value says: what it does, and on which CPU it does or did so.
     #[must_use]
     pub fn of(value: u64) -> Option<(Self, u32)> {
-        let number = (value & !DOUBT) >> 32;
+        let number = (value & !FLAGS) >> 32;
         let doing = Self::ALL.into_iter().find(|doing| u64::from(*doing as u32) == number)?;
         Some((doing, value as u32))
     }
@@ -470,7 +470,7 @@ impl State {
 
     fn name(&mut self, thread: Entity, time: i64, comm: Comm) {
         if !comm.is_empty() {
-            let digest = comm.digest() & !DOUBT;
+            let digest = comm.digest() & !FLAGS;
             self.names.entry(digest).or_insert(comm);
             self.set(thread, thread_track::NAME, time, Unknown, Change::Is(digest));
         }
@@ -485,10 +485,9 @@ impl State {
 
     /// Nothing is known of a number's thread from now on: it is dead, or another one gets it.
     fn forget(&mut self, states: &States, thread: Entity, time: i64, before: Before) {
-        let unknown = if states.is_of_some { Was(None) } else { Unknown };
-        let of_state = if before == Unknown { unknown } else { before };
+        let of_state = if before == Unknown && states.is_of_some { Was(None) } else { before };
         self.set(thread, thread_track::STATE, time, of_state, Change::Begin(None));
-        self.set(thread, thread_track::CALL, time, unknown, Change::Begin(None));
+        self.set(thread, thread_track::CALL, time, Gone, Change::Begin(None));
         for track in [thread_track::NAME, thread_track::PROCESS] {
             self.set(thread, track, time, Unknown, Change::Begin(None));
         }
@@ -554,7 +553,7 @@ impl Analysis for States {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "states", version: 1 }
+        Identity { name: "states", version: 2 }
     }
 
     fn shape(&self) -> Shape {

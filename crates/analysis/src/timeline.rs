@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::roles::{COMM, PID, TID, counter, message, pair, rule, state};
 use crate::runs::Run;
-use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
+use crate::states::{self, DOUBT, Doing, Entity, EntityKind, FLAGS, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
     Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Role, Setup, Shape, SpoolError, Windows,
 };
@@ -452,12 +452,11 @@ impl Timeline {
         open.for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
     }
 
-    /// How long what ends in a chunk takes; and what is open behind it, for whoever reads the next one alone. A run in doubt does not end
-    /// with what it began with: its end is not among the events that are there.
+    /// How long what ends in a chunk takes; and what is open behind it, for whoever reads the next one alone.
     fn durations(&self, node: &mut NodeBuilder, sequel: Sequel, since: i64) {
         let is_drawn = |run: &Run| !is_name(run.key);
         let lasted = |node: &mut NodeBuilder, run: &Run| {
-            if run.value & DOUBT == 0 && since <= run.end {
+            if since <= run.end {
                 Self::lasted(node, run);
             }
         };
@@ -486,9 +485,11 @@ impl Timeline {
         Self::lasted(node, &run);
     }
 
-    /// Counts how long a run took, where its begin is known.
+    /// Counts how long a run took, where its begin is known and it ends with what it began with, as analyses have it: what is in doubt or
+    /// cut has no end among the events that are there.
     fn lasted(node: &mut NodeBuilder, run: &Run) {
         if run.begin != i64::MIN
+            && run.value & FLAGS == 0
             && let Some(latency) = latency(run.key, run.value)
         {
             let bucket = node.bucket(run.end);
@@ -506,7 +507,7 @@ fn is_name(key: u64) -> bool {
 
 /// A run's value as it is shown: where a thread runs, the CPUs' tracks say.
 fn shown(key: u64, value: u64) -> u64 {
-    let value = value & !DOUBT;
+    let value = value & !FLAGS;
     if key >> 48 == STATE { value >> 32 << 32 } else { value }
 }
 
@@ -547,7 +548,7 @@ impl Sealed {
         let mut names = Vec::new();
         let mut add = |run: &Run| {
             if is_name(run.key) {
-                names.extend(TrackKey::of(run.key).map(|key| (key, run.value & !DOUBT)));
+                names.extend(TrackKey::of(run.key).map(|key| (key, run.value & !FLAGS)));
             }
         };
         self.sequel.ended.iter().for_each(&mut add);
@@ -577,7 +578,7 @@ impl Analysis for Reading<'_> {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "timeline", version: 4 }
+        Identity { name: "timeline", version: 5 }
     }
 
     fn shape(&self) -> Shape {

@@ -16,6 +16,10 @@ use crate::runs::{Run, RunWriter};
 
 /// Set in the value of a run whose end does not agree with what it was: events were lost.
 pub const DOUBT: u64 = 1 << 63;
+/// Set in the value of a run that does not end by itself: what had the value is gone, as a thread is that dies in a call.
+pub const CUT: u64 = 1 << 62;
+/// What is set in values besides what they say.
+pub const FLAGS: u64 = DOUBT | CUT;
 
 /// Kinds of things.
 pub(super) const KINDS: usize = 2;
@@ -72,6 +76,8 @@ pub enum Before {
     Was(Option<u64>),
     /// Its upper half was not this.
     Not(u32),
+    /// Nothing, as what had the value is gone.
+    Gone,
 }
 
 /// How a value changes.
@@ -184,12 +190,14 @@ impl Track {
 /// What had a value has another one, and did before that what somebody says.
 fn end(key: u64, (value, begin): (Option<u64>, i64), (end, before): (i64, Before), runs: &mut RunWriter) {
     if let Some(value) = value {
-        let is_doubtful = match before {
-            Before::Unknown => false,
-            Before::Was(was) => was != Some(value),
-            Before::Not(upper) => (value >> 32) as u32 == upper,
+        let flags = match before {
+            Before::Unknown => 0,
+            Before::Gone => CUT,
+            Before::Was(was) if was == Some(value) => 0,
+            Before::Not(upper) if (value >> 32) as u32 != upper => 0,
+            Before::Was(_) | Before::Not(_) => DOUBT,
         };
-        runs.push(Run { key, begin, end, value: value | if is_doubtful { DOUBT } else { 0 } });
+        runs.push(Run { key, begin, end, value: value | flags });
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{DOUBT, Doing, Entity, EntityKind, NUMBERED, cpu_track, thread_track};
+use super::{DOUBT, Doing, Entity, EntityKind, FLAGS, NUMBERED, cpu_track, thread_track};
 use crate::runs::{Run, RunWriter};
 use crate::windows::Windows;
 use crate::{Answer, Bounded, Cell, Class, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
@@ -66,7 +66,7 @@ pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolEr
     all.sort_unstable();
     for run in all {
         let Some((kind, host, number, track)) = Entity::of_key(run.key) else { continue };
-        let (what, value) = described(texts, (kind, host, track), run.value & !DOUBT);
+        let (what, value) = described(texts, (kind, host, track), run.value & !FLAGS);
         let begin = if run.begin == i64::MIN { Cell::Unknown } else { Cell::Timestamp(run.begin) };
         let end = if run.end == i64::MAX { Cell::Empty } else { Cell::Timestamp(run.end) };
         let is_doubtful = Cell::Flag(run.value & DOUBT != 0);
@@ -187,7 +187,7 @@ impl Moment<'_> {
     }
 
     fn process(&self, tid: i32, thread: Option<&Now>) -> Cell {
-        let track = |track: usize| Some(thread?[track]?.value & !DOUBT);
+        let track = |track: usize| Some(thread?[track]?.value & !FLAGS);
         let name = track(thread_track::NAME).and_then(|value| self.texts.name(value));
         let pid = track(thread_track::PROCESS).map(|pid| i64::from(pid as u32));
         Cell::Process { name, pid, tid: Some(i64::from(tid)) }
@@ -210,7 +210,7 @@ impl Moment<'_> {
             let mut row = self.host(host);
             row.push(Cell::Cpu(number));
             let served = |track: usize| match now[track] {
-                Some(run) => irq(self.texts, host, track == cpu_track::IRQ, run.value & !DOUBT),
+                Some(run) => irq(self.texts, host, track == cpu_track::IRQ, run.value & !FLAGS),
                 None => Cell::Empty,
             };
             let thread = now[cpu_track::THREAD].map(|run| (run, (run.value as u32).cast_signed()));
@@ -220,7 +220,7 @@ impl Moment<'_> {
                 Some((_, tid)) => {
                     let thread = threads.get(&(host, tid));
                     let call = thread.and_then(|thread| thread[thread_track::CALL]);
-                    [self.process(tid, thread), call.map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT))]
+                    [self.process(tid, thread), call.map_or(Cell::Empty, |run| self.texts.call(run.value & !FLAGS))]
                 }
             });
             row.extend([served(cpu_track::IRQ), served(cpu_track::SOFTIRQ)]);
@@ -259,7 +259,7 @@ impl Moment<'_> {
     ) -> Option<(Order, Vec<Cell>)> {
         let state = now[thread_track::STATE]?;
         let (doing, cpu) = Doing::of(state.value)?;
-        let name = || self.texts.name(now[thread_track::NAME]?.value & !DOUBT);
+        let name = || self.texts.name(now[thread_track::NAME]?.value & !FLAGS);
         let is_on = doing == Doing::Running;
         if !self.wishes.wants_thread(tid, name) || !(self.wishes.cpus.is_empty() || is_on && self.wants_cpu(cpu)) {
             return None;
@@ -270,7 +270,7 @@ impl Moment<'_> {
         let mut row = self.host(host);
         row.extend([self.process(tid, Some(now)), Cell::Text(doing.name().to_owned())]);
         row.push(if is_on { Cell::Cpu(cpu) } else { Cell::Empty });
-        row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT)));
+        row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !FLAGS)));
         row.extend(self.times(&state, is_doubtful));
         Some(((doing, state.begin, host, tid), row))
     }

@@ -120,6 +120,31 @@ fn items(timeline: &Timeline, id: &str, level: Level) -> Option<Items> {
     Some(tiles.tracks.into_iter().next()?.items)
 }
 
+/// The timeline's heat is what is expected, at every level; how much that is, by kinds.
+fn agree(timeline: &Timeline, expected: &BTreeMap<&str, Lasted>, place: &str) -> [usize; 4] {
+    ["calls", "irqs", "waiting", "softirqs"].map(|kind| {
+        let Some(expected) = expected.get(kind) else { return 0 };
+        for level in 0..=timeline.status().level_max {
+            let mut sums = BTreeMap::new();
+            for (end, bin) in expected {
+                let bucket = timeline.span.0.abs_diff(*end) >> level;
+                *sums.entry((bucket as u32, *bin)).or_insert(0) += 1;
+            }
+            let found = match items(timeline, &format!("latency/0/{kind}"), level) {
+                Some(Items::Heat(heat)) => heat.iter().map(|at| ((at.bucket, at.bin), at.count)).collect(),
+                None => BTreeMap::new(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(found, sums, "{kind} at level {level}, {place}");
+        }
+        expected.len()
+    })
+}
+
+fn add(sums: &mut [usize; 4], more: [usize; 4]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
 #[test]
 fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
     let mut compared = [0; 4];
@@ -131,31 +156,38 @@ fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
         let selection = &selections[seed as usize % selections.len()];
         let mut expected = asked(&session, selection);
         expected.insert("waiting", waited(&printed(&session, selection)));
+        for kind in ["calls", "irqs", "softirqs"] {
+            expected.entry(kind).or_default();
+        }
         // What takes no time at all is nothing that lasts.
         expected.values_mut().for_each(|all| all.retain(|(_, bin)| *bin > 0));
         for slice_bytes in [None, Some(1), Some(700)] {
             let [_, selected] = built_of(folder.path(), slice_bytes, selection);
-            for (number, kind) in ["calls", "irqs", "softirqs", "waiting"].into_iter().enumerate() {
-                let expected = expected.get(kind).map(Vec::as_slice).unwrap_or_default();
-                compared[number] += expected.len();
-                for level in 0..=selected.status().level_max {
-                    let mut sums = BTreeMap::new();
-                    for (end, bin) in expected {
-                        let bucket = selected.span.0.abs_diff(*end) >> level;
-                        *sums.entry((bucket as u32, *bin)).or_insert(0) += 1;
-                    }
-                    let found = match items(&selected, &format!("latency/0/{kind}"), level) {
-                        Some(Items::Heat(heat)) => heat.iter().map(|at| ((at.bucket, at.bin), at.count)).collect(),
-                        None => BTreeMap::new(),
-                        other => panic!("{other:?}"),
-                    };
-                    let place = format!("{kind} at level {level}, in chunks of {slice_bytes:?}, seed {seed}");
-                    assert_eq!(found, sums, "{place}, of {:?}", selection.events);
-                }
-            }
+            let place = format!("in chunks of {slice_bytes:?}, seed {seed}, of {:?}", selection.events);
+            add(&mut compared, agree(&selected, &expected, &place));
         }
     }
-    assert!(compared.iter().zip([100, 100, 0, 100]).all(|(count, least)| *count > least), "{compared:?}");
+    assert!(compared.iter().zip([100, 100, 100, 0]).all(|(count, least)| *count > least), "{compared:?}");
+}
+
+#[test]
+fn durations_of_all_events_are_those_that_analyses_tell_of_them() {
+    let mut compared = [0; 4];
+    for seed in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let mut expected = asked(&session, &Selection::default());
+        // Softirqs of a CPU that overlap, as some of their ends are missing, are told apart in other ways there.
+        expected.remove("softirqs");
+        expected.insert("waiting", waited(&printed(&session, &Selection::default())));
+        expected.values_mut().for_each(|all| all.retain(|(_, bin)| *bin > 0));
+        for slice_bytes in [None, Some(1), Some(700)] {
+            let timeline = built(folder.path(), slice_bytes, None);
+            add(&mut compared, agree(&timeline, &expected, &format!("in chunks of {slice_bytes:?}, seed {seed}")));
+        }
+    }
+    assert!(compared[..3].iter().all(|count| *count > 100), "{compared:?}");
 }
 
 /// Wakeups are there whose events are selected, and lead to when all events say that whoever is woken runs.
