@@ -138,7 +138,7 @@ bench-python:
 bench-view:
 	@scripts/setup.sh web && scripts/web.sh build
 	cargo build --release --package kymo-cli
-	python3 bench/view.py $(CARGO_TARGET_DIR)/release/kymo --traces k400,k1400
+	python3 bench/view.py $(CARGO_TARGET_DIR)/release/kymo --traces $(or $(TRACES),k400,k1400)
 
 # What an event costs in a program in C, without contexts and with each of them. Stacks are found by frames.
 bench-tracer: libkymo
