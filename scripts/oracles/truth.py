@@ -54,6 +54,11 @@ class Runs:
             place += 1
         return found
 
+    def ends_at(self, time):
+        """Whether it has a value until then, and none from then on."""
+        place = bisect.bisect_left(self._ends, time)
+        return place < len(self._ends) and self._ends[place] == time and self.at(time) is None
+
     def at(self, time):
         """The value at an instant, or None."""
         return next((value for _, _, value in self.between(time, time + 1)), None)
@@ -122,8 +127,10 @@ class Truth:
         found = {("latency", kind): [] for kind in ("calls", "irqs", "softirqs", "waiting")}
         for name, runs in self.states.items():
             kind = {"irq": "irqs", "softirq": "softirqs", "calls": "calls", "state": "waiting"}.get(name[-1])
+            # A thread that dies in a call does not come back from it.
+            dies = self.states["thread", name[1], "state"].ends_at if kind == "calls" else lambda time: False
             for begin, end, value in runs.runs:
-                if kind and begin != -FOREVER and end != FOREVER and (kind != "waiting" or value in WAITING):
+                if kind and begin != -FOREVER and end != FOREVER and (kind != "waiting" or value in WAITING) and not dies(end):
                     found["latency", kind].append((end, bin_of(end - begin)))
         return {name: sorted(ends) for name, ends in found.items()}
 
