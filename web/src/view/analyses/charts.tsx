@@ -43,7 +43,7 @@ export function Density({ page, bins, percentiles, range, choose }: DensityOptio
   const total = bins.length === 1 ? `${grouped(bins[0]?.total ?? 0)} in all` : bins.map((one) => `${one.title} ${grouped(one.total)}`).join(", ");
   const marks = percentiles.map(({ title, low, high }) => `${title} ${percentileText(low, high)}`).join(", ");
   return (
-    <div>
+    <div class="with-lines">
       <Plot page={page} title={bins.length === 1 ? (bins[0]?.title ?? "") : "How long it takes"} summary={`${total}${marks === "" ? "" : `; ${marks}`}`} plan={plan} marks={[range]} />
       {bins.length < 2 ? null : (
         <div class="tools lines">
