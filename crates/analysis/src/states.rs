@@ -32,7 +32,7 @@ use crate::{
     SpoolError,
 };
 
-pub use attributes::{Attributes, Before, CUT, Change, DOUBT, Entity, EntityKind, FLAGS};
+pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind, FLAGS};
 pub use lane::{Edge, Note, Sequence};
 pub(crate) use report::times;
 pub use report::{LaneText, Moment, Texts};
@@ -226,7 +226,7 @@ impl States {
     }
 
     /// The same of traces of which only some events are there, for whoever asks how long something takes. Whatever does not end with what it
-    /// began with is in doubt, also at the end of a thread. Where traces have switches, a CPU of which none is there runs a thread that is
+    /// began with is in doubt, or cut where its thread ends. Where traces have switches, a CPU of which none is there runs a thread that is
     /// nobody, whose calls take as long; and where events say their thread, or a switch whom it takes the CPU from, that goes before what
     /// the switch before said.
     #[must_use]
@@ -369,7 +369,7 @@ impl Lane<'_> {
 
     /// The CPU of a call; who runs there says the event, where switches may be missing.
     fn says(&mut self, meaning: &Meaning<'_>, cpu: u32) -> &mut LaneCpu {
-        let said = meaning.event.small_context(TID).filter(|_| self.states.lacks_switches());
+        let said = if self.states.lacks_switches() { meaning.event.small_context(TID) } else { None };
         let at = self.at(cpu);
         at.said = said.or(at.said);
         at

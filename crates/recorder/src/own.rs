@@ -155,7 +155,7 @@ pub(crate) struct Own {
 }
 
 /// What has become of packets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Put<E> {
     /// So many events were written.
     pub(crate) written: u64,

@@ -17,7 +17,7 @@ use crate::runs::{Run, RunWriter};
 /// Set in the value of a run whose end does not agree with what it was: events were lost.
 pub const DOUBT: u64 = 1 << 63;
 /// Set in the value of a run that does not end by itself: what had the value is gone, as a thread is that dies in a call.
-pub const CUT: u64 = 1 << 62;
+const CUT: u64 = 1 << 62;
 /// What is set in values besides what they say.
 pub const FLAGS: u64 = DOUBT | CUT;
 
