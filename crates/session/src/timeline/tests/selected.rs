@@ -29,6 +29,14 @@ fn selections() -> Vec<Selection> {
     ]
 }
 
+/// A made trace of a kernel, and its folder.
+fn made_trace(seed: u64) -> (tempfile::TempDir, Session) {
+    let folder = tempfile::tempdir().unwrap();
+    tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+    let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+    (folder, session)
+}
+
 /// The events that are selected, as they are printed.
 fn printed(session: &Session, selection: &Selection) -> Vec<Value> {
     let mut lines = Vec::new();
@@ -149,9 +157,7 @@ fn add(sums: &mut [usize; 4], more: [usize; 4]) {
 fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
     let mut compared = [0; 4];
     for seed in 0..24 {
-        let folder = tempfile::tempdir().unwrap();
-        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
-        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let (folder, session) = made_trace(seed);
         let selections = selections();
         let selection = &selections[seed as usize % selections.len()];
         let mut expected = asked(&session, selection);
@@ -174,9 +180,7 @@ fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
 fn durations_of_all_events_are_those_that_analyses_tell_of_them() {
     let mut compared = [0; 4];
     for seed in 0..24 {
-        let folder = tempfile::tempdir().unwrap();
-        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
-        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let (folder, session) = made_trace(seed);
         let mut expected = asked(&session, &Selection::default());
         // Softirqs of a CPU that overlap, as some of their ends are missing, are told apart in other ways there.
         expected.remove("softirqs");
@@ -195,9 +199,7 @@ fn durations_of_all_events_are_those_that_analyses_tell_of_them() {
 fn wakeups_of_some_events_are_among_those_of_all() {
     let (mut compared, mut known) = (0, 0);
     for seed in 0..24 {
-        let folder = tempfile::tempdir().unwrap();
-        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
-        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let (folder, session) = made_trace(seed);
         let name = ["sched_waking", "sched_wakeup"][seed as usize % 2];
         let filter = Some(Filter::parse(&format!("tid > {}", seed % 3)).unwrap());
         let selection = Selection { events: vec![name.to_owned()], filter, ..Selection::default() };
