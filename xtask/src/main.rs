@@ -36,7 +36,9 @@ fn main() -> ExitCode {
 
 /// The repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
+    // Clones may share a target folder: cargo says where it runs this, which may have been built elsewhere.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.parent().expect("xtask lies in the repository").to_owned()
 }
 
 fn check(features: &str) -> Vec<String> {
