@@ -33,10 +33,11 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
             warned = warnings;
         }
         let wanted_end = options.end_ns;
-        options.begin_ns = options.begin_ns.max(window.begin_ns);
+        options.begins_ns.clone_from(&window.begins_ns);
         options.end_ns = [options.end_ns, window.end_ns].into_iter().flatten().min();
         (options.continued, options.limit) = (continued, left);
-        let is_empty = options.begin_ns.zip(options.end_ns).is_some_and(|(begin, end)| begin > end);
+        let first = window.begins_ns.iter().copied().min().flatten().max(options.begin_ns);
+        let is_empty = first.zip(options.end_ns).is_some_and(|(begin, end)| begin > end);
         if !is_empty {
             let printed = window.session.print(&options, &mut out, &progress)?;
             out.flush()?;

@@ -97,6 +97,7 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         limit: arguments.limit,
         begin_ns: None,
         end_ns: None,
+        begins_ns: Vec::new(),
         continued: None,
     }
 }

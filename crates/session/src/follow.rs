@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kymo_scan::Trace;
 use kymo_source::{ErrorKind, Finder, Live};
 
 use crate::again::Earlier;
@@ -33,6 +34,8 @@ pub struct Follow {
     options: OpenOptions,
     /// What is before this time was handed out.
     behind_ns: Option<i64>,
+    /// Where that is in traces whose clocks have been said anew since.
+    moved_ns: HashMap<PathBuf, i64>,
     is_over: bool,
     /// Bytes of all files, and since when there are so many.
     grown: (u64, Option<Instant>),
@@ -51,8 +54,9 @@ pub struct Follow {
 pub struct Window {
     /// The traces as far as they are written.
     pub session: Arc<Session>,
-    /// Its first nanosecond; `None`: it is the first window.
-    pub begin_ns: Option<i64>,
+    /// Its first nanosecond in each of the traces; `None`: it is the first window. A recorder says at the end what it has learned of its
+    /// clock, by which all times move: where the window before ended is somewhere else in that trace then.
+    pub begins_ns: Vec<Option<i64>>,
     /// Its last nanosecond; `None`: nothing comes any more.
     pub end_ns: Option<i64>,
 }
@@ -84,6 +88,7 @@ impl Follow {
             paths,
             options,
             behind_ns: None,
+            moved_ns: HashMap::new(),
             is_over: false,
             grown: (0, None),
             opened: None,
@@ -158,9 +163,26 @@ impl Follow {
             return Ok(Arc::clone(session));
         }
         let session = Arc::new(Session::open_again(&self.paths, &self.options, Some(&self.earlier))?);
+        self.move_with_clocks(&session);
         self.earlier.opened(&session);
         self.open_bytes = Some(bytes);
         Ok(session)
+    }
+
+    /// Where a clock is said anew, what was handed out is what it was: so many cycles.
+    fn move_with_clocks(&mut self, session: &Session) {
+        let Some(behind) = self.behind_ns else { return };
+        for trace in &session.traces {
+            let Some(before) = self.earlier.trace(&trace.folder) else { continue };
+            let clock = |trace: &Trace| trace.streams.iter().find_map(|stream| stream.clock);
+            let (Some(old), Some(new)) = (clock(before), clock(trace)) else { continue };
+            if old != new {
+                let path = trace.folder.path();
+                let at = self.moved_ns.get(path).copied().unwrap_or(behind);
+                let at = old.cycles_from(at).map_or(i64::MAX, |cycles| new.nanos_saturating(cycles));
+                self.moved_ns.insert(path.to_owned(), at);
+            }
+        }
     }
 
     /// Whether it is worth while to open the traces again.
@@ -206,17 +228,20 @@ impl Follow {
     /// What is new, of all that there is.
     fn window(&mut self, session: Arc<Session>) -> Option<Window> {
         let reached = self.reached(&session)?;
-        let begin_ns = self.behind_ns;
+        let begin = |trace: &Arc<Trace>| self.moved_ns.get(trace.folder.path()).copied().or(self.behind_ns);
+        let begins_ns = session.traces.iter().map(begin).collect();
         if reached.is_over {
             self.is_over = true;
-            return Some(Window { session, begin_ns, end_ns: None });
+            return Some(Window { session, begins_ns, end_ns: None });
         }
         let end_ns = reached.watermark_ns.checked_sub(1)?;
-        if begin_ns.is_some_and(|begin| end_ns < begin) {
+        if self.behind_ns.is_some_and(|begin| end_ns < begin) {
             return None;
         }
         self.behind_ns = Some(reached.watermark_ns);
-        Some(Window { session, begin_ns, end_ns: Some(end_ns) })
+        // What was handed out of one is farther than that, still.
+        self.moved_ns.retain(|_, moved| *moved > reached.watermark_ns);
+        Some(Window { session, begins_ns, end_ns: Some(end_ns) })
     }
 
     /// How far all of the traces are written; `None`: one of them has not begun.
@@ -356,10 +381,13 @@ mod tests {
                     continue;
                 }
                 let window = follow.next(&Progress::default()).unwrap().unwrap();
-                assert_eq!((window.begin_ns, window.end_ns), (behind, Some(watermark as i64 + offset_ns - 1)));
+                assert_eq!(
+                    (&*window.begins_ns, window.end_ns),
+                    (&[behind][..], Some(watermark as i64 + offset_ns - 1))
+                );
                 let options = PrintOptions {
                     format: PrintFormat::Csv,
-                    begin_ns: window.begin_ns,
+                    begins_ns: window.begins_ns,
                     end_ns: window.end_ns,
                     continued,
                     ..PrintOptions::default()
@@ -371,7 +399,7 @@ mod tests {
             assert_eq!(window.end_ns, None);
             let options = PrintOptions {
                 format: PrintFormat::Csv,
-                begin_ns: window.begin_ns,
+                begins_ns: window.begins_ns,
                 continued,
                 ..PrintOptions::default()
             };
@@ -381,6 +409,44 @@ mod tests {
             let options = PrintOptions { format: PrintFormat::Csv, ..PrintOptions::default() };
             print(&window.session, &options, &mut whole);
             assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole), "seed {seed}");
+        }
+    }
+
+    /// A clock that is said anew, to which an event more or less is before the end of the last window.
+    #[test]
+    fn each_event_is_in_one_window_though_the_clock_is_learned() {
+        let clocks = [(1_010_000_000_u64, 0_u64), (990_000_000, 0), (1_000_000_000, 12), (1_003_000_000, 7)];
+        for (seed, (frequency, offset)) in (0..).zip(clocks) {
+            let mut growing = Growing::new();
+            let mut random = Random(seed);
+            let mut follow = growing.follow();
+            let (mut out, mut whole) = (Vec::new(), Vec::new());
+            for round in 1..4_u64 {
+                for time in round * 1000..(round + 1) * 1000 {
+                    growing.waiting[random.below(3) as usize].push(time);
+                }
+                (0..3).for_each(|stream| growing.flush(stream));
+                let is_last = round == 3;
+                growing.say(if is_last { "ended" } else { "recording" }, round * 1000 + 500);
+                let window = follow.next(&Progress::default()).unwrap().unwrap();
+                let options = PrintOptions {
+                    format: PrintFormat::Json,
+                    begins_ns: window.begins_ns,
+                    end_ns: window.end_ns,
+                    ..PrintOptions::default()
+                };
+                print(&window.session, &options, &mut out);
+                if is_last {
+                    let options = PrintOptions { format: PrintFormat::Json, ..PrintOptions::default() };
+                    print(&window.session, &options, &mut whole);
+                }
+                let clock = format!("clock {{ name = c; freq = {frequency}; offset = {}; }};", offset * round);
+                let metadata = METADATA.replace("clock { name = c; freq = 1000000000; };", &clock);
+                std::fs::write(growing.folder.path().join("metadata"), metadata).unwrap();
+            }
+            assert!(follow.next(&Progress::default()).unwrap().is_none(), "it is over");
+            let lines = |out: &[u8]| out.split(|byte| *byte == b'\n').count();
+            assert_eq!(lines(&out), lines(&whole), "{frequency} Hz");
         }
     }
 
@@ -395,8 +461,12 @@ mod tests {
             growing.flush(0);
             growing.say(state, now + 500);
             let window = follow.next(&Progress::default()).unwrap().unwrap();
-            let options =
-                PrintOptions { begin_ns: window.begin_ns, end_ns: window.end_ns, continued, ..PrintOptions::default() };
+            let options = PrintOptions {
+                begins_ns: window.begins_ns,
+                end_ns: window.end_ns,
+                continued,
+                ..PrintOptions::default()
+            };
             continued = Some(print(&window.session, &options, &mut out).ended);
         }
         let text = String::from_utf8(out).unwrap();

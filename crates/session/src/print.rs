@@ -57,6 +57,8 @@ pub struct PrintOptions {
     pub begin_ns: Option<i64>,
     /// Not after.
     pub end_ns: Option<i64>,
+    /// Of each trace not before this, either; of those that are not here, everything.
+    pub begins_ns: Vec<Option<i64>>,
     /// What was printed before this, which goes on with it.
     pub continued: Option<Continued>,
 }
@@ -80,6 +82,7 @@ impl Default for PrintOptions {
             limit: None,
             begin_ns: None,
             end_ns: None,
+            begins_ns: Vec::new(),
             continued: None,
         }
     }
@@ -125,7 +128,8 @@ impl Session {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
             write_names(out, &names)?;
         }
-        let spans = self.spans((options.begin_ns, options.end_ns), options.stream_intersection)?;
+        let mut spans = self.spans((options.begin_ns, options.end_ns), options.stream_intersection)?;
+        spans.iter_mut().zip(&options.begins_ns).for_each(|(span, begin)| span.0 = span.0.max(*begin));
         let streams: Vec<StreamFacts> = self.stream_facts(options, &spans, columns.is_some());
         let work = PrintWork { streams: &streams, options, filters: &filters, spare: Mutex::default() };
         let report = self.opening_report().clone();

@@ -19,18 +19,11 @@ fn demo() -> PathBuf {
 
 fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String {
     let options = PrintOptions {
-        pretty: PrettyOptions::default(),
         stamp: StampOptions { no_delta: true, ..StampOptions::default() },
-        zone: |_| 0,
-        format: crate::PrintFormat::Text,
         details: crate::DetailsOptions { trace_name: false, stream_name: false },
-        force_correlate: false,
-        stream_intersection: false,
-        selection: Selection::default(),
-        limit: None,
         begin_ns,
         end_ns,
-        continued: None,
+        ..PrintOptions::default()
     };
     let mut out = Vec::new();
     let printed = session.print(&options, &mut out, &Progress::default()).unwrap();
