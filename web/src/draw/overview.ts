@@ -2,12 +2,13 @@
 
 import type { Density } from "../model/density.ts";
 import { lossMarks } from "../model/findings.ts";
-import { MISSING, SURFACES, css, mix, type Theme } from "../model/palette.ts";
+import { MISSING, SURFACES, css, mix, packed, type Theme } from "../model/palette.ts";
 import { endOf, pixelOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Frame } from "../model/geometry.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Quality } from "../model/tile.ts";
 import type { Pen, Tools } from "./pen.ts";
+import type { StripSheet } from "./strip.ts";
 
 /** All that the strip shows. */
 export interface OverviewPicture {
@@ -28,39 +29,41 @@ export interface OverviewPicture {
   readonly isGrowing: boolean;
 }
 
-export function drawOverview(pen: Pen, tools: Tools, picture: OverviewPicture): void {
+export function drawOverview(pen: Pen, tools: Tools, sheet: StripSheet, picture: OverviewPicture): void {
   const { frame, height, theme } = picture;
   const surface = SURFACES[theme];
   pen.fillStyle = css(surface.lane);
   pen.fillRect(0, 0, frame.width, height);
-  drawDensity(pen, picture);
+  drawDensity(tools, sheet, picture);
   drawQuality(pen, tools, picture);
   drawLosses(pen, picture);
   drawWindow(pen, picture);
 }
 
 /** Bars whose height is the logarithm of the number of events: a single one can be seen beside millions. */
-function drawDensity(pen: Pen, { frame, height, theme, density }: OverviewPicture): void {
+function drawDensity(tools: Tools, sheet: StripSheet, { frame, height, theme, density }: OverviewPicture): void {
   const { accent, lane } = SURFACES[theme];
   const most = density.count.reduce((high, count) => Math.max(high, count), 0);
   if (most === 0) {
     return;
   }
-  const styles: Readonly<Record<Quality, string>> = {
-    exact: css(mix(lane, accent, 0.8)),
-    building: css(mix(lane, accent, 0.6)),
-    estimated: css(mix(lane, accent, 0.35)),
-    unknown: css(mix(lane, accent, 0.35)),
+  const colours: Readonly<Record<Quality, number>> = {
+    exact: packed(mix(lane, accent, 0.8)),
+    building: packed(mix(lane, accent, 0.6)),
+    estimated: packed(mix(lane, accent, 0.35)),
+    unknown: packed(mix(lane, accent, 0.35)),
   };
   const scale = (height - 2) / Math.log1p(most);
+  sheet.begin(frame.width, height);
+  const { strip, top } = sheet.next(height);
   for (let x = 0; x < frame.width; x++) {
     const count = density.count[x] ?? 0;
     if (count > 0) {
-      const high = Math.max(1, Math.round(Math.log1p(count) * scale));
-      pen.fillStyle = styles[density.quality[x] ?? "unknown"];
-      pen.fillRect(x, height - high, 1, high);
+      strip.fill(x, x + 1, height - Math.max(1, Math.round(Math.log1p(count) * scale)), height, colours[density.quality[x] ?? "unknown"]);
     }
   }
+  tools.seal();
+  tools.blit(top, height, { x: 0, y: 0, width: frame.width, height });
 }
 
 function drawQuality(pen: Pen, tools: Tools, { frame, height, density, isGrowing }: OverviewPicture): void {

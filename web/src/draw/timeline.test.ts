@@ -269,7 +269,8 @@ test("the overview sums up events, says what is estimated, and frames the window
   const density = densityOf(all, [[pieceOf(counts([0, 0, 5, 5], [200, 0, 1, 1]), spans)], [pieceOf(counts([1, 0, 4, 4]), spans)], []]);
   expect([...density.count]).toEqual([9, 0, 0, 0, 0, 0, 1, 0]);
   expect(density.quality).toEqual(["exact", "exact", "exact", "exact", "estimated", "estimated", "estimated", "estimated"]);
-  drawOverview(pen, recordingTools(pen), {
+  const sheet = new StripSheet();
+  drawOverview(pen, recordingTools(pen), sheet, {
     frame: all,
     height: 22,
     ratio: 1,
@@ -281,8 +282,10 @@ test("the overview sums up events, says what is estimated, and frames the window
     mark: nanos(1_200),
     isGrowing: false,
   });
-  const bars = pen.of("rect").slice(1, 3).map((call) => call.split(" ").slice(1, 5).join(" "));
-  expect(bars).toEqual(["0 2 1 20", "6 16 1 6"]);
+  // Bars stand on the lower edge; what is estimated has another colour.
+  const rowsAt = (x: number): number[] => Array.from({ length: 22 }, (_, row) => row).filter((row) => sheet.pixels[row * 8 + x] !== 0);
+  expect(Array.from({ length: 8 }, (_, x) => [rowsAt(x)[0], rowsAt(x).length])).toEqual([[2, 20], [undefined, 0], [undefined, 0], [undefined, 0], [undefined, 0], [undefined, 0], [16, 6], [undefined, 0]]);
+  expect(sheet.pixels[21 * 8]).not.toBe(sheet.pixels[21 * 8 + 6]);
   expect(pen.calls).toContain("rect 4 0 4 22 building");
   expect(pen.of("rect").slice(-5).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1", "6 0 1 22"]);
 });

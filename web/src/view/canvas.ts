@@ -82,7 +82,8 @@ export class BoardMaker {
   /** The canvas in its size, ready to be drawn on; `null` while it has none. */
   prepare(canvas: HTMLCanvasElement | null, size: CanvasSize, theme: Theme): Board | null {
     const [width, height] = [devicePixels(size.width, size.ratio), devicePixels(size.height, size.ratio)];
-    const pen = canvas?.getContext("2d") ?? null;
+    // All of it is painted each time, so that nothing below it has to be blended with it.
+    const pen = canvas?.getContext("2d", { alpha: false }) ?? null;
     if (canvas === null || pen === null || width <= 0 || height <= 0) {
       return null;
     }

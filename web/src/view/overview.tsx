@@ -111,7 +111,7 @@ function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, make
   const range = overviewRange(status, devicePixels(state.size.width, state.size.ratio));
   const pieces = overviewTracks(state.catalogue).map((track) => page.tiles.pieces(range, track.number));
   const { ratio } = size;
-  drawOverview(board.pen, board.tools, {
+  drawOverview(board.pen, board.tools, board.sheet, {
     frame,
     height: board.height,
     ratio,

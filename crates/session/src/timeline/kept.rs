@@ -16,7 +16,7 @@ use super::catalogue::Known;
 use super::pyramid::{Place, Pyramid, heights};
 use crate::indexed::{FileKind, IndexedFile};
 
-const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x08"), extension: "tiles", bytes_max: 4 << 30 };
+const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x09"), extension: "tiles", bytes_max: 4 << 30 };
 
 /// What there is to know of the nodes of a file.
 #[derive(Serialize, Deserialize)]
