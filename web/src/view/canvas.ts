@@ -79,10 +79,10 @@ export class BoardMaker {
   private strips: HTMLCanvasElement | null = null;
   private hatches: { readonly theme: Theme; readonly hatch: Tools["hatch"] } | null = null;
 
-  /** The canvas in its size, ready to be drawn on; `null` while it has none. */
+  /** The canvas in its size, `null` while it has none. It is black until all of it is painted, which whoever asks does at once. */
   prepare(canvas: HTMLCanvasElement | null, size: CanvasSize, theme: Theme): Board | null {
     const [width, height] = [devicePixels(size.width, size.ratio), devicePixels(size.height, size.ratio)];
-    // All of it is painted each time, so that nothing below it has to be blended with it.
+    // Nothing below it has to be blended with it.
     const pen = canvas?.getContext("2d", { alpha: false }) ?? null;
     if (canvas === null || pen === null || width <= 0 || height <= 0) {
       return null;

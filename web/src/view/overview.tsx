@@ -100,9 +100,12 @@ function timeOf(state: State, event: MouseEvent, canvas: HTMLCanvasElement | nul
 }
 
 function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, maker: BoardMaker, size: CanvasSize): void {
-  const board = maker.prepare(canvas, size, state.theme);
   const { status, view } = state;
-  if (board === null || status === null || view === null) {
+  if (status === null || view === null) {
+    return;
+  }
+  const board = maker.prepare(canvas, size, state.theme);
+  if (board === null) {
     return;
   }
   const width: Px = devicePixels(size.width, size.ratio);

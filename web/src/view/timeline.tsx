@@ -287,8 +287,11 @@ class Painter {
   draw(state: State, canvas: HTMLCanvasElement | null, ruler: HTMLCanvasElement | null): void {
     const { status, view, size } = state;
     const width = widthOf(state);
+    if (status === null || view === null) {
+      return;
+    }
     const board = this.board.prepare(canvas, size, state.theme);
-    if (status === null || view === null || board === null) {
+    if (board === null) {
       return;
     }
     const marks = ticks(view, width, px(TICKS_APART * size.ratio), clockOf(state));

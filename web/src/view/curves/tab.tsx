@@ -156,9 +156,12 @@ function place(plot: HTMLElement | null): void {
 
 function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, maker: BoardMaker, size: CanvasSize): void {
   const { status, view, theme } = state;
+  if (status === null || view === null) {
+    return;
+  }
   // As many pixels as the timeline has, so that its tiles are those that are here.
   const board = maker.prepare(canvas, { ...size, width: state.size.width, ratio: state.size.ratio }, theme);
-  if (status === null || view === null || board === null) {
+  if (board === null) {
     return;
   }
   const width = widthOf(state);
