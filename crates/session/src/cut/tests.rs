@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::CutOptions;
 use crate::select::Selection;
-use crate::{OpenOptions, PrettyOptions, PrintOptions, Progress, Session, StampOptions};
+use crate::{OpenOptions, PrintOptions, Progress, Session, StampOptions};
 
 const BEGIN_NS: i64 = 1_795_219_372_270_000_000;
 const END_NS: i64 = 1_795_219_372_300_000_000;
