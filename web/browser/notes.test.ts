@@ -79,6 +79,24 @@ withInvented("notes", (stage) => {
     await page.close();
   });
 
+  test("are written one behind the other, also while the one before is being kept", async () => {
+    const page = await open(`#at=${BEGIN}~1000000`);
+    await page.route("**/api/v1/notes/*", async (route) => {
+      await new Promise((done) => setTimeout(done, 400));
+      await route.continue();
+    });
+    await page.keyboard.press("m");
+    await page.waitForSelector(".note-box:focus");
+    await page.keyboard.type("one");
+    await page.locator("body").click({ position: { x: 700, y: 5 } });
+    await page.keyboard.press("m");
+    await page.waitForSelector(".note-box:focus:placeholder-shown");
+    await page.keyboard.type("two");
+    await page.locator(".note-box").press("Enter");
+    await expect.poll(() => kept().map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(["one", "two"]);
+    await page.close();
+  });
+
   test("have authors and colours, which the page changes; who wrote last is known", async () => {
     write("a", BEGIN + 5n, "", ',"colour":"#123456"');
     const page = await open(`#at=${BEGIN}~1000000`);

@@ -25,6 +25,8 @@ export class NotesDesk {
   private asking: AbortController | null = null;
   /** Changes that are on their way. */
   private changes = 0;
+  /** What is begun when the note that is being kept is kept, or is not. */
+  private next: (() => void) | null = null;
 
   constructor(page: Pick<Page, "client" | "store">, newId: () => string, author: Author) {
     this.page = page;
@@ -76,16 +78,23 @@ export class NotesDesk {
     }
   }
 
-  /** Begins a note about what is selected or pointed at, and opens the panel with it. Whoever is writing goes on with that. */
+  /** Begins a note about what is selected or pointed at, and opens the panel with it. Whoever is writing goes on with that; behind what is being kept comes the next one. */
   make(): void {
     const { store } = this.page;
     const place = placeMeant(store.state);
     store.update((state) => withPanels(state, openedPanel(state.panels, "rail", "notes")));
-    const { editing, file } = this.store.state;
-    // Without a file there is nothing to write to: the panel says why.
-    if (place !== null && editing === null && file !== null) {
-      const note: Note = { id: this.newId(), ...place, text: "", author: this.author.get(), colour: null, rest: [] };
-      this.store.update((state) => writing(state, note, true));
+    const begin = (): void => {
+      const { editing, file } = this.store.state;
+      // Without a file there is nothing to write to: the panel says why.
+      if (place !== null && editing === null && file !== null) {
+        const note: Note = { id: this.newId(), ...place, text: "", author: this.author.get(), colour: null, rest: [] };
+        this.store.update((state) => writing(state, note, true));
+      }
+    };
+    if (this.store.state.editing?.isSaving === true) {
+      this.next = begin;
+    } else {
+      begin();
     }
   }
 
@@ -122,6 +131,8 @@ export class NotesDesk {
     const fault = await this.change(() => keepNote(this.page.client, note));
     this.store.update((state) => (fault === null ? { ...withNote(state, note), editing: null } : edited(state, { isSaving: false, fault })));
     this.settle();
+    this.next?.();
+    this.next = null;
   }
 
   async remove(note: Note): Promise<void> {
