@@ -3,6 +3,8 @@
 
 mod program;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use kymo_lane::CONTEXTS_AT;
 use kymo_tracer::{Event, control_file};
 
@@ -10,7 +12,10 @@ static EVENT: Event = Event::new(b"event test:started\n");
 
 /// What this very program says of itself when it is started for a session, of which there are these marks in a folder.
 fn started(session: &str, marks: Option<&[&str]>) -> (String, bool, u8) {
-    let folder = std::env::temp_dir().join(format!("kymo-started-{}-{}", std::process::id(), session.len()));
+    // Tests of one process run side by side: each program has a folder of its own.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let folder = std::env::temp_dir().join(format!("kymo-started-{process}-{number}"));
     let marked = folder.join("marked");
     std::fs::create_dir_all(&marked).expect("temporary files may be written");
     let marks_of = |mark: &&str| std::fs::write(marked.join(mark), []).expect("it may be written");
@@ -25,8 +30,9 @@ fn started(session: &str, marks: Option<&[&str]>) -> (String, bool, u8) {
         .output()
         .expect("it starts");
     let _ = std::fs::remove_dir_all(&folder);
-    let text = String::from_utf8(output.stdout).expect("it is text");
-    let line = text.lines().find_map(|line| line.split_once("memory ")).expect("it says so").1;
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let line = text.lines().find_map(|line| line.split_once("memory "));
+    let (_, line) = line.unwrap_or_else(|| panic!("it says nothing of its memory: {text}{errors}"));
     let words: Vec<&str> = line.split(' ').collect();
     (words[0].to_owned(), words[1] == "true", words[2].parse().expect("a number"))
 }
