@@ -49,7 +49,7 @@ withInvented("a page", (stage) => {
     await expect.poll(() => page.locator(".badge").textContent()).toBe("complete");
     expect(await page.locator(".label .name").allTextContents()).toContain("CPU 2");
     expect(await coloursOf(page, ".area canvas")).toBeGreaterThan(12);
-    expect(await coloursOf(page, ".overview canvas")).toBe(2);
+    expect(await coloursOf(page, ".overview canvas")).toBeGreaterThan(2);
     await picture(page, "wide-light");
     await page.close();
   });
@@ -169,8 +169,6 @@ withInvented("a page", (stage) => {
     const { begin, span } = await windowOf(page);
     expect(Number(begin - BEGIN) / SPAN).toBeCloseTo(0.25, 2);
     expect(Number(span) / SPAN).toBeCloseTo(0.25, 2);
-    const framed = (await page.locator(".marks-window").boundingBox()) ?? area;
-    expect([(framed.x - strip.x) / strip.width, framed.width / strip.width].map((share) => Math.round(share * 100))).toEqual([25, 25]);
     // A click on the strip moves nothing: one goes back to before the drag, however long that was, at once.
     await page.mouse.click(strip.x + strip.width * 0.4, strip.y + 20);
     await page.mouse.click(strip.x + strip.width * 0.8, strip.y + 20);

@@ -1,10 +1,11 @@
-// The strip that shows all of the traces: how many events there are where, what of it is known how well. The window is a frame that lies on it.
+// The strip that shows all of the traces: how many events there are where, what of it is known how well, and the window as a frame.
 
 import type { Density } from "../model/density.ts";
 import { lossMarks } from "../model/findings.ts";
 import { MISSING, SURFACES, css, mix, packed, type Theme } from "../model/palette.ts";
-import { pixelOf, type Extent } from "../model/viewport.ts";
+import { endOf, pixelOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Frame } from "../model/geometry.ts";
+import type { Nanos } from "../units/time.ts";
 import type { Quality } from "../model/tile.ts";
 import type { Pen, Tools } from "./pen.ts";
 import type { StripSheet } from "./strip.ts";
@@ -19,6 +20,11 @@ export interface OverviewPicture {
   readonly density: Density;
   /** When events were lost. */
   readonly losses: readonly Extent[];
+  /** What the timeline shows. */
+  readonly view: Viewport;
+  readonly selection: Viewport | null;
+  /** When the list of events is. */
+  readonly mark: Nanos | null;
   /** More comes behind what there is. */
   readonly isGrowing: boolean;
 }
@@ -31,6 +37,7 @@ export function drawOverview(pen: Pen, tools: Tools, sheet: StripSheet, picture:
   drawDensity(tools, sheet, picture);
   drawQuality(pen, tools, picture);
   drawLosses(pen, picture);
+  drawWindow(pen, picture);
 }
 
 /** Bars whose height is the logarithm of the number of events: a single one can be seen beside millions. */
@@ -80,5 +87,36 @@ function drawLosses(pen: Pen, { frame, theme, losses, ratio }: OverviewPicture):
   pen.fillStyle = css(MISSING[theme]);
   for (const [from, to] of lossMarks(losses, (time) => pixelOf(frame.view, time, frame.width), frame.width, Math.max(1, Math.round(ratio)))) {
     pen.fillRect(from, 0, to - from, Math.round(4 * ratio));
+  }
+}
+
+function drawWindow(pen: Pen, { frame, height, theme, view, selection, mark, ratio }: OverviewPicture): void {
+  const { background, ink, accent } = SURFACES[theme];
+  const wide = Math.max(1, Math.round(ratio));
+  const at = (shown: Viewport): [number, number] => {
+    const from = Math.round(pixelOf(frame.view, shown.begin, frame.width));
+    // However short the window is, it can be seen.
+    return [from, Math.max(from + 2 * wide, Math.round(pixelOf(frame.view, endOf(shown), frame.width)))];
+  };
+  if (selection !== null) {
+    const [from, to] = at(selection);
+    pen.fillStyle = css(accent);
+    pen.globalAlpha = 0.3;
+    pen.fillRect(from, 0, to - from, height);
+    pen.globalAlpha = 1;
+  }
+  const [from, to] = at(view);
+  pen.fillStyle = css(background);
+  pen.globalAlpha = 0.6;
+  pen.fillRect(0, 0, from, height);
+  pen.fillRect(to, 0, frame.width - to, height);
+  pen.globalAlpha = 1;
+  pen.fillStyle = css(ink);
+  pen.fillRect(from, 0, wide, height);
+  pen.fillRect(to - wide, 0, wide, height);
+  pen.fillRect(from, 0, to - from, wide);
+  pen.fillRect(from, height - wide, to - from, wide);
+  if (mark !== null) {
+    pen.fillRect(Math.floor(pixelOf(frame.view, mark, frame.width)), 0, wide, height);
   }
 }

@@ -259,7 +259,7 @@ test("the ruler has lines for all marks, and names where they fit", () => {
   expect(pen.of("rect").length).toBe(1 + 13);
 });
 
-test("the overview sums up events, and says what is estimated", () => {
+test("the overview sums up events, says what is estimated, and frames the window", () => {
   const pen = new RecordingPen();
   const spans: Span[] = [
     { begin: 0, end: 128, quality: "exact" },
@@ -277,6 +277,9 @@ test("the overview sums up events, and says what is estimated", () => {
     theme: "light",
     density,
     losses: [],
+    view: { begin: nanos(1_064), span: nanos(64) },
+    selection: null,
+    mark: nanos(1_200),
     isGrowing: false,
   });
   // Bars stand on the lower edge; what is estimated has another colour.
@@ -284,6 +287,7 @@ test("the overview sums up events, and says what is estimated", () => {
   expect(Array.from({ length: 8 }, (_, x) => [rowsAt(x)[0], rowsAt(x).length])).toEqual([[2, 20], [undefined, 0], [undefined, 0], [undefined, 0], [undefined, 0], [undefined, 0], [16, 6], [undefined, 0]]);
   expect(sheet.pixels[21 * 8]).not.toBe(sheet.pixels[21 * 8 + 6]);
   expect(pen.calls).toContain("rect 4 0 4 22 building");
+  expect(pen.of("rect").slice(-5).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1", "6 0 1 22"]);
 });
 
 test("where nobody knows how many events there are, the overview says so", () => {

@@ -3,10 +3,8 @@
 import { expect, test } from "vitest";
 import type { Track } from "./catalogue.ts";
 import { isOfKernel } from "./latency.ts";
-import { overviewMarks, overviewTracks } from "./overview.ts";
+import { overviewTracks } from "./overview.ts";
 import { trackLike } from "../testing/tracks.ts";
-import { px } from "../units/screen.ts";
-import { nanos } from "../units/time.ts";
 
 const trackOf = (number: number, id: string, group: string, kind: Track["kind"]): Track => trackLike(number, { id, kind, name: id, group });
 
@@ -36,12 +34,4 @@ test("all tracks are looked through once, not in each picture", () => {
   const once = reads();
   expect(both()).toEqual(first);
   expect(reads()).toBe(once);
-});
-
-test("the window can be seen on the overview however short it is", () => {
-  const all = { begin: nanos(1_000), span: nanos(256) };
-  const marksOf = (begin: number, span: number): unknown => overviewMarks({ view: { begin: nanos(begin), span: nanos(span) }, selection: null, mark: null }, all, px(16), 1).view;
-  expect([marksOf(1_000, 256), marksOf(1_064, 64), marksOf(1_128, 1), marksOf(1_256, 1)]).toEqual([[0, 16], [4, 8], [8, 10], [16, 18]]);
-  const shown = { view: all, selection: { begin: nanos(1_016), span: nanos(64) }, mark: nanos(1_207) };
-  expect(overviewMarks(shown, all, px(16), 1)).toEqual({ view: [0, 16], selection: [1, 5], mark: 12 });
 });

@@ -15,9 +15,6 @@ export interface CanvasSize {
   readonly ratio: number;
 }
 
-/** Of what was not laid out yet. */
-export const NO_SIZE: CanvasSize = { width: cssPx(0), height: cssPx(0), ratio: 1 };
-
 /** Calls `changed` with the size of an element, now and whenever it changes. */
 export function useSize(element: RefObject<HTMLElement | null>, changed: (size: CanvasSize) => void): void {
   // Before the first picture: what is in it depends on that.

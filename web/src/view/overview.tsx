@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
-import type { Piece } from "../model/cache.ts";
 import { densityOf } from "../model/density.ts";
 import { isRecording } from "../model/live.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
@@ -10,11 +9,10 @@ import { everything, pan, timeAt, windowBetween, type Viewport } from "../model/
 import { drawOverview } from "../draw/overview.ts";
 import { zoomed } from "../state/live.ts";
 import { moved, wentTo, type State } from "../state/viewer.ts";
-import { devicePixels, px } from "../units/screen.ts";
+import { cssPx, devicePixels, px, type Px } from "../units/screen.ts";
 import { minus, type Nanos } from "../units/time.ts";
-import { BoardMaker, NO_SIZE, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
+import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { OverviewNotes } from "./notes/flags.tsx";
-import { OverviewMarks } from "./overview-marks.tsx";
 import type { Page } from "./page.ts";
 import { wheelFactor } from "./wheel.ts";
 
@@ -26,6 +24,8 @@ interface Drag {
   /** It has changed the window, so that one can go back to the one before. */
   went: boolean;
 }
+
+const NO_SIZE: CanvasSize = { width: cssPx(0), height: cssPx(0), ratio: 1 };
 
 export function Overview({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
@@ -39,7 +39,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
     size.current = next;
     draw(store.state);
   });
-  useDrawing(store, (state) => [state.findings, state.status, state.theme, size.current, ...piecesOf(page, state).flat().map(({ tile }) => tile)], draw);
+  useDrawing(store, ({ findings, status, view, selection, mark, theme, arrivals, catalogue }) => [findings, status, view, selection, mark, theme, arrivals, catalogue, size.current], draw);
   const letGo = (): void => {
     drag.current = null;
   };
@@ -81,7 +81,6 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
           store.update((state) => (time === null ? state : zoomed(state, time, wheelFactor(event))));
         }}
       />
-      <OverviewMarks page={page} />
       <OverviewNotes page={page} />
     </div>
   );
@@ -100,29 +99,31 @@ function timeOf(state: State, event: MouseEvent, canvas: HTMLCanvasElement | nul
   return timeAt(everything(state.status.extent), x, px(canvas.width));
 }
 
-/** What there is of the strip: tiles as fine as the timeline is wide, so that both ask for the same. */
-function piecesOf(page: Page, { status, catalogue, size }: State): readonly (readonly Piece[])[] {
-  if (status === null) {
-    return [];
-  }
-  const range = overviewRange(status, devicePixels(size.width, size.ratio));
-  return overviewTracks(catalogue).map((track) => page.tiles.pieces(range, track.number));
-}
-
 function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, maker: BoardMaker, size: CanvasSize): void {
-  const { status, theme, findings } = state;
-  const board = status === null ? null : maker.prepare(canvas, size, theme);
-  if (status === null || board === null) {
+  const { status, view } = state;
+  if (status === null || view === null) {
     return;
   }
-  const frame = { view: everything(status.extent), width: px(board.width), origin: status.extent.begin };
+  const board = maker.prepare(canvas, size, state.theme);
+  if (board === null) {
+    return;
+  }
+  const width: Px = devicePixels(size.width, size.ratio);
+  const frame = { view: everything(status.extent), width, origin: status.extent.begin };
+  // Tiles of the strip are as fine as the timeline is wide, so that both ask for the same.
+  const range = overviewRange(status, devicePixels(state.size.width, state.size.ratio));
+  const pieces = overviewTracks(state.catalogue).map((track) => page.tiles.pieces(range, track.number));
+  const { ratio } = size;
   drawOverview(board.pen, board.tools, board.sheet, {
     frame,
     height: board.height,
-    ratio: size.ratio,
-    theme,
-    density: densityOf(frame, piecesOf(page, state)),
-    losses: findings.losses,
+    ratio,
+    theme: state.theme,
+    density: densityOf(frame, pieces),
+    losses: state.findings.losses,
+    view,
+    selection: state.selection,
+    mark: state.mark,
     isGrowing: isRecording(status),
   });
 }
