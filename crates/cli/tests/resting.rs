@@ -82,13 +82,13 @@ fn who_was_quiet_and_then_is_not_loses_nothing() {
     const EVENTS: u64 = 60_000;
     let place = Place::new();
     let mut program = place.program();
-    // What it has room for lasts for a fifth of the time between two looks while it rests.
-    place.says(&["record", "--detach", "--name", "s", "--pool-size", "192KiB", "--output", "trace"], 0);
+    // What it has room for lasts for two fifths of the time between two looks while it rests: without a bell it would lose events in at least one
+    // round of nearly all runs.
+    place.says(&["record", "--detach", "--name", "s", "--pool-size", "384KiB", "--output", "trace"], 0);
     program.tell("on");
     for _ in 0..4 {
         until(|| is_resting(&place, &program));
         program.tell(&format!("slowly {EVENTS}"));
-        assert!(!is_resting(&place, &program), "it has rung");
     }
     let said = place.says(&["stop", "s"], 0);
     assert!(said.contains("losses    none"), "{said}");
