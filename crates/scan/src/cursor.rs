@@ -260,7 +260,7 @@ impl Cursor {
     /// Reads the head of the next packet.
     fn open_packet(&mut self) {
         let number = self.next_packet;
-        let row = self.setup.packets.step(&mut self.place);
+        let mut row = self.setup.packets.step(&mut self.place);
         let before = self.row_before.replace(row);
         self.next_packet += 1;
         let begin = self.setup.keys.time(row.begin_cycles);
@@ -268,6 +268,15 @@ impl Cursor {
             Ok(head) => head,
             Err(kind) => return self.fault(&row, kind),
         };
+        // Rows may come from an index file of another program, of which opening compares a few with the packets.
+        if let Some(packet_bits) = head.content_bits
+            && !row.cut
+            && packet_bits != row.content_bits
+            && packet_bits <= row.total_bits
+        {
+            self.fault(&row, StreamFaultKind::IndexSize { index_bits: row.content_bits, packet_bits });
+            row.content_bits = packet_bits;
+        }
         self.uuid_differs |= head.uuid_differs;
         self.strays |= head.end_cycles > row.end_cycles;
         let body = head.body_start;

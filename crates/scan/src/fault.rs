@@ -41,6 +41,17 @@ pub enum StreamFaultKind {
         /// The limit.
         bytes: u64,
     },
+    /// The index has another size than the packet's own head, which is right: the packet is read to the end that its head names.
+    #[error(
+        "the index says the packet has {index_bits} bits of content, its own head says {packet_bits}, which was read; \
+         without the folder `index` the packets themselves are asked"
+    )]
+    IndexSize {
+        /// What the index says.
+        index_bits: u64,
+        /// What the packet says.
+        packet_bits: u64,
+    },
     /// The file ends inside of the packet.
     #[error("the file ends {left_bits} bits after the packet's beginning, before the packet does")]
     Cut {

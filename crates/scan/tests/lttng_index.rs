@@ -107,6 +107,8 @@ fn real_indexes_say_what_the_packets_say() {
     };
     let mut folders = Vec::new();
     indexed(&corpus, &mut folders);
+    // Those of `faults` are wrong on purpose; what comes of them is tested where packets are read.
+    folders.retain(|folder| !folder.starts_with(corpus.join("faults")));
     let (mut used, mut refused) = (0, Vec::new());
     for path in &folders {
         let Ok(found) = kymo_source::find(path) else {

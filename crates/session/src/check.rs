@@ -394,6 +394,7 @@ fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
     match kind {
         StreamFaultKind::Head(_) => &HEAD,
         StreamFaultKind::Record { .. } | StreamFaultKind::LongRecord { .. } => &RECORD,
+        StreamFaultKind::IndexSize { .. } => &INDEX,
         StreamFaultKind::Cut { .. } => &CUT,
         StreamFaultKind::Shrank { .. } | StreamFaultKind::Source(_) => &SOURCE,
     }

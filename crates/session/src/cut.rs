@@ -280,11 +280,12 @@ impl StreamCut<'_> {
 
     /// The numbers of the events in a packet that the filter keeps.
     fn chosen(&self, filter: &StreamFilter, row: &PacketRow, mut bytes: Vec<u8>, clock: u64) -> HashSet<usize> {
-        let end = row.content_bits.min(bytes.len() as u64 * 8);
+        let bits = bytes.len() as u64 * 8;
         bytes.resize(bytes.len() + SLACK, 0);
-        let window = Window::new(&bytes, 0, end);
         let decoder = &self.trace.decoder;
-        let Ok(head) = decoder.head(window, clock) else { return HashSet::new() };
+        let Ok(head) = decoder.head(Window::new(&bytes, 0, bits), clock) else { return HashSet::new() };
+        // The row may be of an index file that is wrong.
+        let window = Window::new(&bytes, 0, head.content_bits.unwrap_or(row.content_bits).min(bits));
         let mut state = decoder.state(&head, clock);
         let mut asked = decoder.state(&head, clock);
         filter.enter(&head, window, &mut asked);
