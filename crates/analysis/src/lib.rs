@@ -13,6 +13,10 @@
 //! lanes are put in order of time. Where a part of the trace begins, much is unknown: who runs, which call is open. A
 //! state keeps what it could not know, and [`Analysis::merge`] resolves it from the part before.
 
+// Scripted traces (crate `script`) are compiled into the unit tests, where this crate needs the name that others call it by.
+#[cfg(test)]
+extern crate self as kymo_analysis;
+
 pub mod answer;
 pub mod bind;
 pub mod block;
@@ -52,8 +56,9 @@ mod state;
 pub mod states;
 mod statistics;
 pub mod syscalls;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
+#[cfg(test)]
+#[path = "../../script/src/trace/mod.rs"]
+mod testing;
 pub mod threads;
 pub mod timeline;
 pub mod whose;

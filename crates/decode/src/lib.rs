@@ -3,8 +3,6 @@
 //! It must never know files, threads, or who asked.
 
 mod builder;
-#[cfg(any(test, feature = "testing"))]
-pub mod cases;
 mod clock;
 pub mod columns;
 mod decoder;
@@ -16,8 +14,6 @@ mod lower;
 mod measure;
 mod names;
 mod plan;
-#[cfg(any(test, feature = "testing"))]
-pub mod same;
 mod scopes;
 mod slots;
 pub mod text;

@@ -2,10 +2,10 @@
 
 mod written;
 
-use kymo_ir::predicate::testing::{self, Options};
 use kymo_ir::predicate::{Datum, InputKind};
 use kymo_ir::program::Encoding;
-use kymo_ir::random::Random;
+use kymo_random::Random;
+use kymo_random::predicates::{self, Options};
 
 use self::written::{Written, expression};
 use crate::fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
@@ -79,12 +79,12 @@ fn simplifying_random_predicates_changes_nothing() {
     for seed in 0..4_000 {
         let random = &mut Random::new(seed);
         let nodes = 1 + random.below(40);
-        let (predicate, _) = testing::predicate(random, &Options { nodes, ..options });
+        let (predicate, _) = predicates::predicate(random, &Options { nodes, ..options });
         let test = fold::folded_test(&predicate);
         let folded = order::ordered(fold::folded(predicate.clone()));
         folded.verify().unwrap_or_else(|error| panic!("{error}\n{predicate}\n{folded}"));
         for _ in 0..16 {
-            let event = testing::event(random, &predicate);
+            let event = predicates::event(random, &predicate);
             let same = (predicate.test(&predicate.root, &event[..]), predicate.test(&test, &event[..]));
             assert_eq!(same.0, same.1, "{event:?}\n{predicate}\n{test:?}");
             assert_eq!(predicate.keeps(&event[..]), folded.keeps(&event[..]), "{event:?}\n{predicate}\n{folded}");
@@ -97,10 +97,10 @@ fn simplifying_random_predicates_changes_nothing() {
 fn scaled_inputs_are_compared_as_what_they_are() {
     for seed in 0..4_000 {
         let random = &mut Random::new(seed);
-        let (predicate, _) = testing::predicate(random, &Options { nodes: 12, ..Options::ALL });
+        let (predicate, _) = predicates::predicate(random, &Options { nodes: 12, ..Options::ALL });
         let test = fold::folded_test(&predicate);
         for _ in 0..16 {
-            let event = testing::event(random, &predicate);
+            let event = predicates::event(random, &predicate);
             let before = predicate.test(&predicate.root, &event[..]);
             let after = predicate.test(&test, &event[..]);
             assert!(before.is_none() || before == after, "{event:?} {after:?}\n{predicate}\n{test:?}");
@@ -121,7 +121,7 @@ fn bound_expressions_keep_what_they_say() {
         let binding = filter.bind(&Everything).unwrap_or_else(|_| panic!("{text}"));
         bound += 1;
         for _ in 0..8 {
-            let event = testing::event(random, &raw.predicate);
+            let event = predicates::event(random, &raw.predicate);
             let place = |key: &u32| raw.keys.iter().position(|known| known == key).expect("keys are those of before");
             let rest: Vec<Datum> = binding.keys.iter().map(|key| event[place(key)].clone()).collect();
             let before = raw.predicate.keeps(&event[..]);

@@ -17,8 +17,6 @@ pub mod model;
 mod said;
 mod seen;
 pub mod stream;
-#[cfg(feature = "testing")]
-pub mod testing;
 pub mod tsdl;
 pub mod value;
 pub mod write;

@@ -153,6 +153,25 @@ pub struct DataStreamClass {
     pub attributes: Option<Attributes>,
 }
 
+impl DataStreamClass {
+    /// A data stream class without fields, events and a clock.
+    #[must_use]
+    pub fn empty(id: u64) -> Self {
+        Self {
+            id,
+            namespace: None,
+            name: None,
+            uid: None,
+            default_clock: None,
+            packet_context: None,
+            event_header: None,
+            event_common_context: None,
+            event_classes: Vec::new(),
+            attributes: None,
+        }
+    }
+}
+
 /// One kind of event record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecordClass {
@@ -271,6 +290,22 @@ pub struct IntegerMeaning {
     pub clock: Option<usize>,
     /// CTF 1.8 `encoding`: the integer is a character.
     pub encoding: Option<TextEncoding>,
+}
+
+impl IntegerMeaning {
+    /// An unsigned decimal integer.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            signed: false,
+            base: DisplayBase::Decimal,
+            enumeration: false,
+            mappings: Vec::new(),
+            roles: Vec::new(),
+            clock: None,
+            encoding: None,
+        }
+    }
 }
 
 /// The base in which people want to see an integer.

@@ -53,6 +53,13 @@ pub(crate) fn into_attributes(event: &mut EventRecordClass) {
     }
 }
 
+impl EventRecordClass {
+    /// Writes the log level and the EMF URI into the attributes too, which is where CTF 2 metadata has them.
+    pub fn fill_attributes(&mut self) {
+        into_attributes(self);
+    }
+}
+
 fn put(attributes: &mut Option<Attributes>, name: &str, value: Value) {
     let all = object(attributes.get_or_insert_with(|| Value::Object(Map::new())));
     let own = object(all.entry(NAMESPACE).or_insert_with(|| Value::Object(Map::new())));

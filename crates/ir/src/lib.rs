@@ -19,8 +19,6 @@ mod general;
 pub mod phase;
 pub mod predicate;
 pub mod program;
-#[cfg(feature = "testing")]
-pub mod random;
 pub mod run;
 pub mod text;
 mod trim;

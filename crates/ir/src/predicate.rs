@@ -23,8 +23,6 @@ mod eval;
 mod possible;
 mod range;
 mod show;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod verify;
 mod walk;
 

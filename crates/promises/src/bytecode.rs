@@ -12,7 +12,7 @@
 
 use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, Registers, Texts, find_needs, header, validate};
 use kymo_ir::predicate::Place;
-use kymo_ir::predicate::testing::{self, Options};
+use kymo_random::predicates::{self, Options};
 
 use crate::plain_machine::PlainMachine;
 use crate::random::Random;
@@ -85,15 +85,15 @@ fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
 fn compiled(random: &mut Random) -> Vec<u8> {
     let nodes = 1 + random.below(40);
     let options = Options { nodes, pointers: false, ..Options::PLAIN };
-    let (predicate, layout) = testing::predicate(random, &options);
+    let (predicate, layout) = predicates::predicate(random, &options);
     let Ok(bytes) = kymo_filter::bytecode::compile(&predicate, &layout) else {
         return [&header(0, 1, 0)[..], &Instruction::Keep.encode(Registers::default())].concat();
     };
     let program = validate(&bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
     assert!(!layout.places.iter().any(|place| matches!(place, Place::Pointer { .. })), "they were not asked for");
     for _ in 0..4 {
-        let arguments = testing::arguments(random, &predicate, &layout);
-        let expected = predicate.keeps(&testing::data(&predicate, &layout, &arguments)[..]);
+        let arguments = predicates::arguments(random, &predicate, &layout);
+        let expected = predicate.keeps(&predicates::data(&predicate, &layout, &arguments)[..]);
         assert_eq!(program.run(&arguments, &()), Ok(expected), "{predicate}{layout:?}\n{arguments:x?}\n{program}");
     }
     bytes

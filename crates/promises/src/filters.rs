@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use kymo_filter::{Binding, Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict};
-use kymo_ir::predicate::{Datum, InputKind, testing};
+use kymo_ir::predicate::{Datum, InputKind};
 use kymo_ir::program::Encoding;
+use kymo_random::predicates;
 
 use crate::filter_text;
 use crate::random::Random;
@@ -79,7 +80,7 @@ pub fn hold_alike(random: &mut Random) -> Option<Outcome> {
     for _ in 0..EVENTS {
         let mut values = HashMap::new();
         let [one, other] = [&one, &other].map(|binding| {
-            let event = testing::event(random, &binding.predicate);
+            let event = predicates::event(random, &binding.predicate);
             let known = binding.keys.iter().zip(event).map(|(key, datum)| values.entry(*key).or_insert(datum).clone());
             let known: Vec<Datum> = known.collect();
             binding.predicate.keeps(&known[..])
@@ -113,7 +114,7 @@ fn sound(binding: &Binding, text: &str, random: &mut Random) -> usize {
     let (verdict, outcomes) = (binding.verdict(), predicate.outcomes(&[]));
     let mut kept = 0;
     for _ in 0..EVENTS {
-        let event = testing::event(random, predicate);
+        let event = predicates::event(random, predicate);
         let keeps = predicate.keeps(&event[..]);
         let is_possible = if keeps { outcomes.is_true } else { outcomes.is_false || outcomes.is_unknown };
         assert!(is_possible, "{outcomes:?} leaves out {keeps} for {event:?}:\n{predicate}");

@@ -45,4 +45,4 @@ pub mod starts;
 mod values;
 pub mod written;
 
-pub use kymo_ir::random;
+pub use kymo_random as random;

@@ -3,8 +3,8 @@
 //! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the structure here: what
 //! pointers lead to is the traced program's promise.
 
-use kymo_ir::predicate::testing::{Options, arguments, data, predicate};
 use kymo_jit::{NativeFilter, Target};
+use kymo_random::predicates::{Options, arguments, data, predicate};
 
 use crate::random::Random;
 

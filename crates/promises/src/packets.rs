@@ -15,8 +15,8 @@ use kymo_decode::tree::stream::{self, Fault};
 use kymo_decode::{Compile, LowerError};
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;
-use kymo_format::testing::trace_class_of_any_bytes;
 use kymo_format::value::Value;
+use kymo_random::classes::trace_class_of_any_bytes;
 
 use crate::reading::{Packet, RECORDS_MAX, Reader, Reading};
 

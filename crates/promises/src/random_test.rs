@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::testing::{Options, predicate};
 use kymo_ir::predicate::{Bound, InputKind, Operand};
 use kymo_ir::{Encoding, Op, Program, Reg, Source};
+use kymo_random::predicates::{Options, predicate};
 
 use crate::programs::bare;
 use crate::random::Random;

@@ -1,13 +1,11 @@
 //! Inputs to begin with: small, of ours, and sound or nearly so.
 
-use kymo_decode::cases;
-
 use crate::random::Random;
 
 /// Metadata: that of every packet case and of the demo trace, which is in packets.
 #[must_use]
 pub fn metadata() -> Vec<Vec<u8>> {
-    let cases = cases::FILES.iter().flat_map(|text| cases::parse(text));
+    let cases = kymo_cases::FILES.iter().flat_map(|text| kymo_cases::parse(text));
     let mut starts: Vec<Vec<u8>> = cases.map(|case| case.metadata.into_bytes()).collect();
     starts.push(include_bytes!("../../../examples/traces/demo/metadata").to_vec());
     starts

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use kymo_decode::Compile;
 use kymo_format::model::{DataStreamClass, FieldClass, Role, Scope};
-use kymo_format::testing::decodable_trace_class;
 use kymo_format::value::Value;
 use kymo_format::{EventRecordClass, TraceClass};
+use kymo_random::classes::decodable_trace_class;
 use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
 
 use crate::filtering;

@@ -1,5 +1,5 @@
 //! Cases of own analyses: what files say, what is wrong with them, and what comes out. Conditions are asked of events where
-//! classes are bound, and are tested there (`tests/projection.rs`).
+//! classes are bound, and are tested there (`tests/suite/projection.rs`).
 
 use expect_test::{Expect, expect};
 

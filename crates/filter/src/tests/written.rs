@@ -1,6 +1,6 @@
 //! Random expressions as text, and the tree that the text must become, by a second, plainer idea of the grammar.
 
-use kymo_ir::random::Random;
+use kymo_random::Random;
 
 /// A random expression.
 pub(super) struct Written {

@@ -38,7 +38,7 @@ pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)
         }
     }
     if reader.trace.stream_classes.is_empty() {
-        reader.trace.stream_classes.push(empty_stream(0));
+        reader.trace.stream_classes.push(DataStreamClass::empty(0));
         reader.places.streams.push(StreamPlaces::default());
     }
     (reader.trace, reader.places, errors)
@@ -200,7 +200,7 @@ impl<'v> Reader<'v> {
     }
 
     fn data_stream_class(&mut self, object: &Object<'v>) -> Result<()> {
-        let mut stream = empty_stream(object.unsigned("id")?.unwrap_or(0));
+        let mut stream = DataStreamClass::empty(object.unsigned("id")?.unwrap_or(0));
         if self.streams.contains_key(&stream.id) {
             let what = format!("the data stream class with the id {}", stream.id);
             return Err((object.span.clone(), Problem::Twice(what)));
@@ -306,10 +306,6 @@ const STREAM_SCOPES: [(&str, Scope); 3] = [
     ("event-record-header-field-class", Scope::EventHeader),
     ("event-record-common-context-field-class", Scope::EventCommonContext),
 ];
-
-fn empty_stream(id: u64) -> DataStreamClass {
-    tsdl::empty_stream_class(id)
-}
 
 fn uuid(value: &Value) -> Result<Uuid> {
     let expected = "16 integers from 0 to 255";

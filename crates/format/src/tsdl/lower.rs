@@ -275,7 +275,7 @@ impl Lower<'_> {
     }
 
     fn empty_stream(&self, id: u64) -> StreamDraft {
-        let class = empty_stream_class(id);
+        let class = DataStreamClass::empty(id);
         let roots = self.packet_header.iter().map(|root| (Scope::PacketHeader, Rc::clone(root))).collect();
         StreamDraft { class, roots }
     }
@@ -414,22 +414,6 @@ pub(crate) fn empty_trace_class(dialect: Dialect) -> TraceClass {
         packet_header: None,
         clock_classes: Vec::new(),
         stream_classes: Vec::new(),
-        attributes: None,
-    }
-}
-
-/// A data stream class that has nothing.
-pub(crate) fn empty_stream_class(id: u64) -> DataStreamClass {
-    DataStreamClass {
-        id,
-        namespace: None,
-        name: None,
-        uid: None,
-        default_clock: None,
-        packet_context: None,
-        event_header: None,
-        event_common_context: None,
-        event_classes: Vec::new(),
         attributes: None,
     }
 }

@@ -15,9 +15,8 @@ mod problem;
 mod types;
 
 pub(crate) use build::label_ranges;
-pub(crate) use lower::{empty_stream_class, empty_trace_class};
+pub(crate) use lower::empty_trace_class;
 pub use problem::Problem;
-pub(crate) use types::plain_meaning;
 
 use crate::budget::{Places, first_of};
 use crate::diagnostic::{Assumption, Diagnostic, Severity};

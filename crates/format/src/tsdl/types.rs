@@ -228,7 +228,7 @@ impl Types {
     fn integer(&mut self, attributes: &[Attribute<'_>], span: &Span) -> Result<FixedInteger> {
         once(attributes)?;
         let (mut size, mut align, mut order) = (None, None, None);
-        let mut meaning = plain_meaning();
+        let mut meaning = IntegerMeaning::plain();
         for attribute in attributes {
             let value = &attribute.value;
             match attribute.name.text {
@@ -461,19 +461,6 @@ fn once(attributes: &[Attribute<'_>]) -> Result<()> {
 fn values(integer: &FixedInteger) -> std::ops::RangeInclusive<i128> {
     let bits = integer.bits.length;
     if integer.meaning.signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }
-}
-
-/// An unsigned decimal integer.
-pub(crate) fn plain_meaning() -> IntegerMeaning {
-    IntegerMeaning {
-        signed: false,
-        base: DisplayBase::Decimal,
-        enumeration: false,
-        mappings: Vec::new(),
-        roles: Vec::new(),
-        clock: None,
-        encoding: None,
-    }
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {

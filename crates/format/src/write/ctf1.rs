@@ -22,7 +22,7 @@ use crate::model::{
     FieldPath, FixedBits, FixedInteger, IntegerMeaning, Mapping, Member, Optional, Role, Scope, StaticArray, Step,
     Structure, TextEncoding, TraceClass, Variant, VariantOption,
 };
-use crate::tsdl::{label_ranges, plain_meaning};
+use crate::tsdl::label_ranges;
 use crate::write::selectors::{self, Claim, Selectors};
 use crate::write::walk::{self, Owner};
 use crate::write::{Reason, Unwritable, names};
@@ -164,11 +164,11 @@ impl<'t> Lower<'t> {
 
     /// `name`: the TSDL name of a member, empty for other fields.
     fn field(&mut self, class: &FieldClass, name: &str) -> Result<FieldClass> {
-        let hexadecimal = IntegerMeaning { base: DisplayBase::Hexadecimal, ..plain_meaning() };
+        let hexadecimal = IntegerMeaning { base: DisplayBase::Hexadecimal, ..IntegerMeaning::plain() };
         let kind = match &class.kind {
             FieldKind::BitArray(bits) => self.integer(bits, &hexadecimal, name)?,
             FieldKind::BitMap(map) => self.integer(&map.bits, &hexadecimal, name)?,
-            FieldKind::Boolean(bits) => self.integer(bits, &plain_meaning(), name)?,
+            FieldKind::Boolean(bits) => self.integer(bits, &IntegerMeaning::plain(), name)?,
             FieldKind::Integer(integer) => self.integer(&integer.bits, &integer.meaning, name)?,
             FieldKind::VariableInteger(_) => return self.fault(Reason::VariableLength),
             FieldKind::Real(bits) => self.real(bits)?,
@@ -213,7 +213,7 @@ impl<'t> Lower<'t> {
     fn byte(&self) -> FieldClass {
         let byte_order = self.trace.native_byte_order.unwrap_or_else(|| first_byte_order(self.trace));
         let bits = FixedBits { length: 8, byte_order, reversed: false, alignment: 8 };
-        FieldClass::new(FieldKind::Integer(FixedInteger { bits, meaning: plain_meaning() }))
+        FieldClass::new(FieldKind::Integer(FixedInteger { bits, meaning: IntegerMeaning::plain() }))
     }
 
     fn integer(&self, bits: &FixedBits, meaning: &IntegerMeaning, name: &str) -> Result<FieldKind> {

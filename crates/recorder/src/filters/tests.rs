@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::testing::{self, Options};
 use kymo_ir::predicate::{Datum, InputKind, Predicate};
-use kymo_ir::random::Random;
 use kymo_lane::{Thread, contexts};
+use kymo_random::Random;
+use kymo_random::predicates::{self, Options};
 use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 
 use super::names::{Carried, Source};
@@ -159,11 +159,11 @@ fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
     for seed in 0..3000 {
         let random = &mut Random::new(seed);
         let options = Options { encodings: false, nodes: 1 + random.below(40), ..Options::ALL };
-        let (predicate, _) = testing::predicate(random, &options);
+        let (predicate, _) = predicates::predicate(random, &options);
         let shaped = shaped(random, &predicate);
         let asked = shaped.filter.asked(&shaped.class, Facts { pid: None, contexts: &shaped.contexts });
         for _ in 0..4 {
-            let data = testing::event(random, &predicate);
+            let data = predicates::event(random, &predicate);
             let (contexts, carried, mut fields) = shaped.event(random, &data);
             let thread = Thread::default();
             let event = Recorded { thread: &thread, contexts, carried: &carried, fields: &fields };

@@ -10,7 +10,7 @@ pub(crate) mod tiny_trace;
 use std::path::{Path, PathBuf};
 
 use kymo_analysis::Answer;
-use kymo_analysis::testing::Random;
+use kymo_script::Random;
 
 use super::{AnalysisKind, PairsQuestion};
 use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, Work};

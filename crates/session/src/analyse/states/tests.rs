@@ -1,7 +1,7 @@
 //! What is kept of a trace answers as if it were found out anew, and only for the trace that it was found in.
 
 use kymo_analysis::Cell;
-use kymo_analysis::testing::Random;
+use kymo_script::Random;
 
 use super::*;
 use crate::OpenOptions;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analysis::testing::Random;
+use kymo_script::Random;
 
 use super::{corpus, difference, kinds};
 use crate::{AnalysisKind, AnalysisOptions, OpenOptions, Progress, Session, Share, ShareFailure, Shares};

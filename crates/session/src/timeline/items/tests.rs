@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_analysis::testing::Random;
+use kymo_script::Random;
 
 use super::*;
 use crate::open::{OpenOptions, Session};

@@ -137,7 +137,7 @@ fn check(path: &Path, slice_bytes: u64, random: &mut Random) {
 fn a_kernels_trace_is_told_of_while_it_grows() {
     for seed in 0..40 {
         let folder = tempfile::tempdir().unwrap();
-        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+        tiny_trace::write(folder.path(), &made::recorded(&mut kymo_script::Random(seed)));
         check(folder.path(), 1 + seed % 3 * 400, &mut Random(seed));
     }
 }

@@ -32,7 +32,7 @@ fn selections() -> Vec<Selection> {
 /// A made trace of a kernel, and its folder.
 fn made_trace(seed: u64) -> (tempfile::TempDir, Session) {
     let folder = tempfile::tempdir().unwrap();
-    tiny_trace::write(folder.path(), &made::recorded(&mut kymo_analysis::testing::Random(seed)));
+    tiny_trace::write(folder.path(), &made::recorded(&mut kymo_script::Random(seed)));
     let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
     (folder, session)
 }

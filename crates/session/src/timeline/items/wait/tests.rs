@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analysis::testing::Random;
+use kymo_script::Random;
 
 use crate::open::{OpenOptions, Session};
 use crate::print::{PrintFormat, PrintOptions};

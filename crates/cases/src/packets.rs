@@ -21,7 +21,7 @@
 
 use kymo_format::value::Value;
 
-use crate::tree::stream::{Fault, Packet};
+use kymo_decode::tree::stream::{Fault, Packet};
 
 /// One case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,7 +130,7 @@ mod tests {
             let metadata = kymo_format::parse(case.metadata.as_bytes());
             // Nothing is read with metadata that are refused.
             let found = metadata.trace_class.map_or_else(Vec::new, |trace| {
-                let (packets, fault) = crate::tree::stream::read_file(&trace, &case.bytes);
+                let (packets, fault) = kymo_decode::tree::stream::read_file(&trace, &case.bytes);
                 show(&packets, fault.as_ref())
             });
             if found != case.events {

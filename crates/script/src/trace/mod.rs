@@ -16,9 +16,9 @@ pub use periods::Sum;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::events::EventRows;
-use crate::roles::{CONTEXT, FieldFacts, FieldKind, Role};
-use crate::{
+use kymo_analysis::events::EventRows;
+use kymo_analysis::roles::{CONTEXT, FieldFacts, FieldKind, Role};
+use kymo_analysis::{
     Analysis, BoundClass, BoundRole, LaneFacts, MemorySpool, Part, Room, Setup, Shape, Slot, Wishes, decode, encode,
 };
 
@@ -243,7 +243,7 @@ fn is_in((begin, end): (i64, i64), time: i64) -> bool {
     begin <= time && (time < end || end == i64::MAX)
 }
 
-fn finish<A: Analysis>(analysis: &A, state: &A::State) -> crate::Answer {
+fn finish<A: Analysis>(analysis: &A, state: &A::State) -> kymo_analysis::Answer {
     analysis.finish(state).expect("a spool in memory gives back what it was given")
 }
 
@@ -345,12 +345,12 @@ fn lane(words: &str) -> LaneFacts {
 
 /// An answer as text: a line for each row.
 #[must_use]
-pub fn text(answer: &crate::Answer) -> String {
+pub fn text(answer: &kymo_analysis::Answer) -> String {
     let mut lines = String::new();
     for table in &answer.tables {
         lines += &format!("{}\n", table.class);
         for row in &table.rows {
-            let cells = table.columns.iter().zip(row).filter(|(_, cell)| **cell != crate::Cell::Empty);
+            let cells = table.columns.iter().zip(row).filter(|(_, cell)| **cell != kymo_analysis::Cell::Empty);
             let cells: Vec<String> =
                 cells.map(|(column, cell)| format!("{}={}", column.name, cell_text(cell))).collect();
             lines += &format!("  {}\n", cells.join(" "));
@@ -362,9 +362,9 @@ pub fn text(answer: &crate::Answer) -> String {
     lines
 }
 
-fn cell_text(cell: &crate::Cell) -> String {
-    use crate::Cell::*;
-    fn bounded<T: Copy + PartialEq + ToString>(number: crate::Bounded<T>) -> String {
+fn cell_text(cell: &kymo_analysis::Cell) -> String {
+    use kymo_analysis::Cell::*;
+    fn bounded<T: Copy + PartialEq + ToString>(number: kymo_analysis::Bounded<T>) -> String {
         let [value, low, high] = [number.value, number.low, number.high].map(|number| number.to_string());
         if number.is_exact() {
             value

@@ -1,10 +1,10 @@
 //! Random tests and numbers.
 
 use super::{Options, edge, piece, real};
-use crate::predicate::{
+use crate::numbers::Random;
+use kymo_ir::predicate::{
     Arithmetic, Bitwise, Input, InputClass, InputKind, Number, Pattern, Regex, Relation, Test, Text,
 };
-use crate::random::Random;
 
 /// Tests inside of each other, at most.
 const DEPTH: usize = 5;

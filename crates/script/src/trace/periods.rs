@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Script, cell_text, finish};
-use crate::windows::Windows;
-use crate::{Analysis, Answer, Bounded, Cell, LaneFacts, Setup, Wishes};
+use kymo_analysis::windows::Windows;
+use kymo_analysis::{Analysis, Answer, Bounded, Cell, LaneFacts, Setup, Wishes};
 
 /// A column that adds up: of a table of this class, for each value of the columns that are named first.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,8 @@ impl Script {
             };
             answers.push(finish(&analysis, &state));
             assert!(analysis.forget(&mut state, end), "it carries over what is open");
-            let bytes = crate::encode(&analysis, &setup, &state).expect("a state can be encoded");
-            known = Some(crate::decode(&analysis, &setup, &bytes).expect("what was encoded can be decoded"));
+            let bytes = kymo_analysis::encode(&analysis, &setup, &state).expect("a state can be encoded");
+            known = Some(kymo_analysis::decode(&analysis, &setup, &bytes).expect("what was encoded can be decoded"));
             begin = end;
         }
         answers

@@ -1,4 +1,4 @@
-//! Random trace classes for property tests, also for those of other crates (feature `testing`).
+//! Random trace classes for property tests.
 //!
 //! A list of random numbers is read as choices, one after the other; when it is used up every choice is
 //! the first. Shorter lists make simpler trace classes, so proptest's shrinking works:
@@ -12,13 +12,12 @@ use kymo_units::{ByteOrder, Uuid};
 use proptest::prelude::{Strategy, any};
 use serde_json::json;
 
-use crate::model::{
+use kymo_format::model::{
     Attributes, BitMap, ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicBlob,
     DynamicText, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, FieldPath, FixedBits, FixedInteger,
     IntegerMeaning, IntegerRange, Mapping, Member, Optional, Role, Scope, StaticArray, StaticBlob, StaticText, Step,
     Structure, TextEncoding, TraceClass, VariableInteger, Variant, VariantOption,
 };
-use crate::tsdl::{empty_stream_class, plain_meaning};
 
 /// Compound fields inside of each other.
 const DEPTH_MAX: usize = 4;
@@ -160,7 +159,7 @@ impl Maker {
             attributes: None,
         };
         trace.packet_header = self.maybe(|maker| maker.scope(Scope::PacketHeader, Vec::new()));
-        let mut stream = empty_stream_class(0);
+        let mut stream = DataStreamClass::empty(0);
         stream.default_clock = self.clock;
         stream.packet_context = self.maybe(|maker| maker.scope(Scope::PacketContext, Vec::new()));
         let time = self.one_of(&[8, 27, 64, 1, 32]);
@@ -201,7 +200,7 @@ impl Maker {
     }
 
     fn stream_class(&mut self, id: u64) -> DataStreamClass {
-        let mut stream = empty_stream_class(id);
+        let mut stream = DataStreamClass::empty(id);
         (stream.namespace, stream.name, stream.uid) =
             (self.maybe(Self::text), self.maybe(Self::text), self.maybe(Self::text));
         stream.default_clock = self.clock;
@@ -238,7 +237,7 @@ impl Maker {
             payload: Some(self.scope(Scope::EventPayload, Vec::new())),
             attributes: self.attributes(),
         };
-        crate::said::into_attributes(&mut event);
+        event.fill_attributes();
         event
     }
 
@@ -255,7 +254,7 @@ impl Maker {
                 Role::DefaultClockTimestamp | Role::PacketEndDefaultClockTimestamp => self.clock,
                 _ => None,
             };
-            let meaning = IntegerMeaning { roles: vec![role], clock, ..plain_meaning() };
+            let meaning = IntegerMeaning { roles: vec![role], clock, ..IntegerMeaning::plain() };
             self.steps.push(Step::Member(index));
             let is_id = matches!(role, Role::EventRecordClassId | Role::DataStreamClassId);
             // What is decoded should mostly be possible: sizes and magic numbers are no lengths.
@@ -320,7 +319,7 @@ impl Maker {
         let base =
             self.one_of(&[DisplayBase::Decimal, DisplayBase::Binary, DisplayBase::Octal, DisplayBase::Hexadecimal]);
         let enumeration = !mappings.is_empty();
-        IntegerMeaning { signed: values.lower < 0, base, enumeration, mappings, ..plain_meaning() }
+        IntegerMeaning { signed: values.lower < 0, base, enumeration, mappings, ..IntegerMeaning::plain() }
     }
 
     fn range(&mut self, values: IntegerRange) -> IntegerRange {

@@ -13,9 +13,9 @@ mod tree;
 
 use kymo_units::ByteOrder;
 
-use super::{InputClass, InputKind, Layout, Place, Predicate};
-use crate::program::Encoding;
-use crate::random::Random;
+use crate::numbers::Random;
+use kymo_ir::predicate::{InputClass, InputKind, Layout, Place, Predicate};
+use kymo_ir::program::Encoding;
 
 pub use event::{arguments, data, event};
 
@@ -160,7 +160,7 @@ fn edge(random: &mut Random) -> i128 {
         6 => near - (1 << random.below(64)),
         _ => random.below(300) as i128 - 100,
     };
-    number.clamp(super::INTEGER_LOWEST, super::INTEGER_HIGHEST)
+    number.clamp(kymo_ir::predicate::INTEGER_LOWEST, kymo_ir::predicate::INTEGER_HIGHEST)
 }
 
 /// Reals that are special, integral, or any.

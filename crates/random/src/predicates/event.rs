@@ -3,15 +3,15 @@
 use kymo_units::ByteOrder;
 
 use super::{LETTERS, address, edge, piece, real};
-use crate::predicate::{Datum, Input, InputKind, Layout, Number, Pattern, Place, Predicate, Range, Test, Text};
-use crate::program::Encoding;
-use crate::random::Random;
+use crate::numbers::Random;
+use kymo_ir::predicate::{Datum, Input, InputKind, Layout, Number, Pattern, Place, Predicate, Range, Test, Text};
+use kymo_ir::program::Encoding;
 
 /// A value for each input; those that may be missing sometimes are.
 #[must_use]
 pub fn event(random: &mut Random, predicate: &Predicate) -> Vec<Datum> {
     let likely = Likely::of(predicate);
-    let input = |(number, input): (usize, &crate::predicate::InputClass)| {
+    let input = |(number, input): (usize, &kymo_ir::predicate::InputClass)| {
         if input.optional && random.below(4) == 0 {
             return Datum::Missing;
         }

@@ -1,0 +1,8 @@
+//! Packet cases as text, and how tests compare what readers print.
+//!
+//! It must never be part of a program that users run: only tests and `promises` depend on it.
+
+mod packets;
+pub mod same;
+
+pub use packets::*;
