@@ -6,7 +6,7 @@
 #![allow(unsafe_code, reason = "the environment is set before anybody reads it, and children are made")]
 
 #[cfg(target_os = "linux")]
-#[path = "../tests/recorder/mod.rs"]
+#[path = "../tests/suite/recorder/mod.rs"]
 mod recorder;
 
 #[cfg(target_os = "linux")]

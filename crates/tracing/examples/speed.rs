@@ -3,7 +3,7 @@
 //! Nobody drains: lanes are overwritten. Each figure is the median of fifteen runs.
 
 #[cfg(target_os = "linux")]
-#[path = "../tests/read/mod.rs"]
+#[path = "../tests/suite/read/mod.rs"]
 mod read;
 
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The server as it is asked: over connections to a free port of this machine.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../cli/tests/schema/checker.rs"]
+#[path = "../../../cli/tests/suite/schema/checker.rs"]
 mod checker;
 mod client;
 mod connections;

@@ -2,7 +2,7 @@
 
 mod programs;
 mod random;
-#[path = "../../../tests/schema/mod.rs"]
+#[path = "../../../tests/suite/schema/mod.rs"]
 mod schema;
 
 use expect_test::{Expect, expect};

@@ -1,0 +1,514 @@
+//! Programs in C are recorded as people would: filters of their events, threads that end without a word, and several copies of the tracer in one
+//! process, which know nothing of each other and are one program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::recorded::{self, Place, Program};
+
+const HOST: &str = r#"
+#include <dlfcn.h>
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+KYMO_EVENT(host, count, KYMO_U64(value));
+
+typedef void call(uint64_t);
+
+static call *load(const char *path, const char *name)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, name) : NULL;
+    call *found;
+    if (!symbol) {
+        fprintf(stderr, "%s: %s\n", path, dlerror());
+        exit(1);
+    }
+    memcpy(&found, &symbol, sizeof found);
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    call *of_c = load(argv[1], "plugin_call"), *of_rust = load(argv[2], "rust_call");
+    char line[100];
+    printf("@begun %d\n", getpid());
+    fflush(stdout);
+    while (argc == 3 && fgets(line, sizeof line, stdin)) {
+        uint64_t count = strtoull(line + strcspn(line, " "), NULL, 10);
+        if (!strncmp(line, "on", 2))
+            while (!kymo_host_count_is_on())
+                usleep(1000);
+        for (uint64_t value = 0; value < count; ++value) {
+            kymo_host_count(value);
+            of_c(value);
+            of_rust(value);
+        }
+        puts("@done");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+const PLUGIN: &str = r#"
+#include <kymo/kymo.h>
+
+KYMO_EVENT(plugin, count, KYMO_U64(value));
+
+void plugin_call(uint64_t value);
+
+void plugin_call(uint64_t value)
+{
+    kymo_plugin_count(value);
+}
+"#;
+
+const LIBRARY: &str = r#"
+kymo_tracer::event! {
+    fn count(value: u64) = "rust:count";
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn rust_call(value: u64) {
+    count(value);
+}
+"#;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("it is there")
+}
+
+fn does(command: &mut Command) {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn cargo(target: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--offline", "--target-dir"]).arg(target);
+    cargo
+}
+
+/// The folder that libkymo is built to; `None`: there is no C compiler, which is said.
+fn library() -> Option<PathBuf> {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("NOT TESTED: there is no C compiler");
+        return None;
+    }
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let target = Path::new(env!("CARGO_BIN_EXE_kymo")).ancestors().nth(2).expect("it is in target/PROFILE");
+        does(cargo(target).args(["--profile", "libkymo", "--package", "kymo-libkymo"]).current_dir(root()));
+        target.join("libkymo")
+    };
+    Some(LIBRARY.get_or_init(build).clone())
+}
+
+/// Compiles a source, with more words behind it.
+fn compile(folder: &Path, name: &str, source: &str, words: &[&str]) -> PathBuf {
+    let (built, path) = (folder.join(name), folder.join(format!("{name}.c")));
+    std::fs::write(&path, source).expect("there is room");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-Wall", "-Werror", "-I"]).arg(root().join("include")).arg(path).args(words);
+    does(compiler.args(["-pthread", "-o"]).arg(&built));
+    built
+}
+
+/// A program that is linked with libkymo.so.
+fn program(folder: &Path, library: &Path, name: &str, source: &str) -> PathBuf {
+    let _ = std::os::unix::fs::symlink(library.join("libkymo.so"), folder.join("libkymo.so.0"));
+    let (find, run) = (format!("-L{}", library.display()), format!("-Wl,-rpath,{}", folder.display()));
+    compile(folder, name, source, &[&find, "-lkymo", "-ldl", &run])
+}
+
+/// A library in Rust that has the tracer in it.
+fn library_of_rust(folder: &Path) -> PathBuf {
+    let target = Path::new(env!("CARGO_BIN_EXE_kymo")).ancestors().nth(2).expect("it is in target/PROFILE");
+    let (folder, target) = (folder.join("of-rust"), target.join("copies"));
+    std::fs::create_dir_all(folder.join("src")).expect("there is room");
+    std::fs::write(folder.join("src/lib.rs"), LIBRARY).expect("there is room");
+    let tracer = root().join("crates/tracer");
+    let manifest = format!(
+        "[package]\nname = \"of-rust\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[dependencies]\n\
+         kymo-tracer = {{ path = {tracer:?} }}\n"
+    );
+    std::fs::write(folder.join("Cargo.toml"), manifest).expect("there is room");
+    std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("it is there");
+    does(cargo(&target).arg("--release").current_dir(&folder));
+    target.join("release/libof_rust.so")
+}
+
+#[test]
+fn copies_of_the_tracer_in_one_process_are_one_program() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let folder = place.path("");
+    let host = program(&folder, &built, "copies-host", HOST);
+    let archive = built.join("libkymo.a").display().to_string();
+    let own = ["-fPIC", "-shared", "-Wl,--exclude-libs,ALL", "-Wl,-z,nodelete", &archive];
+    let plugin = compile(&folder, "plugin.so", PLUGIN, &own);
+    let [host, plugin, library] = [host, plugin, library_of_rust(&folder)].map(|path| path.display().to_string());
+
+    // Started with a session.
+    let words = ["record", "--output", "trace", "--", &host, &plugin, &library];
+    let mut program = Program::of(place.kymo(&words).stderr(Stdio::piped()));
+    // Of one that is gone when it is found, nobody can say what it executed.
+    place.waits_for_program();
+    program.tell("count 100");
+    let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
+    assert!(told.contains("recorded 300 events of 1 program"), "{told}");
+    let all: Vec<u64> = (0..100).collect();
+    for event in ["host:count", "plugin:count", "rust:count"] {
+        assert_eq!(place.values(&place.path("trace"), event), all, "{event}");
+    }
+    let text = place.says(&["print", "--event", "*:count", "trace"], 0);
+    let pids: std::collections::BTreeSet<_> =
+        text.lines().filter_map(|line| line.split_once("vpid = ")?.1.split([',', ' ']).next()).collect();
+    assert_eq!((pids.len(), text.lines().count()), (1, 300), "{pids:?}");
+
+    // What addresses in it are of.
+    check_objects(&place, "trace", &[&host, &plugin, &library, "libkymo.so"]);
+    let metadata = std::fs::read(place.path("trace/metadata")).expect("it is there");
+    let metadata = String::from_utf8_lossy(&metadata).into_owned();
+    assert!(metadata.contains(&format!("binary_path = \"{host}\";")), "{metadata}");
+    if let Some(id) = build_id(&host) {
+        assert!(metadata.contains(&format!("binary_build_id = \"{id}\";")), "{metadata}");
+    }
+
+    // Found by its name, and changed while it runs: each copy has filters of its own.
+    let mut program = Program::of(place.command(&host).args([&plugin, &library]));
+    let begin =
+        ["record", "--detach", "--name", "s", "--process", "copies-host", "--output", "found", "--event", "*:count"];
+    place.says(&[&begin[..], &["--filter", "value >= 90"]].concat(), 0);
+    program.tell("on");
+    recorded::until(|| {
+        let status = place.json(&["status", "--json", "copies-host"]);
+        let programs = status["programs"].as_array().expect("they are listed").clone();
+        let on = |event: &&serde_json::Value| event["is_on"] == true;
+        programs.len() == 1
+            && programs[0]["copies"] == 3
+            && programs[0]["events"].as_array().expect("they are listed").iter().filter(on).count() == 3
+    });
+    let said = place.says(&["filter", "value >= 95", "--session", "s", "--event", "plugin:*"], 0);
+    assert!(said.contains("session s: 1 event of 1 program"), "{said}");
+    program.tell("count 100");
+    let said = place.says(&["status", "copies-host"], 0);
+    assert!(said.contains("tracer    3 copies") && said.matches("\nprogram ").count() == 1, "{said}");
+    let pid = program.pid.to_string();
+    let said = place.says(&["disable", "*:count", "--process", &pid], 0);
+    assert!(said.contains("session s: 3 events of 1 program"), "{said}");
+    program.tell("count 100");
+    program.end();
+    let said = place.says(&["stop", "s"], 0);
+    assert!(said.contains("recorded 25 events of 1 program"), "{said}");
+    for (event, first) in [("host:count", 90), ("plugin:count", 95), ("rust:count", 90)] {
+        assert_eq!(place.values(&place.path("found"), event), (first..100).collect::<Vec<_>>(), "{event}");
+    }
+}
+
+/// As `readelf` says it; `None`: there is none.
+fn build_id(path: &str) -> Option<String> {
+    let output = Command::new("readelf").args(["--notes", "--wide", path]).output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1.trim().to_owned()))
+}
+
+/// A trace tells of each of these that it was mapped to be executed, and its build id.
+fn check_objects(place: &Place, trace: &str, paths: &[&str]) {
+    let text = place.says(&["print", "--event", "kymo:object", trace], 0);
+    for path in paths {
+        let part =
+            |line: &str, name: &str| line.split_once(&format!(" {name} = \""))?.1.split('"').next().map(str::to_owned);
+        let found: Vec<&str> = text.lines().filter(|line| line.contains(path)).collect();
+        let line = found.first().unwrap_or_else(|| panic!("{path}: {text}"));
+        let whole = part(line, "path").expect("it has a path");
+        match build_id(&whole) {
+            Some(id) => assert_eq!(part(line, "build_id"), Some(id), "{line}"),
+            None => eprintln!("NOT TESTED: the build id of {whole}, as there is none or no readelf"),
+        }
+    }
+}
+
+const NAMESPACES: &str = r#"
+#define _GNU_SOURCE
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+KYMO_EVENT(c, where, KYMO_U64(value));
+
+static void say(void)
+{
+    struct stat found;
+    if (!stat("/proc/thread-self/ns/net", &found))
+        for (int times = 0; times < 10; ++times)
+            kymo_c_where(found.st_ino);
+}
+
+static void *leave(void *unused)
+{
+    if (unshare(CLONE_NEWNET))
+        return unused; /* not NULL */
+    say();
+    /* Until the recorder has taken it. */
+    usleep(500 * 1000);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *failed = NULL;
+    say();
+    printf("@begun %d\n@done\n", getpid());
+    fflush(stdout);
+    if (pthread_create(&thread, NULL, leave, &failed) || pthread_join(thread, &failed) || failed)
+        return 1;
+    say();
+    return 0;
+}
+"#;
+
+/// Threads are in namespaces of their own, which the recorder finds out: the program says which it should be.
+#[test]
+fn packets_say_in_which_namespaces_threads_are() {
+    let Some(built) = library() else { return };
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT TESTED: namespaces of threads, as this is not root");
+        return;
+    }
+    let place = Place::new();
+    let source = program(&place.path(""), &built, "namespaces", NAMESPACES);
+    let source = source.display().to_string();
+    // In a namespace of numbers of its own, too.
+    for (output, around) in [("here", &[][..]), ("there", &["unshare", "--pid", "--fork", "--mount-proc", "--uts"])] {
+        let begin = ["record", "--output", output, "--context", "cpu_id,namespaces", "--"];
+        place.says(&[&begin[..], around, &[&source]].concat(), 0);
+        let values = place.values(&place.path(output), "c:where");
+        let different: std::collections::BTreeSet<u64> = values.iter().copied().collect();
+        assert_eq!((values.len(), different.len()), (30, 2), "{values:?}");
+        let right = ["print", "--event", "c:where", "--filter", "packet.net_ns == value && packet.uts_ns != 0", output];
+        let text = place.says(&right, 0);
+        assert_eq!(text.lines().count(), 30, "{}", place.says(&["print", output], 0));
+        let uts = std::fs::metadata("/proc/self/ns/uts").map(|found| std::os::unix::fs::MetadataExt::ino(&found));
+        let own = format!(" uts_ns = {} ", uts.expect("it is there"));
+        assert_eq!(text.contains(&own), around.is_empty(), "{text}");
+        place.says(&["check", output], 0);
+    }
+    // One alone, and none.
+    place.says(&["record", "--output", "one", "--context", "net_ns", "--", &source], 0);
+    let text = place.says(&["print", "--event", "c:where", "one"], 0);
+    assert!(text.contains(" net_ns = ") && !text.contains("uts_ns") && !text.contains("cpu_id"), "{text}");
+    place.says(&["record", "--output", "none", "--", &source], 0);
+    let text = place.says(&["print", "--event", "c:where", "none"], 0);
+    assert!(!text.contains("_ns = ") && text.contains("cpu_id"), "{text}");
+}
+
+const REQUESTS: &str = r#"
+#include <kymo/kymo.h>
+
+static uint32_t request;
+
+static uint32_t current_request(void)
+{
+    return request;
+}
+
+static const char *current_tenant(void)
+{
+    return request % 2 ? "odd" : "even";
+}
+
+KYMO_EVENT(c, before, KYMO_U64(value));
+KYMO_CONTEXT(request, u32, current_request);
+KYMO_CONTEXT_TEXT(tenant, current_tenant);
+KYMO_EVENT(c, work, KYMO_U64(value));
+
+int main(void)
+{
+    for (request = 0; request < 20; ++request)
+        kymo_c_work(100 + request);
+    return 0;
+}
+"#;
+
+/// Nobody knows what a program defines when it begins, and it has ended before a recorder has seen it.
+#[test]
+fn what_a_program_says_that_its_events_carry_is_there_from_the_first_one_on() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let source = program(&place.path(""), &built, "requests", REQUESTS).display().to_string();
+    let printed = |output: &str, options: &[&str]| {
+        place.says(&[&["record", "--output", output][..], options, &["--", &source]].concat(), 0);
+        place.says(&["check", output], 0);
+        place.says(&["print", "--event", "c:work", output], 0)
+    };
+    let text = printed("both", &["--context", "app.request,app.tenant"]);
+    let is_right = |(number, line): (usize, &str)| {
+        let tenant = ["even", "odd"][number % 2];
+        line.contains(&format!("request = {number}, ")) && line.contains(&format!("tenant = \"{tenant}\" }}"))
+    };
+    assert!(text.lines().count() == 20 && text.lines().enumerate().all(is_right), "{text}");
+    for (filter, numbers) in [
+        ("$app.request == 7", vec![7]),
+        ("request < 3", vec![0, 1, 2]),
+        ("$app.tenant == \"odd\" && value < 104", vec![1, 3]),
+        ("cpu_id < 60000 && value == 100", vec![0]),
+        ("procname == \"requests\" && vtid > 0 && value == 119", vec![19]),
+    ] {
+        let (output, expected) = (numbers.len().to_string() + &filter.len().to_string(), numbers);
+        let text = printed(&output, &["--context", "none", "--filter", filter]);
+        let found: Vec<u32> =
+            text.lines().filter_map(|line| line.split_once("value = ")?.1.get(..3)?.parse().ok()).collect();
+        assert_eq!(found, expected.iter().map(|number| 100 + number).collect::<Vec<_>>(), "{filter}: {text}");
+    }
+    // What there is not stays nothing.
+    let told = place.says(&["record", "--output", "none", "--context", "app.other", "--", &source], 0);
+    assert!(told.contains("has a context `other`"), "{told}");
+    place.says(&["check", "none"], 0);
+}
+
+const SAMPLES: &str = r#"
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+KYMO_EVENT(c, sample, KYMO_U64(value), KYMO_I32(less), KYMO_TEXT(name), KYMO_F64(real), KYMO_ENUM(u8, state, idle=0, busy, broken),
+           KYMO_BOOL(is_odd), KYMO_HEX64(bits), KYMO_ARRAY(u16, 2, pair));
+
+int main(void)
+{
+    char line[100], name[20];
+    printf("@begun %d\n", getpid());
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        uint64_t count = strtoull(line + strcspn(line, " "), NULL, 10);
+        for (uint64_t value = 0; value < count; ++value) {
+            const uint16_t pair[2] = {(uint16_t)value, 7};
+            snprintf(name, sizeof name, "item %d", (int)(value % 11));
+            kymo_c_sample(value, 20 - (int)value, name, (double)value / 4, (uint8_t)(value % 3), value % 2 == 1, value << 4, pair);
+        }
+        puts("@done");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+/// As machine code, as bytecode, and by the reader, a filter keeps the same.
+#[test]
+fn filters_keep_the_same_wherever_they_run() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let samples = program(&place.path(""), &built, "samples", SAMPLES);
+    let mut started = Program::of(place.kymo(&["record", "--output", "all", "--"]).arg(&samples));
+    started.tell("count 200");
+    started.end();
+    assert_eq!(place.values(&place.path("all"), "c:sample").len(), 200);
+    let filters = [
+        ("value % 3 == 1", 67),
+        ("less < -50 && value > 100", 99),
+        ("name == \"item 7\"", 18),
+        ("name == \"item 1*\" || !is_odd", 119),
+        ("real > 12.25 && real <= 20", 31),
+        ("state == 1 && (bits & 0xf0) == 0x50", 4),
+        ("state == \"busy\"", 67),
+    ];
+    for (native, expected) in [("on", "native"), ("off", "interpreter")] {
+        let mut started = Program::of(place.command(&samples).env("KYMO_NATIVE", native));
+        let pid = started.pid.to_string();
+        for (number, (filter, count)) in filters.iter().enumerate() {
+            let output = format!("{native}-{number}");
+            let begin =
+                ["record", "--detach", "--name", "s", "--process", &pid, "--output", &output, "--filter", filter];
+            place.says(&begin, 0);
+            started.tell("count 200");
+            let status = place.json(&["status", "--json", &pid]);
+            let events = status["programs"][0]["events"].as_array().expect("they are listed").clone();
+            let sample = events.iter().find(|event| event["name"] == "c:sample").expect("it is there");
+            assert_eq!(sample["runs"], expected, "{filter}: {sample}");
+            place.says(&["stop", "s"], 0);
+            let kept = place.values(&place.path(&output), "c:sample");
+            let text = place.says(&["print", "--event", "c:sample", "--filter", filter, "all"], 0);
+            assert_eq!((kept.len(), text.lines().count()), (*count, *count), "{native}: {filter}");
+            let read = place.says(&["print", "--event", "c:sample", "--filter", filter, &output], 0);
+            assert_eq!(read.lines().count(), *count, "{native}: {filter}");
+        }
+        started.end();
+    }
+}
+
+const VANISH: &str = r#"
+#define _GNU_SOURCE
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+KYMO_EVENT(c, vanished, KYMO_U64(value));
+
+static uint64_t value;
+
+/* As threads of raw clone(): what C libraries do when a thread ends is not done. */
+static void *vanish(void *unused)
+{
+    (void)unused;
+    kymo_c_vanished(value++);
+    kymo_c_vanished(value++);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+int main(void)
+{
+    char line[100];
+    printf("@begun %d\n", getpid());
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        for (long count = atol(line + strcspn(line, " ")); count > 0; --count) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, vanish, NULL) || pthread_join(thread, NULL))
+                return 1;
+        }
+        puts("@done");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+/// Lanes of threads that nobody has told of the end are others' when the threads are gone.
+#[test]
+fn lanes_of_threads_that_end_without_a_word_are_used_again() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let vanish = program(&place.path(""), &built, "vanish", VANISH);
+    let mut started = Program::of(place.kymo(&["record", "--output", "trace", "--name", "v", "--"]).arg(&vanish));
+    let lanes = || {
+        let status = place.json(&["status", "--json"]);
+        status["programs"][0]["lanes"].as_u64().expect("it is a number")
+    };
+    for _ in 0..3 {
+        started.tell("vanish 100");
+        recorded::until(|| lanes() == 0);
+    }
+    started.end();
+    assert_eq!(place.values(&place.path("trace"), "c:vanished"), (0..600).collect::<Vec<_>>());
+    let files = std::fs::read_dir(place.path("trace")).expect("it is there").flatten();
+    let files = files.filter(|file| file.file_name().to_string_lossy().starts_with("lane_")).count();
+    assert!(files <= 100, "{files} files for 100 threads at a time at most");
+    place.says(&["check", "trace"], 0);
+}

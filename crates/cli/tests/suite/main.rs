@@ -1,0 +1,64 @@
+//! `kymo` as people and programs meet it; one binary, which is linked once.
+
+#[cfg(target_os = "linux")]
+#[path = "../../../tracer/tests/suite/alone.rs"]
+mod alone;
+#[cfg(target_os = "linux")]
+mod c_programs;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod chaos;
+mod check;
+mod copies;
+mod cut;
+mod demo;
+mod details;
+mod filter;
+mod follow;
+mod index;
+mod info;
+mod lami;
+#[cfg(target_os = "linux")]
+mod limits;
+mod moments;
+mod offsets;
+mod packets;
+mod periods;
+mod platform;
+mod program;
+#[cfg(target_os = "linux")]
+mod record;
+#[cfg(target_os = "linux")]
+mod record_options;
+#[cfg(target_os = "linux")]
+mod record_usage;
+#[cfg(target_os = "linux")]
+mod recorded;
+#[cfg(target_os = "linux")]
+mod recover;
+#[cfg(target_os = "linux")]
+mod resting;
+#[cfg(target_os = "linux")]
+mod resumed;
+mod roles;
+#[cfg(target_os = "linux")]
+mod rust_example;
+mod schema;
+#[cfg(feature = "sql")]
+mod sql;
+mod status;
+#[cfg(all(unix, feature = "view"))]
+mod view;
+#[cfg(all(target_os = "linux", feature = "view"))]
+mod view_record;
+
+/// Not a test, but what tests record: it is started with words that choose it alone. It stands here as its thread is
+/// called by its whole name, of which the system keeps 15 bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program() {
+    if std::env::var_os("KYMO_TEST_PROGRAM").is_some() {
+        recorded::act();
+    }
+}

@@ -1,0 +1,237 @@
+//! What each command ends with: 0 everything was read, 1 something could not be, 2 wrong usage.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program;
+
+/// Commands that read a trace; what they write goes to the folder `out`.
+const COMMANDS: &[&str] = &[
+    "info",
+    "info --json",
+    "info --exact",
+    "print",
+    "print --format none",
+    "print --format details",
+    "print --format json",
+    "print --format csv",
+    "count",
+    "count --sizes",
+    "count --json",
+    "cut --output out",
+    "check",
+    "check --json",
+    #[cfg(feature = "export")]
+    "export --output out",
+];
+
+const METADATA: &str = "/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+trace { major = 1; minor = 8; byte_order = le; };
+event { name = \"tick\"; fields := struct { u32 value; }; };
+";
+
+struct Setup {
+    root: PathBuf,
+}
+
+impl Setup {
+    fn new(name: &str, metadata: &str, stream: &[u8]) -> Self {
+        let root = std::env::temp_dir().join(format!("kymo-status-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("trace")).expect("temporary files may be written");
+        fs::write(root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        fs::write(root.join("trace/stream"), stream).expect("temporary files may be written");
+        Self { root }
+    }
+
+    fn status(&self, arguments: &str) -> Option<i32> {
+        let _ = fs::remove_dir_all(self.root.join("out"));
+        status(arguments, &self.root)
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // What cannot be removed is removed with the other temporary files some day.
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+fn status(arguments: &str, folder: &Path) -> Option<i32> {
+    let done = program::kymo()
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .output()
+        .expect("the program is there");
+    assert!(done.stderr.is_empty() || done.status.code() != Some(0) || !arguments.contains("--strict"));
+    done.status.code()
+}
+
+#[test]
+fn everything_was_read() {
+    let setup = Setup::new("sound", METADATA, &[0; 12]);
+    for command in COMMANDS {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
+        assert_eq!(setup.status(&format!("{command} --strict trace")), Some(0), "{command} --strict");
+    }
+    for command in [
+        "index trace",
+        "index --remove trace",
+        "metadata trace",
+        "metadata --as ctf2 --strict trace",
+        "completions fish",
+    ] {
+        assert_eq!(setup.status(command), Some(0), "{command}");
+    }
+    for command in ["trace", "trace trace", "--json trace", "trace --exact", "-- trace", "./trace"] {
+        assert_eq!(setup.status(command), Some(0), "{command}: the same as `info`");
+    }
+}
+
+/// The metadata lack their signature: a warning, but with `--strict` an error.
+#[test]
+fn something_was_assumed() {
+    let setup = Setup::new("assumed", METADATA.strip_prefix("/* CTF 1.8 */\n").unwrap(), &[0; 12]);
+    for command in COMMANDS.iter().chain(&["metadata"]) {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
+        assert_eq!(setup.status(&format!("{command} --strict trace")), Some(1), "{command} --strict");
+    }
+}
+
+const JSON: &str = "\u{1e}{\"type\": \"preamble\", \"version\": 2}\u{1e}{\"type\": \"data-stream-class\"}\
+\u{1e}{\"type\": \"event-record-class\", \"name\": \"tick\", \"payload-field-class\": {\"type\": \"structure\", \
+\"member-classes\": [{\"name\": \"value\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", \
+\"length\": 32, \"byte-order\": \"little-endian\"}}]}}";
+
+/// The release candidate gave the trace class a UUID; the final specification gives the preamble one.
+const RC: &str = "{\"type\": \"trace-class\", \"uuid\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}\u{1e}";
+
+const CLOCK: &str = "clock { name = c; freq = 1000; };
+stream { event.header := struct { integer { size = 64; map = clock.c.value; } timestamp; }; };
+event";
+const UUID: &str = "uuid = \"00000000-0000-0000-0000-000000000001\"; \
+                    packet.header := struct { integer { size = 8; align = 8; } uuid[16]; }; };";
+
+/// Each assumption of the closed list is a warning with its name, and an error with `--strict`.
+#[test]
+fn every_assumption() {
+    let cases: [(&str, Vec<u8>, &[u8]); 8] = [
+        ("missing-signature", METADATA.replace("/* CTF 1.8 */", "").into(), &[0; 8]),
+        ("unknown-attribute", METADATA.replace("byte_order = le;", "byte_order = le; colour = 3;").into(), &[0; 8]),
+        (
+            "release-candidate-dialect",
+            JSON.replace("{\"type\": \"data-", &format!("{RC}{{\"type\": \"data-")).into(),
+            &[0; 8],
+        ),
+        ("trailing-comma", JSON.replace("}}]", "}},]").into(), &[0; 8]),
+        ("metadata-encoding", [METADATA.as_bytes(), b"/* \xff */"].concat(), &[0; 8]),
+        ("nul-characters", [METADATA.as_bytes(), b"\0"].concat(), &[0; 8]),
+        ("uuid-mismatch", METADATA.replacen("le; };", &format!("le; {UUID}"), 1).into(), &[0; 20]),
+        (
+            "clock-steps-back",
+            METADATA.replace("event", CLOCK).into(),
+            &[2, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9],
+        ),
+    ];
+    let list = include_str!("../../../../docs/assumptions.md");
+    let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(listed, cases.each_ref().map(|(name, ..)| *name), "docs/assumptions.md");
+    for (name, metadata, stream) in cases {
+        let setup = Setup::new(name, "", stream);
+        fs::write(setup.root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        for (option, gravity, status) in [("--verbose", "warning", 0), ("--strict", "error", 1)] {
+            let done = program::kymo().args(["print", option, "trace"]).current_dir(&setup.root).output();
+            let done = done.expect("the program is there");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");
+            assert_eq!(done.status.code(), Some(status), "{name} {option}: {said}");
+            assert!(!done.stdout.is_empty(), "{name} {option}");
+        }
+    }
+}
+
+/// The last event is cut: what is before it is shown.
+#[test]
+fn something_could_not_be_read() {
+    let setup = Setup::new("cut", METADATA, &[0; 14]);
+    for command in COMMANDS {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(1), "{command}");
+    }
+    // These look at no event.
+    assert_eq!(setup.status("index trace"), Some(0));
+    assert_eq!(setup.status("metadata trace"), Some(0));
+}
+
+#[test]
+fn nothing_could_be_read() {
+    let setup = Setup::new("broken", "/* CTF 1.8 */ trace {", &[0; 12]);
+    for command in COMMANDS.iter().chain(&["index", "metadata", "metadata --as tsdl"]) {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(1), "{command}");
+        assert_eq!(setup.status(&format!("{command} absent")), Some(1), "{command}, absent");
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    let setup = Setup::new("usage", METADATA, &[]);
+    for command in COMMANDS.iter().chain(&["index", "metadata"]) {
+        assert_eq!(setup.status(&format!("{command} --nonsense trace")), Some(2), "{command}");
+        assert_eq!(setup.status(command), Some(2), "{command} without a trace");
+    }
+    for command in
+        ["", "print --begin soon trace", "count --by colour trace", "cut trace", "completions tcl", "man nonsense"]
+    {
+        assert_eq!(setup.status(command), Some(2), "{command}");
+    }
+    for command in ["print", "cut --output out", "print --format details"] {
+        assert_eq!(setup.status(&format!("{command} --begin 5 --end 3 trace")), Some(2), "{command}");
+        assert_eq!(setup.status(&format!("{command} --begin 9999-01-01T00:00 trace")), Some(2), "{command}");
+        assert_eq!(setup.status(&format!("{command} --begin 5 --end 5 trace")), Some(0), "{command}");
+    }
+}
+
+/// Whoever reads what we write has left before we begin: nobody wants to hear of it.
+#[test]
+fn a_closed_pipe_is_no_news() {
+    let setup = Setup::new("pipe", METADATA, &[0; 12]);
+    let others =
+        ["index", "metadata", "metadata --as ctf2", "completions bash", "completions fish", "man", "man print"];
+    for command in COMMANDS.iter().chain(&others) {
+        let needs_trace = !command.starts_with("completions") && !command.starts_with("man");
+        let _ = fs::remove_dir_all(setup.root.join("out"));
+        let (reader, writer) = std::io::pipe().expect("pipes can be made");
+        drop(reader);
+        let done = program::kymo()
+            .args(command.split_whitespace())
+            .args(needs_trace.then_some("trace"))
+            .current_dir(&setup.root)
+            .env("XDG_CACHE_HOME", setup.root.join("cache"))
+            .stdout(writer)
+            .output()
+            .expect("the program is there");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{command}");
+        assert_eq!(done.status.code(), Some(0), "{command}");
+    }
+}
+
+/// The help of every command ends with examples, which begin like what people type, and fits a terminal.
+#[test]
+fn help_has_examples() {
+    let help = |command: &str| {
+        let done = program::kymo().args(command.split_whitespace()).arg("--help").output();
+        String::from_utf8(done.expect("the program is there").stdout).expect("help is text")
+    };
+    let all = help("");
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What a line has no room for stands below, further to the right.
+    let names = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let commands: Vec<&str> = names.collect();
+    assert!(commands.contains(&"index") && commands.contains(&"cut"), "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let text = help(command);
+        let (_, examples) = text.rsplit_once("\nExample").unwrap_or_else(|| panic!("{command} has no examples"));
+        let lines: Vec<&str> = examples.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+        assert!(lines.iter().any(|line| line.starts_with(&format!("  kymo {command} "))), "{command}: {lines:?}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Metadata that are read and written: random, damaged, hostile, those of the corpus; one binary, which is linked once.
+
+mod corpus_json;
+mod hostile;
+mod unused;
+mod write_corpus;
+mod write_random;

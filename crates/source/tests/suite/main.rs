@@ -1,0 +1,9 @@
+//! Traces in folders and archives, and more of them than files may be open; one binary, which is linked once.
+
+#[cfg(unix)]
+#[path = "../../../tracer/tests/suite/alone.rs"]
+mod alone;
+mod archives;
+mod folders;
+#[cfg(unix)]
+mod limits;
