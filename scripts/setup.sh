@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is installed: installs it when root on Debian or Ubuntu, names it otherwise.
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
-#   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
-#   setup.sh api          the same with what scripts/requirements-api.txt pins
+#   setup.sh python       a virtual environment for this clone's wheel with what python/requirements.txt pins; prints where
+#   setup.sh api          one with what scripts/requirements-api.txt pins
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
+
+cd "$(dirname "$0")/.."
 
 # Installs packages; fails where that is not possible.
 install() {
@@ -30,15 +32,25 @@ build() {
     fi
 }
 
-python() { environment python-venv python/requirements.txt; }
+# Clones share what is pinned; the wheel of this clone is installed beside its target folder's other contents.
+python() {
+    local shared venv; shared="$(environment python python/requirements.txt)"; venv="$(python3 scripts/target.py)/python-venv"
+    if [ "$(cat "$venv/shared" 2>/dev/null)" != "$shared" ]; then
+        rm -rf "$venv"
+        "$shared/bin/python" -m venv --without-pip "$venv" >&2
+        (cd "$shared" && echo "$PWD"/lib/python*/site-packages) >"$(echo "$venv"/lib/python*/site-packages)/shared.pth"
+        ln -s "$shared/bin/maturin" "$venv/bin/maturin"
+        echo "$shared" >"$venv/shared"
+    fi
+    echo "$venv"
+}
 
-api() { environment api-venv scripts/requirements-api.txt; }
+api() { environment api scripts/requirements-api.txt; }
 
-# Prints the folder of an environment with what a file pins; says on standard error what cannot be had.
+# Prints the folder of an environment, which clones share, with what a file pins; says on standard error what cannot be had.
 environment() {
-    local clone; clone="$(cd "$(dirname "$0")/.." && pwd)"
-    local target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
-    local wants="$clone/$2" venv="$target/$1" base
+    local wants="$2" base venv
+    venv="$(python3 scripts/target.py tools)/$1-$(sha256sum "$2" | cut -c 1-8)"
     for base in python3 python3.12 python3.11 python3.13; do
         "$base" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break
     done
@@ -71,14 +83,14 @@ has_node() {
 
 # Where the system's Node is too old, as Debian 12's is, npm gets a newer one, which scripts/web.sh finds.
 web() {
-    local target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
-    PATH="$target/node/bin:$PATH"
+    local tools; tools="$(python3 scripts/target.py tools)"
+    PATH="$tools/node/bin:$PATH"
     has_node && return
     command -v npm >/dev/null || install nodejs npm >/dev/null 2>&1 || true
     has_node && return
     local machine; machine="$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
-    if npm install --prefix "$target/node" --ignore-scripts --no-audit --no-fund --silent "node-$machine@22" >/dev/null 2>&1; then
-        ln -sfn "node_modules/node-$machine/bin" "$target/node/bin"
+    if npm install --prefix "$tools/node" --ignore-scripts --no-audit --no-fund --silent "node-$machine@22" >/dev/null 2>&1; then
+        ln -sfn "node_modules/node-$machine/bin" "$tools/node/bin"
         hash -r
     fi
     if ! has_node; then

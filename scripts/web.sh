@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Builds the pages of `kymo view`, and tests them. What npm installs lies beside the target folder, so that clones share it.
+# Builds the pages of `kymo view`, and tests them. What npm installs is shared by clones.
 #   web.sh build          web/dist; quick where nothing has changed
 #   web.sh test           types, and tests that need no browser
-#   web.sh browser        tests with a browser, without which they say so; with the command that KYMO names, also of that
+#   web.sh browser [FILE] tests with a browser, without which they say so; with the command that KYMO names, also of that
 #   web.sh modules        only what npm installs
 set -euo pipefail
 cd "$(dirname "$0")/../web"
-target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
+tools="$(python3 ../scripts/target.py tools)"
 # Where scripts/setup.sh had to fetch Node.
-PATH="$target/node/bin:$PATH"
+PATH="$tools/node/bin:$PATH"
 
 # Everything that the lock file names, in a folder of its own, and a link to it here.
 modules() {
-    local folder; folder="$target/web-modules/$(cat package.json package-lock.json | sha256sum | cut -c 1-16)"
+    local folder; folder="$tools/web-modules/$(cat package.json package-lock.json | sha256sum | cut -c 1-16)"
     if [ ! -e "$folder/node_modules" ]; then
-        local making; making="$(mkdir -p "$target/web-modules" && mktemp -d "$target/web-modules/making.XXXXXX")"
+        local making; making="$(mkdir -p "$tools/web-modules" && mktemp -d "$tools/web-modules/making.XXXXXX")"
         cp package.json package-lock.json "$making"
         # No package runs anything while it is installed.
         (cd "$making" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error >&2)
@@ -56,7 +56,7 @@ test)
 browser)
     modules
     build
-    npm run --silent browser
+    npm run --silent browser -- "${@:2}"
     ;;
 *)
     sed -n '2,6s/^# *//p' "../scripts/$(basename "$0")" >&2

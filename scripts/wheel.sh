@@ -4,7 +4,8 @@
 #   wheel.sh PROFILE sql  the wheel kymograph-sql, which goes beside the other
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
+CARGO_TARGET_DIR="$(python3 scripts/target.py)"
+export CARGO_TARGET_DIR
 venv="$(scripts/setup.sh python)"
 case "${2:-}" in
     "") package=kymograph project=. ;;
@@ -17,8 +18,8 @@ rm -rf "$wheels/$package"-*.whl
 rm -f "$CARGO_TARGET_DIR/$1/deps/lib_native.so" "$CARGO_TARGET_DIR/$1/lib_native.so"
 # The interpreter is named, so that nothing is built again because another one is found first.
 (cd "$project" && "$venv/bin/maturin" build --quiet --profile "$1" --interpreter "$venv/bin/python" --out "$wheels" >&2)
-install=("$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index)
+install=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index)
 # A library with SQL takes the place of the other, and may be of older source.
-[ "$package" = kymograph_sql ] || "$venv/bin/pip" uninstall --quiet --yes kymograph-sql >&2
+[ "$package" = kymograph_sql ] || "$venv/bin/python" -m pip uninstall --quiet --yes kymograph-sql >&2
 "${install[@]}" "$wheels/$package"-*.whl >&2
 echo "$venv"
