@@ -25,6 +25,7 @@ ORACLES = ROOT / "scripts" / "oracles"
 CASES = ROOT / "tests" / "analyses" / "odd-traces.txt"
 sys.path.insert(0, str(ORACLES))
 
+import kept  # noqa: E402
 import tiny_trace  # noqa: E402
 
 COMMANDS = {"in-periods": ["analyse", "count"]}
@@ -225,7 +226,7 @@ class Oracle:
         return True
 
     def answer(self, analysis, options, trace):
-        done, seconds = asked([self.python, ORACLES / PROGRAMS.get(analysis, f"{analysis}.py"), trace, *options])
+        done, seconds = kept.ask([self.python, ORACLES / PROGRAMS.get(analysis, f"{analysis}.py"), trace, *options], timeout=600)
         if done.returncode:
             raise RuntimeError(f"oracle {analysis}: {done.stderr.strip().splitlines()[-1:]}")
         return *tables_of(done.stdout), seconds
@@ -413,7 +414,7 @@ def compare_states(oracle, kymo, corpus):
     """What CPUs and threads do at random instants of all kernel traces; returns how many traces differ."""
     failures = 0
     for trace in KERNEL:
-        done, slow = asked([oracle.python, ORACLES / "state.py", corpus / trace, INSTANTS, 7])
+        done, slow = kept.ask([oracle.python, ORACLES / "state.py", corpus / trace, INSTANTS, 7], timeout=600)
         if done.returncode:
             print(f"state {trace}: oracle: {done.stderr.strip().splitlines()[-1:]}")
             failures += 1
@@ -780,6 +781,7 @@ def main():
     failures += check_bounds(answerers, arguments.random, arguments.only)
     if oracle and kymo and arguments.only in (None, "periods"):
         failures += compare_with_losses(oracle, kymo, arguments.random)
+    kept.remove_old()
     print(f"analyses: {failures} differ" if failures else "analyses: all agree")
     return 1 if failures else 0
 
