@@ -1,7 +1,8 @@
 # Every target does its own set-up; see scripts/setup.sh.
 # What `sudo make` installs is what its user has built.
-export CARGO_TARGET_DIR ?= $(if $(SUDO_USER),$(shell getent passwd $(SUDO_USER) | cut -d: -f6),$(HOME))/.cache/kymograph/target
-KYMO := $(CARGO_TARGET_DIR)/ci/kymo
+# Each clone has a target folder of its own.
+export CARGO_TARGET_DIR ?= $(shell python3 scripts/target.py)
+KYMO = $(CARGO_TARGET_DIR)/ci/kymo
 
 .PHONY: demo test api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
 
@@ -12,31 +13,10 @@ demo:
 	@cargo build --quiet --profile libkymo --package kymo-libkymo
 	@scripts/demo.sh $(KYMO) $(CARGO_TARGET_DIR)/libkymo
 
+# Every test. What has not changed since it passed is not run again; ALL=1 runs it.
 test:
 	@scripts/setup.sh build
-	@scripts/setup.sh peers
-	@scripts/setup.sh web
-	@scripts/setup.sh browser
-	scripts/web.sh test
-	# All at once, with one set of features and one profile; the tests of the command build the command.
-	cargo test --profile ci --workspace --features kymo-format/testing,kymo-cli/sql
-	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)
-	# With the features that the wheel is built with, so that it finds everything built.
-	cargo build --profile ci --package kymo-cli --package kymo-python --features kymo-cli/export
-	@cargo build --quiet --profile libkymo --package kymo-libkymo
-	KYMO=$(KYMO) scripts/web.sh browser
-	python3 scripts/conformance.py $(KYMO)
-	python3 scripts/yactfr.py $(KYMO)
-	python3 scripts/machine_formats.py $(KYMO)
-	python3 scripts/filters.py $(KYMO) --each 2
-	@scripts/setup.sh oracles
-	python3 scripts/analyses.py $(KYMO)
-	python3 scripts/tiles.py $(KYMO) --only bug446190 --windows 30
-	python3 scripts/tiles.py $(KYMO) --only traces/demo --windows 60
-	python3 scripts/viewers.py $(KYMO) --seconds 5
-	python3 scripts/api.py $(KYMO) "$$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30
-	python3 scripts/mutants.py $(KYMO) --count 400
-	@$(MAKE) --no-print-directory python
+	@cargo xtask test $(if $(ALL),--all)
 
 # What `kymo view` serves: whatever its description allows and does not; many viewers at a time; tiles against a count of every event.
 api:

@@ -57,13 +57,12 @@ const EMULATED: [Emulated; 2] = [
 /// What fails.
 pub(crate) fn run(root: &Path, types_only: bool) -> Vec<String> {
     let mut problems = Vec::new();
-    for target in TYPE_CHECKED {
-        if add(target) {
-            let names = [&PORTABLE[..], &TYPES_ONLY].concat();
-            problems.extend(with_packages(root, "check", target, &names, &[]));
-        } else {
-            println!("NOT CHECKED for {target}: rustup cannot add it here");
-        }
+    let (targets, absent): (Vec<&str>, Vec<&str>) = TYPE_CHECKED.iter().partition(|target| add(target));
+    absent.iter().for_each(|target| println!("NOT CHECKED for {target}: rustup cannot add it here"));
+    if !targets.is_empty() {
+        // All in one call of cargo, which has something for each processor to do for longer than with one after the other.
+        let names = [&PORTABLE[..], &TYPES_ONLY].concat();
+        problems.extend(with_packages(root, "check", &targets, &names, &[]));
     }
     if types_only {
         return problems;
@@ -98,7 +97,7 @@ fn tests(root: &Path, platform: &Emulated) -> Result<Option<String>, String> {
     if !platform.starts_others {
         environment.push(("KYMO_TEST_EMULATOR", &runner));
     }
-    Ok(with_packages(root, "test", platform.target, &PORTABLE, &environment))
+    Ok(with_packages(root, "test", &[platform.target], &PORTABLE, &environment))
 }
 
 /// The folder with what the emulator may lack, and with what it writes.
@@ -124,13 +123,14 @@ fn add(target: &str) -> bool {
 fn with_packages(
     root: &Path,
     verb: &str,
-    target: &str,
+    targets: &[&str],
     names: &[&str],
     environment: &[(&str, &str)],
 ) -> Option<String> {
-    println!("{verb} for {target}");
+    println!("{verb} for {}", targets.join(", "));
     let packages: Vec<String> = names.iter().map(|name| format!("--package=kymo-{name}")).collect();
-    let mut arguments = vec![verb, "--quiet", "--profile", "ci", "--target", target];
+    let mut arguments = vec![verb, "--quiet", "--profile", "ci"];
+    arguments.extend(targets.iter().flat_map(|target| ["--target", target]));
     arguments.extend(packages.iter().map(String::as_str));
     cargo(root, &arguments, environment)
 }

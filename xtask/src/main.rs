@@ -1,28 +1,63 @@
-//! Every chore of the project: `cargo xtask check`, `cargo xtask cross`.
+//! Every chore of the project: `cargo xtask check`, `cargo xtask test`, `cargo xtask cross`.
 
+mod ci;
+mod counts;
 mod cross;
 mod functions;
 mod house;
+mod inputs;
 mod sizes;
+mod stages;
+mod steady;
+mod unified;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
-cargo xtask check               formatting, clippy, docs, the house table, unsafe, sizes, links
-cargo xtask check --sql         the same, and SQL, whose library takes minutes
+cargo xtask check               formatting, the house table, unsafe, sizes, links, clippy, docs
+cargo xtask house               the same without clippy and docs: seconds
+cargo xtask test                every test; what has not changed since it passed is not run again
+cargo xtask test --all          every test
+cargo xtask ci [--all]          what CI runs: all tests, the demo, `check`, type checks for other platforms
+cargo xtask steady [--runs N] [--browser N] [WORD...]
+                                runs each test binary 30 or N times, half of them under load, and the browser's tests N times; names what
+                                failed. WORDs choose binaries, as `kymo-cli/suite`
 cargo xtask cross               type checks for other platforms, tests under emulators that are installed
 cargo xtask cross --types-only  type checks for other platforms
 ";
+
+/// The features that tests, clippy and documentation are built with: everything. One set, so that nothing is compiled for each of them again.
+const FULL: &str = "kymo-cli/sql,kymo-python/sql";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let problems = match words[..] {
-        ["check"] => check("--features=kymo-cli/export"),
-        ["check", "--sql"] => check("--features=kymo-cli/sql"),
+        ["check"] => check(),
+        ["house"] => house(),
+        ["test"] => ci::ci(&root(), ci::Part::Tests, false),
+        ["test", "--all"] => ci::ci(&root(), ci::Part::Tests, true),
+        ["ci"] => ci::ci(&root(), ci::Part::Everything, false),
+        ["ci", "--all"] => ci::ci(&root(), ci::Part::Everything, true),
         ["cross"] => cross::run(&root(), false),
         ["cross", "--types-only"] => cross::run(&root(), true),
+        ["steady", ..] => match steady::arguments(&words[1..]) {
+            Some((runs, browser_runs, names)) => steady::run(&root(), runs, browser_runs, &names),
+            None => {
+                print!("{HELP}");
+                return ExitCode::from(2);
+            }
+        },
+        // For stages: where cargo put a test binary, by what it said when it built it.
+        ["executable", json, package, target, kind] => {
+            let Some(path) = ci::executable(json, package, target, kind) else {
+                eprintln!("{json} names no test binary {target} of {package}");
+                return ExitCode::FAILURE;
+            };
+            println!("{path}");
+            Vec::new()
+        }
         _ => {
             print!("{HELP}");
             return ExitCode::from(2);
@@ -41,29 +76,19 @@ fn root() -> PathBuf {
     own.parent().expect("xtask lies in the repository").to_owned()
 }
 
-fn check(features: &str) -> Vec<String> {
+/// What needs no compiler.
+fn house() -> Vec<String> {
     let root = root();
     let mut problems = house::check(&root);
     problems.extend(sizes::check(&root));
-    let cargo = |arguments: &[&str]| cargo(&root, arguments, &[]);
-    problems.extend(cargo(&["fmt", "--all", "--check"]));
-    problems.extend(cargo(&[
-        "clippy",
-        "--quiet",
-        "--profile",
-        "ci",
-        "--workspace",
-        "--all-targets",
-        features,
-        "--",
-        "--deny",
-        "warnings",
-    ]));
-    problems.extend(self::cargo(
-        &root,
-        &["doc", "--quiet", "--profile", "ci", "--workspace", "--no-deps"],
-        &[("RUSTDOCFLAGS", "--deny warnings")],
-    ));
+    problems.extend(unified::check(&root));
+    problems.extend(cargo(&root, &["fmt", "--all", "--check"], &[]));
+    problems
+}
+
+fn check() -> Vec<String> {
+    let mut problems = house();
+    problems.extend(ci::lints(&root()));
     problems
 }
 

@@ -1,0 +1,416 @@
+//! The stages of `cargo xtask ci` and `cargo xtask test`, and what each of them depends on.
+//!
+//! Two sets of features are built, each by one call of cargo:
+//!
+//! ```text
+//! plain     what users install and what the wheel has: kymo, the Python library       demo, scripts, browser, Python
+//! with SQL  the whole workspace and its tests: DataFusion on top of the same crates    Rust tests, SQL
+//! ```
+//!
+//! The crates below `session` are the same in both sets, because crate `unify` makes their dependencies so.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::FULL;
+use crate::inputs::Input;
+use crate::stages::{Run, Stage, run};
+
+/// What has Rust tests. The Python library has none; what it is compiled to would be overwritten by the wheel's.
+const TESTED: &str = "--workspace --exclude kymo-python --features kymo-cli/sql";
+/// Test binaries that start the programs of this workspace.
+const START_PROGRAMS: [&str; 2] = ["kymo-cli", "kymo-libkymo"];
+/// Test binaries that must not compete with each other: they measure what a loaded machine does to them.
+const WITH_BOTH_PROCESSORS: [&str; 2] = ["kymo-cli/suite", "kymo-libkymo/suite"];
+
+/// Which stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All that CI runs.
+    Everything,
+    /// `make test`.
+    Tests,
+}
+
+/// Runs them; what failed.
+pub(crate) fn ci(root: &Path, part: Part, all: bool) -> Vec<String> {
+    let plan = Plan::new(root);
+    let stages = plan.stages(part);
+    let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+    let folder = plan.folder();
+    let environment = vec![
+        ("CARGO_TARGET_DIR".to_owned(), plan.target.display().to_string()),
+        ("KYMO".to_owned(), folder.join("kymo").display().to_string()),
+        ("XTASK".to_owned(), env::current_exe().unwrap_or_default().display().to_string()),
+        ("CARGO_TERM_COLOR".to_owned(), "never".to_owned()),
+        ("NO_COLOR".to_owned(), "1".to_owned()),
+    ];
+    match run(&Run { root, folder, processors, all, environment }, &stages) {
+        true => Vec::new(),
+        false => vec!["a stage failed".to_owned()],
+    }
+}
+
+/// Where things are.
+struct Plan<'a> {
+    root: &'a Path,
+    target: PathBuf,
+    corpus: PathBuf,
+}
+
+impl<'a> Plan<'a> {
+    fn new(root: &'a Path) -> Self {
+        let target = target(root);
+        let corpus = env::var_os("KYMO_CORPUS").map_or_else(|| root.join("../shared/corpus"), PathBuf::from);
+        Self { root, target, corpus }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.target.join("stages")
+    }
+
+    /// The command with the plain features, and the one with SQL: copies, because cargo keeps only one `kymo`.
+    fn kymo(&self) -> Input {
+        Input::Path(self.folder().join("kymo"))
+    }
+
+    fn kymo_with_sql(&self) -> Input {
+        Input::Path(self.folder().join("kymo-with-sql"))
+    }
+
+    fn stages(&self, part: Part) -> Vec<Stage> {
+        let mut stages = self.builds();
+        stages.extend(self.web());
+        stages.extend(self.rust_tests());
+        stages.extend(self.scripts());
+        stages.extend(self.python());
+        let mut last = "wheel with SQL";
+        if part == Part::Everything {
+            stages.extend(self.checks());
+            last = "documentation";
+        }
+        // A new clone begins with what is built by now of other people's crates.
+        stages.push(build("keep dependencies", "python3 scripts/target.py keep", &["wheel with SQL", last]));
+        stages
+    }
+
+    /// What is tested. Pages come first, because the command has them in it.
+    fn builds(&self) -> Vec<Stage> {
+        let keep = |name: &str| format!(r#"cp "$CARGO_TARGET_DIR/ci/kymo" "$CARGO_TARGET_DIR/stages/{name}""#);
+        let binaries = self.folder().join("binaries.json");
+        let tests = format!(
+            "cargo test --profile ci {TESTED} --no-run --message-format json-render-diagnostics > '{}'",
+            binaries.display()
+        );
+        let plain = "cargo build --profile ci --package kymo-cli";
+        vec![
+            build(
+                "tools",
+                "for tool in build peers web browser oracles python api; do scripts/setup.sh $tool; done",
+                &[],
+            )
+            .beside_cargo(),
+            build("pages", "scripts/web.sh build", &["tools"]).beside_cargo(),
+            build("build", &format!("{plain} && {}", keep("kymo")), &["pages"]),
+            build("build libkymo", "cargo build --profile libkymo --package kymo-libkymo", &["build"]),
+            build("build tests", &format!("{tests} && {}", keep("kymo-with-sql")), &["build libkymo"]),
+        ]
+    }
+
+    /// The demo, lints, documentation, and types on other platforms.
+    fn checks(&self) -> Vec<Stage> {
+        let demo = r#"scripts/demo.sh "$KYMO" "$CARGO_TARGET_DIR/libkymo""#;
+        let demo_inputs = vec![self.kymo(), files(&["scripts/demo.sh", "examples", "include"])];
+        vec![
+            // Both run the same compiler over the same crates: the documentation takes what clippy has made of them.
+            stage("demo", demo, &["build libkymo"], demo_inputs),
+            build("house", "cargo xtask house", &["tools"]).beside_cargo(),
+            build("clippy", &clippy(), &["build tests"]),
+            build("documentation", &documentation(), &["clippy"]),
+            build("platforms", "cargo xtask cross --types-only", &["clippy"]),
+        ]
+    }
+
+    /// Tests of the pages: without a browser, and each file of those with one.
+    fn web(&self) -> Vec<Stage> {
+        let tools = Input::Output("node --version; chromium --version".to_owned());
+        let mut stages = vec![stage(
+            "web",
+            "scripts/web.sh test",
+            &["pages"],
+            vec![files(&["web", "scripts/web.sh"]), tools.clone()],
+        )];
+        let mut names: Vec<String> = names(&self.root.join("web/browser"), ".test.ts");
+        // The longest first, so that none of them runs alone at the end.
+        names.sort_by_key(|name| !matches!(name.as_str(), "page" | "analyses" | "start" | "events" | "live"));
+        for name in names {
+            let inputs = vec![
+                files(&["web", "examples", "scripts/web.sh"]),
+                self.kymo(),
+                Input::Path(self.target.join("libkymo/libkymo.so")),
+                Input::Path(self.corpus.clone()),
+                tools.clone(),
+            ];
+            let command = format!("scripts/web.sh browser browser/{name}.test.ts");
+            stages.push(stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs));
+        }
+        stages
+    }
+
+    /// Each test binary of the workspace, and the examples in the documentation.
+    fn rust_tests(&self) -> Vec<Stage> {
+        let data = files(&[
+            "tests",
+            "examples",
+            "docs",
+            "include",
+            "scripts",
+            "python",
+            "Makefile",
+            "Cargo.toml",
+            "Cargo.lock",
+            "crates",
+            "README.md",
+            "ARCHITECTURE.md",
+            ":(exclude)crates/**.rs",
+            ":(exclude)docs/images",
+        ]);
+        let tools = "babeltrace2 --version; babeltrace --help | head -n 1; lttng --version; cc --version; uname -r";
+        let mut stages = Vec::new();
+        for (package, folder, target, kind) in test_targets(self.root) {
+            let name = format!("{package}/{target}");
+            let mut inputs = vec![Input::Output(self.binary(&package, &target, &kind)), data.clone()];
+            inputs.extend([Input::Path(self.corpus.clone()), Input::Output(tools.to_owned())]);
+            if START_PROGRAMS.contains(&package.as_str()) {
+                inputs.extend([self.kymo_with_sql(), Input::Path(self.target.join("libkymo/libkymo.so"))]);
+            }
+            let command = format!(
+                "binary=$({}); export CARGO_MANIFEST_DIR='{folder}' CARGO=cargo; cd '{folder}'; \"$binary\"",
+                self.executable(&package, &target, &kind),
+            );
+            let stage = stage(&name, &command, &["build tests"], inputs);
+            stages.push(if WITH_BOTH_PROCESSORS.contains(&name.as_str()) { stage.with_processors(2) } else { stage });
+        }
+        let doctests = format!("cargo test --profile ci {TESTED} --doc");
+        let sources = vec![files(&["crates", "examples/rust", "Cargo.lock", "Cargo.toml", "README.md", "docs"])];
+        let mut doctests = stage("examples in documentation", &doctests, &["build tests"], sources);
+        doctests.is_cargo = true;
+        stages.push(doctests);
+        stages
+    }
+
+    /// A command that prints where a test binary is; one that prints what is in it.
+    fn executable(&self, package: &str, target: &str, kind: &str) -> String {
+        let json = self.folder().join("binaries.json");
+        format!("\"$XTASK\" executable '{}' {package} {target} {kind}", json.display())
+    }
+
+    fn binary(&self, package: &str, target: &str, kind: &str) -> String {
+        format!("sha256sum < \"$({})\"", self.executable(package, target, kind))
+    }
+
+    /// kymo against references, many inputs and many viewers.
+    fn scripts(&self) -> Vec<Stage> {
+        let with = |name: &str, command: &str, more: &[&str]| {
+            let inputs = vec![
+                files(&[&["scripts", "tests", "examples", "docs/http.md"], more].concat()),
+                self.kymo(),
+                Input::Path(self.corpus.clone()),
+                Input::Output("python3 --version; babeltrace2 --version".to_owned()),
+            ];
+            stage(name, command, &["build libkymo"], inputs)
+        };
+        let sql = r#""$(scripts/setup.sh python)/bin/python" scripts/sql.py "$CARGO_TARGET_DIR/stages/kymo-with-sql""#;
+        let mut sql = with("sql", sql, &[]);
+        sql.after = vec!["build tests".to_owned()];
+        sql.inputs.get_or_insert_default().push(self.kymo_with_sql());
+        let api =
+            r#"python3 scripts/api.py "$KYMO" "$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30"#;
+        let tiles = r#"python3 scripts/tiles.py "$KYMO""#;
+        vec![
+            with("analyses", r#"python3 scripts/analyses.py "$KYMO""#, &[]),
+            with("conformance", r#"python3 scripts/conformance.py "$KYMO""#, &[]),
+            with("filters", r#"python3 scripts/filters.py "$KYMO" --each 2"#, &[]),
+            with("yactfr", r#"python3 scripts/yactfr.py "$KYMO""#, &[]),
+            with("machine formats", r#"python3 scripts/machine_formats.py "$KYMO""#, &[]),
+            with(
+                "tiles",
+                &format!("{tiles} --only bug446190 --windows 30 && {tiles} --only traces/demo --windows 60"),
+                &[],
+            ),
+            with("viewers", r#"python3 scripts/viewers.py "$KYMO" --seconds 5"#, &[]),
+            with("api", api, &[]),
+            with("mutants", r#"python3 scripts/mutants.py "$KYMO" --count 400"#, &[]),
+            sql,
+        ]
+    }
+
+    /// The wheels, and their tests. Both wheels are installed in one environment, one after the other, and are built of what `build` and
+    /// `build tests` have built.
+    fn python(&self) -> Vec<Stage> {
+        const PYTHON: &str = r#"python="$(scripts/setup.sh python)/bin/python""#;
+        const FOLDER: &str = r#""$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')""#;
+        let inputs = |wheel: &str, kymo: Input| {
+            let sources =
+                ["python", "pyproject.toml", "examples", "docs", "scripts", "README.md", "crates/**/Cargo.toml"];
+            let tools = Input::Output("python3 --version; babeltrace2 --version".to_owned());
+            let library = Input::Path(self.folder().join(wheel));
+            vec![files(&sources), library, kymo, Input::Path(self.corpus.clone()), tools]
+        };
+        // A library is the same bytes when it is built again, a wheel is not.
+        let wheel = |words: &str, library: &str| {
+            format!(
+                r#"scripts/wheel.sh ci {words}; cp "$CARGO_TARGET_DIR/ci/lib_native.so" "$CARGO_TARGET_DIR/stages/{library}""#
+            )
+        };
+        let compared = "python3 scripts/oracles/bt2_compat.py --messages 300";
+        let plain = format!(r#"{PYTHON}; "$python" -m pytest -q"#);
+        let compared = format!("{PYTHON}; {compared} {FOLDER}");
+        let with_sql = ["sql", "without_sql", "examples", "docs", "events", "open", "interrupt"];
+        let with_sql = with_sql.map(|name| format!("python/tests/test_{name}.py")).join(" ");
+        let with_sql = format!(r#"{PYTHON}; KYMO_WITH_SQL=1 "$python" -m pytest -q {with_sql}"#);
+        vec![
+            build("wheel", &wheel("", "native.so"), &["build tests"]),
+            stage("python", &plain, &["wheel"], inputs("native.so", self.kymo())),
+            stage("bt2", &compared, &["wheel"], inputs("native.so", self.kymo())),
+            build("wheel with SQL", &wheel("sql", "native-with-sql.so"), &["python", "bt2"]),
+            stage(
+                "python with SQL",
+                &with_sql,
+                &["wheel with SQL"],
+                inputs("native-with-sql.so", self.kymo_with_sql()),
+            ),
+        ]
+    }
+}
+
+/// A build: cargo or npm know what is up to date.
+fn build(name: &str, command: &str, after: &[&str]) -> Stage {
+    let after = after.iter().map(|name| (*name).to_owned()).collect();
+    Stage { name: name.to_owned(), command: command.to_owned(), after, inputs: None, is_cargo: true, processors: 1 }
+}
+
+fn stage(name: &str, command: &str, after: &[&str], inputs: Vec<Input>) -> Stage {
+    Stage { inputs: Some(inputs), is_cargo: false, ..build(name, command, after) }
+}
+
+impl Stage {
+    fn beside_cargo(mut self) -> Self {
+        self.is_cargo = false;
+        self
+    }
+
+    fn with_processors(mut self, count: usize) -> Self {
+        self.processors = count;
+        self
+    }
+}
+
+fn files(specs: &[&str]) -> Input {
+    Input::Files(specs.iter().map(|spec| (*spec).to_owned()).collect())
+}
+
+/// Names of a folder's files that end so, without that end.
+fn names(folder: &Path, end: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let names = entries.iter().filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(end)?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Package, its folder, name and kind of everything that has tests.
+fn test_targets(root: &Path) -> Vec<(String, String, String, String)> {
+    let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
+    let output = Command::new("cargo").args(arguments).current_dir(root).output().expect("cargo runs this");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let mut found = Vec::new();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    for package in list(&metadata["packages"]) {
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let manifest = PathBuf::from(text(&package["manifest_path"]));
+        let folder = manifest.parent().unwrap_or(root).display().to_string();
+        for target in list(&package["targets"]) {
+            let kind = text(&target["kind"][0]);
+            let needs = list(&target["required-features"]);
+            let is_on =
+                needs.iter().all(|feature| ["sql", "export", "datafusion"].map(Some).contains(&feature.as_str()));
+            if target["test"].as_bool() == Some(true) && is_on && kind != "custom-build" && kind != "example" {
+                found.push((text(&package["name"]), folder.clone(), text(&target["name"]), kind));
+            }
+        }
+    }
+    // Integration tests take longest: they begin first.
+    found.sort_by_key(|(package, _, _, kind)| (kind != "test", package != "kymo-cli", package != "kymo-libkymo"));
+    found
+}
+
+/// Where cargo builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// A binary of tests that is built.
+#[derive(Clone, Debug)]
+pub(crate) struct TestBinary {
+    /// `PACKAGE/TARGET`.
+    pub(crate) name: String,
+    /// The package's folder, in which it runs.
+    pub(crate) folder: PathBuf,
+    pub(crate) path: PathBuf,
+}
+
+/// All of them; `None`: they are not built.
+pub(crate) fn test_binaries(root: &Path) -> Option<Vec<TestBinary>> {
+    let json = target(root).join("stages/binaries.json").display().to_string();
+    let targets = test_targets(root).into_iter();
+    targets
+        .map(|(package, folder, target, kind)| {
+            let path = executable(&json, &package, &target, &kind)?.into();
+            Some(TestBinary { name: format!("{package}/{target}"), folder: folder.into(), path })
+        })
+        .collect()
+}
+
+/// Where cargo has put a test binary, by what it said of it.
+pub(crate) fn executable(json: &str, package: &str, target: &str, kind: &str) -> Option<String> {
+    let messages = fs::read_to_string(json).ok()?;
+    let mut found = BTreeMap::new();
+    for message in messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()) {
+        let is_test = message["profile"]["test"].as_bool() == Some(true);
+        let (name, of) = (message["target"]["name"].as_str(), message["target"]["kind"][0].as_str());
+        // `path+file:///…/crates/cli#kymo-cli@0.1.0`, or `…/crates/xtask#0.1.0` where folder and name are the same.
+        let id = message["package_id"].as_str().unwrap_or_default();
+        let is_package = id.contains(&format!("#{package}@")) || id.contains(&format!("/{package}#"));
+        if is_test && is_package && name == Some(target) && of == Some(kind) {
+            found.insert(id.to_owned(), message["executable"].as_str()?.to_owned());
+        }
+    }
+    found.into_values().next()
+}
+
+/// Clippy over everything.
+fn clippy() -> String {
+    format!("cargo clippy --quiet --profile ci --workspace --all-targets --features {FULL} -- --deny warnings")
+}
+
+/// The documentation of every crate.
+fn documentation() -> String {
+    format!("RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --profile ci --workspace --no-deps --features {FULL}")
+}
+
+/// Clippy and the documentation, for `cargo xtask check`; what failed.
+pub(crate) fn lints(root: &Path) -> Vec<String> {
+    let passes = |command: &String| {
+        let status = Command::new("bash").args(["-c", command]).current_dir(root).status();
+        status.is_ok_and(|status| status.success())
+    };
+    [clippy(), documentation()]
+        .into_iter()
+        .filter(|command| !passes(command))
+        .map(|command| format!("failed: {command}"))
+        .collect()
+}

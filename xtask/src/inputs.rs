@@ -1,0 +1,124 @@
+//! What the result of a stage depends on, as one hash.
+//!
+//! Contents count, not times: a fresh clone of the same commit has the same hashes.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+/// One thing that a result depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Files of the repository that match these pathspecs of git, tracked or not, those that git ignores excepted.
+    Files(Vec<String>),
+    /// One file, or all files below a folder; that it is absent counts, too.
+    Path(PathBuf),
+    /// What a command of bash prints: the version of a tool.
+    Output(String),
+}
+
+/// Hashes inputs.
+#[derive(Debug)]
+pub(crate) struct Inputs<'a> {
+    root: &'a Path,
+    environment: &'a [(String, String)],
+}
+
+impl<'a> Inputs<'a> {
+    /// For commands that run in the repository with these variables.
+    pub(crate) fn new(root: &'a Path, environment: &'a [(String, String)]) -> Self {
+        Self { root, environment }
+    }
+
+    /// One number for a command and all of its inputs, as hexadecimal digits.
+    pub(crate) fn hash(&self, command: &str, inputs: &[Input]) -> String {
+        let mut hasher = Sha256::new();
+        piece(&mut hasher, "command", command.as_bytes());
+        for input in inputs {
+            match input {
+                Input::Files(specs) => self.files(&mut hasher, specs),
+                Input::Path(path) => tree(&mut hasher, path, Path::new("")),
+                Input::Output(command) => {
+                    let mut bash = Command::new("bash");
+                    bash.args(["-c", command]).current_dir(self.root);
+                    bash.envs(self.environment.iter().map(|(name, value)| (name, value)));
+                    let output = bash.output().map(|output| output.stdout).unwrap_or_default();
+                    piece(&mut hasher, command, &output);
+                }
+            }
+        }
+        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn files(&self, hasher: &mut Sha256, specs: &[String]) {
+        let mut git = Command::new("git");
+        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]).args(specs);
+        let output = git.current_dir(self.root).output().expect("git is installed: the repository is a clone");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // A file that is both in the index and changed is named once; one that was deleted is named, and absent.
+        let mut names: Vec<&str> = text.split('\0').filter(|name| !name.is_empty()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            tree(hasher, &self.root.join(name), Path::new(name));
+        }
+    }
+}
+
+/// Adds a file, or all files below a folder by their names below it.
+fn tree(hasher: &mut Sha256, path: &Path, name: &Path) {
+    let shown = name.display().to_string();
+    if path.is_dir() {
+        let entries = fs::read_dir(path).map(|entries| entries.flatten().map(|entry| entry.file_name()).collect());
+        let mut entries: Vec<_> = entries.unwrap_or_default();
+        entries.sort();
+        for entry in entries {
+            tree(hasher, &path.join(&entry), &name.join(&entry));
+        }
+        return;
+    }
+    match fs::File::open(path) {
+        Ok(mut file) => {
+            let mut content = Sha256::new();
+            match io::copy(&mut file, &mut content) {
+                Ok(_) => piece(hasher, &shown, &content.finalize()),
+                Err(_) => piece(hasher, &shown, b"unreadable"),
+            }
+        }
+        Err(_) => piece(hasher, &shown, b"absent"),
+    }
+}
+
+/// Names and contents with their lengths, so that no two lists of pieces are the same bytes.
+fn piece(hasher: &mut Sha256, name: &str, content: &[u8]) {
+    for bytes in [name.as_bytes(), content] {
+        hasher.update((bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_names_and_outputs_count() {
+        let folder = std::env::temp_dir().join(format!("kymo-inputs-{}", std::process::id()));
+        fs::create_dir_all(folder.join("data")).unwrap();
+        fs::write(folder.join("data/one"), "1").unwrap();
+        let hash = |inputs: &[Input]| Inputs::new(&folder, &[]).hash("true", inputs);
+        let data = [Input::Path(folder.join("data"))];
+        let first = hash(&data);
+        assert_eq!(first, hash(&data));
+        fs::write(folder.join("data/one"), "2").unwrap();
+        let second = hash(&data);
+        assert_ne!(first, second);
+        fs::rename(folder.join("data/one"), folder.join("data/two")).unwrap();
+        assert_ne!(second, hash(&data));
+        assert_ne!(hash(&[Input::Output("echo 1".to_owned())]), hash(&[Input::Output("echo 2".to_owned())]));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
