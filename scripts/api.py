@@ -11,6 +11,7 @@ accepted that is not valid, and whatever ends the server.
 
 import argparse
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,7 +52,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        with served.Served(arguments.kymo, [DEMO], environment={"XDG_CACHE_HOME": folder}) as server:
+        # Notes are kept beside the trace: a copy, so that made-up ones are not in the repository.
+        trace = shutil.copytree(DEMO, pathlib.Path(folder) / "demo")
+        with served.Served(arguments.kymo, [trace], environment={"XDG_CACHE_HOME": folder}) as server:
             server.complete()
             # It keeps what it finds where it runs.
             done = subprocess.run(
