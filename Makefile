@@ -13,7 +13,7 @@ demo:
 	@cargo build --quiet --profile libkymo --package kymo-libkymo
 	@scripts/demo.sh $(KYMO) $(CARGO_TARGET_DIR)/libkymo
 
-# Every test. What has not changed since it passed is not run again; ALL=1 runs it.
+# Every test. A stage that passed runs again only when one of its inputs has changed; ALL=1 runs every stage.
 test:
 	@scripts/setup.sh build
 	@cargo xtask test $(if $(ALL),--all)

@@ -8,6 +8,8 @@
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
+# A command that fails inside of `$( )` fails the whole.
+shopt -s inherit_errexit
 
 cd "$(dirname "$0")/.."
 

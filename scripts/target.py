@@ -11,9 +11,11 @@
         tools/
 
 A new target folder begins with the kept dependencies. Libraries are hard links, because nobody writes into them: rustc and linkers replace
-files. What cargo and build scripts write into is copied, with its times, by which cargo knows what is up to date.
+files. Files that cargo, rustc and build scripts write into are copied, with their times, by which cargo knows what is up to date.
 """
 
+import errno
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -22,10 +24,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
 
 CLONE = pathlib.Path(__file__).resolve().parent.parent
 PROFILE = "ci"
+# Files that are replaced and never written into, so that clones can share them.
+REPLACED = (".rlib", ".rmeta", ".so")
+# Target folders of clones that are gone are removed when nobody used them for so long: a clone may only be out of sight.
+UNUSED_DAYS_MAX = 3
 # Sets of dependencies that are kept; they have about 2 GB each.
 KEPT_MAX = 3
 # `NAME-0123456789abcdef`, as cargo names what belongs to one way of building one crate.
@@ -33,7 +39,7 @@ UNIT = re.compile(r"^(.*)-([0-9a-f]{16})(?:\..*)?$")
 
 
 def cache():
-    """Of the user who runs `make`, also where it is `sudo make install`."""
+    """The cache of the user who runs `make`; under `sudo make install`, of the user who called sudo."""
     user = os.environ.get("SUDO_USER")
     home = pwd.getpwnam(user).pw_dir if user else os.path.expanduser("~")
     return pathlib.Path(home) / ".cache" / "kymograph"
@@ -62,73 +68,88 @@ def own_packages():
     return names
 
 
-def copy(source, to, own, link):
+def copy(source, to, own):
     """Adds what belongs to dependencies to another folder of the same form, where it is not there yet."""
     units = {}
     for entry in os.scandir(source / ".fingerprint"):
         named = UNIT.match(entry.name)
         if named and named[1] not in own:
             units[named[2]] = entry.name
-    for folder in (".fingerprint", "build", "deps"):
+    # Fingerprints come last: by them cargo knows that all else is there.
+    for folder in ("build", "deps", ".fingerprint"):
         (to / folder).mkdir(parents=True, exist_ok=True)
         if not (source / folder).is_dir():
             continue
         for entry in os.scandir(source / folder):
             named = UNIT.match(entry.name)
             target = to / folder / entry.name
-            if not named or named[2] not in units or target.exists():
-                continue
-            if entry.is_dir():
-                shutil.copytree(entry.path, target, symlinks=True)
-            else:
-                link(entry.path, target)
+            if named and named[2] in units and not target.exists():
+                put(entry, target)
 
 
-def link(source, target):
-    """A hard link; a copy where the file system has none."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
+def put(entry, target):
+    """Copies or links a file or a folder, which is there whole or not at all."""
+    making = target.with_name(f".making-{os.getpid()}-{target.name}")
+    if entry.is_dir():
+        shutil.copytree(entry.path, making, symlinks=True)
+    elif not entry.name.endswith(REPLACED):
+        shutil.copy2(entry.path, making)
+    else:
+        try:
+            os.link(entry.path, making)
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                raise
+            shutil.copy2(entry.path, making)
+    os.rename(making, target)
+
+
+class Lock:
+    """Lets one process at a time change what clones share."""
+
+    def __enter__(self):
+        cache().mkdir(parents=True, exist_ok=True)
+        self.file = open(cache() / "lock", "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_):
+        self.file.close()
 
 
 def keep(target):
     if not (target / PROFILE / ".fingerprint").is_dir():
         return
-    dependencies = cache() / "dependencies"
-    dependencies.mkdir(parents=True, exist_ok=True)
-    kept = dependencies / key()
-    if kept.exists():
-        copy(target / PROFILE, kept, own_packages(), link)
+    with Lock():
+        dependencies = cache() / "dependencies"
+        kept = dependencies / key()
+        copy(target / PROFILE, kept, own_packages())
         os.utime(kept)
-    else:
-        making = pathlib.Path(tempfile.mkdtemp(prefix="making.", dir=dependencies))
-        copy(target / PROFILE, making, own_packages(), link)
-        try:
-            making.rename(kept)
-        except OSError:
-            # Another clone was quicker.
-            shutil.rmtree(making)
-    sets = sorted((entry for entry in dependencies.iterdir() if "." not in entry.name), key=lambda entry: entry.stat().st_mtime)
-    for old in sets[:-KEPT_MAX]:
-        shutil.rmtree(old, ignore_errors=True)
+        for old in sorted(dependencies.iterdir(), key=lambda entry: entry.stat().st_mtime)[:-KEPT_MAX]:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def make():
     """This clone's folder."""
     targets = cache() / "targets"
-    target = targets / f"{CLONE.name}-{hashlib.sha256(str(CLONE).encode()).hexdigest()[:8]}"
-    if (target / "clone").exists():
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", CLONE.name)
+    target = targets / f"{name}-{hashlib.sha256(str(CLONE).encode()).hexdigest()[:8]}"
+    clone = target / "clone"
+    if os.environ.get("SUDO_USER"):
+        # What root made in it would be root's.
         return target
-    target.mkdir(parents=True, exist_ok=True)
-    for other in targets.iterdir():
-        clone = other / "clone"
-        if clone.exists() and not os.path.isdir(clone.read_text()):
-            shutil.rmtree(other, ignore_errors=True)
-    kept = cache() / "dependencies" / key()
-    if kept.is_dir():
-        copy(kept, target / PROFILE, set(), link)
-    (target / "clone").write_text(str(CLONE))
+    if clone.exists():
+        os.utime(clone)
+        return target
+    with Lock():
+        target.mkdir(parents=True, exist_ok=True)
+        for other in targets.glob("*/clone"):
+            is_old = time.time() - other.stat().st_mtime > UNUSED_DAYS_MAX * 24 * 3600
+            if is_old and not os.path.isdir(other.read_text()):
+                shutil.rmtree(other.parent, ignore_errors=True)
+        kept = cache() / "dependencies" / key()
+        if kept.is_dir():
+            copy(kept, target / PROFILE, set())
+        clone.write_text(str(CLONE))
     return target
 
 

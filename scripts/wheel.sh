@@ -3,6 +3,8 @@
 #   wheel.sh PROFILE      ci: what everything else of a test run is built with; release: what is handed out
 #   wheel.sh PROFILE sql  the wheel kymograph-sql, which goes beside the other
 set -euo pipefail
+# A command that fails inside of `$( )` fails the whole.
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 CARGO_TARGET_DIR="$(python3 scripts/target.py)"
 export CARGO_TARGET_DIR

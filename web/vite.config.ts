@@ -21,5 +21,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts"],
     environment: "node",
+    // Several runs at a time, also of other clones, share `node_modules`, where vitest would keep results.
+    cache: false,
   },
 });

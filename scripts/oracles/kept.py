@@ -1,6 +1,6 @@
-"""Answers of programs that never change: what an oracle says of a trace is kept, and asked again only when something of it is another.
+"""Keeps what oracles answer: an oracle is asked the same question about the same trace only once.
 
-    ~/.cache/kymograph/oracles/HASH     one answer: status, output, errors, seconds
+    ~/.cache/kymograph/oracles/HASH     one answer: output, errors, seconds
 
 The hash is of the program and all modules beside it, of the contents of the files and folders among the arguments, of the other arguments, and
 of the versions of Python and babeltrace2's library. `KYMO_ORACLES=ask` asks anew, and keeps nothing. Answers that were not used for 30 days are removed.
@@ -38,7 +38,7 @@ def content(path):
 
 @functools.lru_cache(maxsize=None)
 def versions(python):
-    """What answers of the same program to the same question can depend on."""
+    """The versions of Python and of babeltrace2's library, on which answers may depend."""
     script = "import sys, bt2; print(sys.version, getattr(bt2, '__version__', ''))"
     return subprocess.run([python, "-c", script], capture_output=True, text=True, check=False).stdout
 
@@ -59,7 +59,8 @@ def key(command):
     words = [versions(python), pathlib.Path(program).name, modules(pathlib.Path(program).resolve().parent)]
     for argument in arguments:
         path = pathlib.Path(argument)
-        if path.exists():
+        # An option may be longer than a name of a file can be.
+        if len(argument) < 200 and path.exists():
             found = content(path.resolve())
             if found is None:
                 return None

@@ -5,6 +5,8 @@ export default defineConfig({
   test: {
     include: ["browser/**/*.test.ts"],
     environment: "node",
+    // Several runs at a time, also of other clones, share `node_modules`, where vitest would keep results.
+    cache: false,
     globalSetup: "browser/absent.ts",
     testTimeout: 120_000,
     hookTimeout: 60_000,

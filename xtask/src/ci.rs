@@ -23,8 +23,28 @@ use crate::stages::{Run, Stage, run};
 const TESTED: &str = "--workspace --exclude kymo-python --features kymo-cli/sql";
 /// Test binaries that start the programs of this workspace.
 const START_PROGRAMS: [&str; 2] = ["kymo-cli", "kymo-libkymo"];
-/// Test binaries that must not compete with each other: they measure what a loaded machine does to them.
-const WITH_BOTH_PROCESSORS: [&str; 2] = ["kymo-cli/suite", "kymo-libkymo/suite"];
+/// Test binaries beside which no other stage runs: their recorders and programs would see those of other stages, and compete with them.
+const EXCLUSIVE: [&str; 2] = ["kymo-cli/suite", "kymo-libkymo/suite"];
+/// Crates that tests of programs compile themselves.
+const COMPILED_BY_TESTS: [&str; 8] = [
+    "crates/bytecode",
+    "crates/lane",
+    "crates/libkymo",
+    "crates/probe",
+    "crates/tracer",
+    "crates/tracing",
+    "crates/units",
+    "crates/wire",
+];
+/// Prints which tools there are and their versions: a stage that passed without a peer has not passed with it.
+const TOOLS: &str = r#"id -u; uname -r; tools="$(python3 scripts/target.py tools)"; PATH="$tools/node/bin:$PATH"
+for tool in babeltrace2 babeltrace lttng cc g++ clang clang-14 aarch64-linux-gnu-gcc qemu-aarch64 valgrind make pkg-config curl readelf gdb \
+    tshark chromium chromium-browser google-chrome python3 node npm rustc cargo; do
+    if command -v "$tool" >/dev/null; then echo "$tool: $("$tool" --version 2>&1 | head -n 1)"; fi
+done
+for python in python3 /usr/bin/python3; do "$python" -c 'import bt2; print(bt2.__version__)' 2>/dev/null || echo "no bt2"; done
+rustup target list --installed 2>/dev/null || true
+echo '#include <lttng/tracef.h>' | cc -fsyntax-only -xc - 2>/dev/null && echo "headers of LTTng" || true"#;
 
 /// Which stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,37 +55,52 @@ pub(crate) enum Part {
     Tests,
 }
 
-/// Runs them; what failed.
+/// Runs the stages of a part. Returns what failed.
 pub(crate) fn ci(root: &Path, part: Part, all: bool) -> Vec<String> {
-    let plan = Plan::new(root);
+    let mut plan = Plan::new(root);
+    match output(root, TOOLS) {
+        Ok(tools) => plan.tools = tools,
+        Err(problem) => return vec![problem],
+    }
     let stages = plan.stages(part);
     let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     let folder = plan.folder();
-    let environment = vec![
+    let mut environment = vec![
         ("CARGO_TARGET_DIR".to_owned(), plan.target.display().to_string()),
         ("KYMO".to_owned(), folder.join("kymo").display().to_string()),
         ("XTASK".to_owned(), env::current_exe().unwrap_or_default().display().to_string()),
         ("CARGO_TERM_COLOR".to_owned(), "never".to_owned()),
         ("NO_COLOR".to_owned(), "1".to_owned()),
     ];
-    match run(&Run { root, folder, processors, all, environment }, &stages) {
-        true => Vec::new(),
-        false => vec!["a stage failed".to_owned()],
+    if plan.corpus.is_dir() {
+        environment.push(("KYMO_CORPUS".to_owned(), plan.corpus.display().to_string()));
+    }
+    run(&Run { root, folder, processors, all, environment }, &stages)
+}
+
+/// What a command of bash prints.
+fn output(root: &Path, command: &str) -> Result<String, String> {
+    let output = Command::new("bash").args(["-c", command]).current_dir(root).output();
+    let output = output.map_err(|error| format!("bash: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
 
-/// Where things are.
+/// The folders that stages use, and what [`TOOLS`] prints.
 struct Plan<'a> {
     root: &'a Path,
     target: PathBuf,
     corpus: PathBuf,
+    tools: String,
 }
 
 impl<'a> Plan<'a> {
     fn new(root: &'a Path) -> Self {
         let target = target(root);
         let corpus = env::var_os("KYMO_CORPUS").map_or_else(|| root.join("../shared/corpus"), PathBuf::from);
-        Self { root, target, corpus }
+        Self { root, target, corpus: std::path::absolute(&corpus).unwrap_or(corpus), tools: String::new() }
     }
 
     fn folder(&self) -> PathBuf {
@@ -99,11 +134,11 @@ impl<'a> Plan<'a> {
 
     /// What is tested. Pages come first, because the command has them in it.
     fn builds(&self) -> Vec<Stage> {
-        let keep = |name: &str| format!(r#"cp "$CARGO_TARGET_DIR/ci/kymo" "$CARGO_TARGET_DIR/stages/{name}""#);
-        let binaries = self.folder().join("binaries.json");
+        let keep = |name: &str| {
+            format!(r#"cp --remove-destination "$CARGO_TARGET_DIR/ci/kymo" "$CARGO_TARGET_DIR/stages/{name}""#)
+        };
         let tests = format!(
-            "cargo test --profile ci {TESTED} --no-run --message-format json-render-diagnostics > '{}'",
-            binaries.display()
+            "cargo test --profile ci {TESTED} --no-run --message-format json-render-diagnostics > \"$CARGO_TARGET_DIR/stages/binaries.json\""
         );
         let plain = "cargo build --profile ci --package kymo-cli";
         vec![
@@ -125,9 +160,8 @@ impl<'a> Plan<'a> {
         let demo = r#"scripts/demo.sh "$KYMO" "$CARGO_TARGET_DIR/libkymo""#;
         let demo_inputs = vec![self.kymo(), files(&["scripts/demo.sh", "examples", "include"])];
         vec![
-            // Both run the same compiler over the same crates: the documentation takes what clippy has made of them.
             stage("demo", demo, &["build libkymo"], demo_inputs),
-            build("house", "cargo xtask house", &["tools"]).beside_cargo(),
+            build("house", "cargo xtask house", &["build"]).beside_cargo(),
             build("clippy", &clippy(), &["build tests"]),
             build("documentation", &documentation(), &["clippy"]),
             build("platforms", "cargo xtask cross --types-only", &["clippy"]),
@@ -148,7 +182,7 @@ impl<'a> Plan<'a> {
         names.sort_by_key(|name| !matches!(name.as_str(), "page" | "analyses" | "start" | "events" | "live"));
         for name in names {
             let inputs = vec![
-                files(&["web", "examples", "scripts/web.sh"]),
+                files(&["web", "examples", "include", "docs", "README.md", "scripts/web.sh"]),
                 self.kymo(),
                 Input::Path(self.target.join("libkymo/libkymo.so")),
                 Input::Path(self.corpus.clone()),
@@ -178,24 +212,27 @@ impl<'a> Plan<'a> {
             ":(exclude)crates/**.rs",
             ":(exclude)docs/images",
         ]);
-        let tools = "babeltrace2 --version; babeltrace --help | head -n 1; lttng --version; cc --version; uname -r";
         let mut stages = Vec::new();
         for (package, folder, target, kind) in test_targets(self.root) {
             let name = format!("{package}/{target}");
             let mut inputs = vec![Input::Output(self.binary(&package, &target, &kind)), data.clone()];
-            inputs.extend([Input::Path(self.corpus.clone()), Input::Output(tools.to_owned())]);
+            inputs.extend([Input::Path(self.corpus.clone()), Input::Text(self.tools.clone())]);
             if START_PROGRAMS.contains(&package.as_str()) {
-                inputs.extend([self.kymo_with_sql(), Input::Path(self.target.join("libkymo/libkymo.so"))]);
+                let library = Input::Path(self.target.join("libkymo/libkymo.so"));
+                inputs.extend([self.kymo_with_sql(), library, files(&COMPILED_BY_TESTS)]);
             }
             let command = format!(
-                "binary=$({}); export CARGO_MANIFEST_DIR='{folder}' CARGO=cargo; cd '{folder}'; \"$binary\"",
-                self.executable(&package, &target, &kind),
+                "binary=\"$({})\"; cd '{folder}'; export CARGO_MANIFEST_DIR=\"$PWD\" CARGO=cargo; \"$binary\"",
+                Self::executable(&package, &target, &kind),
             );
             let stage = stage(&name, &command, &["build tests"], inputs);
-            stages.push(if WITH_BOTH_PROCESSORS.contains(&name.as_str()) { stage.with_processors(2) } else { stage });
+            stages.push(if EXCLUSIVE.contains(&name.as_str()) { stage.with_all_processors() } else { stage });
         }
         let doctests = format!("cargo test --profile ci {TESTED} --doc");
-        let sources = vec![files(&["crates", "examples/rust", "Cargo.lock", "Cargo.toml", "README.md", "docs"])];
+        let sources = vec![
+            files(&["crates", "examples", "Cargo.lock", "Cargo.toml", "README.md", "docs"]),
+            Input::Text(self.tools.clone()),
+        ];
         let mut doctests = stage("examples in documentation", &doctests, &["build tests"], sources);
         doctests.is_cargo = true;
         stages.push(doctests);
@@ -203,23 +240,22 @@ impl<'a> Plan<'a> {
     }
 
     /// A command that prints where a test binary is; one that prints what is in it.
-    fn executable(&self, package: &str, target: &str, kind: &str) -> String {
-        let json = self.folder().join("binaries.json");
-        format!("\"$XTASK\" executable '{}' {package} {target} {kind}", json.display())
+    fn executable(package: &str, target: &str, kind: &str) -> String {
+        format!("\"$XTASK\" executable \"$CARGO_TARGET_DIR/stages/binaries.json\" {package} {target} {kind}")
     }
 
     fn binary(&self, package: &str, target: &str, kind: &str) -> String {
-        format!("sha256sum < \"$({})\"", self.executable(package, target, kind))
+        format!("sha256sum < \"$({})\"", Self::executable(package, target, kind))
     }
 
     /// kymo against references, many inputs and many viewers.
     fn scripts(&self) -> Vec<Stage> {
         let with = |name: &str, command: &str, more: &[&str]| {
             let inputs = vec![
-                files(&[&["scripts", "tests", "examples", "docs/http.md"], more].concat()),
+                files(&[&["scripts", "tests", "examples", "docs", "python/requirements.txt"], more].concat()),
                 self.kymo(),
                 Input::Path(self.corpus.clone()),
-                Input::Output("python3 --version; babeltrace2 --version".to_owned()),
+                Input::Text(self.tools.clone()),
             ];
             stage(name, command, &["build libkymo"], inputs)
         };
@@ -256,7 +292,7 @@ impl<'a> Plan<'a> {
         let inputs = |wheel: &str, kymo: Input| {
             let sources =
                 ["python", "pyproject.toml", "examples", "docs", "scripts", "README.md", "crates/**/Cargo.toml"];
-            let tools = Input::Output("python3 --version; babeltrace2 --version".to_owned());
+            let tools = Input::Text(self.tools.clone());
             let library = Input::Path(self.folder().join(wheel));
             vec![files(&sources), library, kymo, Input::Path(self.corpus.clone()), tools]
         };
@@ -303,8 +339,8 @@ impl Stage {
         self
     }
 
-    fn with_processors(mut self, count: usize) -> Self {
-        self.processors = count;
+    fn with_all_processors(mut self) -> Self {
+        self.processors = usize::MAX;
         self
     }
 }
@@ -315,7 +351,7 @@ fn files(specs: &[&str]) -> Input {
 
 /// Names of a folder's files that end so, without that end.
 fn names(folder: &Path, end: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let entries: Vec<_> = fs::read_dir(folder).expect("it is in the repository").flatten().collect();
     let names = entries.iter().filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(end)?.to_owned()));
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -326,18 +362,23 @@ fn names(folder: &Path, end: &str) -> Vec<String> {
 fn test_targets(root: &Path) -> Vec<(String, String, String, String)> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
     let output = Command::new("cargo").args(arguments).current_dir(root).output().expect("cargo runs this");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata writes JSON");
     let mut found = Vec::new();
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     for package in list(&metadata["packages"]) {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let manifest = PathBuf::from(text(&package["manifest_path"]));
-        let folder = manifest.parent().unwrap_or(root).display().to_string();
+        let folder = manifest.parent().unwrap_or(root);
+        let folder = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
         for target in list(&package["targets"]) {
             let kind = text(&target["kind"][0]);
             let needs = list(&target["required-features"]);
-            let is_on =
-                needs.iter().all(|feature| ["sql", "export", "datafusion"].map(Some).contains(&feature.as_str()));
+            // Tests with any other feature would be left out without a word.
+            let is_on = needs.iter().all(|feature| match feature.as_str() {
+                Some("sql" | "export" | "datafusion") => true,
+                feature => panic!("are tests with the feature {feature:?} run?"),
+            });
             if target["test"].as_bool() == Some(true) && is_on && kind != "custom-build" && kind != "example" {
                 found.push((text(&package["name"]), folder.clone(), text(&target["name"]), kind));
             }
@@ -348,9 +389,26 @@ fn test_targets(root: &Path) -> Vec<(String, String, String, String)> {
     found
 }
 
+/// Builds the commands and all tests, as the stages before the tests do; what failed.
+pub(crate) fn build_tests(root: &Path) -> Option<String> {
+    let plan = Plan::new(root);
+    fs::create_dir_all(plan.folder()).expect("the target folder can be written");
+    let failed = plan.builds().into_iter().find(|stage| {
+        let mut bash = Command::new("bash");
+        bash.args(["-euo", "pipefail", "-c", &stage.command]).current_dir(root).env("CARGO_TARGET_DIR", &plan.target);
+        !bash.status().is_ok_and(|status| status.success())
+    });
+    failed.map(|stage| format!("stage `{}` failed", stage.name))
+}
+
 /// Where cargo builds.
 pub(crate) fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| {
+        let output = output(root, "python3 scripts/target.py").expect("scripts/target.py names the target folder");
+        PathBuf::from(output.trim())
+    });
+    std::path::absolute(&folder).unwrap_or(folder)
 }
 
 /// A binary of tests that is built.
@@ -370,7 +428,7 @@ pub(crate) fn test_binaries(root: &Path) -> Option<Vec<TestBinary>> {
     targets
         .map(|(package, folder, target, kind)| {
             let path = executable(&json, &package, &target, &kind)?.into();
-            Some(TestBinary { name: format!("{package}/{target}"), folder: folder.into(), path })
+            Some(TestBinary { name: format!("{package}/{target}"), folder: root.join(folder), path })
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! Contents count, not times: a fresh clone of the same commit has the same hashes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,18 @@ use sha2::{Digest, Sha256};
 /// One thing that a result depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Files of the repository that match these pathspecs of git, tracked or not, those that git ignores excepted.
+    /// Files of the repository that match these pathspecs of git, tracked or not. Files that git ignores do not count.
     Files(Vec<String>),
     /// One file, or all files below a folder; that it is absent counts, too.
     Path(PathBuf),
     /// What a command of bash prints: the version of a tool.
     Output(String),
+    /// A text that was found out before.
+    Text(String),
 }
+
+/// Variables that change what tests do. A stage that passed without them has not passed with them.
+const VARIABLES: [&str; 5] = ["KYMO_", "UPDATE", "LC_", "LANG", "TZ"];
 
 /// Hashes inputs.
 #[derive(Debug)]
@@ -34,29 +40,45 @@ impl<'a> Inputs<'a> {
     }
 
     /// One number for a command and all of its inputs, as hexadecimal digits.
-    pub(crate) fn hash(&self, command: &str, inputs: &[Input]) -> String {
+    ///
+    /// # Errors
+    ///
+    /// git lists no files, or a command fails: which input is meant is not known then.
+    pub(crate) fn hash(&self, command: &str, inputs: &[Input]) -> Result<String, String> {
         let mut hasher = Sha256::new();
         piece(&mut hasher, "command", command.as_bytes());
+        let variables = std::env::vars().filter(|(name, _)| VARIABLES.iter().any(|begin| name.starts_with(begin)));
+        let variables: BTreeMap<String, String> = variables.collect();
+        for (name, value) in &variables {
+            piece(&mut hasher, name, value.as_bytes());
+        }
         for input in inputs {
             match input {
-                Input::Files(specs) => self.files(&mut hasher, specs),
+                Input::Files(specs) => self.files(&mut hasher, specs)?,
+                Input::Text(text) => piece(&mut hasher, "text", text.as_bytes()),
                 Input::Path(path) => tree(&mut hasher, path, Path::new("")),
                 Input::Output(command) => {
                     let mut bash = Command::new("bash");
                     bash.args(["-c", command]).current_dir(self.root);
                     bash.envs(self.environment.iter().map(|(name, value)| (name, value)));
-                    let output = bash.output().map(|output| output.stdout).unwrap_or_default();
-                    piece(&mut hasher, command, &output);
+                    let output = bash.output().map_err(|error| format!("bash: {error}"))?;
+                    if !output.status.success() {
+                        return Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr)));
+                    }
+                    piece(&mut hasher, command, &output.stdout);
                 }
             }
         }
-        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    fn files(&self, hasher: &mut Sha256, specs: &[String]) {
+    fn files(&self, hasher: &mut Sha256, specs: &[String]) -> Result<(), String> {
         let mut git = Command::new("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]).args(specs);
-        let output = git.current_dir(self.root).output().expect("git is installed: the repository is a clone");
+        let output = git.current_dir(self.root).output().map_err(|error| format!("git: {error}"))?;
+        if !output.status.success() || output.stdout.is_empty() {
+            return Err(format!("git names no files of {specs:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // A file that is both in the index and changed is named once; one that was deleted is named, and absent.
         let mut names: Vec<&str> = text.split('\0').filter(|name| !name.is_empty()).collect();
@@ -65,6 +87,7 @@ impl<'a> Inputs<'a> {
         for name in names {
             tree(hasher, &self.root.join(name), Path::new(name));
         }
+        Ok(())
     }
 }
 
@@ -109,7 +132,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("kymo-inputs-{}", std::process::id()));
         fs::create_dir_all(folder.join("data")).unwrap();
         fs::write(folder.join("data/one"), "1").unwrap();
-        let hash = |inputs: &[Input]| Inputs::new(&folder, &[]).hash("true", inputs);
+        let hash = |inputs: &[Input]| Inputs::new(&folder, &[]).hash("true", inputs).unwrap();
         let data = [Input::Path(folder.join("data"))];
         let first = hash(&data);
         assert_eq!(first, hash(&data));
@@ -119,6 +142,10 @@ mod tests {
         fs::rename(folder.join("data/one"), folder.join("data/two")).unwrap();
         assert_ne!(second, hash(&data));
         assert_ne!(hash(&[Input::Output("echo 1".to_owned())]), hash(&[Input::Output("echo 2".to_owned())]));
+        let failing = Inputs::new(&folder, &[]).hash("true", &[Input::Output("false".to_owned())]);
+        assert!(failing.is_err());
+        // The folder is no clone.
+        assert!(Inputs::new(&folder, &[]).hash("true", &[Input::Files(vec!["data".to_owned()])]).is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask check               formatting, the house table, unsafe, sizes, links, clippy, docs
 cargo xtask house               the same without clippy and docs: seconds
-cargo xtask test                every test; what has not changed since it passed is not run again
+cargo xtask test                every test; a stage that passed runs again only when one of its inputs has changed
 cargo xtask test --all          every test
 cargo xtask ci [--all]          what CI runs: all tests, the demo, `check`, type checks for other platforms
 cargo xtask steady [--runs N] [--browser N] [WORD...]

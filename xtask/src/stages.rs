@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     pub(crate) inputs: Option<Vec<Input>>,
     /// It runs cargo, which lets only one process at a time into a target folder.
     pub(crate) is_cargo: bool,
-    /// How many processors it keeps busy.
+    /// How many processors it keeps busy; all of them, if there are not so many.
     pub(crate) processors: usize,
 }
 
@@ -70,10 +70,14 @@ struct Done {
     counts: Counts,
 }
 
-/// Runs the stages, in their order where nothing keeps them from it; whether all passed.
-pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> bool {
+/// Runs the stages, in the order of the list as far as what they come after has passed. Returns the names of stages that failed.
+pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
     check_names(stages);
     fs::create_dir_all(&run.folder).expect("the target folder can be written");
+    let lock = fs::File::create(run.folder.join("lock")).expect("the target folder can be written");
+    if lock.try_lock().is_err() {
+        return vec![format!("another run uses {}", run.folder.display())];
+    }
     let begun = Instant::now();
     let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
@@ -84,7 +88,11 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> bool {
                 running.insert(number);
                 println!("[{:>5.0} s] {} begins", begun.elapsed().as_secs_f64(), stages[number].name);
                 let sender = sender.clone();
-                scope.spawn(move || sender.send(execute(run, &stages[number], number)));
+                scope.spawn(move || {
+                    let execute = std::panic::AssertUnwindSafe(|| execute(run, &stages[number], number));
+                    // A stage that panics has failed; were nothing sent, the run would wait for it for ever.
+                    sender.send(std::panic::catch_unwind(execute).unwrap_or_else(|_| Done::failed(number)))
+                });
             }
             if running.is_empty() {
                 break;
@@ -98,10 +106,17 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> bool {
     let table = table(stages, &done, begun.elapsed());
     println!("\n{table}");
     fs::write(run.folder.join("table.txt"), &table).expect("the target folder can be written");
-    done.len() == stages.len() && done.values().all(|done| done.outcome != Outcome::Failed)
+    let failed = done.iter().filter(|(_, done)| done.outcome == Outcome::Failed);
+    failed.map(|(number, _)| format!("stage `{}` failed", stages[*number].name)).collect()
 }
 
-/// A stage that names one that is not there would never begin.
+impl Done {
+    fn failed(number: usize) -> Self {
+        Self { number, outcome: Outcome::Failed, wall: Duration::ZERO, processor_s: 0.0, counts: Counts::default() }
+    }
+}
+
+/// Every stage comes after stages that the list has before it: others would never begin.
 fn check_names(stages: &[Stage]) {
     let mut names = BTreeSet::new();
     for stage in stages {
@@ -114,7 +129,8 @@ fn check_names(stages: &[Stage]) {
 
 /// The first stage that can begin.
 fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: &BTreeSet<usize>) -> Option<usize> {
-    let busy: usize = running.iter().map(|number| stages[*number].processors).sum();
+    let needs = |number: &usize| stages[*number].processors.min(run.processors);
+    let busy: usize = running.iter().map(needs).sum();
     let cargo_runs = running.iter().any(|number| stages[*number].is_cargo);
     let has_passed = |name: &String| {
         done.iter().any(|(number, done)| stages[*number].name == *name && done.outcome != Outcome::Failed)
@@ -126,9 +142,9 @@ fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: 
             && !(stage.is_cargo && cargo_runs)
             && stage.after.iter().all(has_passed)
     };
-    // One that needs several processors would never have them, did others behind it go first.
+    // Stages behind a stage that needs several processors do not overtake it: it would never get them.
     let first = (0..stages.len()).find(is_ready)?;
-    (running.is_empty() || busy + stages[first].processors <= run.processors).then_some(first)
+    (running.is_empty() || busy + needs(&first) <= run.processors).then_some(first)
 }
 
 fn execute(run: &Run<'_>, stage: &Stage, number: usize) -> Done {
@@ -136,20 +152,32 @@ fn execute(run: &Run<'_>, stage: &Stage, number: usize) -> Done {
     let file = stage.name.replace(['/', ' '], "-");
     let (log, kept) = (run.folder.join(format!("{file}.log")), run.folder.join(format!("{file}.inputs")));
     let hash = stage.inputs.as_ref().map(|inputs| Inputs::new(run.root, &run.environment).hash(&stage.command, inputs));
+    let hash = match hash.transpose() {
+        Ok(hash) => hash,
+        Err(problem) => {
+            let _ = fs::write(&log, problem);
+            return Done::failed(number);
+        }
+    };
     let is_kept = hash.is_some() && fs::read_to_string(&kept).ok() == hash;
     if is_kept && !run.all {
-        let counts = counts::read(&fs::read_to_string(&log).unwrap_or_default());
+        let counts = counts::read(&lossy(&log));
         return Done { number, outcome: Outcome::Unchanged, wall: begun.elapsed(), processor_s: 0.0, counts };
     }
     // A run that is cut leaves no hash behind.
     let _ = fs::remove_file(&kept);
     let (passed, processor_s) = shell(run, &stage.command, &log);
-    let text = fs::read_to_string(&log).unwrap_or_default();
+    let text = lossy(&log);
     if let (true, Some(hash)) = (passed, hash) {
         fs::write(&kept, hash).expect("the target folder can be written");
     }
     let outcome = if passed { Outcome::Passed } else { Outcome::Failed };
     Done { number, outcome, wall: begun.elapsed(), processor_s, counts: counts::read(&text) }
+}
+
+/// A file's text, whatever its bytes are.
+fn lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
 /// Runs a command with its output in a file; whether it succeeded, and the processor time of all its processes.
@@ -175,7 +203,7 @@ fn show(run: &Run<'_>, stage: &Stage, done: &Done, begun: Instant) {
     let name = &stage.name;
     let _ = match done.outcome {
         Outcome::Failed => {
-            let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
+            let text = lossy(&log);
             writeln!(out, "\n{text}\n[{at:>5.0} s] {name} FAILED: {}\nfull output: {}", stage.command, log.display())
         }
         Outcome::Unchanged => writeln!(out, "[{at:>5.0} s] {name}: unchanged since it passed"),
@@ -249,7 +277,7 @@ mod tests {
 
         fn run(&self, stages: &[Stage], all: bool) -> bool {
             let folder = self.0.join("stages");
-            run(&Run { root: &self.0, folder, processors: 2, all, environment: Vec::new() }, stages)
+            run(&Run { root: &self.0, folder, processors: 2, all, environment: Vec::new() }, stages).is_empty()
         }
 
         /// How often the stages' commands, which add a line to it, have run.

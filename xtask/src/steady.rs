@@ -42,9 +42,16 @@ impl Load {
 
 /// Runs the binaries whose name contains one of the words (all, without words) and the browser's tests; what failed.
 pub(crate) fn run(root: &Path, runs: usize, browser_runs: usize, words: &[&str]) -> Vec<String> {
+    if let Some(problem) = crate::ci::build_tests(root) {
+        return vec![problem];
+    }
     let Some(binaries) = test_binaries(root) else {
-        return vec!["no test binaries are built: `cargo xtask test` builds them".to_owned()];
+        return vec!["cargo did not say where it put each test binary".to_owned()];
     };
+    if !words.is_empty() && !binaries.iter().any(|binary| words.iter().any(|word| binary.name.contains(word))) {
+        let names: Vec<&str> = binaries.iter().map(|binary| binary.name.as_str()).collect();
+        return vec![format!("no test binary is called so; there are {}", names.join(", "))];
+    }
     let folder = crate::ci::target(root).join("steady");
     fs::create_dir_all(&folder).expect("the target folder can be written");
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
@@ -67,7 +74,7 @@ pub(crate) fn run(root: &Path, runs: usize, browser_runs: usize, words: &[&str])
         println!("{}: {failed} of {runs} runs failed, {:.0} s", binary.name, begun.elapsed().as_secs_f64());
     }
     for number in 0..browser_runs {
-        // A browser on one processor is nobody's; every second run is beside busy loops.
+        // Every second run is beside busy loops. No user has a browser on one processor.
         let load = if number % 2 == 1 { Load::Busy } else { Load::Alone };
         let result = under(load, || browser(root));
         println!("browser, {}: {}", load.name(), if result.is_ok() { "passed" } else { "FAILED" });

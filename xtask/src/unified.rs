@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What `make demo`, the tests, and the wheel with SQL are built of.
-const SETS: [&[&str]; 3] = [
+/// What `make demo`, the wheel, the tests, and the wheel with SQL are built of.
+const SETS: [&[&str]; 4] = [
     &["--package", "kymo-cli"],
+    &["--package", "kymo-python"],
     &["--workspace", "--features", "kymo-cli/sql"],
     &["--package", "kymo-python", "--features", "sql"],
 ];
-/// Crates that are built in two ways: DataFusion asks for more of Arrow than who has no SQL should have to compile.
+/// Crates that are built in two ways: DataFusion asks for features of Arrow that take long to compile, and only builds with SQL have them.
 const TWICE: [&str; 9] = [
     "arrow",
     "arrow-array",

@@ -339,10 +339,13 @@ impl Cursor {
 
     /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
     fn head(&mut self, row: &PacketRow) -> Result<(PacketHead, Buffer), StreamFaultKind> {
-        let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
-        let window = Window::new(bytes.with_slack(), origin, end);
-        if let Ok(head) = self.setup.decoder.head(window, self.clock) {
-            return Ok((head, bytes));
+        // An index may say that the packet has nothing, not even a head.
+        if row.content_bits > 0 {
+            let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
+            let window = Window::new(bytes.with_slack(), origin, end);
+            if let Ok(head) = self.setup.decoder.head(window, self.clock) {
+                return Ok((head, bytes));
+            }
         }
         let stream = self.file(row.file).clone();
         let head = self.heads.read(&self.setup.decoder, &stream, row.offset_bytes, self.clock);

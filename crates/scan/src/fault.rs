@@ -43,8 +43,8 @@ pub enum StreamFaultKind {
     },
     /// The index has another size than the packet's own head, which is right: the packet is read to the end that its head names.
     #[error(
-        "the index says the packet has {index_bits} bits of content, its own head says {packet_bits}, which was read; \
-         without the folder `index` the packets themselves are asked"
+        "the index says the packet has {index_bits} bits of content, its own head says {packet_bits}; the packet was read to \
+         the end that its head names (help: delete the trace's folder `index`, and `kymo index --remove` it)"
     )]
     IndexSize {
         /// What the index says.

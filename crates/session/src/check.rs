@@ -143,8 +143,11 @@ const OVERLAP: Rule =
     rule(Gravity::Warning, "packets-overlap", "searching by time may miss events near the packets' borders");
 const OUTSIDE: Rule =
     rule(Gravity::Warning, "event-outside-packet", "searching by time may miss the event; its own time is used");
-const INDEX: Rule =
-    rule(Gravity::Warning, "index-disagrees", "the index file is not used: delete it, or index the file anew");
+const INDEX: Rule = rule(
+    Gravity::Warning,
+    "index-disagrees",
+    "packets are read as they say themselves: delete the index file, or index the file anew",
+);
 
 #[derive(Default)]
 struct Findings {

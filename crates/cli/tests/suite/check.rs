@@ -353,19 +353,19 @@ fn index_files() {
     setup.write("index/stream.idx", &index(&wrong));
     setup.check(&expect![[r#"
         trace/stream: warning[index-disagrees]: its index file: at byte 88: the entry does not agree with the packet at byte 84
-          help: the index file is not used: delete it, or index the file anew
+          help: packets are read as they say themselves: delete the index file, or index the file anew
         0 errors, 1 warning
     "#]]);
     setup.write("index/stream.idx", &index(&entries()[..1]));
     setup.check(&expect![[r#"
         trace/stream: warning[index-disagrees]: its index file knows 1 of 2 packets
-          help: the index file is not used: delete it, or index the file anew
+          help: packets are read as they say themselves: delete the index file, or index the file anew
         0 errors, 1 warning
     "#]]);
     setup.write("index/stream.idx", b"no index");
     setup.check(&expect![[r#"
         trace/stream: warning[index-disagrees]: its index file: at byte 0: expected a header of 16 bytes, found 8 bytes
-          help: the index file is not used: delete it, or index the file anew
+          help: packets are read as they say themselves: delete the index file, or index the file anew
         0 errors, 1 warning
     "#]]);
 }
