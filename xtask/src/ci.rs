@@ -117,16 +117,15 @@ impl<'a> Plan<'a> {
     }
 
     fn stages(&self, part: Part) -> Vec<Stage> {
-        let mut stages = self.builds();
-        stages.extend(self.web());
-        stages.extend(self.rust_tests());
-        stages.extend(self.scripts());
-        stages.extend(self.python());
+        let (exclusive, others) = self.rust_tests().into_iter().partition(|stage| stage.processors == usize::MAX);
+        let mut stages: Vec<Stage> = [self.builds(), self.web(), exclusive, self.python()].concat();
         let mut last = "wheel with SQL";
         if part == Part::Everything {
             stages.extend(self.checks());
             last = "documentation";
         }
+        // Python and what runs cargo are long chains, of which only one link at a time can run: the other stages fit beside them.
+        stages.extend([others, self.scripts()].concat());
         // A new clone begins with what is built by now of other people's crates.
         stages.push(build("keep dependencies", "python3 scripts/target.py keep", &["wheel with SQL", last]));
         stages
