@@ -137,10 +137,8 @@ fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: 
     };
     let is_ready = |number: &usize| {
         let stage = &stages[*number];
-        !done.contains_key(number)
-            && !running.contains(number)
-            && !(stage.is_cargo && cargo_runs)
-            && stage.after.iter().all(has_passed)
+        let is_held_up = done.contains_key(number) || running.contains(number) || stage.is_cargo && cargo_runs;
+        !is_held_up && stage.after.iter().all(has_passed)
     };
     // Stages behind a stage that needs several processors do not overtake it: it would never get them.
     let first = (0..stages.len()).find(is_ready)?;
