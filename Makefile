@@ -65,28 +65,17 @@ wheel-sql:
 	@ls $(CARGO_TARGET_DIR)/wheels/release/kymograph_sql-*.whl
 
 # The tests of the Python package, in an environment with the wheel; kymograph.compat.bt2 is compared with bt2. Then, with the
-# wheel that has SQL too, those of SQL, and some of what is now in another library.
+# wheel that has SQL too, those of SQL, and some of what is now in another library. ALL=1 also where nothing has changed.
 python:
 	@scripts/setup.sh build
-	@scripts/setup.sh oracles
-	python="$$(scripts/wheel.sh ci)/bin/python" && KYMO=$(KYMO) $$python -m pytest -q && \
-	python3 scripts/oracles/bt2_compat.py --messages 300 \
-		"$$($$python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
-	python="$$(scripts/wheel.sh ci sql)/bin/python" && KYMO_WITH_SQL=1 $$python -m pytest -q $(WITH_SQL)
-
-WITH_SQL := $(foreach name,sql without_sql examples docs events open interrupt,python/tests/test_$(name).py)
+	@cargo xtask test $(if $(ALL),--all) python bt2
 
 check:
 	cargo xtask check
 
 conformance:
-	cargo build --profile ci --package kymo-cli
-	python3 scripts/conformance.py $(KYMO)
-	python3 scripts/yactfr.py $(KYMO)
-	python3 scripts/machine_formats.py $(KYMO)
-	python3 scripts/filters.py $(KYMO) --each 2
-	@scripts/setup.sh oracles
-	python3 scripts/analyses.py $(KYMO)
+	@scripts/setup.sh build
+	@cargo xtask test $(if $(ALL),--all) conformance yactfr 'machine formats' filters analyses
 
 mutants:
 	cargo build --profile ci --package kymo-cli

@@ -10,8 +10,8 @@
         dependencies/KEY/      other people's crates, built by this compiler with this Cargo.lock
         tools/
 
-A new target folder begins with the kept dependencies. Libraries are hard links, because nobody writes into them: rustc and linkers replace
-files. Files that cargo, rustc and build scripts write into are copied, with their times, by which cargo knows what is up to date.
+A new target folder begins with the kept dependencies. Libraries are hard links: rustc and linkers replace such
+files and never write into them. Files that cargo, rustc and build scripts write into are copied, with their times, by which cargo knows what is up to date.
 """
 
 import errno
@@ -30,12 +30,12 @@ CLONE = pathlib.Path(__file__).resolve().parent.parent
 PROFILE = "ci"
 # Files that are replaced and never written into, so that clones can share them.
 REPLACED = (".rlib", ".rmeta", ".so")
-# Target folders of clones that are gone are removed when nobody used them for so long: a clone may only be out of sight.
+# A target folder whose clone is gone is removed when it was not used for so long: the clone may be on a disk that is not mounted now.
 UNUSED_DAYS_MAX = 3
 # Sets of dependencies that are kept; they have about 2 GB each.
 KEPT_MAX = 3
-# `NAME-0123456789abcdef`, as cargo names what belongs to one way of building one crate.
-UNIT = re.compile(r"^(.*)-([0-9a-f]{16})(?:\..*)?$")
+# `NAME-0123456789abcdef`, as cargo names what belongs to one way of building one crate. A copy that was cut short begins with a dot.
+UNIT = re.compile(r"^([^.].*)-([0-9a-f]{16})(?:\..*)?$")
 
 
 def cache():
@@ -70,11 +70,11 @@ def own_packages():
 
 def copy(source, to, own):
     """Adds what belongs to dependencies to another folder of the same form, where it is not there yet."""
-    units = {}
+    units = set()
     for entry in os.scandir(source / ".fingerprint"):
         named = UNIT.match(entry.name)
         if named and named[1] not in own:
-            units[named[2]] = entry.name
+            units.add(named[2])
     # Fingerprints come last: by them cargo knows that all else is there.
     for folder in ("build", "deps", ".fingerprint"):
         (to / folder).mkdir(parents=True, exist_ok=True)

@@ -45,18 +45,15 @@ def versions(python):
 
 @functools.lru_cache(maxsize=None)
 def modules(folder):
-    return content_of_all(sorted(folder.glob("*.py")))
-
-
-def content_of_all(files):
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() + file.name.encode() for file in files)).hexdigest()
+    """The hashes of all oracles of a folder: they import each other."""
+    return [content(file) for file in sorted(folder.glob("*.py"))]
 
 
 def key(command):
     """One name for a question; `None`: it is not to be kept."""
     python, program, *arguments = map(str, command)
     digest = hashlib.sha256()
-    words = [versions(python), pathlib.Path(program).name, modules(pathlib.Path(program).resolve().parent)]
+    words = [versions(python), pathlib.Path(program).name, *modules(pathlib.Path(program).resolve().parent)]
     for argument in arguments:
         path = pathlib.Path(argument)
         # An option may be longer than a name of a file can be.
@@ -103,7 +100,7 @@ def keep(file, answer):
 
 
 def remove_old():
-    """Answers that nobody asks for any more."""
+    """Removes answers that were not used for 30 days."""
     oldest = time.time() - DAYS_MAX * 24 * 3600
     for file in FOLDER.glob("*"):
         try:

@@ -9,15 +9,15 @@
 //!
 //! The crates below `session` are the same in both sets, because crate `unify` makes their dependencies so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::FULL;
 use crate::inputs::Input;
 use crate::stages::{Run, Stage, run};
+use crate::{FULL, house};
 
 /// What has Rust tests. The Python library has none; what it is compiled to would be overwritten by the wheel's.
 const TESTED: &str = "--workspace --exclude kymo-python --features kymo-cli/sql";
@@ -43,7 +43,7 @@ for tool in babeltrace2 babeltrace lttng cc g++ clang clang-14 aarch64-linux-gnu
     if command -v "$tool" >/dev/null; then echo "$tool: $("$tool" --version 2>&1 | head -n 1)"; fi
 done
 for python in python3 /usr/bin/python3; do "$python" -c 'import bt2; print(bt2.__version__)' 2>/dev/null || echo "no bt2"; done
-rustup target list --installed 2>/dev/null || true
+rustup target list --installed 2>/dev/null | grep aarch64-unknown-linux || true
 echo '#include <lttng/tracef.h>' | cc -fsyntax-only -xc - 2>/dev/null && echo "headers of LTTng" || true"#;
 
 /// Which stages.
@@ -55,14 +55,13 @@ pub(crate) enum Part {
     Tests,
 }
 
-/// Runs the stages of a part. Returns what failed.
-pub(crate) fn ci(root: &Path, part: Part, all: bool) -> Vec<String> {
-    let mut plan = Plan::new(root);
-    match output(root, TOOLS) {
-        Ok(tools) => plan.tools = tools,
-        Err(problem) => return vec![problem],
+/// Runs the stages of a part: all of them, or those whose name has one of the words in it, with what they come after. Returns what failed.
+pub(crate) fn ci(root: &Path, part: Part, all: bool, words: &[&str]) -> Vec<String> {
+    let plan = Plan::new(root);
+    let stages = chosen(plan.stages(part), words);
+    if stages.is_empty() {
+        return vec![format!("no stage is called {}", words.join(" or "))];
     }
-    let stages = plan.stages(part);
     let processors = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     let folder = plan.folder();
     let mut environment = vec![
@@ -78,29 +77,31 @@ pub(crate) fn ci(root: &Path, part: Part, all: bool) -> Vec<String> {
     run(&Run { root, folder, processors, all, environment }, &stages)
 }
 
-/// What a command of bash prints.
-fn output(root: &Path, command: &str) -> Result<String, String> {
-    let output = Command::new("bash").args(["-c", command]).current_dir(root).output();
-    let output = output.map_err(|error| format!("bash: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr))),
+/// The stages whose name has one of the words in it (all, without words), and those that they come after.
+fn chosen(stages: Vec<Stage>, words: &[&str]) -> Vec<Stage> {
+    let mut wanted = BTreeSet::new();
+    // A stage stands behind all that it comes after.
+    for stage in stages.iter().rev() {
+        if words.is_empty() || words.iter().any(|word| stage.name.contains(word)) || wanted.contains(&stage.name) {
+            wanted.insert(stage.name.clone());
+            wanted.extend(stage.after.iter().cloned());
+        }
     }
+    stages.into_iter().filter(|stage| wanted.contains(&stage.name)).collect()
 }
 
-/// The folders that stages use, and what [`TOOLS`] prints.
+/// The folders that stages use.
 struct Plan<'a> {
     root: &'a Path,
     target: PathBuf,
     corpus: PathBuf,
-    tools: String,
 }
 
 impl<'a> Plan<'a> {
     fn new(root: &'a Path) -> Self {
         let target = target(root);
         let corpus = env::var_os("KYMO_CORPUS").map_or_else(|| root.join("../shared/corpus"), PathBuf::from);
-        Self { root, target, corpus: std::path::absolute(&corpus).unwrap_or(corpus), tools: String::new() }
+        Self { root, target, corpus: std::path::absolute(&corpus).unwrap_or(corpus) }
     }
 
     fn folder(&self) -> PathBuf {
@@ -143,23 +144,22 @@ impl<'a> Plan<'a> {
         vec![
             build(
                 "tools",
-                "for tool in build peers web browser oracles python api; do scripts/setup.sh $tool; done",
+                "for tool in build peers web browser oracles python api; do scripts/setup.sh $tool; done; cargo fetch --locked",
                 &[],
             )
             .beside_cargo(),
             build("pages", "scripts/web.sh build", &["tools"]).beside_cargo(),
             build("build", &format!("{plain} && {}", keep("kymo")), &["pages"]),
             build("build libkymo", "cargo build --profile libkymo --package kymo-libkymo", &["build"]),
-            build("build tests", &format!("{tests} && {}", keep("kymo-with-sql")), &["build libkymo"]),
+            // Before the tests, whose `kymo` takes the place of the one that the demo builds.
+            build("demo", "make --no-print-directory demo", &["build libkymo"]),
+            build("build tests", &format!("{tests} && {}", keep("kymo-with-sql")), &["demo"]),
         ]
     }
 
-    /// The demo, lints, documentation, and types on other platforms.
+    /// Lints, documentation, and types on other platforms.
     fn checks(&self) -> Vec<Stage> {
-        let demo = r#"scripts/demo.sh "$KYMO" "$CARGO_TARGET_DIR/libkymo""#;
-        let demo_inputs = vec![self.kymo(), files(&["scripts/demo.sh", "examples", "include"])];
         vec![
-            stage("demo", demo, &["build libkymo"], demo_inputs),
             build("house", "cargo xtask house", &["build"]).beside_cargo(),
             build("clippy", &clippy(), &["build tests"]),
             build("documentation", &documentation(), &["clippy"]),
@@ -169,13 +169,8 @@ impl<'a> Plan<'a> {
 
     /// Tests of the pages: without a browser, and each file of those with one.
     fn web(&self) -> Vec<Stage> {
-        let tools = Input::Output("node --version; chromium --version".to_owned());
-        let mut stages = vec![stage(
-            "web",
-            "scripts/web.sh test",
-            &["pages"],
-            vec![files(&["web", "scripts/web.sh"]), tools.clone()],
-        )];
+        let sources = vec![files(&["web", "scripts/web.sh"]), tools()];
+        let mut stages = vec![stage("web", "scripts/web.sh test", &["pages"], sources)];
         let mut names: Vec<String> = names(&self.root.join("web/browser"), ".test.ts");
         // The longest first, so that none of them runs alone at the end.
         names.sort_by_key(|name| !matches!(name.as_str(), "page" | "analyses" | "start" | "events" | "live"));
@@ -185,7 +180,7 @@ impl<'a> Plan<'a> {
                 self.kymo(),
                 Input::Path(self.target.join("libkymo/libkymo.so")),
                 Input::Path(self.corpus.clone()),
-                tools.clone(),
+                tools(),
             ];
             let command = format!("scripts/web.sh browser browser/{name}.test.ts");
             stages.push(stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs));
@@ -214,8 +209,8 @@ impl<'a> Plan<'a> {
         let mut stages = Vec::new();
         for (package, folder, target, kind) in test_targets(self.root) {
             let name = format!("{package}/{target}");
-            let mut inputs = vec![Input::Output(self.binary(&package, &target, &kind)), data.clone()];
-            inputs.extend([Input::Path(self.corpus.clone()), Input::Text(self.tools.clone())]);
+            let mut inputs = vec![Input::Output(Self::binary(&package, &target, &kind)), data.clone()];
+            inputs.extend([Input::Path(self.corpus.clone()), tools()]);
             if START_PROGRAMS.contains(&package.as_str()) {
                 let library = Input::Path(self.target.join("libkymo/libkymo.so"));
                 inputs.extend([self.kymo_with_sql(), library, files(&COMPILED_BY_TESTS)]);
@@ -228,57 +223,51 @@ impl<'a> Plan<'a> {
             stages.push(if EXCLUSIVE.contains(&name.as_str()) { stage.with_all_processors() } else { stage });
         }
         let doctests = format!("cargo test --profile ci {TESTED} --doc");
-        let sources = vec![
-            files(&["crates", "examples", "Cargo.lock", "Cargo.toml", "README.md", "docs"]),
-            Input::Text(self.tools.clone()),
-        ];
+        let sources = vec![files(&["crates", "examples", "Cargo.lock", "Cargo.toml", "README.md", "docs"]), tools()];
         let mut doctests = stage("examples in documentation", &doctests, &["build tests"], sources);
         doctests.is_cargo = true;
         stages.push(doctests);
         stages
     }
 
-    /// A command that prints where a test binary is; one that prints what is in it.
+    /// A command that prints where a test binary is.
     fn executable(package: &str, target: &str, kind: &str) -> String {
         format!("\"$XTASK\" executable \"$CARGO_TARGET_DIR/stages/binaries.json\" {package} {target} {kind}")
     }
 
-    fn binary(&self, package: &str, target: &str, kind: &str) -> String {
+    /// A command that prints the hash of a test binary.
+    fn binary(package: &str, target: &str, kind: &str) -> String {
         format!("sha256sum < \"$({})\"", Self::executable(package, target, kind))
     }
 
     /// kymo against references, many inputs and many viewers.
     fn scripts(&self) -> Vec<Stage> {
-        let with = |name: &str, command: &str, more: &[&str]| {
+        let with = |name: &str, command: &str| {
             let inputs = vec![
-                files(&[&["scripts", "tests", "examples", "docs", "python/requirements.txt"], more].concat()),
+                files(&["scripts", "tests", "examples", "docs", "python/requirements.txt"]),
                 self.kymo(),
                 Input::Path(self.corpus.clone()),
-                Input::Text(self.tools.clone()),
+                tools(),
             ];
             stage(name, command, &["build libkymo"], inputs)
         };
         let sql = r#""$(scripts/setup.sh python)/bin/python" scripts/sql.py "$CARGO_TARGET_DIR/stages/kymo-with-sql""#;
-        let mut sql = with("sql", sql, &[]);
+        let mut sql = with("sql", sql);
         sql.after = vec!["build tests".to_owned()];
         sql.inputs.get_or_insert_default().push(self.kymo_with_sql());
         let api =
             r#"python3 scripts/api.py "$KYMO" "$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30"#;
         let tiles = r#"python3 scripts/tiles.py "$KYMO""#;
         vec![
-            with("analyses", r#"python3 scripts/analyses.py "$KYMO""#, &[]),
-            with("conformance", r#"python3 scripts/conformance.py "$KYMO""#, &[]),
-            with("filters", r#"python3 scripts/filters.py "$KYMO" --each 2"#, &[]),
-            with("yactfr", r#"python3 scripts/yactfr.py "$KYMO""#, &[]),
-            with("machine formats", r#"python3 scripts/machine_formats.py "$KYMO""#, &[]),
-            with(
-                "tiles",
-                &format!("{tiles} --only bug446190 --windows 30 && {tiles} --only traces/demo --windows 60"),
-                &[],
-            ),
-            with("viewers", r#"python3 scripts/viewers.py "$KYMO" --seconds 5"#, &[]),
-            with("api", api, &[]),
-            with("mutants", r#"python3 scripts/mutants.py "$KYMO" --count 400"#, &[]),
+            with("analyses", r#"python3 scripts/analyses.py "$KYMO""#),
+            with("conformance", r#"python3 scripts/conformance.py "$KYMO""#),
+            with("filters", r#"python3 scripts/filters.py "$KYMO" --each 2"#),
+            with("yactfr", r#"python3 scripts/yactfr.py "$KYMO""#),
+            with("machine formats", r#"python3 scripts/machine_formats.py "$KYMO""#),
+            with("tiles", &format!("{tiles} --only bug446190 --windows 30 && {tiles} --only traces/demo --windows 60")),
+            with("viewers", r#"python3 scripts/viewers.py "$KYMO" --seconds 5"#),
+            with("api", api),
+            with("mutants", r#"python3 scripts/mutants.py "$KYMO" --count 400"#),
             sql,
         ]
     }
@@ -291,9 +280,8 @@ impl<'a> Plan<'a> {
         let inputs = |wheel: &str, kymo: Input| {
             let sources =
                 ["python", "pyproject.toml", "examples", "docs", "scripts", "README.md", "crates/**/Cargo.toml"];
-            let tools = Input::Text(self.tools.clone());
             let library = Input::Path(self.folder().join(wheel));
-            vec![files(&sources), library, kymo, Input::Path(self.corpus.clone()), tools]
+            vec![files(&sources), library, kymo, Input::Path(self.corpus.clone()), tools()]
         };
         // A library is the same bytes when it is built again, a wheel is not.
         let wheel = |words: &str, library: &str| {
@@ -344,6 +332,11 @@ impl Stage {
     }
 }
 
+/// Which tools there are. Every stage comes after the one that installs them.
+fn tools() -> Input {
+    Input::Output(TOOLS.to_owned())
+}
+
 fn files(specs: &[&str]) -> Input {
     Input::Files(specs.iter().map(|spec| (*spec).to_owned()).collect())
 }
@@ -359,10 +352,7 @@ fn names(folder: &Path, end: &str) -> Vec<String> {
 
 /// Package, its folder, name and kind of everything that has tests.
 fn test_targets(root: &Path) -> Vec<(String, String, String, String)> {
-    let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
-    let output = Command::new("cargo").args(arguments).current_dir(root).output().expect("cargo runs this");
-    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata writes JSON");
+    let metadata = house::metadata(root).expect("cargo knows the workspace");
     let mut found = Vec::new();
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     for package in list(&metadata["packages"]) {
@@ -372,13 +362,10 @@ fn test_targets(root: &Path) -> Vec<(String, String, String, String)> {
         let folder = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
         for target in list(&package["targets"]) {
             let kind = text(&target["kind"][0]);
+            // Tests with a feature that `TESTED` does not name would be left out without a word.
             let needs = list(&target["required-features"]);
-            // Tests with any other feature would be left out without a word.
-            let is_on = needs.iter().all(|feature| match feature.as_str() {
-                Some("sql" | "export" | "datafusion") => true,
-                feature => panic!("are tests with the feature {feature:?} run?"),
-            });
-            if target["test"].as_bool() == Some(true) && is_on && kind != "custom-build" && kind != "example" {
+            assert!(needs.iter().all(|feature| feature == "datafusion"), "are tests with {needs:?} run?");
+            if target["test"].as_bool() == Some(true) && kind != "custom-build" && kind != "example" {
                 found.push((text(&package["name"]), folder.clone(), text(&target["name"]), kind));
             }
         }
@@ -404,8 +391,10 @@ pub(crate) fn build_tests(root: &Path) -> Option<String> {
 pub(crate) fn target(root: &Path) -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| {
-        let output = output(root, "python3 scripts/target.py").expect("scripts/target.py names the target folder");
-        PathBuf::from(output.trim())
+        let output = Command::new("python3").arg("scripts/target.py").current_dir(root).output();
+        let output = output.expect("scripts/setup.sh has installed Python");
+        assert!(output.status.success(), "target.py: {}", String::from_utf8_lossy(&output.stderr));
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
     });
     std::path::absolute(&folder).unwrap_or(folder)
 }
@@ -420,7 +409,7 @@ pub(crate) struct TestBinary {
     pub(crate) path: PathBuf,
 }
 
-/// All of them; `None`: they are not built.
+/// Every test binary; `None`: one is not built.
 pub(crate) fn test_binaries(root: &Path) -> Option<Vec<TestBinary>> {
     let json = target(root).join("stages/binaries.json").display().to_string();
     let targets = test_targets(root).into_iter();
@@ -470,4 +459,20 @@ pub(crate) fn lints(root: &Path) -> Vec<String> {
         .filter(|command| !passes(command))
         .map(|command| format!("failed: {command}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_stages_bring_those_that_they_come_after() {
+        let stages =
+            || vec![build("a", "", &[]), build("b", "", &["a"]), build("c", "", &["b"]), build("d", "", &["a"])];
+        let names = |words: &[&str]| chosen(stages(), words).into_iter().map(|stage| stage.name).collect::<Vec<_>>();
+        assert_eq!(names(&["c"]), ["a", "b", "c"]);
+        assert_eq!(names(&["d", "b"]), ["a", "b", "d"]);
+        assert_eq!(names(&[]), ["a", "b", "c", "d"]);
+        assert!(names(&["e"]).is_empty());
+    }
 }

@@ -45,13 +45,17 @@ fn names(cell: &str) -> BTreeSet<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Which of our crates each of our crates depends on, tests aside.
-fn manifests(root: &Path) -> Result<Arrows, String> {
+/// What cargo knows of the workspace's packages.
+pub(crate) fn metadata(root: &Path) -> Result<serde_json::Value, String> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
     let output = Command::new("cargo").args(arguments).current_dir(root).output();
     let output = output.map_err(|error| format!("cargo metadata: {error}"))?;
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    serde_json::from_slice(&output.stdout).map_err(|_| format!("cargo: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Which of our crates each of our crates depends on, tests aside.
+fn manifests(root: &Path) -> Result<Arrows, String> {
+    let metadata = metadata(root)?;
     let ours = |value: &serde_json::Value| value.as_str()?.strip_prefix("kymo-").map(str::to_owned);
     let mut arrows = Arrows::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -17,10 +18,8 @@ pub(crate) enum Input {
     Files(Vec<String>),
     /// One file, or all files below a folder; that it is absent counts, too.
     Path(PathBuf),
-    /// What a command of bash prints: the version of a tool.
+    /// What a command of bash prints, as the versions of tools. It is asked once a run.
     Output(String),
-    /// A text that was found out before.
-    Text(String),
 }
 
 /// Variables that change what tests do. A stage that passed without them has not passed with them.
@@ -31,12 +30,14 @@ const VARIABLES: [&str; 5] = ["KYMO_", "UPDATE", "LC_", "LANG", "TZ"];
 pub(crate) struct Inputs<'a> {
     root: &'a Path,
     environment: &'a [(String, String)],
+    /// Commands that were asked, and the hash of what each printed.
+    outputs: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 impl<'a> Inputs<'a> {
     /// For commands that run in the repository with these variables.
     pub(crate) fn new(root: &'a Path, environment: &'a [(String, String)]) -> Self {
-        Self { root, environment }
+        Self { root, environment, outputs: Mutex::default() }
     }
 
     /// One number for a command and all of its inputs, as hexadecimal digits.
@@ -55,21 +56,30 @@ impl<'a> Inputs<'a> {
         for input in inputs {
             match input {
                 Input::Files(specs) => self.files(&mut hasher, specs)?,
-                Input::Text(text) => piece(&mut hasher, "text", text.as_bytes()),
                 Input::Path(path) => tree(&mut hasher, path, Path::new("")),
-                Input::Output(command) => {
-                    let mut bash = Command::new("bash");
-                    bash.args(["-c", command]).current_dir(self.root);
-                    bash.envs(self.environment.iter().map(|(name, value)| (name, value)));
-                    let output = bash.output().map_err(|error| format!("bash: {error}"))?;
-                    if !output.status.success() {
-                        return Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr)));
-                    }
-                    piece(&mut hasher, command, &output.stdout);
-                }
+                Input::Output(command) => piece(&mut hasher, command, &self.output(command)?),
             }
         }
         Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The hash of what a command prints.
+    fn output(&self, command: &str) -> Result<Vec<u8>, String> {
+        // Stages that ask at the same time wait for one answer.
+        let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = outputs.get(command) {
+            return Ok(known.clone());
+        }
+        let mut bash = Command::new("bash");
+        bash.args(["-c", command]).current_dir(self.root);
+        bash.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let output = bash.output().map_err(|error| format!("bash: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let hash = Sha256::digest(&output.stdout).to_vec();
+        outputs.insert(command.to_owned(), hash.clone());
+        Ok(hash)
     }
 
     fn files(&self, hasher: &mut Sha256, specs: &[String]) -> Result<(), String> {

@@ -19,6 +19,7 @@ cargo xtask check               formatting, the house table, unsafe, sizes, link
 cargo xtask house               the same without clippy and docs: seconds
 cargo xtask test                every test; a stage that passed runs again only when one of its inputs has changed
 cargo xtask test --all          every test
+cargo xtask test [--all] WORD...  only stages whose name has a WORD in it, as `conformance`, `browser/page` or `kymo-scan`, and what they need
 cargo xtask ci [--all]          what CI runs: all tests, the demo, `check`, type checks for other platforms
 cargo xtask steady [--runs N] [--browser N] [WORD...]
                                 runs each test binary 30 or N times, half of them under load, and the browser's tests N times; names what
@@ -36,10 +37,10 @@ fn main() -> ExitCode {
     let problems = match words[..] {
         ["check"] => check(),
         ["house"] => house(),
-        ["test"] => ci::ci(&root(), ci::Part::Tests, false),
-        ["test", "--all"] => ci::ci(&root(), ci::Part::Tests, true),
-        ["ci"] => ci::ci(&root(), ci::Part::Everything, false),
-        ["ci", "--all"] => ci::ci(&root(), ci::Part::Everything, true),
+        ["test", "--all", ref words @ ..] => ci::ci(&root(), ci::Part::Tests, true, words),
+        ["test", ref words @ ..] => ci::ci(&root(), ci::Part::Tests, false, words),
+        ["ci"] => ci::ci(&root(), ci::Part::Everything, false, &[]),
+        ["ci", "--all"] => ci::ci(&root(), ci::Part::Everything, true, &[]),
         ["cross"] => cross::run(&root(), false),
         ["cross", "--types-only"] => cross::run(&root(), true),
         ["steady", ..] => match steady::arguments(&words[1..]) {

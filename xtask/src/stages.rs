@@ -58,7 +58,6 @@ enum Outcome {
     Passed,
     Failed,
     Unchanged,
-    NotRun,
 }
 
 #[derive(Debug)]
@@ -78,10 +77,12 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
     if lock.try_lock().is_err() {
         return vec![format!("another run uses {}", run.folder.display())];
     }
+    let inputs = Inputs::new(run.root, &run.environment);
     let begun = Instant::now();
     let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
     let (sender, receiver): (Sender<Done>, Receiver<Done>) = channel();
+    let inputs = &inputs;
     std::thread::scope(|scope| {
         loop {
             while let Some(number) = next(run, stages, &done, &running) {
@@ -89,7 +90,7 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
                 println!("[{:>5.0} s] {} begins", begun.elapsed().as_secs_f64(), stages[number].name);
                 let sender = sender.clone();
                 scope.spawn(move || {
-                    let execute = std::panic::AssertUnwindSafe(|| execute(run, &stages[number], number));
+                    let execute = std::panic::AssertUnwindSafe(|| execute(run, inputs, &stages[number], number));
                     // A stage that panics has failed; were nothing sent, the run would wait for it for ever.
                     sender.send(std::panic::catch_unwind(execute).unwrap_or_else(|_| Done::failed(number)))
                 });
@@ -108,6 +109,13 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
     fs::write(run.folder.join("table.txt"), &table).expect("the target folder can be written");
     let failed = done.iter().filter(|(_, done)| done.outcome == Outcome::Failed);
     failed.map(|(number, _)| format!("stage `{}` failed", stages[*number].name)).collect()
+}
+
+impl Stage {
+    /// Where a run keeps what the stage prints (`log`) and the hash of its inputs (`inputs`).
+    fn file(&self, run: &Run<'_>, kind: &str) -> PathBuf {
+        run.folder.join(format!("{}.{kind}", self.name.replace(['/', ' '], "-")))
+    }
 }
 
 impl Done {
@@ -145,12 +153,10 @@ fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: 
     (running.is_empty() || busy + needs(&first) <= run.processors).then_some(first)
 }
 
-fn execute(run: &Run<'_>, stage: &Stage, number: usize) -> Done {
+fn execute(run: &Run<'_>, inputs: &Inputs<'_>, stage: &Stage, number: usize) -> Done {
     let begun = Instant::now();
-    let file = stage.name.replace(['/', ' '], "-");
-    let (log, kept) = (run.folder.join(format!("{file}.log")), run.folder.join(format!("{file}.inputs")));
-    let hash = stage.inputs.as_ref().map(|inputs| Inputs::new(run.root, &run.environment).hash(&stage.command, inputs));
-    let hash = match hash.transpose() {
+    let (log, kept) = (stage.file(run, "log"), stage.file(run, "inputs"));
+    let hash = match stage.inputs.as_ref().map(|list| inputs.hash(&stage.command, list)).transpose() {
         Ok(hash) => hash,
         Err(problem) => {
             let _ = fs::write(&log, problem);
@@ -195,7 +201,7 @@ fn shell(run: &Run<'_>, command: &str, log: &Path) -> (bool, f64) {
 
 /// What a person sees when a stage ends: all that a failed one printed, else how it went.
 fn show(run: &Run<'_>, stage: &Stage, done: &Done, begun: Instant) {
-    let log = run.folder.join(format!("{}.log", stage.name.replace(['/', ' '], "-")));
+    let log = stage.file(run, "log");
     let at = begun.elapsed().as_secs_f64();
     let mut out = std::io::stdout().lock();
     let name = &stage.name;
@@ -205,7 +211,7 @@ fn show(run: &Run<'_>, stage: &Stage, done: &Done, begun: Instant) {
             writeln!(out, "\n{text}\n[{at:>5.0} s] {name} FAILED: {}\nfull output: {}", stage.command, log.display())
         }
         Outcome::Unchanged => writeln!(out, "[{at:>5.0} s] {name}: unchanged since it passed"),
-        Outcome::Passed | Outcome::NotRun => {
+        Outcome::Passed => {
             let wall = done.wall.as_secs_f64();
             writeln!(out, "[{at:>5.0} s] {name}: passed in {wall:.1} s{}", done.counts.in_words())
         }
@@ -219,23 +225,20 @@ fn table(stages: &[Stage], done: &BTreeMap<usize, Done>, wall: Duration) -> Stri
     let mut sum = Counts::default();
     let mut processor_s = 0.0;
     for (number, stage) in stages.iter().enumerate() {
-        let (outcome, row) = match done.get(&number) {
-            Some(done) => {
-                sum.add(done.counts);
-                processor_s += done.processor_s;
-                let tests = if done.counts.passed == 0 { String::new() } else { done.counts.passed.to_string() };
-                let row = format!("{:>8.1} {:>10.1} {tests:>6}", done.wall.as_secs_f64(), done.processor_s);
-                (done.outcome, row)
-            }
-            None => (Outcome::NotRun, format!("{:>8} {:>10} {:>6}", "", "", "")),
+        let Some(done) = done.get(&number) else {
+            text += &format!("{:width$}  not run\n", stage.name);
+            continue;
         };
-        let note = match outcome {
+        sum.add(done.counts);
+        processor_s += done.processor_s;
+        let tests = if done.counts.passed == 0 { String::new() } else { done.counts.passed.to_string() };
+        let row = format!("{:>8.1} {:>10.1} {tests:>6}", done.wall.as_secs_f64(), done.processor_s);
+        let note = match done.outcome {
             Outcome::Passed => "",
             Outcome::Failed => "  FAILED",
             Outcome::Unchanged => "  unchanged",
-            Outcome::NotRun => "  not run",
         };
-        text += &format!("{}{note}\n", format!("{:width$} {row}", stage.name).trim_end());
+        text += &format!("{}\n", format!("{:width$} {row}{note}", stage.name).trim_end());
     }
     text += &format!("{:width$} {:>8.1} {processor_s:>10.1} {:>6}\n\n", "all", wall.as_secs_f64(), sum.passed);
     let unchanged: usize =

@@ -54,7 +54,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 
 fn tree(root: &Path, set: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["tree", "--offline", "--prefix", "none", "--format", "{p}|{f}", "--edges"]);
+    cargo.args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", "--edges"]);
     // Tests have dependencies of their own.
     cargo.arg(if set.contains(&"--workspace") { "normal,build,dev" } else { "normal,build" }).args(set);
     let output = cargo.current_dir(root).output().map_err(|error| format!("cargo tree: {error}"))?;

@@ -40,23 +40,18 @@ pub(crate) fn emf_uri(attributes: Option<&Attributes>) -> Option<String> {
     attributes?.get(NAMESPACE)?.get("emf-uri")?.as_str().map(str::to_owned)
 }
 
-/// Says in the attributes what the event record class says.
-pub(crate) fn into_attributes(event: &mut EventRecordClass) {
-    if let Some(level) = event.log_level
-        && log_level(event.attributes.as_ref()) != Some(level)
-    {
-        let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
-        put(&mut event.attributes, "log-level", name.map_or_else(|| json!(level), |name| json!(name)));
-    }
-    if event.emf_uri.is_some() && emf_uri(event.attributes.as_ref()) != event.emf_uri {
-        put(&mut event.attributes, "emf-uri", json!(event.emf_uri));
-    }
-}
-
 impl EventRecordClass {
     /// Writes the log level and the EMF URI into the attributes too, which is where CTF 2 metadata has them.
     pub fn fill_attributes(&mut self) {
-        into_attributes(self);
+        if let Some(level) = self.log_level
+            && log_level(self.attributes.as_ref()) != Some(level)
+        {
+            let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
+            put(&mut self.attributes, "log-level", name.map_or_else(|| json!(level), |name| json!(name)));
+        }
+        if self.emf_uri.is_some() && emf_uri(self.attributes.as_ref()) != self.emf_uri {
+            put(&mut self.attributes, "emf-uri", json!(self.emf_uri));
+        }
     }
 }
 

@@ -290,8 +290,8 @@ fn json() {
     assert_eq!(stream["index_bytes"], bytes.unwrap().len());
 }
 
-/// An entry in the middle of an LTTng index, which opening does not compare with its packet, says too little: no event is lost, and what is
-/// wrong is told with its place.
+/// Opening compares an LTTng index with the first, the middle and the last packet. An entry between them that names fewer bits than its packet
+/// loses no event: reading reports the entry with its file and packet.
 #[test]
 fn an_entry_of_an_lttng_index_that_is_wrong() {
     const HEADER_BYTES: usize = 16;

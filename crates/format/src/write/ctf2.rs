@@ -15,10 +15,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::model::{
-    ClockClass, DataStreamClass, Dialect, FieldClass, FieldKind, FieldPath, IntegerMeaning, IntegerRange, Mapping,
-    Role, Scope, Step, TextEncoding, TraceClass, Variant,
+    ClockClass, DataStreamClass, Dialect, EventRecordClass, FieldClass, FieldKind, FieldPath, IntegerMeaning,
+    IntegerRange, Mapping, Role, Scope, Step, TextEncoding, TraceClass, Variant,
 };
-use crate::said;
 use crate::write::walk::{self, Owner};
 use crate::write::{Reason, Unwritable, names};
 
@@ -30,7 +29,7 @@ use crate::write::{Reason, Unwritable, names};
 pub fn as_ctf2(trace: &TraceClass) -> Result<TraceClass, Unwritable> {
     let mut out = trace.clone();
     let events = out.stream_classes.iter_mut().flat_map(|stream| &mut stream.event_classes);
-    events.for_each(said::into_attributes);
+    events.for_each(EventRecordClass::fill_attributes);
     if trace.dialect == Dialect::Ctf2 {
         return Ok(out);
     }

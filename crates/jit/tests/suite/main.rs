@@ -1,4 +1,4 @@
-//! Machine code against the evaluator, and against whoever calls it wrongly; one binary, which is linked once.
+//! Machine code compared with the evaluator, and called with wrong arguments; one binary, which is linked once.
 
 #[cfg(feature = "every-target")]
 mod every_target;

@@ -43,7 +43,7 @@ pub fn run(test: &str, body: impl FnOnce(&Path)) {
     // A test that was renamed would not be found, and nothing would fail.
     let is_passed = output.status.success() && said.contains("test result: ok. 1 passed;");
     assert!(is_passed, "{test} alone: {}\n{said}{told}", output.status);
-    // What was not tested is told there.
+    // The child's output has the lines `NOT TESTED`.
     print!("{said}");
     eprint!("{told}");
 }

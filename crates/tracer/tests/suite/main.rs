@@ -1,6 +1,6 @@
 //! The tracer as recorders find it; one binary, which is linked once.
 //!
-//! To recorders a process is one program, whatever runs in it: so most of these tests have a process for themselves.
+//! Recorders see one program in a process, so two tests in one process would see each other's events: most tests start their own process.
 #![cfg(target_os = "linux")]
 
 mod alone;

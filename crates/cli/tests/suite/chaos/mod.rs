@@ -129,7 +129,7 @@ impl Story {
 
 /// Records for so long what happens, and looks whether everything is there.
 fn tell(seed: u64, time: Duration) {
-    // Nobody is to wait for a machine that is as busy as this.
+    // The load of this test would make other tests miss their deadlines.
     let place = Place::alone();
     let Some(program) = program(&place) else { return };
     let counts = place.path("counts");

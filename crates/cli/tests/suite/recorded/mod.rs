@@ -197,7 +197,7 @@ enum Having {
 }
 
 thread_local! {
-    /// Of the test on this thread, for all of its places: a second one does not wait for whoever waits for the first.
+    /// The lock that this thread's test holds, shared by all of its places: a test with two places cannot wait for itself.
     static HAVING: RefCell<Weak<Having>> = const { RefCell::new(Weak::new()) };
 }
 

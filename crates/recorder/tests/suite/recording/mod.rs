@@ -22,7 +22,7 @@ pub static ALL: Event = Event::new(
       field array 3 x8 three\nfield bool yes\nfield f64 real\nfield i32 less\nfield pointer where.is.it\nfield sequence u8 bytes\n",
 );
 
-/// Not a test, but the program of the others, in a child: when it is told a number, it records so many events, each with
+/// Not a test: the program that tests of this binary record, in a child process: when it is told a number, it records so many events, each with
 /// its number.
 #[test]
 fn child() {
