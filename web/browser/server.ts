@@ -34,6 +34,8 @@ export interface StandIn {
   refusal: number | null;
   /** Questions for tiles that were answered. */
   readonly asked: string[];
+  /** How many nanoseconds of the trace were there when each of them was answered. */
+  readonly grownWhenAsked: number[];
   /** It can tell of tracks of events how many of some events there are. */
   canFilter: boolean;
   /** How much of the trace is read for these, from 0 to 1. */
@@ -85,6 +87,7 @@ export async function serve(folder: string): Promise<StandIn> {
     read: 1,
     refusal: null,
     asked: [],
+    grownWhenAsked: [],
     canFilter: true,
     findings: NO_FINDINGS,
     filterRead: 1,
@@ -244,6 +247,7 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
     return;
   }
   standIn.asked.push(url.search);
+  standIn.grownWhenAsked.push(standIn.grown);
   const get = (name: string): string => url.searchParams.get(name) ?? "";
   const tracks = get("tracks").split(",").map(Number);
   const live = standIn.live === null ? { readNs: SPAN * read } : { readNs: standIn.grown, endNs: standIn.grown, holes: standIn.holes };

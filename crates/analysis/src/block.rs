@@ -21,8 +21,8 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, block, disk_state};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, SpoolError,
-    Value, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Value, Wishes,
 };
 
 /// The analysis.
@@ -122,9 +122,14 @@ impl Timed for Request {
 }
 
 impl Block {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::BlockIssue], Self::new)
+    }
+
+    /// What it asks of events.
+    pub(crate) fn needs() -> Needs {
         use block::*;
         Needs {
             roles: vec![

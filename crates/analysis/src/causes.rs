@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::roles::{Role, TID, block, syscall_entry};
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, SpoolError};
+use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError};
 
 /// The analysis, for one thread that waits.
 #[derive(Clone, Debug)]
@@ -129,9 +129,14 @@ impl Requests {
 }
 
 impl Causes {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         use block::*;
         let asked = vec![DEV, SECTOR, SECTORS, BYTES, RWBS, BLOCK_TID];
         Needs {

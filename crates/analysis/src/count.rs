@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::statistics::shorten;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -29,9 +29,14 @@ pub struct State {
 }
 
 impl Count {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
 

@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
 use crate::threads::{ThreadKey, Threads};
 use crate::{
-    Analysis, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes,
+    Analysis, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Wishes,
 };
 
 use self::lane::{Fork, SwitchColumns};
@@ -47,9 +48,14 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::Switch], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         use {fork::*, priority::*, switch::*, thread_state::*};
         Needs {
             roles: vec![

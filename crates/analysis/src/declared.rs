@@ -42,7 +42,7 @@ use kymo_filter::Filter;
 
 use crate::mapping::{FieldSource, Mapping, MappingErrors, Pattern, Section};
 use crate::roles::{Role, rule};
-use crate::{Needs, Wishes};
+use crate::{Needs, Question, Wishes};
 
 /// An own analysis, as its file says it.
 #[derive(Clone, Debug)]
@@ -128,6 +128,21 @@ impl Declaration {
     /// ```
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
         read::declaration(text)
+    }
+
+    /// The question that it answers.
+    #[must_use]
+    pub fn question(&self, wishes: &Wishes) -> Question<'_> {
+        let question = Question::new(Self::needs(wishes), &[Role::Rule], |setup| Declared::new(setup, self));
+        Question { mapping: Some(self.mapping()), has_periods: true, ..question }
+    }
+
+    /// In which states things were: the question that [`History`] answers.
+    #[must_use]
+    pub fn history(&self) -> Question<'_> {
+        let needs = Self::needs(&Wishes::default());
+        let question = Question::new(needs, &[Role::Rule], |setup| History::new(setup, self));
+        Question { mapping: Some(self.mapping()), ..question }
     }
 
     /// Its rules as a mapping. Others are bound beside it only to say who was there when something happened.

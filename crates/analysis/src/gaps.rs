@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 use busy::Busy;
 pub use busy::SPANS_MAX;
 
@@ -68,9 +68,14 @@ pub struct Lane {
 const LONGEST: usize = 10;
 
 impl Gaps {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
 

@@ -45,7 +45,7 @@ use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot, SpoolError, Wishes};
 
 pub use acts::Act;
 use apart::{Apart, Done, Mode};
@@ -161,9 +161,14 @@ impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
 }
 
 impl Io {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[Role::SyscallEntry], Self::new) }
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         use syscall_entry::{COMMAND, ENTRY_NAME, ENTRY_NUMBER, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         use syscall_exit::{EXIT_NAME, EXIT_NUMBER, NEW_FD, NEW_OTHER_FD, RET};
         let mut roles = vec![

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, irq, softirq};
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, SpoolError,
-    Windows, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Windows, Wishes,
 };
 
 /// The analysis.
@@ -110,9 +110,14 @@ struct Scope<'a> {
 const TOP: usize = 10;
 
 impl Irq {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::IrqEntry, Role::SoftirqEntry], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         use {irq::*, softirq::*};
         Needs {
             roles: vec![

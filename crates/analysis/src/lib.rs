@@ -27,6 +27,7 @@ mod comm;
 pub mod count;
 pub mod cpu;
 pub mod declared;
+mod erased;
 pub mod events;
 pub mod gaps;
 pub mod glob;
@@ -44,6 +45,7 @@ pub mod pairs;
 pub mod part;
 pub mod periods;
 pub mod project;
+mod question;
 pub mod ranking;
 pub mod rates;
 pub mod roles;
@@ -71,12 +73,14 @@ use serde::de::DeserializeOwned;
 
 pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use comm::Comm;
+pub use erased::{AnyAnalysis, AnyPart, AnyState, Feed, RowsOf};
 pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
 pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
 pub use keyed::{KeyTable, Rows, TableKey, TableValue, Top};
 pub use merge::{Merge, Weight};
 pub use names::{Interner, NameId, PaddedName, Renumbering};
 pub use part::Part;
+pub use question::{Make, Question};
 pub use roles::{FieldIndex, Role};
 pub use setup::{BINS, Setup, Wishes};
 pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};
@@ -184,7 +188,7 @@ pub trait Later<S>: Send {
 /// and merging the parts of a trace from left to right equals reading it as one part.
 pub trait Analysis: Sync {
     /// What is known behind a part of the trace.
-    type State: Send + Serialize + DeserializeOwned;
+    type State: Send + Serialize + DeserializeOwned + 'static;
     /// What is known while a lane is read, in one part of the trace.
     type Lane<'a>: Send
     where

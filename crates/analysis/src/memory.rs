@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::rates::{Course, Periods};
 use crate::roles::{CPU, PID, Role, TID, page};
 use crate::shares::{self, Amount, Shares, Told, epoch};
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
+};
 use usage::{Depth, Usage};
 
 /// The analysis.
@@ -59,9 +61,14 @@ enum What {
 }
 
 impl Memory {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::PageAlloc, Role::PageFree], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         let mut roles = vec![(Role::PageAlloc, vec![page::ORDER]), (Role::PageFree, vec![page::ORDER])];
         roles.extend(shares::needs());
         Needs { roles, context: vec![CPU, TID, PID], ..Needs::default() }

@@ -27,8 +27,8 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot,
-    SpoolError, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    Slot, SpoolError, Wishes,
 };
 
 /// What belongs together.
@@ -190,9 +190,16 @@ impl Places {
 }
 
 impl Pairs {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
+    pub fn question(options: PairsOptions, mapping: Option<Mapping>, wishes: &Wishes) -> Question<'static> {
+        let needs = Self::needs(&options, wishes);
+        let question = Question::new(needs, &[Role::Begin], move |setup| Self::new(setup, &options));
+        Question { mapping, ..question }
+    }
+
+    /// What it asks of events.
+    fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         Needs {
             roles: vec![(Role::Begin, fields.clone()), (Role::End, fields)],

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kymo_scan::Merger;
 use kymo_scan::merge::Keyed;
 
-use crate::{Analysis, BoundClass, Event, EventRows, Notes};
+use crate::{Analysis, BoundClass, Event, EventRows, Feed, Notes};
 
 /// A part of a trace being read.
 pub struct Part<'a, A: Analysis> {
@@ -58,6 +58,12 @@ impl<'a, A: Analysis> Part<'a, A> {
         let mut part = Self::new(analysis, lanes);
         analysis.anchor(&mut part.state);
         part
+    }
+
+    /// Reads a part: makes it, lets `feed` give it all of its events, and ends it. `None`: `feed` did not give all.
+    pub fn read(analysis: &'a A, lanes: usize, is_first: bool, feed: &mut Feed<'_>) -> Option<A::State> {
+        let mut part = if is_first { Self::first(analysis, lanes) } else { Self::new(analysis, lanes) };
+        feed(&mut part).then(|| part.end())
     }
 
     /// Whether more events of the lane are needed before the next notes can be settled.

@@ -30,7 +30,7 @@ use kymo_filter::{Filter, Path};
 use crate::key::Label;
 use crate::mapping::{FieldSource, Mapping, Pattern, Section};
 use crate::roles::{Role, rule};
-use crate::{BoundClass, BoundRole, Needs, Slot};
+use crate::{BoundClass, BoundRole, Needs, Question, Slot};
 use found::Open;
 
 pub use analysis::Periods;
@@ -246,9 +246,22 @@ impl Definitions {
         lacking
     }
 
-    /// What [`Borders`] asks of events.
+    /// Where periods begin and end: the question that [`Borders`] answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn borders(&self) -> Question<'_> {
+        let question = Question::new(Self::needs(), &[], |setup| Borders::new(setup, self));
+        Question { mapping: Some(self.mapping()), ..question }
+    }
+
+    /// How long periods last: the question that [`Periods`] answers.
+    #[must_use]
+    pub fn question<'a>(&'a self, sums: &'a Sums) -> Question<'a> {
+        let question = Question::new(Self::needs(), &[], |setup| Periods::new(setup, self, sums));
+        Question { mapping: Some(self.mapping()), ..question }
+    }
+
+    /// What [`Borders`] asks of events.
+    fn needs() -> Needs {
         let fields = (0..Role::Rule.facts().fields.len()).collect();
         Needs { roles: vec![(Role::Rule, fields)], ..Needs::default() }
     }

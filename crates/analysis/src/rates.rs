@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::statistics::saturated;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 pub use course::{Course, Periods};
 
 /// The analysis.
@@ -58,9 +58,14 @@ pub struct Lane {
 }
 
 impl Rates {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question { has_periods: true, ..Question::new(Self::needs(), &[], Self::new) }
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
 

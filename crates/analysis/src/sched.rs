@@ -29,7 +29,7 @@ mod whole;
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 pub use lane::{Lane, Note};
 pub use state::State;
 
@@ -73,9 +73,14 @@ impl Tables {
 }
 
 impl Sched {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::Switch], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         use {fork::*, priority::*, switch::*, syscall_entry::*, thread_state::*, wake::*};
         Needs {
             roles: vec![

@@ -28,8 +28,8 @@ use crate::roles::{thread_state, wake};
 use crate::runs::{Run, RunWriter};
 use crate::threads::{is_dead, is_runnable};
 use crate::{
-    Analysis, Answer, BoundClass, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Room, Setup, Shape, Slot,
-    SpoolError,
+    Analysis, Answer, BoundClass, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Room, Setup,
+    Shape, Slot, SpoolError,
 };
 
 pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind, FLAGS};
@@ -190,9 +190,14 @@ pub struct Lane<'a> {
 }
 
 impl States {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::Switch], Self::new)
+    }
+
+    /// What it asks of events.
+    pub(crate) fn needs() -> Needs {
         use {fork::*, irq::*, priority::*, softirq::*, switch::*, syscall_entry::*, syscall_exit::*, thread_state::*};
         Needs {
             roles: vec![

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::{Bases, CallId, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
 pub(crate) use rows::errno;
 pub use rows::{CallRows, CallRun, Slow};
@@ -67,9 +67,14 @@ impl Limits {
 }
 
 impl Syscalls {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[Role::SyscallEntry], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         Needs {
             roles: vec![
                 (Role::Switch, switch_fields()),

@@ -31,7 +31,7 @@ use crate::roles::{COMM, PID, TID, counter, message, pair, rule, state};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, FLAGS, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
-    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Role, Setup, Shape, SpoolError, Windows,
+    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Role, Setup, Shape, SpoolError, Windows,
 };
 use cells::Level;
 use changes::Lasting;
@@ -201,9 +201,13 @@ pub struct Reading<'a> {
 }
 
 impl Timeline {
-    /// What it asks of events.
+    /// What it asks of events, as a question. The analysis of that is [`States`] alone: chunks are read by [`Timeline::reading`].
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question { is_of_programs: true, ..Question::new(Self::needs(), &[], States::new) }
+    }
+
+    fn needs() -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         let mut needs = Needs { all: true, ..States::needs() };
         needs.context.push(COMM);

@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::roles::{COMM, CPU, PID, Role, TID};
 use crate::shares::{self, Amount, Pending, Shares, Told, epoch};
-use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
@@ -124,9 +126,14 @@ impl Said {
 }
 
 impl Whose {
-    /// What it asks of events.
+    /// The question that it answers.
     #[must_use]
-    pub fn needs() -> Needs {
+    pub fn question() -> Question<'static> {
+        Question::new(Self::needs(), &[], Self::new)
+    }
+
+    /// What it asks of events.
+    fn needs() -> Needs {
         Needs { roles: shares::needs(), context: vec![CPU, TID, PID, COMM], all: true, ..Needs::default() }
     }
 

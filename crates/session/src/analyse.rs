@@ -26,7 +26,9 @@ use std::sync::Arc;
 
 use kymo_analysis::mapping::{Mapping, MappingErrors};
 use kymo_analysis::setup::span_ns;
-use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, SpoolError, Wishes, in_series};
+use kymo_analysis::{
+    Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
+};
 
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
@@ -101,35 +103,10 @@ pub enum AnalyseFailure {
     },
 }
 
-/// What an analysis is, before its lanes are known.
-pub(crate) struct Question<'a, A> {
-    /// What it asks of events.
-    pub(crate) needs: Needs,
-    /// Roles without all of which there is no answer.
-    pub(crate) essential: &'a [Role],
-    /// Whether events of a role and what their name says are of use.
-    pub(crate) wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
-    /// Makes it.
-    pub(crate) make: &'a (dyn Fn(&Setup<'_>) -> A + Sync),
-    /// What its own events mean; other mappings say nothing of roles that it has.
-    pub(crate) mapping: Option<Mapping>,
-    /// It tells periods apart by itself.
-    pub(crate) has_periods: bool,
-    /// What begins and ends is asked of programs, not of kernels.
-    pub(crate) is_of_programs: bool,
-}
-
-impl<'a, A> Question<'a, A> {
-    /// A question that needs all events of its roles.
-    pub(crate) fn new(needs: Needs, essential: &'a [Role], make: &'a (dyn Fn(&Setup<'_>) -> A + Sync)) -> Self {
-        Self { needs, essential, wanted: &|_, _| true, make, mapping: None, has_periods: false, is_of_programs: false }
-    }
-}
-
 /// What is known after reading.
-struct Found<A: Analysis> {
-    analysis: A,
-    state: A::State,
+struct Found {
+    analysis: Box<dyn AnyAnalysis>,
+    state: AnyState,
     report: Report,
     /// From when to when lanes are.
     span_ns: Option<(i64, i64)>,
@@ -141,9 +118,9 @@ impl Session {
     /// # Errors
     ///
     /// There are no events that it could be about, or a mapping is wrong.
-    pub(crate) fn analyse<A: Analysis>(
+    pub(crate) fn analyse(
         &self,
-        question: &Question<'_, A>,
+        question: &Question<'_>,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
@@ -157,18 +134,18 @@ impl Session {
     }
 
     /// What an analysis knows in the end; of all that it should know, unless it was cancelled.
-    fn find<A: Analysis>(
+    fn find(
         &self,
-        question: &Question<'_, A>,
+        question: &Question<'_>,
         options: &AnalysisOptions,
         room: &Room,
         progress: &Progress,
-    ) -> Result<Found<A>, AnalyseFailure> {
+    ) -> Result<Found, AnalyseFailure> {
         let mut prepared = self.prepare(question, options)?;
         let (mut reads, mut can_cut) = (0, true);
         loop {
             let analysis = (question.make)(&prepared.setup(&options.wishes, room));
-            let read = parts::read(self, &prepared, &analysis, &mut can_cut, progress);
+            let read = parts::read(self, &prepared, &*analysis, &mut can_cut, progress);
             progress.whole(())?;
             reads += 1;
             // The second time, what cannot be read is known; unless it changes while it is read.
@@ -181,9 +158,9 @@ impl Session {
     }
 
     /// What is known before reading.
-    pub(crate) fn prepare<A: Analysis>(
+    pub(crate) fn prepare(
         &self,
-        question: &Question<'_, A>,
+        question: &Question<'_>,
         options: &AnalysisOptions,
     ) -> Result<Prepared, AnalyseFailure> {
         let mappings = self.mappings_for(question, options)?;
@@ -197,11 +174,7 @@ impl Session {
     }
 
     /// The mappings that count, the most important first.
-    fn mappings_for<A>(
-        &self,
-        question: &Question<'_, A>,
-        options: &AnalysisOptions,
-    ) -> Result<Vec<Mapping>, AnalyseFailure> {
+    fn mappings_for(&self, question: &Question<'_>, options: &AnalysisOptions) -> Result<Vec<Mapping>, AnalyseFailure> {
         let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
         let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
         let own = options.roles.as_deref();

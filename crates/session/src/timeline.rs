@@ -34,14 +34,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use kymo_analysis::setup::span_ns;
-use kymo_analysis::states::States;
 use kymo_analysis::timeline::cells::Level;
 use kymo_analysis::timeline::own::Own;
 use kymo_analysis::timeline::{Numbers, Timeline as Analysis};
-use kymo_analysis::{LaneFacts, Setup, SpoolError, Wishes};
+use kymo_analysis::{LaneFacts, Question, Setup, SpoolError, Wishes};
 use serde::Serialize;
 
-use crate::analyse::{AnalyseFailure, Prepared, Question};
+use crate::analyse::{AnalyseFailure, Prepared};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::{Cancelled, Progress};
@@ -295,9 +294,9 @@ impl Session {
 
     /// What is known before a timeline is read. What is asked of events is all that preparing looks at.
     fn prepared_for_timeline(&self, options: &AnalysisOptions, own: &Own) -> Result<Prepared, TimelineFailure> {
-        let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
+        let question = Analysis::question();
         let mapping = (!own.is_empty()).then(|| own.mapping());
-        let question = Question { is_of_programs: true, mapping, ..question };
+        let question = Question { mapping, ..question };
         self.prepare(&question, options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))
     }
 

@@ -4,7 +4,7 @@
 
 use super::borders::State;
 use super::{Border, Borders, Definitions, Found, Sums};
-use crate::{Analysis, Answer, Event, Identity, Notes, Setup, Shape, SpoolError, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -18,6 +18,13 @@ pub struct Periods {
 }
 
 impl Periods {
+    /// The question without definitions: its tables are those of every other.
+    #[must_use]
+    pub fn question() -> Question<'static> {
+        let make = |setup: &Setup<'_>| Self::new(setup, &Definitions::default(), &Sums::default());
+        Question::new(Definitions::needs(), &[], make)
+    }
+
     /// The analysis of these lanes; its classes are bound by [`Definitions::mapping`].
     #[must_use]
     pub fn new(setup: &Setup<'_>, definitions: &Definitions, sums: &Sums) -> Self {

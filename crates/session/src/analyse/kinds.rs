@@ -3,22 +3,22 @@
 use kymo_analysis::block::Block;
 use kymo_analysis::count::Count;
 use kymo_analysis::cpu::Cpu;
-use kymo_analysis::declared::{Declaration, Declared};
+use kymo_analysis::declared::Declaration;
 use kymo_analysis::gaps::Gaps;
 use kymo_analysis::io::Io;
 use kymo_analysis::irq::Irq;
 use kymo_analysis::memory::Memory;
 use kymo_analysis::pairs::Pairs;
-use kymo_analysis::periods::{Definitions, Periods, Sums};
+use kymo_analysis::periods::Periods;
 use kymo_analysis::rates::Rates;
 use kymo_analysis::sched::Sched;
 use kymo_analysis::syscalls::Syscalls;
 use kymo_analysis::whose::Whose;
-use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
+use kymo_analysis::{Answer, Question, Setup, Wishes};
 
 use super::pairs::PairsQuestion;
 use super::periods::PeriodsQuestion;
-use super::{AnalyseFailure, Analysed, Question};
+use super::{AnalyseFailure, Analysed};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
@@ -75,17 +75,14 @@ pub struct Understood {
     pub names: bool,
 }
 
-/// What is done with an analysis, whichever it is.
-pub(super) trait Visit {
-    type Output;
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output;
-}
-
 impl AnalysisKind {
     /// The tables that it answers with, without rows.
     #[must_use]
     pub fn tables(&self) -> Answer {
-        self.visit(&Wishes::default(), Tables)
+        let wishes = Wishes::default();
+        let question = self.question(&wishes);
+        let analysis = (question.make)(&Setup { classes: &[], lanes: &[], wishes: &wishes, room: None });
+        analysis.finish(&analysis.init()).expect("nothing was put aside")
     }
 
     /// What of wishes it understands.
@@ -113,77 +110,25 @@ impl AnalysisKind {
         }
     }
 
-    pub(super) fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
+    /// What is asked of traces.
+    pub(super) fn question(&self, wishes: &Wishes) -> Question<'_> {
         match self {
-            Self::Count => visit.visit(&Question::new(Count::needs(), &[], &|setup| Count::new(setup))),
-            Self::Threads => visit.visit(&Question::new(Whose::needs(), &[], &|setup| Whose::new(setup))),
-            Self::Cpu => visit.visit(&Question::new(Cpu::needs(), &[Role::Switch], &|setup| Cpu::new(setup))),
-            Self::Syscalls => {
-                let make = |setup: &Setup<'_>| Syscalls::new(setup);
-                visit.visit(&Question::new(Syscalls::needs(), &[Role::SyscallEntry], &make))
-            }
-            Self::Io => {
-                let make = |setup: &Setup<'_>| Io::new(setup);
-                let question = Question::new(Io::needs(), &[Role::SyscallEntry], &make);
-                visit.visit(&Question { wanted: &Io::wants, ..question })
-            }
-            Self::Sched => visit.visit(&Question::new(Sched::needs(), &[Role::Switch], &|setup| Sched::new(setup))),
-            Self::Irq => {
-                let roles = [Role::IrqEntry, Role::SoftirqEntry];
-                visit.visit(&Question::new(Irq::needs(), &roles, &|setup| Irq::new(setup)))
-            }
-            Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
-            Self::Memory => {
-                let roles = [Role::PageAlloc, Role::PageFree];
-                visit.visit(&Question::new(Memory::needs(), &roles, &|setup| Memory::new(setup)))
-            }
-            Self::Rates => {
-                let make = |setup: &Setup<'_>| Rates::new(setup);
-                visit.visit(&Question { has_periods: true, ..Question::new(Rates::needs(), &[], &make) })
-            }
-            Self::Gaps => visit.visit(&Question::new(Gaps::needs(), &[], &|setup| Gaps::new(setup))),
-            Self::Pairs(pairs) => {
-                let options = pairs.options();
-                let make = |setup: &Setup<'_>| Pairs::new(setup, &options);
-                let question = Question::new(Pairs::needs(&options, wishes), &[Role::Begin], &make);
-                visit.visit(&Question { mapping: pairs.mapping(), ..question })
-            }
-            // Without any: `Session::ask_periods` knows them.
-            Self::Periods(_) => {
-                let (definitions, sums) = (Definitions::default(), Sums::default());
-                let make = |setup: &Setup<'_>| Periods::new(setup, &definitions, &sums);
-                visit.visit(&Question::new(Definitions::needs(), &[], &make))
-            }
-            Self::Own(declaration) => {
-                let make = |setup: &Setup<'_>| Declared::new(setup, declaration);
-                let question = Question::new(Declaration::needs(wishes), &[Role::Rule], &make);
-                visit.visit(&Question { mapping: Some(declaration.mapping()), has_periods: true, ..question })
-            }
+            Self::Count => Count::question(),
+            Self::Threads => Whose::question(),
+            Self::Cpu => Cpu::question(),
+            Self::Syscalls => Syscalls::question(),
+            Self::Io => Io::question(),
+            Self::Sched => Sched::question(),
+            Self::Irq => Irq::question(),
+            Self::Block => Block::question(),
+            Self::Memory => Memory::question(),
+            Self::Rates => Rates::question(),
+            Self::Gaps => Gaps::question(),
+            Self::Pairs(pairs) => Pairs::question(pairs.options(), pairs.mapping(), wishes),
+            // Without definitions: `Session::ask_periods` has them.
+            Self::Periods(_) => Periods::question(),
+            Self::Own(declaration) => declaration.question(wishes),
         }
-    }
-}
-
-struct Tables;
-
-impl Visit for Tables {
-    type Output = Answer;
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Answer {
-        let wishes = Wishes::default();
-        let analysis = (question.make)(&Setup { classes: &[], lanes: &[], wishes: &wishes, room: None });
-        analysis.finish(&analysis.init()).expect("nothing was put aside")
-    }
-}
-
-struct Ask<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
-    progress: &'a Progress,
-}
-
-impl Visit for Ask<'_> {
-    type Output = Result<Analysed, AnalyseFailure>;
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        self.session.analyse(question, self.options, self.progress)
     }
 }
 
@@ -201,7 +146,7 @@ impl Session {
     ) -> Result<Analysed, AnalyseFailure> {
         let asked = match kind {
             AnalysisKind::Periods(question) => self.ask_periods(question, options, progress),
-            kind => kind.visit(&options.wishes, Ask { session: self, options, progress }),
+            kind => self.analyse(&kind.question(&options.wishes), options, progress),
         };
         progress.whole(asked)?
     }

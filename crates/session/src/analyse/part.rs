@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kymo_analysis::project::Projector;
-use kymo_analysis::{Analysis, EventRows, Part};
+use kymo_analysis::{Analysis, AnyAnalysis, AnyPart, AnyState, BoundClass, EventRows, Feed, Part, RowsOf};
 use kymo_scan::merge::Keyed;
 use kymo_scan::{Batch, Content, Cursor, Item, Merger, Slice, StreamFault};
 
@@ -55,6 +55,17 @@ struct Projected {
     rows: Range<usize>,
 }
 
+impl Projected {
+    /// The first of its rows, and the batch that they are in.
+    fn rows<'a>(&'a self, classes: &'a [BoundClass]) -> (usize, RowsOf<'a>) {
+        let Decoded { batch, rows } = &*self.decoded;
+        match &batch.content {
+            Content::Events(events) => (self.rows.start, (rows, classes, events.window().bytes())),
+            _ => unreachable!("only events are projected"),
+        }
+    }
+}
+
 impl Keyed for Projected {
     fn keys(&self) -> &[i64] {
         &self.decoded.rows.times[self.rows.clone()]
@@ -66,6 +77,9 @@ pub(crate) struct PartRead<S> {
     pub(crate) state: S,
     pub(crate) faults: Vec<Fault>,
 }
+
+/// A part of a run: its analysis, from when to when it goes, whether it is the first one.
+pub(super) type RunPart = (Box<dyn AnyAnalysis>, (i64, i64), bool);
 
 /// Packets are not where their times say.
 pub(crate) struct Strays;
@@ -105,53 +119,67 @@ impl<'a> Reader<'a> {
         is_first: bool,
         relies: bool,
     ) -> Result<PartRead<A::State>, Strays> {
-        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
-        self.read_on(analysis, is_first, relies)
+        self.enter(slice);
+        self.read_with(relies, |lanes, feed| Part::read(analysis, lanes, is_first, feed))
+    }
+
+    /// The same, of an analysis of any type.
+    pub(super) fn read_any(
+        &mut self,
+        analysis: &dyn AnyAnalysis,
+        slice: &Slice,
+        is_first: bool,
+        relies: bool,
+    ) -> Result<PartRead<AnyState>, Strays> {
+        self.enter(slice);
+        self.read_with(relies, |lanes, feed| analysis.read(lanes, is_first, feed))
     }
 
     /// Reads parts of a slice one after the other, without going back in between: each has its own analysis, goes from when
     /// to when, and may be the first one. `None`: not everything can be read.
-    pub(super) fn read_run<A: Analysis>(
-        &mut self,
-        slice: &Slice,
-        parts: &[(A, (i64, i64), bool)],
-    ) -> Option<Vec<A::State>> {
-        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
-        let read = |(analysis, span, is_first): &(A, (i64, i64), bool)| {
+    pub(super) fn read_run(&mut self, slice: &Slice, parts: &[RunPart]) -> Option<Vec<AnyState>> {
+        self.enter(slice);
+        let read = |(analysis, span, is_first): &RunPart| {
             self.span = Some(*span);
-            let read = self.read_on(analysis, *is_first, false).ok()?;
+            let read = self.read_with(false, |lanes, feed| analysis.read(lanes, *is_first, feed)).ok()?;
             read.faults.is_empty().then_some(read.state)
         };
         parts.iter().map(read).collect()
     }
 
-    /// Reads on from where cursors are.
-    fn read_on<A: Analysis>(
+    fn enter(&mut self, slice: &Slice) {
+        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+    }
+
+    /// Reads on from where cursors are; `read` makes a part with so many lanes, has it fed, and ends it.
+    fn read_with<S>(
         &mut self,
-        analysis: &A,
-        is_first: bool,
         relies: bool,
-    ) -> Result<PartRead<A::State>, Strays> {
+        read: impl FnOnce(usize, &mut Feed<'_>) -> Option<S>,
+    ) -> Result<PartRead<S>, Strays> {
+        let (lanes, mut faults) = (self.prepared.lanes.len(), Vec::new());
+        let state = read(lanes, &mut |part| self.feed_all(part, relies, &mut faults)).ok_or(Strays)?;
+        Ok(PartRead { state, faults })
+    }
+
+    /// Feeds a part until all of its events are read. False: something is not as it should be that is relied on.
+    fn feed_all(&mut self, part: &mut dyn AnyPart, relies: bool, faults: &mut Vec<Fault>) -> bool {
         self.mergers.iter_mut().flatten().for_each(Merger::restart);
-        let lanes = self.prepared.lanes.len();
-        let mut part = if is_first { Part::first(analysis, lanes) } else { Part::new(analysis, lanes) };
-        let mut faults = Vec::new();
         loop {
-            for lane in 0..lanes {
+            for lane in 0..self.prepared.lanes.len() {
                 while part.is_hungry(lane) {
-                    if self.feed(lane, &mut part, &mut faults).is_break() {
+                    if self.feed(lane, part, faults).is_break() {
                         part.finish(lane);
                     }
                     if relies && (!faults.is_empty() || self.strays(lane)) {
-                        return Err(Strays);
+                        return false;
                     }
                 }
             }
             if !part.settle() {
-                break;
+                return true;
             }
         }
-        Ok(PartRead { state: part.end(), faults })
     }
 
     /// What is doubtful of the streams that were read.
@@ -172,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps through some events of a lane; breaks when there are no more.
-    fn feed<A: Analysis>(&mut self, lane: usize, part: &mut Part<'_, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+    fn feed(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<Fault>) -> ControlFlow<()> {
         if self.mergers[lane].is_some() {
             return self.feed_merged(lane, part, faults);
         }
@@ -180,12 +208,7 @@ impl<'a> Reader<'a> {
         let Some(Projected { decoded, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
         if let Content::Events(events) = &decoded.batch.content {
             let (classes, window) = (&self.prepared.bindings.classes, events.window());
-            if rows.len() == decoded.rows.times.len() {
-                part.steps(lane, (&decoded.rows, classes, window.bytes()));
-            } else {
-                rows.for_each(|row| part.step(lane, &decoded.rows.event(row, classes, window.bytes())));
-            }
-            part.flush(lane);
+            part.steps_within(lane, rows, (&decoded.rows, classes, window.bytes()));
         }
         self.recycle(stream, decoded);
         ControlFlow::Continue(())
@@ -200,12 +223,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same for a lane of several streams.
-    fn feed_merged<A: Analysis>(
-        &mut self,
-        lane: usize,
-        part: &mut Part<'_, A>,
-        faults: &mut Vec<Fault>,
-    ) -> ControlFlow<()> {
+    fn feed_merged(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<Fault>) -> ControlFlow<()> {
         let prepared = self.prepared;
         let mut merger = self.mergers[lane].take().expect("asked before");
         let streams = &prepared.lanes[lane].streams;
@@ -222,14 +240,9 @@ impl<'a> Reader<'a> {
             self.mergers[lane] = Some(merger);
             return ControlFlow::Break(());
         };
-        for place in &round.order {
-            let Projected { decoded, rows } = &*round.parts[place.part as usize].batch;
-            if let Content::Events(events) = &decoded.batch.content {
-                let (row, window) = (rows.start + place.row as usize, events.window());
-                part.step(lane, &decoded.rows.event(row, &prepared.bindings.classes, window.bytes()));
-            }
-        }
-        part.flush(lane);
+        let batches: Vec<_> = round.parts.iter().map(|part| part.batch.rows(&prepared.bindings.classes)).collect();
+        part.steps_merged(lane, &round.order, &batches);
+        drop(batches);
         for used in round.parts.drain(..) {
             // What the merger holds on to has further rows.
             if let Ok(Projected { decoded, .. }) = Arc::try_unwrap(used.batch) {

@@ -14,7 +14,7 @@ mod rehearse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use kymo_analysis::{Analysis, Later, Shape};
+use kymo_analysis::{AnyAnalysis, AnyState, Later, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
 
 use super::part::{Fault, PartRead, Reader};
@@ -42,8 +42,8 @@ const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
 pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// What was read.
-pub(super) struct Read<S> {
-    pub(super) state: S,
+pub(super) struct Read {
+    pub(super) state: AnyState,
     pub(super) faults: Vec<Fault>,
     pub(super) doubts: BTreeMap<usize, Doubts>,
     /// For each data stream, how many events had fields that could not be read.
@@ -51,13 +51,13 @@ pub(super) struct Read<S> {
 }
 
 /// Reads everything, on all threads if the trace can be cut.
-pub(super) fn read<A: Analysis>(
+pub(super) fn read(
     session: &Session,
     prepared: &Prepared,
-    analysis: &A,
+    analysis: &dyn AnyAnalysis,
     can_cut: &mut bool,
     progress: &Progress,
-) -> Read<A::State> {
+) -> Read {
     let is_cut = session.threads > 1 || session.slice_bytes.is_some() || progress.rehearsal().is_some();
     if *can_cut && is_cut {
         if let Ok(read) = read_parts(session, prepared, analysis, progress) {
@@ -70,15 +70,15 @@ pub(super) fn read<A: Analysis>(
 }
 
 /// Reads everything as one part, on this thread; whether it is the first one, before which nothing is known.
-pub(super) fn read_whole<A: Analysis>(
+pub(super) fn read_whole(
     session: &Session,
     prepared: &Prepared,
-    analysis: &A,
+    analysis: &dyn AnyAnalysis,
     is_first: bool,
     progress: &Progress,
-) -> Read<A::State> {
+) -> Read {
     let mut reader = Reader::new(session, prepared, progress);
-    let Ok(PartRead { state, faults }) = reader.read(analysis, &prepared.whole, is_first, false) else {
+    let Ok(PartRead { state, faults }) = reader.read_any(analysis, &prepared.whole, is_first, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
@@ -86,12 +86,12 @@ pub(super) fn read_whole<A: Analysis>(
     Read { state, faults, doubts, left_out }
 }
 
-fn read_parts<A: Analysis>(
+fn read_parts(
     session: &Session,
     prepared: &Prepared,
-    analysis: &A,
+    analysis: &dyn AnyAnalysis,
     progress: &Progress,
-) -> Result<Read<A::State>, Unsliceable> {
+) -> Result<Read, Unsliceable> {
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
@@ -115,12 +115,7 @@ fn read_parts<A: Analysis>(
 }
 
 /// So many threads work for a desk.
-fn serve_all<'a, A: Analysis + 'a>(
-    threads: usize,
-    desk: &Mutex<Desk<'a, A::State>>,
-    changed: &Condvar,
-    worker: impl Fn() -> Worker<'a, A> + Sync,
-) {
+fn serve_all<'a>(threads: usize, desk: &Mutex<Desk<'a>>, changed: &Condvar, worker: impl Fn() -> Worker<'a> + Sync) {
     std::thread::scope(|scope| {
         let serve = || worker().serve(desk, changed);
         for _ in 1..threads {
@@ -131,10 +126,10 @@ fn serve_all<'a, A: Analysis + 'a>(
 }
 
 /// The parts that so many readers elsewhere get.
-pub(super) fn all<A: Analysis>(
+pub(super) fn all(
     session: &Session,
     prepared: &Prepared,
-    analysis: &A,
+    analysis: &dyn AnyAnalysis,
     readers: usize,
 ) -> Result<Vec<Slice>, Unsliceable> {
     let mut parts = Parts::new(session, prepared, analysis, readers, Readers::Elsewhere)?;
@@ -147,16 +142,16 @@ pub(super) fn all<A: Analysis>(
 
 /// What somebody else knows of parts that follow each other, once it is understood: the number of the first one and of the one
 /// behind the last, and the state. `None`: it cannot be, and the others are of no use.
-pub(super) type Given<'a, S> = Box<dyn FnOnce() -> Option<Vec<(u64, u64, S)>> + Send + 'a>;
+pub(super) type Given<'a> = Box<dyn FnOnce() -> Option<Vec<(u64, u64, AnyState)>> + Send + 'a>;
 
 /// Understands and merges, on all threads, what is known of parts, while more of it comes, in whatever order.
-pub(super) fn together<'a, A: Analysis>(
+pub(super) fn together<'a>(
     session: &'a Session,
     prepared: &'a Prepared,
-    analysis: &'a A,
-    given: impl Iterator<Item = Given<'a, A::State>>,
+    analysis: &'a dyn AnyAnalysis,
+    given: impl Iterator<Item = Given<'a>>,
     progress: &'a Progress,
-) -> Option<A::State> {
+) -> Option<AnyState> {
     let desk = Desk { is_open: true, ..Desk::new(Parts::none(), analysis.merges_in_order()) };
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
     let serve = || Worker { reader: Reader::new(session, prepared, progress), analysis }.serve(&desk, &changed);
@@ -180,12 +175,12 @@ pub(super) fn together<'a, A: Analysis>(
 }
 
 /// While this is there, more may be given.
-struct Open<'g, 'a, S> {
-    desk: &'g Mutex<Desk<'a, S>>,
+struct Open<'g, 'a> {
+    desk: &'g Mutex<Desk<'a>>,
     changed: &'g Condvar,
 }
 
-impl<S> Drop for Open<'_, '_, S> {
+impl Drop for Open<'_, '_> {
     fn drop(&mut self) {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner).is_open = false;
         self.changed.notify_all();
@@ -193,22 +188,22 @@ impl<S> Drop for Open<'_, '_, S> {
 }
 
 /// Where parts are given out, and their states come together.
-struct Desk<'a, S> {
+struct Desk<'a> {
     parts: Parts,
     /// Number of the next part.
     next: u64,
     /// How many jobs are being done.
     busy: usize,
     /// What is known of parts that nobody works on, by the first of those that follow each other.
-    done: BTreeMap<u64, Run<S>>,
+    done: BTreeMap<u64, Run>,
     /// Only the first state is merged with others.
     is_in_order: bool,
     /// What is left to do of merges of the first state, in order.
-    later: VecDeque<Step<'a, S>>,
+    later: VecDeque<Step<'a>>,
     /// How many steps were there before these.
     ended: usize,
     /// What was given by others.
-    given: VecDeque<Given<'a, S>>,
+    given: VecDeque<Given<'a>>,
     /// There may be more of that.
     is_open: bool,
     /// There will be no answer: a packet strays, or nobody waits for it.
@@ -218,58 +213,58 @@ struct Desk<'a, S> {
 }
 
 /// What is known of parts that follow each other.
-struct Run<S> {
+struct Run {
     /// Number of the part behind them.
     end: u64,
-    state: S,
+    state: AnyState,
 }
 
 /// Something that is left to do of a merge.
-enum Step<'a, S> {
-    Waits(Box<dyn Later<S> + 'a>),
+enum Step<'a> {
+    Waits(Box<dyn Later<AnyState> + 'a>),
     /// Somebody does it.
     IsDone,
     /// It was done, and can be given back.
-    Done(Box<dyn Later<S> + 'a>),
+    Done(Box<dyn Later<AnyState> + 'a>),
 }
 
 /// What a thread does next.
-enum Job<'a, S> {
+enum Job<'a> {
     /// Reads a part.
     Read(u64, Slice),
     /// Understands what was given.
-    Given(Given<'a, S>),
+    Given(Given<'a>),
     /// Merges two neighbours, of which the first one begins with this part.
-    Merge(u64, Run<S>, Run<S>),
+    Merge(u64, Run, Run),
     /// Does what is left to do of a merge.
-    Later(usize, Box<dyn Later<S> + 'a>),
+    Later(usize, Box<dyn Later<AnyState> + 'a>),
     /// Gives that back to the first state.
-    End(Run<S>, Box<dyn Later<S> + 'a>),
+    End(Run, Box<dyn Later<AnyState> + 'a>),
 }
 
 /// What came of it.
-enum Done<'a, S> {
+enum Done<'a> {
     /// The number of the first part, what is known then, what is left to do.
-    Run(u64, Run<S>, Option<Box<dyn Later<S> + 'a>>),
+    Run(u64, Run, Option<Box<dyn Later<AnyState> + 'a>>),
     /// What was left to do is done; the number of that step.
-    Later(usize, Box<dyn Later<S> + 'a>),
+    Later(usize, Box<dyn Later<AnyState> + 'a>),
     /// What is known of some parts.
-    Known(Vec<(u64, u64, S)>),
+    Known(Vec<(u64, u64, AnyState)>),
     /// A packet strays, or what was given means nothing.
     Vain,
 }
 
-fn lock<'g, 'a, S>(desk: &'g Mutex<Desk<'a, S>>) -> MutexGuard<'g, Desk<'a, S>> {
+fn lock<'g, 'a>(desk: &'g Mutex<Desk<'a>>) -> MutexGuard<'g, Desk<'a>> {
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
 /// Tells those who wait when a thread panics: what it does is never done.
-struct Alarm<'g, 'a, S> {
-    desk: &'g Mutex<Desk<'a, S>>,
+struct Alarm<'g, 'a> {
+    desk: &'g Mutex<Desk<'a>>,
     changed: &'g Condvar,
 }
 
-impl<S> Drop for Alarm<'_, '_, S> {
+impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let mut held = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,14 +277,14 @@ impl<S> Drop for Alarm<'_, '_, S> {
 }
 
 /// Works for a desk.
-struct Worker<'a, A> {
+struct Worker<'a> {
     reader: Reader<'a>,
-    analysis: &'a A,
+    analysis: &'a dyn AnyAnalysis,
 }
 
-impl<'a, A: Analysis> Worker<'a, A> {
+impl<'a> Worker<'a> {
     /// A thread's life.
-    fn serve(mut self, desk: &Mutex<Desk<'a, A::State>>, changed: &Condvar) {
+    fn serve(mut self, desk: &Mutex<Desk<'a>>, changed: &Condvar) {
         let _alarm = Alarm { desk, changed };
         let mut held = lock(desk);
         loop {
@@ -312,9 +307,9 @@ impl<'a, A: Analysis> Worker<'a, A> {
         self.leave(desk);
     }
 
-    fn work(&mut self, job: Job<'a, A::State>) -> Done<'a, A::State> {
+    fn work(&mut self, job: Job<'a>) -> Done<'a> {
         match job {
-            Job::Read(number, slice) => match self.reader.read(self.analysis, &slice, number == 0, true) {
+            Job::Read(number, slice) => match self.reader.read_any(self.analysis, &slice, number == 0, true) {
                 Ok(PartRead { state, .. }) => Done::Run(number, Run { end: number + 1, state }, None),
                 Err(_) => Done::Vain,
             },
@@ -334,13 +329,13 @@ impl<'a, A: Analysis> Worker<'a, A> {
         }
     }
 
-    fn leave(&self, desk: &Mutex<Desk<'a, A::State>>) {
+    fn leave(&self, desk: &Mutex<Desk<'a>>) {
         let Desk { doubts, left_out, .. } = &mut *lock(desk);
         self.reader.doubt(doubts, left_out);
     }
 }
 
-impl<'a, S> Desk<'a, S> {
+impl<'a> Desk<'a> {
     fn new(parts: Parts, is_in_order: bool) -> Self {
         Self {
             parts,
@@ -359,7 +354,7 @@ impl<'a, S> Desk<'a, S> {
     }
 
     /// Work that was done.
-    fn put(&mut self, done: Done<'a, S>) {
+    fn put(&mut self, done: Done<'a>) {
         self.busy -= 1;
         match done {
             Done::Run(first, run, later) => {
@@ -375,7 +370,7 @@ impl<'a, S> Desk<'a, S> {
     }
 
     /// What is to be done, if there is anything now.
-    fn job(&mut self) -> Option<Job<'a, S>> {
+    fn job(&mut self) -> Option<Job<'a>> {
         let job = match self.is_vain {
             true => None,
             false => self.known().or_else(|| self.read()),
@@ -385,13 +380,13 @@ impl<'a, S> Desk<'a, S> {
     }
 
     /// What is to be done about what is known.
-    fn known(&mut self) -> Option<Job<'a, S>> {
+    fn known(&mut self) -> Option<Job<'a>> {
         let given = |desk: &mut Self| desk.given.pop_front().map(Job::Given);
         self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| given(self))
     }
 
     /// What was left to do of a merge is given back, as soon as the first state is here.
-    fn end(&mut self) -> Option<Job<'a, S>> {
+    fn end(&mut self) -> Option<Job<'a>> {
         if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(Step::Done(_))) {
             return None;
         }
@@ -404,16 +399,16 @@ impl<'a, S> Desk<'a, S> {
 
     /// Neighbours are merged as soon as there are any, so that few states wait. Those at the front go first: what is settled
     /// there needs no more memory.
-    fn merge(&mut self) -> Option<Job<'a, S>> {
+    fn merge(&mut self) -> Option<Job<'a>> {
         let mut neighbours = self.done.iter().zip(self.done.keys().skip(1));
         let can_merge =
-            |((first, run), next): &((&u64, &Run<S>), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
+            |((first, run), next): &((&u64, &Run), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
         let ((&first, _), &next) = neighbours.find(can_merge)?;
         Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
     }
 
     /// What is left to do of merges, the first ones first.
-    fn later(&mut self) -> Option<Job<'a, S>> {
+    fn later(&mut self) -> Option<Job<'a>> {
         let at = self.later.iter().position(|step| matches!(step, Step::Waits(_)))?;
         match std::mem::replace(&mut self.later[at], Step::IsDone) {
             Step::Waits(later) => Some(Job::Later(self.ended + at, later)),
@@ -421,7 +416,7 @@ impl<'a, S> Desk<'a, S> {
         }
     }
 
-    fn read(&mut self) -> Option<Job<'a, S>> {
+    fn read(&mut self) -> Option<Job<'a>> {
         match self.parts.next_part() {
             Ok(part) => {
                 let number = self.next;
@@ -467,10 +462,10 @@ impl Parts {
     }
 
     /// The parts that so many get.
-    fn new<A: Analysis>(
+    fn new(
         session: &Session,
         prepared: &Prepared,
-        analysis: &A,
+        analysis: &dyn AnyAnalysis,
         readers: usize,
         who: Readers,
     ) -> Result<Self, Unsliceable> {

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::windows::Windows;
-use kymo_analysis::{Analysis, Answer, Cell, Class, Column, Plot, Room, Table, in_series};
+use kymo_analysis::{Answer, AnyAnalysis, AnyState, Cell, Class, Column, Plot, Room, Table, in_series};
 use kymo_scan::Slice;
 
 use super::part::Reader;
@@ -56,6 +56,9 @@ struct Segment {
     label: Option<Vec<Cell>>,
 }
 
+/// Makes the analysis of a period.
+type Make<'a> = dyn Fn(&Prepared) -> Box<dyn AnyAnalysis> + Sync + 'a;
+
 /// A period to be read.
 struct Period {
     segment: Segment,
@@ -66,9 +69,9 @@ struct Period {
 
 impl Session {
     /// Runs an analysis of each period.
-    pub(super) fn analyse_periods<A: Analysis>(
+    pub(super) fn analyse_periods(
         &self,
-        question: &Question<'_, A>,
+        question: &Question<'_>,
         options: &AnalysisOptions,
         room: &Room,
         progress: &Progress,
@@ -89,7 +92,7 @@ impl Session {
             prepared.expect(self, progress);
             let layer: Vec<Segment> =
                 layer.iter().filter(|segment| goes_on || segment.label.is_some()).cloned().collect();
-            let mut periods = Periods { prepared: &prepared, make: &make, goes_on, progress, known: None::<A::State> };
+            let mut periods = Periods { prepared: &prepared, make: &make, goes_on, progress, known: None };
             periods.layer(self, &layer, &mut report, |segment, of_period| {
                 if let Some(label) = &segment.label {
                     add(&mut answer, in_series(of_period, &options.wishes), label, &plan);
@@ -108,17 +111,17 @@ impl Session {
 }
 
 /// Periods one after the other.
-struct Periods<'a, A: Analysis> {
+struct Periods<'a> {
     /// All of them together.
     prepared: &'a Prepared,
-    make: &'a (dyn Fn(&Prepared) -> A + Sync),
+    make: &'a Make<'a>,
     goes_on: bool,
     progress: &'a Progress,
     /// What goes on from the one before.
-    known: Option<A::State>,
+    known: Option<AnyState>,
 }
 
-impl<A: Analysis> Periods<'_, A> {
+impl Periods<'_> {
     fn layer(
         &mut self,
         session: &Session,
@@ -234,12 +237,7 @@ impl Run {
 
 impl Session {
     /// Reads runs of periods, each on a thread.
-    fn read_runs<A: Analysis>(
-        &self,
-        make: &(dyn Fn(&Prepared) -> A + Sync),
-        runs: Vec<Run>,
-        progress: &Progress,
-    ) -> Vec<(Period, Read<A::State>)> {
+    fn read_runs(&self, make: &Make<'_>, runs: Vec<Run>, progress: &Progress) -> Vec<(Period, Read)> {
         std::thread::scope(|scope| {
             let read = |run| scope.spawn(move || self.read_run(make, run, progress));
             let threads: Vec<_> = runs.into_iter().map(read).collect();
@@ -248,12 +246,7 @@ impl Session {
     }
 
     /// Reads periods one after the other; each by itself, if not everything can be read.
-    fn read_run<A: Analysis>(
-        &self,
-        make: &(dyn Fn(&Prepared) -> A + Sync),
-        run: Run,
-        progress: &Progress,
-    ) -> Vec<(Period, Read<A::State>)> {
+    fn read_run(&self, make: &Make<'_>, run: Run, progress: &Progress) -> Vec<(Period, Read)> {
         let Run { periods, wanted, .. } = run;
         if let [first, .., last] = &*periods {
             let (begin, end) = (first.segment.span.0, Some(last.segment.span.1));
@@ -262,7 +255,7 @@ impl Session {
             let mut reader = Reader::new(self, &first.prepared, progress);
             if let Some(states) = reader.read_run(&Slice { begin, end, wanted, bytes: 0 }, &parts) {
                 let of = |state| Read { state, faults: Vec::new(), doubts: BTreeMap::new(), left_out: BTreeMap::new() };
-                let mut reads: Vec<Read<A::State>> = states.into_iter().map(of).collect();
+                let mut reads: Vec<Read> = states.into_iter().map(of).collect();
                 if let Some(last) = reads.last_mut() {
                     reader.doubt(&mut last.doubts, &mut last.left_out);
                 }
@@ -273,16 +266,11 @@ impl Session {
         periods.into_iter().map(|period| self.read_period(make, period, progress)).collect()
     }
 
-    fn read_period<A: Analysis>(
-        &self,
-        make: &(dyn Fn(&Prepared) -> A + Sync),
-        mut period: Period,
-        progress: &Progress,
-    ) -> (Period, Read<A::State>) {
+    fn read_period(&self, make: &Make<'_>, mut period: Period, progress: &Progress) -> (Period, Read) {
         let mut reads = 0;
         loop {
             let Period { is_first, prepared, .. } = &mut period;
-            let read = read_whole(self, prepared, &make(prepared), *is_first, progress);
+            let read = read_whole(self, prepared, &*make(prepared), *is_first, progress);
             reads += 1;
             if !prepared.add_holes(&read.faults) || reads == READS_MAX {
                 return (period, read);

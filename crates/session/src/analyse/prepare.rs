@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use kymo_analysis::LaneFacts;
 use kymo_analysis::bind::{Bindings, StreamClass};
 use kymo_analysis::mapping::Mapping;
-use kymo_analysis::{Analysis, LaneFacts};
 use kymo_decode::ClockConverter;
 use kymo_decode::filter::{FilterFacts, StreamFilter};
 use kymo_format::model::EventRecordClass;
@@ -37,9 +37,9 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new<A: Analysis>(
+    pub(super) fn new(
         session: &Session,
-        question: &Question<'_, A>,
+        question: &Question<'_>,
         mappings: &[Mapping],
         options: &AnalysisOptions,
     ) -> Self {
@@ -103,7 +103,7 @@ impl Prepared {
     }
 
     /// What stands between the answer and the whole truth.
-    pub(super) fn report<S>(&self, session: &Session, read: &Read<S>) -> Report {
+    pub(super) fn report(&self, session: &Session, read: &Read) -> Report {
         let mut report = self.losses(session);
         let notes = read.doubts.iter().flat_map(|(stream, doubts)| session.assumptions_of(*stream, *doubts));
         report.assumptions.extend(notes);

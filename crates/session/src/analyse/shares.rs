@@ -16,15 +16,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kymo_analysis::{Analysis, decode, encode, in_series};
+use kymo_analysis::{AnyAnalysis, AnyState, in_series};
 use kymo_scan::Unsliceable;
 use serde::{Deserialize, Serialize};
 
-use super::kinds::Visit;
 use super::part::{PartRead, Reader, Strays};
 use super::parts;
 use super::prepare::Prepared;
-use super::{AnalyseFailure, Analysed, AnalysisKind, Question, room};
+use super::{AnalyseFailure, Analysed, AnalysisKind, room};
 use crate::analysis_options::AnalysisOptions;
 use crate::identity::TraceIdentity;
 use crate::open::{Doubts, Session};
@@ -69,18 +68,18 @@ impl Streams {
 }
 
 /// A state and which shares it is of.
-struct Known<S> {
+struct Known {
     first: u32,
     end: u32,
-    state: S,
+    state: AnyState,
     streams: Streams,
 }
 
-impl<S> Known<S> {
-    fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
+impl Known {
+    fn encode(&self, analysis: &dyn AnyAnalysis, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
         let room = room();
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
-        let state = encode(analysis, &setup, &self.state).map_err(ShareFailure::Written)?;
+        let state = analysis.encode(&setup, &self.state).map_err(ShareFailure::Written)?;
         let (first, end, streams) = (self.first, self.end, self.streams.clone());
         let head = Head { magic: MAGIC.to_owned(), first, end, streams, state_bytes: state.len() as u64 };
         let mut bytes = postcard::to_allocvec(&head).map_err(ShareFailure::Written)?;
@@ -89,8 +88,8 @@ impl<S> Known<S> {
     }
 
     /// The first of what is known, and the bytes of the others.
-    fn decode<'a, A: Analysis<State = S>>(
-        analysis: &A,
+    fn decode<'a>(
+        analysis: &dyn AnyAnalysis,
         asked: &Shares,
         bytes: &'a [u8],
     ) -> Result<(Self, &'a [u8]), ShareFailure> {
@@ -102,7 +101,7 @@ impl<S> Known<S> {
         }
         let room = room();
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
-        let state = decode(analysis, &setup, state)?;
+        let state = analysis.decode(&setup, state)?;
         let streams = asked.session.streams().len();
         let is_stream = |stream: &usize| *stream < streams;
         if !head.streams.doubts.keys().chain(head.streams.left_out.keys()).all(is_stream) {
@@ -132,7 +131,12 @@ impl Shares {
         if matches!(kind, AnalysisKind::Periods(_)) || options.periods.is_some() {
             return Err(ShareFailure::Whole(OF_PERIODS));
         }
-        let prepared = kind.visit(&options.wishes, Prepare { session: &session, options: &options })?;
+        let question = kind.question(&options.wishes);
+        if options.wishes.period_ns.is_some() && !question.has_periods {
+            return Err(ShareFailure::Whole(OF_PERIODS));
+        }
+        let prepared = session.prepare(&question, &options)?;
+        drop(question);
         Ok(Self { identity: session.identity(), session, kind, options, prepared })
     }
 
@@ -142,7 +146,15 @@ impl Shares {
     ///
     /// The traces cannot be read in parts.
     pub fn split(&self, readers: usize) -> Result<Vec<Share>, ShareFailure> {
-        self.visit(Split { asked: self, readers })
+        let slices = parts::all(&self.session, &self.prepared, &*self.make(), readers);
+        let slices = match slices {
+            Ok(slices) if !slices.is_empty() => slices,
+            Ok(_) | Err(Unsliceable) => {
+                return Err(ShareFailure::Whole("they are short, or packets do not tell their times"));
+            }
+        };
+        let share = |(number, slice)| Share::new(&self.identity, number, Some(slice));
+        Ok(slices.iter().enumerate().map(share).collect())
     }
 
     /// Reads a share of these traces on this thread: what is known of it, as bytes.
@@ -152,8 +164,7 @@ impl Shares {
     /// The share is of other traces, or it cannot be read; or it was cancelled.
     pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         share.check(&self.identity)?;
-        let read = self.visit(Read { asked: self, share, progress });
-        progress.whole(read)?
+        progress.whole(self.read_whole(share, progress))?
     }
 
     /// Puts together what is known of shares that follow each other.
@@ -162,7 +173,26 @@ impl Shares {
     ///
     /// They do not, or something is not what is known of a share; or it was cancelled.
     pub fn merge(&self, states: &[&[u8]], progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
-        self.visit(Merge { asked: self, states, progress })
+        let analysis = &*self.make();
+        let mut bytes = Vec::new();
+        let mut merged: Option<Known> = None;
+        in_order(analysis, self, states, progress, |known| {
+            match &mut merged {
+                // Only what is the first part is merged with what follows where that was condensed.
+                Some(left) if left.first == 0 || !analysis.merges_in_order() => {
+                    analysis.merge(&mut left.state, known.state);
+                    left.streams.add(known.streams);
+                    left.end = known.end;
+                }
+                _ => {
+                    let behind = merged.replace(known);
+                    bytes.extend(behind.map(|known| known.encode(analysis, self)).transpose()?.unwrap_or_default());
+                }
+            }
+            Ok(())
+        })?;
+        bytes.extend(merged.ok_or(ShareFailure::NoShare)?.encode(analysis, self)?);
+        Ok(bytes)
     }
 
     /// The answer, from what is known of all `count` shares, in whatever order that comes. All threads of the session work for it
@@ -177,89 +207,66 @@ impl Shares {
         count: usize,
         progress: &Progress,
     ) -> Result<Analysed, ShareFailure> {
-        let finished = self.visit(Finish { asked: self, states, count: count as u32, progress });
-        progress.whole(finished)?
+        progress.whole(self.finish_whole(states, count as u32, progress))?
     }
 
-    fn visit<V: Visit>(&self, visit: V) -> V::Output {
-        self.kind.visit(&self.options.wishes, visit)
+    fn make(&self) -> Box<dyn AnyAnalysis> {
+        let wishes = &self.options.wishes;
+        (self.kind.question(wishes).make)(&self.prepared.setup(wishes, &room()))
     }
 
-    fn make<A: Analysis>(&self, question: &Question<'_, A>) -> A {
-        (question.make)(&self.prepared.setup(&self.options.wishes, &room()))
+    /// What is known of a share; of all of it, unless it was cancelled.
+    fn read_whole(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
+        let (number, slice) = (share.number(), share.slice(&self.session)?.ok_or(ShareFailure::NoShare)?);
+        let analysis = &*self.make();
+        let mut reader = Reader::new(&self.session, &self.prepared, progress);
+        let PartRead { mut state, .. } = reader.read_any(analysis, &slice, number == 0, true)?;
+        analysis.condense(&mut state);
+        let mut streams = Streams::default();
+        reader.doubt(&mut streams.doubts, &mut streams.left_out);
+        let end = number.checked_add(1).ok_or(ShareFailure::NoShare)?;
+        Known { first: number, end, state, streams }.encode(analysis, self)
+    }
+
+    /// The answer, unless it was cancelled.
+    fn finish_whole<B: AsRef<[u8]> + Send>(
+        &self,
+        states: impl Iterator<Item = B>,
+        count: u32,
+        progress: &Progress,
+    ) -> Result<Analysed, ShareFailure> {
+        let analysis = &*self.make();
+        let arrived = Mutex::new(Arrived::default());
+        let given = states.map(|bytes| -> parts::Given<'_> {
+            let arrived = &arrived;
+            Box::new(move || Arrived::take(arrived, analysis, self, bytes.as_ref()))
+        });
+        let state = parts::together(&self.session, &self.prepared, analysis, given, progress);
+        progress.whole(())?;
+        let Arrived { shares, streams, failure } = arrived.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), Err)?;
+        all_there(&shares, count)?;
+        let state = state.ok_or(ShareFailure::NoShare)?;
+        if analysis.is_odd(&state) {
+            return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
+        }
+        let Streams { doubts, left_out } = streams;
+        let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
+        let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
+        let report = self.prepared.report(&self.session, &read);
+        Ok(Analysed { answer: in_series(answer, &self.options.wishes), report })
     }
 }
 
 const OF_PERIODS: &str = "periods are told apart by one reader";
 
-struct Prepare<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
-}
-
-impl Visit for Prepare<'_> {
-    type Output = Result<Prepared, ShareFailure>;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        if self.options.wishes.period_ns.is_some() && !question.has_periods {
-            return Err(ShareFailure::Whole(OF_PERIODS));
-        }
-        Ok(self.session.prepare(question, self.options)?)
-    }
-}
-
-struct Split<'a> {
-    asked: &'a Shares,
-    readers: usize,
-}
-
-impl Visit for Split<'_> {
-    type Output = Result<Vec<Share>, ShareFailure>;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, readers } = self;
-        let slices = parts::all(&asked.session, &asked.prepared, &asked.make(question), readers);
-        let slices = match slices {
-            Ok(slices) if !slices.is_empty() => slices,
-            Ok(_) | Err(Unsliceable) => {
-                return Err(ShareFailure::Whole("they are short, or packets do not tell their times"));
-            }
-        };
-        let share = |(number, slice)| Share::new(&asked.identity, number, Some(slice));
-        Ok(slices.iter().enumerate().map(share).collect())
-    }
-}
-
-struct Read<'a> {
-    asked: &'a Shares,
-    share: &'a Share,
-    progress: &'a Progress,
-}
-
-impl Visit for Read<'_> {
-    type Output = Result<Vec<u8>, ShareFailure>;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, share, progress } = self;
-        let (number, slice) = (share.number(), share.slice(&asked.session)?.ok_or(ShareFailure::NoShare)?);
-        let analysis = asked.make(question);
-        let mut reader = Reader::new(&asked.session, &asked.prepared, progress);
-        let PartRead { mut state, .. } = reader.read(&analysis, &slice, number == 0, true)?;
-        analysis.condense(&mut state);
-        let mut streams = Streams::default();
-        reader.doubt(&mut streams.doubts, &mut streams.left_out);
-        let end = number.checked_add(1).ok_or(ShareFailure::NoShare)?;
-        Known { first: number, end, state, streams }.encode(&analysis, asked)
-    }
-}
-
 /// What is known of shares, as far as they follow each other: which ones these are.
-fn in_order<A: Analysis>(
-    analysis: &A,
+fn in_order(
+    analysis: &dyn AnyAnalysis,
     asked: &Shares,
     states: &[&[u8]],
     progress: &Progress,
-    mut take: impl FnMut(Known<A::State>) -> Result<(), ShareFailure>,
+    mut take: impl FnMut(Known) -> Result<(), ShareFailure>,
 ) -> Result<Option<(u32, u32)>, ShareFailure> {
     let mut span: Option<(u32, u32)> = None;
     for mut bytes in states.iter().copied() {
@@ -281,75 +288,6 @@ fn in_order<A: Analysis>(
     Ok(span)
 }
 
-struct Merge<'a> {
-    asked: &'a Shares,
-    states: &'a [&'a [u8]],
-    progress: &'a Progress,
-}
-
-impl Visit for Merge<'_> {
-    type Output = Result<Vec<u8>, ShareFailure>;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, states, progress } = self;
-        let analysis = asked.make(question);
-        let mut bytes = Vec::new();
-        let mut merged: Option<Known<A::State>> = None;
-        in_order(&analysis, asked, states, progress, |known| {
-            match &mut merged {
-                // Only what is the first part is merged with what follows where that was condensed.
-                Some(left) if left.first == 0 || !analysis.merges_in_order() => {
-                    analysis.merge(&mut left.state, known.state);
-                    left.streams.add(known.streams);
-                    left.end = known.end;
-                }
-                _ => {
-                    let behind = merged.replace(known);
-                    bytes.extend(behind.map(|known| known.encode(&analysis, asked)).transpose()?.unwrap_or_default());
-                }
-            }
-            Ok(())
-        })?;
-        bytes.extend(merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, asked)?);
-        Ok(bytes)
-    }
-}
-
-struct Finish<'a, I> {
-    asked: &'a Shares,
-    states: I,
-    count: u32,
-    progress: &'a Progress,
-}
-
-impl<B: AsRef<[u8]> + Send, I: Iterator<Item = B>> Visit for Finish<'_, I> {
-    type Output = Result<Analysed, ShareFailure>;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, states, count, progress } = self;
-        let analysis = asked.make(question);
-        let arrived = Mutex::new(Arrived::default());
-        let given = states.map(|bytes| -> parts::Given<'_, A::State> {
-            let (analysis, arrived) = (&analysis, &arrived);
-            Box::new(move || Arrived::take(arrived, analysis, asked, bytes.as_ref()))
-        });
-        let (session, wishes) = (&asked.session, &asked.options.wishes);
-        let state = parts::together(session, &asked.prepared, &analysis, given, progress);
-        progress.whole(())?;
-        let Arrived { shares, streams, failure } = arrived.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failure.map_or(Ok(()), Err)?;
-        all_there(&shares, count)?;
-        let state = state.ok_or(ShareFailure::NoShare)?;
-        if analysis.is_odd(&state) {
-            return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
-        }
-        let Streams { doubts, left_out } = streams;
-        let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
-        let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
-        Ok(Analysed { answer: in_series(answer, wishes), report: asked.prepared.report(session, &read) })
-    }
-}
-
 /// What has come of what is known of shares.
 #[derive(Default)]
 struct Arrived {
@@ -362,12 +300,12 @@ struct Arrived {
 
 impl Arrived {
     /// Understands some of it; `None`: it is of no use.
-    fn take<A: Analysis>(
+    fn take(
         arrived: &Mutex<Self>,
-        analysis: &A,
+        analysis: &dyn AnyAnalysis,
         asked: &Shares,
         mut bytes: &[u8],
-    ) -> Option<Vec<(u64, u64, A::State)>> {
+    ) -> Option<Vec<(u64, u64, AnyState)>> {
         let lock = || -> MutexGuard<'_, Self> { arrived.lock().unwrap_or_else(PoisonError::into_inner) };
         let mut runs = Vec::new();
         loop {

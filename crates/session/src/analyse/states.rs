@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use kymo_analysis::runs::{Run, RunBlock, RunWriter, runs_between};
 use kymo_analysis::states::{Moment, States, Texts};
-use kymo_analysis::{Analysis, Answer, Block, Role, Room, Setup, Spool, SpoolError, SpoolErrorKind, Wishes};
+use kymo_analysis::{Analysis, Answer, AnyAnalysis, AnyState, Block, Room, Spool, SpoolError, SpoolErrorKind, Wishes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -64,12 +64,19 @@ impl Meanings for Texts {
 }
 
 /// What a state has found out: all runs, and what their numbers mean.
-type IntoRuns<A, T> = dyn Fn(&A, <A as Analysis>::State) -> (RunWriter, T);
+type IntoRuns<T> = dyn Fn(&dyn AnyAnalysis, AnyState) -> (RunWriter, T);
+
+/// How the states of an analysis become runs, of whichever type they are.
+fn into_runs<A: Analysis + 'static, T>(
+    into_runs: impl Fn(&A, A::State) -> (RunWriter, T),
+) -> impl Fn(&dyn AnyAnalysis, AnyState) -> (RunWriter, T) {
+    move |analysis, state| into_runs(analysis.downcast_ref(), state.downcast())
+}
 
 /// Runs that somebody asks for.
-struct Wanted<'a, A: Analysis, T> {
-    question: &'a Question<'a, A>,
-    into_runs: &'a IntoRuns<A, T>,
+struct Wanted<'a, T> {
+    question: &'a Question<'a>,
+    into_runs: &'a IntoRuns<T>,
     /// Whose they are, where there are others of the same traces.
     name: &'a [u8],
     /// What they are made of, beside the traces and the mapping of roles.
@@ -100,9 +107,8 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let make = |setup: &Setup<'_>| States::new(setup);
-        let question = Question::new(States::needs(), &[Role::Switch], &make);
-        let into_runs = |states: &States, state| states.into_runs(state);
+        let question = States::question();
+        let into_runs = into_runs(States::into_runs);
         let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
         let all = self.runs_at(at_ns, &wanted, options, progress);
         let asked = match own {
@@ -113,10 +119,10 @@ impl Session {
     }
 
     /// What runs say of an instant.
-    fn runs_at<A: Analysis, T: Meanings>(
+    fn runs_at<T: Meanings>(
         &self,
         at_ns: i64,
-        wanted: &Wanted<'_, A, T>,
+        wanted: &Wanted<'_, T>,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
@@ -124,9 +130,9 @@ impl Session {
     }
 
     /// What somebody asks of runs that are known, or that are found out now. His error: they cannot be read.
-    fn kept<A: Analysis, T: Meanings, R>(
+    fn kept<T: Meanings, R>(
         &self,
-        wanted: &Wanted<'_, A, T>,
+        wanted: &Wanted<'_, T>,
         options: &AnalysisOptions,
         progress: &Progress,
         mut ask: impl FnMut(&Kept<T>) -> Result<R, SpoolError>,
@@ -154,9 +160,8 @@ impl Session {
         progress: &Progress,
     ) -> Result<(Vec<Run>, Texts, Report), AnalyseFailure> {
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
-        let make = |setup: &Setup<'_>| States::new(setup);
-        let question = Question::new(States::needs(), &[Role::Switch], &make);
-        let into_runs = |states: &States, state| states.into_runs(state);
+        let question = States::question();
+        let into_runs = into_runs(States::into_runs);
         let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
         self.kept(&wanted, &options, progress, |kept| {
             let mut runs = Vec::new();
@@ -194,9 +199,9 @@ impl Session {
         Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
     }
 
-    fn find_runs<A: Analysis, T: Meanings>(
+    fn find_runs<T: Meanings>(
         &self,
-        wanted: &Wanted<'_, A, T>,
+        wanted: &Wanted<'_, T>,
         options: &AnalysisOptions,
         (path, belongs): (Option<&Path>, Option<u64>),
         progress: &Progress,
@@ -207,7 +212,7 @@ impl Session {
         let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
         let room = Room { spool, budget_bytes: TABLE_BYTES };
         let Found { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
-        let (runs, texts) = (wanted.into_runs)(&analysis, state);
+        let (runs, texts) = (wanted.into_runs)(&*analysis, state);
         drop((analysis, room));
         progress.whole(())?;
         let blocks = runs.finish().map_err(|error| AnalyseFailure::Written(error))?;

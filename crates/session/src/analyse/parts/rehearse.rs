@@ -11,27 +11,21 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use kymo_analysis::Analysis;
-
 use super::{Desk, Done, Job, Worker, lock};
 use crate::rehearsal::{Rehearsal, Took, Work};
 
 /// What a thread is told to do; nothing: it may leave.
-type Told<'a, S> = Option<Job<'a, S>>;
+type Told<'a> = Option<Job<'a>>;
 
 /// What came of it, and how long it took.
-type Answer<'a, S> = (Option<Done<'a, S>>, Duration);
+type Answer<'a> = (Option<Done<'a>>, Duration);
 
 /// Does what the threads would, in the order in which they would begin it: each time the work of the one that would be free
 /// first. What it took is when that one is free again.
-pub(super) fn rehearse<'a, A: Analysis + 'a>(
-    desk: &Mutex<Desk<'a, A::State>>,
-    worker: impl Fn() -> Worker<'a, A> + Sync,
-    rehearsal: &Rehearsal,
-) {
+pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'a> + Sync, rehearsal: &Rehearsal) {
     let begun = Instant::now();
     std::thread::scope(|scope| {
-        let mut threads: Vec<Thread<'_, A::State>> = Vec::new();
+        let mut threads: Vec<Thread<'_>> = Vec::new();
         let mut free = BinaryHeap::new();
         for number in 0..rehearsal.threads {
             let (told, jobs) = channel();
@@ -42,7 +36,7 @@ pub(super) fn rehearse<'a, A: Analysis + 'a>(
             // Threads are started one after the other.
             free.push(Reverse((begun.elapsed(), number)));
         }
-        let mut done: Vec<Option<Done<'_, A::State>>> = threads.iter().map(|_| None).collect();
+        let mut done: Vec<Option<Done<'_>>> = threads.iter().map(|_| None).collect();
         // Those that wait for what others do.
         let mut idle = Vec::new();
         while let Some(Reverse((now, number))) = free.pop() {
@@ -68,7 +62,7 @@ pub(super) fn rehearse<'a, A: Analysis + 'a>(
 }
 
 impl Work {
-    fn of<S>(job: Option<&Job<'_, S>>) -> Self {
+    fn of(job: Option<&Job<'_>>) -> Self {
         match job {
             Some(Job::Read(..)) => Self::Read,
             Some(Job::Merge(..) | Job::End(..) | Job::Given(_)) => Self::Merge,
@@ -79,26 +73,26 @@ impl Work {
 }
 
 /// A thread, as who rehearses sees it.
-struct Thread<'a, S> {
-    told: Sender<Told<'a, S>>,
-    done: Receiver<Answer<'a, S>>,
+struct Thread<'a> {
+    told: Sender<Told<'a>>,
+    done: Receiver<Answer<'a>>,
 }
 
-impl<'a, S> Thread<'a, S> {
-    fn work(&self, job: Told<'a, S>) -> Answer<'a, S> {
+impl<'a> Thread<'a> {
+    fn work(&self, job: Told<'a>) -> Answer<'a> {
         let told = self.told.send(job).ok().and_then(|()| self.done.recv().ok());
         told.expect("a thread lives until it is told to leave")
     }
 }
 
 /// A thread's life.
-fn live<'a, A: Analysis + 'a>(
-    worker: impl Fn() -> Worker<'a, A>,
-    jobs: &Receiver<Told<'a, A::State>>,
-    tell: &Sender<Answer<'a, A::State>>,
-    desk: &Mutex<Desk<'a, A::State>>,
+fn live<'a>(
+    worker: impl Fn() -> Worker<'a>,
+    jobs: &Receiver<Told<'a>>,
+    tell: &Sender<Answer<'a>>,
+    desk: &Mutex<Desk<'a>>,
 ) {
-    let mut own: Option<Worker<'_, A>> = None;
+    let mut own: Option<Worker<'_>> = None;
     for job in jobs {
         let begun = Instant::now();
         let done = match job {

@@ -10,9 +10,9 @@ use kymo_analysis::key::Label;
 use kymo_analysis::periods;
 use kymo_analysis::periods::{BORDERS_MAX, Borders, CAPTURES, Definitions, OPEN_PERIODS_MAX};
 use kymo_analysis::windows::Windows;
-use kymo_analysis::{Cell, Class, Column, Room, Setup, Wishes};
+use kymo_analysis::{Analysis, Cell, Class, Column, Room, Wishes};
 
-use super::super::{AnalyseFailure, Found, Question};
+use super::super::{AnalyseFailure, Found};
 use super::{PERIODS_MAX, Plan, Segment};
 use crate::Selection;
 use crate::analysis_options::AnalysisOptions;
@@ -32,9 +32,7 @@ impl Session {
         room: &Room,
         progress: &Progress,
     ) -> Result<Plan, AnalyseFailure> {
-        let make = |setup: &Setup<'_>| Borders::new(setup, definitions);
-        let question =
-            Question { mapping: Some(definitions.mapping()), ..Question::new(Definitions::needs(), &[], &make) };
+        let question = definitions.borders();
         // Which events an analysis is about says nothing of what begins and ends periods.
         let all = AnalysisOptions {
             selection: Selection { zone: options.selection.zone, ..Selection::default() },
@@ -43,6 +41,8 @@ impl Session {
         };
         let Found { analysis, state, span_ns, .. } = self.find(&question, &all, room, progress)?;
         let failure = |message: String| AnalyseFailure::Periods(message);
+        let analysis: &Borders = analysis.downcast_ref();
+        let state: &<Borders as Analysis>::State = state.downcast_ref();
         let borders = state.borders().ok_or_else(|| failure(too_many_borders()))?;
         let found = definitions.periods(borders);
         let count = found.ended().count();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_analysis::periods::{Definitions, Order, PERIODS_MAX, Periods};
-use kymo_analysis::{Room, Setup, in_series};
+use kymo_analysis::periods::{Order, PERIODS_MAX, Periods};
+use kymo_analysis::{Room, in_series};
 
-use super::super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
+use super::super::{AnalyseFailure, Analysed, Found, TABLE_BYTES};
 use super::events::{NO_BORDERS, given_up, problem, too_many_borders};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
@@ -41,11 +41,10 @@ impl Session {
         let sums = definitions.sums(select, aggregate_by.as_deref(), group_by, *order);
         let sums = sums.map_err(|problem| failure(problem.to_string()))?;
         let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
-        let make = |setup: &Setup<'_>| Periods::new(setup, definitions, &sums);
-        let question =
-            Question { mapping: Some(definitions.mapping()), ..Question::new(Definitions::needs(), &[], &make) };
+        let question = definitions.question(&sums);
         let Found { analysis, state, mut report, .. } = self.find(&question, options, &room, progress)?;
-        let found = analysis.found(&state).ok_or_else(|| failure(too_many_borders()))?;
+        let analysis: &Periods = analysis.downcast_ref();
+        let found = analysis.found(state.downcast_ref()).ok_or_else(|| failure(too_many_borders()))?;
         if found.is_too_much {
             return Err(failure(format!("there are more than {PERIODS_MAX} periods")));
         }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use kymo_analysis::declared::{Declaration, History, HistoryTexts};
 use kymo_analysis::mapping::MappingErrors;
 use kymo_analysis::runs::Run;
-use kymo_analysis::{Answer, Role, Setup, Table, Wishes};
+use kymo_analysis::{Answer, Setup, Table, Wishes};
 
-use super::super::{AnalyseFailure, Analysed, Question};
-use super::{Meanings, Wanted};
+use super::super::{AnalyseFailure, Analysed};
+use super::{Meanings, Wanted, into_runs};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
@@ -61,10 +61,8 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let make = |setup: &Setup<'_>| History::new(setup, &own.states);
-        let question = Question::new(Declaration::needs(&Wishes::default()), &[Role::Rule], &make);
-        let question = Question { mapping: Some(own.states.mapping()), ..question };
-        let into_runs = |history: &History, state| history.into_runs(state);
+        let question = own.states.history();
+        let into_runs = into_runs(History::into_runs);
         let wanted = Wanted {
             question: &question,
             into_runs: &into_runs,

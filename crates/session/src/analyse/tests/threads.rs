@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_analysis::{
-    Analysis, Answer, Event, Identity, Later, MemorySpool, Needs, Notes, Room, Setup, Shape, SpoolError,
+    Analysis, Answer, Event, Identity, Later, MemorySpool, Needs, Notes, Question, Room, Setup, Shape, SpoolError,
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::Question;
 use crate::{AnalysisOptions, OpenOptions, Progress, Session};
 
 /// Counts events, and merges in order.
@@ -118,10 +117,10 @@ fn count(threads: usize, panics_in: Option<Work>) -> State {
     let mut session = Session::open(&[demo], &OpenOptions { threads, ..OpenOptions::default() }).unwrap();
     session.slice_bytes = Some(4096);
     let make = |_: &Setup<'_>| Counting { panics_in };
-    let question = Question::new(Needs { all: true, ..Needs::default() }, &[], &make);
+    let question = Question::new(Needs { all: true, ..Needs::default() }, &[], make);
     let room = Room { spool: Arc::<MemorySpool>::default(), budget_bytes: 1 << 20 };
     match session.find(&question, &AnalysisOptions::default(), &room, &Progress::default()) {
-        Ok(found) => found.state,
+        Ok(found) => found.state.downcast(),
         Err(problem) => panic!("{problem}"),
     }
 }

@@ -17,7 +17,7 @@ use kymo_analysis::{LaneFacts, Role};
 use serde::Serialize;
 
 use super::{Found, Walk};
-use crate::analyse::{Prepared, Question, Reader};
+use crate::analyse::{Prepared, Reader};
 use crate::progress::Progress;
 use crate::timeline::catalogue::{TrackValue, meaning};
 use crate::timeline::exact::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT, Run, Wanted};
@@ -335,7 +335,7 @@ impl Timeline {
     /// What is needed to read why threads wait; made when somebody asks for the first time.
     fn prepared_for_causes(&self) -> Option<&Prepared> {
         let prepare = || {
-            let question = Question::new(Causes::needs(), &[], &|setup| Causes::new(setup));
+            let question = Causes::question();
             // The mapping was read before; who removes it meanwhile is told less.
             self.session.prepare(&question, &self.options).ok()
         };

@@ -1,0 +1,45 @@
+//! A question about traces: which events it needs, and the analysis that answers it.
+
+use crate::mapping::Mapping;
+use crate::{Analysis, AnyAnalysis, Needs, Role, Setup};
+
+/// A question about traces, before their lanes are known.
+pub struct Question<'a> {
+    /// What it asks of events.
+    pub needs: Needs,
+    /// Roles without all of which there is no answer.
+    pub essential: &'a [Role],
+    /// Whether events of a role and what their name says are of use.
+    pub wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
+    /// Makes the analysis, once lanes and classes are known.
+    pub make: Make<'a>,
+    /// What its own events mean; other mappings say nothing of roles that it has.
+    pub mapping: Option<Mapping>,
+    /// The analysis tells periods apart by itself.
+    pub has_periods: bool,
+    /// What begins and ends is asked of programs, not of kernels.
+    pub is_of_programs: bool,
+}
+
+/// Makes an analysis of the lanes and classes of a setup.
+pub type Make<'a> = Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyAnalysis> + Sync + 'a>;
+
+impl<'a> Question<'a> {
+    /// A question that needs all events of its roles. All that is generic in the analysis is compiled where this is called:
+    /// call it in this crate, so that others need not compile it again.
+    pub fn new<A: Analysis + 'static>(
+        needs: Needs,
+        essential: &'a [Role],
+        make: impl Fn(&Setup<'_>) -> A + Sync + 'a,
+    ) -> Self {
+        Self {
+            needs,
+            essential,
+            wanted: &|_, _| true,
+            make: Box::new(move |setup| Box::new(make(setup))),
+            mapping: None,
+            has_periods: false,
+            is_of_programs: false,
+        }
+    }
+}
