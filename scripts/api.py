@@ -10,6 +10,7 @@ accepted that is not valid, and whatever ends the server.
 """
 
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
@@ -57,8 +58,10 @@ def main():
         with served.Served(arguments.kymo, [trace], environment={"XDG_CACHE_HOME": folder}) as server:
             server.complete()
             # It keeps what it finds where it runs.
+            paths = [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH")])]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
             done = subprocess.run(
-                command(arguments, server), cwd=folder, timeout=arguments.seconds + 120, stdout=subprocess.PIPE, text=True, errors="replace"
+                command(arguments, server), cwd=folder, env=environment, timeout=arguments.seconds + 120, stdout=subprocess.PIPE, text=True, errors="replace"
             )
             for line in done.stdout.splitlines():
                 print(line[:LINE_MAX])

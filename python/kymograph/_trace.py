@@ -7,6 +7,7 @@ import os
 import sys
 
 from kymograph import _native
+from kymograph._analyses import NAMES, Analyses
 
 # Everything else is imported when it is needed: who opens a trace waits for nothing that answers questions.
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def open(  # noqa: A001  (people write kymograph.open)
     return Trace(path, threads=threads, clock_shift=clock_shift, trace_offsets=trace_offsets, cache=cache)
 
 
-class Trace:
+class Trace(Analyses):
     """One or more open traces; `kymograph.open` makes it.
 
     It may be used by several threads at once, pickled (another process opens the traces itself), and used after a fork.
@@ -217,12 +218,12 @@ class Trace:
         """
         return self.messages()
 
-    def _ask(self, command: str, options: Mapping[str, Any], known: Iterable[str], *files: str) -> Answer:
+    def _ask(self, command: str, options: Mapping[str, Any], known: Iterable[str] | None = None, *files: str) -> Answer:
         from kymograph._answer import Answer
         from kymograph._report import Report
         from kymograph._words import words
 
-        line = [command, *words(command, options, known), *files]
+        line = [command, *words(command, options, _options() if known is None else known), *files]
         tables, report, text, warned = self._session.ask(line)
         _warn(warned)
         return Answer(command, tables, Report._of(report)._warn(stacklevel=4), text)
@@ -245,64 +246,6 @@ class Trace:
         options = {"by": by, "event": event, "where": where, "sizes": sizes}
         return self._ask("count", options, options)
 
-    def cpu(self, **options: Unpack[Options]) -> Answer:
-        """How long CPUs were busy, and with which threads and processes: ``kymo cpu``.
-
-        ``kymo cpu --help`` says what options there are; docs/analyses.md what is counted. This is so for every analysis.
-
-        >>> kernel.cpu(by="process", top=3).names  # doctest: +SKIP
-        ('per-process',)
-        """
-        return self._ask("cpu", options, _options())
-
-    def syscalls(self, **options: Unpack[Options]) -> Answer:
-        """How long system calls took, and which failed: ``kymo syscalls``."""
-        return self._ask("syscalls", options, _options())
-
-    def io(self, **options: Unpack[Options]) -> Answer:
-        """Who read and wrote how much, of which files and devices: ``kymo io``."""
-        return self._ask("io", options, _options())
-
-    def sched(self, **options: Unpack[Options]) -> Answer:
-        """How long threads waited for a CPU once they were woken, ran, and were blocked in what: ``kymo sched``."""
-        return self._ask("sched", options, _options())
-
-    def irq(self, **options: Unpack[Options]) -> Answer:
-        """How long CPUs served interrupts and softirqs, and how long softirqs waited: ``kymo irq``."""
-        return self._ask("irq", options, _options())
-
-    def block(self, **options: Unpack[Options]) -> Answer:
-        """How long requests to block devices took: ``kymo block``."""
-        return self._ask("block", options, _options())
-
-    def memory(self, **options: Unpack[Options]) -> Answer:
-        """Who takes pages of memory from the kernel, and who gives them back: ``kymo memory``."""
-        return self._ask("memory", options, _options())
-
-    def rates(self, **options: Unpack[Options]) -> Answer:
-        """How many events there are over time: ``kymo rates``.
-
-        >>> trace.rates(period="20ms")["course"].schema
-        Schema(period_begin: Timestamp(ns, "UTC"), period_end: Timestamp(ns, "UTC"), name: Utf8, count: Int64)
-        """
-        return self._ask("rates", options, _options())
-
-    def gaps(self, **options: Unpack[Options]) -> Answer:
-        """When nothing was recorded for longest, and what of that is a loss: ``kymo gaps``.
-
-        >>> trace.gaps(top=1)
-        <kymograph.Answer gaps: ...; complete>
-        """
-        return self._ask("gaps", options, _options())
-
-    def threads(self, **options: Unpack[Options]) -> Answer:
-        """How many events each thread, process, application and CPU has: ``kymo threads``.
-
-        >>> trace.threads(by="application", top=3)
-        <kymograph.Answer threads: ...; complete>
-        """
-        return self._ask("threads", options, _options())
-
     def pairs(
         self,
         *,
@@ -313,7 +256,7 @@ class Trace:
         nested: bool = False,
         **options: Unpack[Options],
     ) -> Answer:
-        """How long lasts what begins with one event and ends with another: ``kymo pairs``.
+        """Latency between a start event and its matching end event: ``kymo pairs``.
 
         Args:
             start: Events that begin something: ``NAME`` or ``NAME if EXPR``. Without it and ``stop``, those that have the
@@ -338,7 +281,7 @@ class Trace:
         order_by: Literal["duration", "time", "hierarchy"] | None = None,
         **options: Unpack[Options],
     ) -> Answer:
-        """How long periods last that begin and end with events, and of what they consist: ``kymo periods``.
+        """Durations of periods between events, and of the parts that they consist of: ``kymo periods``.
 
         >>> answer = trace.periods(period="job : jobs:submit : jobs:end if id == $begin.id")
         >>> answer["statistics"]["count"]
@@ -698,7 +641,7 @@ def _options() -> Iterable[str]:
 
 
 #: What `Trace.analyze` may be asked by name.
-_ANALYSES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "threads", "count", "state")
+_ANALYSES = (*NAMES, "state")
 #: What is not shared out.
 _BY_ONE_READER = frozenset({"periods", "count", "state"})
 _EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

@@ -36,6 +36,8 @@ const COMPILED_BY_TESTS: [&str; 8] = [
     "crates/units",
     "crates/wire",
 ];
+/// The stage that makes Python's environments.
+const PYTHON_TOOLS: &str = "tools for Python";
 /// Prints which tools there are and their versions: a stage that passed without a peer has not passed with it.
 const TOOLS: &str = r#"id -u; uname -r; tools="$(python3 scripts/target.py tools)"; PATH="$tools/node/bin:$PATH"
 for tool in babeltrace2 babeltrace lttng cc g++ clang clang-14 aarch64-linux-gnu-gcc qemu-aarch64 valgrind make pkg-config curl readelf gdb \
@@ -118,7 +120,7 @@ impl<'a> Plan<'a> {
     }
 
     fn stages(&self, part: Part) -> Vec<Stage> {
-        let (exclusive, others) = self.rust_tests().into_iter().partition(|stage| stage.processors == usize::MAX);
+        let (exclusive, others) = self.rust_tests().into_iter().partition(|stage| stage.halves == usize::MAX);
         let mut stages: Vec<Stage> = [self.builds(), self.web(), exclusive, self.python()].concat();
         let mut last = "wheel with SQL";
         if part == Part::Everything {
@@ -144,10 +146,12 @@ impl<'a> Plan<'a> {
         vec![
             build(
                 "tools",
-                "for tool in build peers web browser oracles python api; do scripts/setup.sh $tool; done; cargo fetch --locked",
+                "for tool in build peers web browser oracles; do scripts/setup.sh $tool; done; cargo fetch --locked",
                 &[],
             )
             .beside_cargo(),
+            // By itself: where pip gets nothing, all that needs no Python environment is tested.
+            build(PYTHON_TOOLS, "for tool in python api; do scripts/setup.sh $tool; done", &["tools"]).beside_cargo(),
             build("pages", "scripts/web.sh build", &["tools"]).beside_cargo(),
             build("build", &format!("{plain} && {}", keep("kymo")), &["pages"]),
             build("build libkymo", "cargo build --profile libkymo --package kymo-libkymo", &["build"]),
@@ -183,7 +187,9 @@ impl<'a> Plan<'a> {
                 tools(),
             ];
             let command = format!("scripts/web.sh browser browser/{name}.test.ts");
-            stages.push(stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs));
+            stages.push(
+                stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs).with_half_a_processor(),
+            );
         }
         stages
     }
@@ -253,10 +259,12 @@ impl<'a> Plan<'a> {
         };
         let sql = r#""$(scripts/setup.sh python)/bin/python" scripts/sql.py "$CARGO_TARGET_DIR/stages/kymo-with-sql""#;
         let mut sql = with("sql", sql);
-        sql.after = vec!["build tests".to_owned()];
+        sql.after = vec!["build tests".to_owned(), PYTHON_TOOLS.to_owned()];
         sql.inputs.get_or_insert_default().push(self.kymo_with_sql());
         let api =
             r#"python3 scripts/api.py "$KYMO" "$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30"#;
+        let mut api = with("api", api);
+        api.after.push(PYTHON_TOOLS.to_owned());
         let tiles = r#"python3 scripts/tiles.py "$KYMO""#;
         vec![
             with("analyses", r#"python3 scripts/analyses.py "$KYMO""#),
@@ -266,7 +274,7 @@ impl<'a> Plan<'a> {
             with("machine formats", r#"python3 scripts/machine_formats.py "$KYMO""#),
             with("tiles", &format!("{tiles} --only bug446190 --windows 30 && {tiles} --only traces/demo --windows 60")),
             with("viewers", r#"python3 scripts/viewers.py "$KYMO" --seconds 5"#),
-            with("api", api),
+            api,
             with("mutants", r#"python3 scripts/mutants.py "$KYMO" --count 400"#),
             sql,
         ]
@@ -296,7 +304,7 @@ impl<'a> Plan<'a> {
         let with_sql = with_sql.map(|name| format!("python/tests/test_{name}.py")).join(" ");
         let with_sql = format!(r#"{PYTHON}; KYMO_WITH_SQL=1 "$python" -m pytest -q {with_sql}"#);
         vec![
-            build("wheel", &wheel("", "native.so"), &["build tests"]),
+            build("wheel", &wheel("", "native.so"), &["build tests", PYTHON_TOOLS]),
             stage("python", &plain, &["wheel"], inputs("native.so", self.kymo())),
             stage("bt2", &compared, &["wheel"], inputs("native.so", self.kymo())),
             build("wheel with SQL", &wheel("sql", "native-with-sql.so"), &["python", "bt2"]),
@@ -313,7 +321,7 @@ impl<'a> Plan<'a> {
 /// A build: cargo or npm know what is up to date.
 fn build(name: &str, command: &str, after: &[&str]) -> Stage {
     let after = after.iter().map(|name| (*name).to_owned()).collect();
-    Stage { name: name.to_owned(), command: command.to_owned(), after, inputs: None, is_cargo: true, processors: 1 }
+    Stage { name: name.to_owned(), command: command.to_owned(), after, inputs: None, is_cargo: true, halves: 2 }
 }
 
 fn stage(name: &str, command: &str, after: &[&str], inputs: Vec<Input>) -> Stage {
@@ -326,8 +334,14 @@ impl Stage {
         self
     }
 
+    /// Waits half of the time, as a browser does for what it draws: two of these run on one processor.
+    fn with_half_a_processor(mut self) -> Self {
+        self.halves = 1;
+        self
+    }
+
     fn with_all_processors(mut self) -> Self {
-        self.processors = usize::MAX;
+        self.halves = usize::MAX;
         self
     }
 }

@@ -34,8 +34,8 @@ pub(crate) struct Stage {
     pub(crate) inputs: Option<Vec<Input>>,
     /// It runs cargo, which lets only one process at a time into a target folder.
     pub(crate) is_cargo: bool,
-    /// How many processors it keeps busy; all of them, if there are not so many.
-    pub(crate) processors: usize,
+    /// How many halves of processors it keeps busy; all of them, if there are not so many.
+    pub(crate) halves: usize,
 }
 
 /// Where and how stages run.
@@ -137,7 +137,7 @@ fn check_names(stages: &[Stage]) {
 
 /// The first stage that can begin.
 fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: &BTreeSet<usize>) -> Option<usize> {
-    let needs = |number: &usize| stages[*number].processors.min(run.processors);
+    let needs = |number: &usize| stages[*number].halves.min(2 * run.processors);
     let busy: usize = running.iter().map(needs).sum();
     let cargo_runs = running.iter().any(|number| stages[*number].is_cargo);
     let has_passed = |name: &String| {
@@ -150,7 +150,7 @@ fn next(run: &Run<'_>, stages: &[Stage], done: &BTreeMap<usize, Done>, running: 
     };
     // Stages behind a stage that needs several processors do not overtake it: it would never get them.
     let first = (0..stages.len()).find(is_ready)?;
-    (running.is_empty() || busy + needs(&first) <= run.processors).then_some(first)
+    (running.is_empty() || busy + needs(&first) <= 2 * run.processors).then_some(first)
 }
 
 fn execute(run: &Run<'_>, inputs: &Inputs<'_>, stage: &Stage, number: usize) -> Done {
@@ -249,7 +249,10 @@ fn table(stages: &[Stage], done: &BTreeMap<usize, Done>, wall: Duration) -> Stri
         );
         text += "`make test ALL=1` runs them again\n";
     }
-    text += &format!("{} passed, {} failed, {} skipped\n", sum.passed, sum.failed, sum.skipped);
+    // A stage that counts no tests is one.
+    let uncounted = |done: &&Done| done.outcome == Outcome::Failed && done.counts.failed == 0;
+    let failed = sum.failed + done.values().filter(uncounted).count();
+    text += &format!("{} passed, {failed} failed, {} skipped\n", sum.passed, sum.skipped);
     text
 }
 
@@ -260,7 +263,7 @@ mod tests {
     fn stage(name: &str, command: &str, after: &[&str]) -> Stage {
         let after = after.iter().map(|name| (*name).to_owned()).collect();
         let inputs = Some(vec![Input::Files(vec!["input".to_owned()])]);
-        Stage { name: name.to_owned(), command: command.to_owned(), after, inputs, is_cargo: false, processors: 1 }
+        Stage { name: name.to_owned(), command: command.to_owned(), after, inputs, is_cargo: false, halves: 2 }
     }
 
     /// A repository with one file, in a folder of its own.

@@ -21,8 +21,8 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, block, disk_state};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Value, Wishes,
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
+    Question, Setup, Shape, SpoolError, SupportedOptions, Value, Wishes,
 };
 
 /// The analysis.
@@ -122,9 +122,19 @@ impl Timed for Request {
 }
 
 impl Block {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
+        const SENTENCE: &str = "Latencies of requests to block devices";
+        AnalysisEntry::new("block", "Block devices", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+            .with_examples(
+                "kymo block my-trace\n\
+                 kymo block --min 10ms my-trace",
+            )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::BlockIssue], Self::new)
     }
 

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::statistics::shorten;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
+    SpoolError, SupportedOptions, Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
@@ -29,9 +32,17 @@ pub struct State {
 }
 
 impl Count {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions::NONE;
+        const SENTENCE: &str = "Number of events of each class";
+        AnalysisEntry::new("count", "Events by class", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+            // `count(*)` is a function of SQL.
+            .with_sql_name("counts")
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[], Self::new)
     }
 

@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
 use crate::threads::{ThreadKey, Threads};
 use crate::{
-    Analysis, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Wishes,
+    Analysis, AnalysisEntry, AnalysisKind, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes,
+    Question, Setup, Shape, SpoolError, SupportedOptions, Wishes,
 };
 
 use self::lane::{Fork, SwitchColumns};
@@ -48,9 +48,24 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions =
+            SupportedOptions { by: &["cpu", "thread", "process"], ..SupportedOptions::COMMON };
+        const SENTENCE: &str = "How long each CPU was busy, and with which threads and processes";
+        AnalysisEntry::new("cpu", "Busy CPUs", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+            "kymo cpu my-trace\n\
+                 kymo cpu --by process --top 20 my-trace\n\
+                 kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n\
+                 kymo cpu --period 100ms --csv --table course my-trace\n\
+                 kymo cpu --period 'frame : app:vsync' my-trace\n\
+                 kymo cpu --period 'call : rpc:begin : rpc:end if id == $begin.id' \\\n\
+                 \x20 --period-captures 'call : peer=peer : status=status' my-trace",
+        )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 

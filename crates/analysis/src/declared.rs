@@ -131,8 +131,7 @@ impl Declaration {
     }
 
     /// The question that it answers.
-    #[must_use]
-    pub fn question(&self, wishes: &Wishes) -> Question<'_> {
+    pub(crate) fn question(&self, wishes: &Wishes) -> Question<'_> {
         let question = Question::new(Self::needs(wishes), &[Role::Rule], |setup| Declared::new(setup, self));
         Question { mapping: Some(self.mapping()), has_periods: true, ..question }
     }

@@ -5,9 +5,8 @@
 //! Analysis, Part<A>, its state as bytes    <──  &dyn AnyAnalysis, Box<dyn AnyPart>, AnyState
 //! ```
 //!
-//! A virtual call is made for each batch of events and for each round of notes, never for each event. Threads, queues, caches
-//! and periods are written against these types: written against [`Analysis`], they were compiled 17 times and made up most of
-//! the crate that has them.
+//! The driver makes a virtual call for each batch of events and for each round of notes, never for each event. Code that is
+//! generic over [`Analysis`] is compiled once for each analysis: threads, queues, caches and periods are not generic.
 
 use std::any::Any;
 use std::ops::Range;

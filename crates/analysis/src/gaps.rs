@@ -22,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
+    SpoolError, SupportedOptions, Wishes,
+};
 use busy::Busy;
 pub use busy::SPANS_MAX;
 
@@ -68,9 +71,18 @@ pub struct Lane {
 const LONGEST: usize = 10;
 
 impl Gaps {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions { threads: false, ..SupportedOptions::COMMON };
+        const SENTENCE: &str = "Longest times without events, and how many events were lost in them";
+        AnalysisEntry::new("gaps", "Gaps", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+            "kymo gaps my-trace\n\
+                 kymo gaps --min 100ms --top all my-trace",
+        )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[], Self::new)
     }
 

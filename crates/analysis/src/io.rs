@@ -45,7 +45,10 @@ use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot,
+    SpoolError, SupportedOptions, Wishes,
+};
 
 pub use acts::Act;
 use apart::{Apart, Done, Mode};
@@ -161,9 +164,23 @@ impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
 }
 
 impl Io {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions {
+            by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"],
+            sizes: true,
+            ..SupportedOptions::COMMON
+        };
+        const SENTENCE: &str = "Bytes read and written, by thread, file, disk and network interface";
+        AnalysisEntry::new("io", "Input and output", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+            .with_examples(
+                "kymo io my-trace\n\
+                 kymo io --by file --comm nginx my-trace",
+            )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[Role::SyscallEntry], Self::new) }
     }
 
@@ -217,7 +234,7 @@ impl Io {
         call.place().and_then(|place| self.ops.get(place)).copied().unwrap_or(Op::Other)
     }
 
-    fn entry(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
+    fn call_entry(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
         use syscall_entry::{COMMAND, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         let call = self.names.call(meaning, place);
         let op = self.op(call);
@@ -579,7 +596,7 @@ impl Analysis for Io {
         let at = lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {
-                Role::SyscallEntry => self.entry(lane, &meaning, place, notes),
+                Role::SyscallEntry => self.call_entry(lane, &meaning, place, notes),
                 Role::SyscallExit => self.exit(lane, &meaning, place, notes),
                 Role::Switch => lane.switch(&meaning, notes),
                 Role::Fork => lane.fork(&meaning, notes),

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, irq, softirq};
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Windows, Wishes,
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
+    Question, Setup, Shape, SpoolError, SupportedOptions, Windows, Wishes,
 };
 
 /// The analysis.
@@ -110,9 +110,23 @@ struct Scope<'a> {
 const TOP: usize = 10;
 
 impl Irq {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions {
+            by: &["hard", "soft", "top", "irq"],
+            threads: false,
+            interrupts: true,
+            ..SupportedOptions::COMMON
+        };
+        const SENTENCE: &str = "Durations of interrupts and softirqs, and how long softirqs waited";
+        AnalysisEntry::new("irq", "Interrupts", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+            "kymo irq my-trace\n\
+                 kymo irq --by soft --cpu 0 my-trace",
+        )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::IrqEntry, Role::SoftirqEntry], Self::new)
     }
 

@@ -18,7 +18,8 @@ use crate::rates::{Course, Periods};
 use crate::roles::{CPU, PID, Role, TID, page};
 use crate::shares::{self, Amount, Shares, Told, epoch};
 use crate::{
-    Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup,
+    Shape, SpoolError, SupportedOptions, Wishes,
 };
 use usage::{Depth, Usage};
 
@@ -61,9 +62,21 @@ enum What {
 }
 
 impl Memory {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions =
+            SupportedOptions { by: &["thread", "process", "cpu"], durations: false, ..SupportedOptions::COMMON };
+        const SENTENCE: &str = "Pages of memory that threads took from the kernel and gave back";
+        AnalysisEntry::new("memory", "Pages of memory", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+            .with_examples(
+                "kymo memory my-trace\n\
+                 kymo memory --by process --top 20 my-trace\n\
+                 kymo memory --period 100ms --csv --table course my-trace",
+            )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::PageAlloc, Role::PageFree], Self::new)
     }
 

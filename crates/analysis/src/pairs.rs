@@ -11,6 +11,7 @@
 //! that were asked for by path. What is open at the border of two parts is matched when they merge; see
 //! [`crate::chains`].
 
+mod question;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -27,9 +28,11 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    Slot, SpoolError, Wishes,
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
+    Question, Setup, Shape, Slot, SpoolError, SupportedOptions, Wishes,
 };
+
+pub use question::{PairsProblem, PairsQuestion};
 
 /// What belongs together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -190,9 +193,16 @@ impl Places {
 }
 
 impl Pairs {
+    /// Its entry in the registry: pairs of events that have the roles of beginning and ending something.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
+        const SENTENCE: &str = "Latency between a start event and its matching end event";
+        let kind = AnalysisKind::Pairs(PairsQuestion::by_roles());
+        AnalysisEntry::new("pairs", "Pairs of events", SENTENCE, OPTIONS, kind)
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question(options: PairsOptions, mapping: Option<Mapping>, wishes: &Wishes) -> Question<'static> {
+    pub(crate) fn question(options: PairsOptions, mapping: Option<Mapping>, wishes: &Wishes) -> Question<'static> {
         let needs = Self::needs(&options, wishes);
         let question = Question::new(needs, &[Role::Begin], move |setup| Self::new(setup, &options));
         Question { mapping, ..question }

@@ -38,7 +38,7 @@ pub use borders::{BORDERS_MAX, Border, Borders};
 pub use found::{End, Found, OPEN_PERIODS_MAX, PERIODS_MAX, Period};
 pub use read::PeriodProblem;
 pub use report::CAPTURES;
-pub use sums::{Order, Sums};
+pub use sums::{Order, PeriodsQuestion, Sums};
 
 /// What periods there are; by default none.
 #[derive(Clone, Debug, Default)]

@@ -21,7 +21,7 @@ pub struct Question<'a> {
     pub is_of_programs: bool,
 }
 
-/// Makes an analysis of the lanes and classes of a setup.
+/// A function that makes an analysis for the lanes and classes of a setup.
 pub type Make<'a> = Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyAnalysis> + Sync + 'a>;
 
 impl<'a> Question<'a> {

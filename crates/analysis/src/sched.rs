@@ -29,7 +29,10 @@ mod whole;
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
+    SpoolError, SupportedOptions, Wishes,
+};
 pub use lane::{Lane, Note};
 pub use state::State;
 
@@ -73,9 +76,23 @@ impl Tables {
 }
 
 impl Sched {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions {
+            by: &["total", "thread", "priority", "top", "waker", "run", "state"],
+            ..SupportedOptions::COMMON
+        };
+        const SENTENCE: &str =
+            "Scheduling latency of threads, how long they ran, and what blocked them";
+        AnalysisEntry::new("sched", "Scheduling", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+            "kymo sched my-trace\n\
+                 kymo sched --by top --min 1ms my-trace\n\
+                 kymo sched --by state --comm nginx my-trace",
+        )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 

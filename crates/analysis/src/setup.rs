@@ -1,8 +1,10 @@
 //! What an analysis is told before it begins.
 
+use kymo_schema::glob;
+
 use crate::roles::{COMM, CPU, FieldIndex, TID};
 use crate::windows::Windows;
-use crate::{BoundClass, Event, LaneFacts, Room, glob};
+use crate::{BoundClass, Event, LaneFacts, Room};
 
 /// What an analysis is about.
 #[derive(Clone, Copy, Debug)]

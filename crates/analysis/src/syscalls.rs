@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 use crate::calls::{Bases, CallId, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError,
+    SupportedOptions, Wishes,
+};
 
 pub(crate) use rows::errno;
 pub use rows::{CallRows, CallRun, Slow};
@@ -67,9 +70,24 @@ impl Limits {
 }
 
 impl Syscalls {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions {
+            by: &["syscall", "thread", "error", "slowest", "distribution"],
+            names: true,
+            ..SupportedOptions::COMMON
+        };
+        const SENTENCE: &str = "Durations and errors of system calls";
+        AnalysisEntry::new("syscalls", "System calls", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+            .with_examples(
+                "kymo syscalls my-trace\n\
+                 kymo syscalls --comm nginx --min 1ms my-trace\n\
+                 kymo syscalls --json my-trace | jq '.tables[0].rows'",
+            )
+    }
+
     /// The question that it answers.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::SyscallEntry], Self::new)
     }
 

@@ -201,7 +201,7 @@ pub struct Reading<'a> {
 }
 
 impl Timeline {
-    /// What it asks of events, as a question. The analysis of that is [`States`] alone: chunks are read by [`Timeline::reading`].
+    /// What a timeline asks of events, as a question. The question makes [`States`]; chunks are read by [`Timeline::reading`].
     #[must_use]
     pub fn question() -> Question<'static> {
         Question { is_of_programs: true, ..Question::new(Self::needs(), &[], States::new) }

@@ -1,21 +1,20 @@
 //! The analyses that there are, for faces that let people name them.
 //!
 //! ```text
-//! READY ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
-//!                          ── ask ─────> Answer, Report, or why there is none
+//! registry ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
+//!                             ── ask ─────> Answer, Report, or why there is none
 //! ```
 
-pub(crate) use kymo_session::ReadyAnalysis as Analysis;
+pub(crate) use kymo_session::AnalysisEntry as Analysis;
+pub(crate) use kymo_session::find_analysis as find;
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, PeriodsQuestion,
-    Progress, READY, Report, Session, Took, Work, Zone,
+    Progress, Report, Session, Took, Work, Zone,
 };
 
 use crate::Outcome;
 use crate::answer::{Manner, show};
-use crate::arguments::{
-    AnalysisArguments, Command, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
-};
+use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::understood;
 use crate::stop::Stop;
@@ -50,16 +49,11 @@ pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOpti
     }
 }
 
-/// The analysis of this name.
-pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
-    READY.iter().find(|analysis| analysis.name == name)
-}
-
 /// Rows of a table where people read them, if they do not say.
 pub(crate) const TOP: usize = 10;
 
 /// Opens traces, asks an analysis and shows its answer: what `kymo cpu TRACE` does.
-pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
+fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
     let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
     let outcome = run(analysis, &session, arguments);
     // The process ends now: giving everything back bit by bit would take another millisecond.
@@ -75,7 +69,7 @@ pub(crate) fn asked(
     top: Option<usize>,
 ) -> Result<(AnalysisOptions, String), Stop> {
     let (span, wanted) = (&arguments.span, &arguments.wanted);
-    let misunderstanding = || wanted.misunderstanding(analysis.name, &analysis.kind.understood());
+    let misunderstanding = || wanted.misunderstanding(&analysis.name, &analysis.options);
     if let Some(contradiction) = wanted.contradiction().or_else(misunderstanding) {
         return Err(Stop::Usage(contradiction));
     }
@@ -126,14 +120,12 @@ fn show_rehearsal(progress: &Progress) {
     }
 }
 
-/// The analysis of this name, which there is.
-pub(crate) fn known(name: &str) -> &'static Analysis {
-    find(name).expect("commands are named as their analyses")
-}
-
-/// Runs an analysis by its name, or one that somebody declared in a file.
-pub(crate) fn run_named(arguments: &NamedAnalysisArguments) -> Result<Outcome, Stop> {
-    open_and_run(&named(&arguments.analysis)?, &arguments.told)
+/// Runs a command that is an analysis.
+pub(crate) fn run_command(command: &Command) -> Result<Outcome, Stop> {
+    match of_command(command) {
+        Some(asked) => asked.and_then(|(analysis, told)| open_and_run(&analysis, told)),
+        None => Err(Stop::Usage(format!("this command is no analysis; there are: {}", names()))),
+    }
 }
 
 /// The analysis of this name, or the one that a file declares.
@@ -147,36 +139,18 @@ fn declared(path: &str) -> Result<Analysis, Stop> {
         Stop::Usage(format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
     })?;
     let declaration = Declaration::parse(&text).map_err(|errors| Stop::Usage(format!("{path}: {errors}")))?;
-    let description = "What a file declares.";
-    Ok(Analysis { name: "own", title: "Own analysis", description, kind: AnalysisKind::Own(declaration) })
+    Ok(Analysis::declared(declaration))
 }
 
 /// Which analysis a command asks, and what it is told; `None`: the command is no analysis.
 pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &AnalysisArguments), Stop>> {
-    let (name, told) = match command {
-        Command::Cpu(told) => ("cpu", told),
-        Command::Syscalls(told) => ("syscalls", told),
-        Command::Io(told) => ("io", told),
-        Command::Sched(told) => ("sched", told),
-        Command::Irq(told) => ("irq", told),
-        Command::Block(told) => ("block", told),
-        Command::Memory(told) => ("memory", told),
-        Command::Threads(told) => ("threads", told),
-        Command::Rates(told) => ("rates", told),
-        Command::Gaps(told) => ("gaps", told),
-        Command::Pairs(arguments) => return Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),
-        Command::Periods(arguments) => return Some(Ok((periods(arguments), &arguments.told))),
-        Command::Analyse(arguments) => {
-            return Some(named(&arguments.analysis).map(|analysis| (analysis, &arguments.told)));
-        }
-        _ => return None,
-    };
-    Some(Ok((known(name).clone(), told)))
-}
-
-/// Asks for pairs and shows them.
-pub(crate) fn run_pairs(session: &Session, arguments: &PairsArguments) -> Result<Outcome, Stop> {
-    run(&pairs(arguments)?, session, &arguments.told)
+    match command {
+        Command::Analysis(entry, told) => Some(Ok(((*entry).clone(), told))),
+        Command::Pairs(arguments) => Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),
+        Command::Periods(arguments) => Some(Ok((periods(arguments), &arguments.told))),
+        Command::Analyse(arguments) => Some(named(&arguments.analysis).map(|analysis| (analysis, &arguments.told))),
+        _ => None,
+    }
 }
 
 /// Which pairs.
@@ -189,12 +163,7 @@ fn pairs(arguments: &PairsArguments) -> Result<Analysis, Stop> {
             PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
         })
     })?;
-    Ok(Analysis { kind: AnalysisKind::Pairs(question), ..known("pairs").clone() })
-}
-
-/// Finds periods and sums them up.
-pub(crate) fn run_periods(session: &Session, arguments: &PeriodsArguments) -> Result<Outcome, Stop> {
-    run(&periods(arguments), session, &arguments.told)
+    Ok(Analysis { kind: AnalysisKind::Pairs(question), ..known("pairs") })
 }
 
 /// Which sums of periods.
@@ -205,10 +174,15 @@ fn periods(arguments: &PeriodsArguments) -> Analysis {
         group_by: arguments.group_by.clone(),
         order: arguments.order_by.into(),
     };
-    Analysis { kind: AnalysisKind::Periods(question), ..known("periods").clone() }
+    Analysis { kind: AnalysisKind::Periods(question), ..known("periods") }
+}
+
+/// The analysis of a command that has arguments of its own.
+fn known(name: &str) -> Analysis {
+    find(name).expect("the registry has the analyses that are commands").clone()
 }
 
 /// What people may name.
 pub(crate) fn names() -> String {
-    READY.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ")
+    kymo_session::analyses().iter().map(|analysis| &*analysis.name).collect::<Vec<_>>().join(", ")
 }

@@ -111,7 +111,7 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
         Err(refusal) => return Ok(Err(refusal)),
     };
     if arguments.metadata {
-        let description = Description { name: analysis.name, title: analysis.title, description: analysis.description };
+        let description = Description { name: &analysis.name, title: &analysis.title, description: &analysis.sentence };
         return writeln!(out, "{}", metadata(description, &analysis.kind.tables())).map(Ok);
     }
     match opened(analysis, arguments) {
@@ -128,7 +128,7 @@ fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, An
     if arguments.traces.is_empty() {
         return Err(Refusal::Question("which trace?".to_owned()));
     }
-    if let Some(misunderstanding) = arguments.wanted.misunderstanding(analysis.name, &analysis.kind.understood()) {
+    if let Some(misunderstanding) = arguments.wanted.misunderstanding(&analysis.name, &analysis.options) {
         return Err(Refusal::Question(misunderstanding));
     }
     let session = crate::session(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset));

@@ -43,7 +43,7 @@ use clap::{CommandFactory, FromArgMatches};
 use kymo_session::Follow;
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 
-use arguments::{AnalysisArguments, Arguments, Command, Common};
+use arguments::{AnyCommand, Arguments, Command, Common};
 use stop::Stop;
 
 /// What a run of the command ends with.
@@ -141,8 +141,20 @@ help: `pip install 'kymograph[sql]'` brings one that has it, and so does its sou
 ";
 
 fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
-    match &arguments.command {
-        command if is_of_recording(command) => record(command),
+    let AnyCommand(command) = &arguments.command;
+    match command {
+        Command::Record(_)
+        | Command::Enable(_)
+        | Command::Disable(_)
+        | Command::Snapshot(_)
+        | Command::Stop(_)
+        | Command::Status(_)
+        | Command::Sessions(_)
+        | Command::Doctor(_)
+        | Command::Recover(_) => record(command),
+        Command::Filter(arguments) if arguments.session.is_some() => record(command),
+        #[cfg(feature = "view")]
+        Command::View(arguments) if arguments.record => record(command),
         Command::Info(arguments) => match open(&arguments.common, 0) {
             Some(session) => Ok(info::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
@@ -202,29 +214,13 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         Command::Index(arguments) => Ok(index::run(arguments)?),
         Command::Check(arguments) => Ok(check::run(arguments)?),
         Command::Metadata(arguments) => Ok(metadata::run(arguments)?),
-        Command::Cpu(arguments) => analyse("cpu", arguments),
-        Command::Syscalls(arguments) => analyse("syscalls", arguments),
-        Command::Io(arguments) => analyse("io", arguments),
-        Command::Sched(arguments) => analyse("sched", arguments),
-        Command::Irq(arguments) => analyse("irq", arguments),
-        Command::Block(arguments) => analyse("block", arguments),
-        Command::Memory(arguments) => analyse("memory", arguments),
-        Command::Threads(arguments) => analyse("threads", arguments),
-        Command::Rates(arguments) => analyse("rates", arguments),
-        Command::Gaps(arguments) => analyse("gaps", arguments),
-        Command::Pairs(arguments) => match open(&arguments.told.common, 0) {
-            Some(session) => analyses::run_pairs(&session, arguments),
-            None => Ok(Outcome::Incomplete),
-        },
-        Command::Periods(arguments) => match open(&arguments.told.common, 0) {
-            Some(session) => analyses::run_periods(&session, arguments),
-            None => Ok(Outcome::Incomplete),
-        },
+        Command::Analysis(..) | Command::Pairs(_) | Command::Periods(_) | Command::Analyse(_) => {
+            analyses::run_command(command)
+        }
         Command::State(arguments) => match open(&arguments.common, 0) {
             Some(session) => state::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
-        Command::Analyse(arguments) => analyses::run_named(arguments),
         Command::Lami(arguments) => Ok(lami::run(arguments)?),
         Command::Completions { shell } => {
             // The generators take it for a mistake of ours if their output goes nowhere.
@@ -234,26 +230,6 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             Ok(Outcome::Complete)
         }
         Command::Man { page } => Ok(man(page.as_deref())?),
-        _ => unreachable!("commands that record were told apart first"),
-    }
-}
-
-/// Whether a command is about programs that run, not about traces.
-fn is_of_recording(command: &Command) -> bool {
-    match command {
-        Command::Record(_)
-        | Command::Enable(_)
-        | Command::Disable(_)
-        | Command::Snapshot(_)
-        | Command::Stop(_)
-        | Command::Status(_)
-        | Command::Sessions(_)
-        | Command::Doctor(_)
-        | Command::Recover(_) => true,
-        Command::Filter(arguments) => arguments.session.is_some(),
-        #[cfg(feature = "view")]
-        Command::View(arguments) => arguments.record,
-        _ => false,
     }
 }
 
@@ -265,10 +241,6 @@ fn record(command: &Command) -> Result<Outcome, Stop> {
 #[cfg(not(target_os = "linux"))]
 fn record(_: &Command) -> Result<Outcome, Stop> {
     Err(Stop::Expression("error: programs are recorded on Linux; traces are read everywhere\n".to_owned()))
-}
-
-fn analyse(name: &str, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
-    analyses::open_and_run(analyses::known(name), arguments)
 }
 
 /// Writes the manual page of a command, or of all.

@@ -289,7 +289,7 @@ fn parsed(words: &[String]) -> Result<Command, Refused> {
     let line = line.chain(files.into_iter().map(String::as_str)).chain(["."]);
     let matches = Arguments::command().try_get_matches_from(line);
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
-    parsed.map(|arguments| arguments.command).map_err(|error| Refused::Question(sentence(&error.to_string())))
+    parsed.map(|arguments| arguments.command.0).map_err(|error| Refused::Question(sentence(&error.to_string())))
 }
 
 /// What an error of the parser says, without what else one may type.

@@ -2,35 +2,17 @@
 //!
 //! Babeltrace writes them as `{"babeltrace.org,2020": {"log-level": "warning", "emf-uri": "..."}}`; so do we.
 
+use kymo_schema::level::{LEVELS, Level};
 use serde_json::{Map, Value, json};
 
 use crate::model::{Attributes, EventRecordClass};
 
 const NAMESPACE: &str = "babeltrace.org,2020";
 
-/// By number.
-const LOG_LEVELS: [&str; 15] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug:system",
-    "debug:program",
-    "debug:process",
-    "debug:module",
-    "debug:unit",
-    "debug:function",
-    "debug:line",
-    "debug",
-];
-
 /// The log level in attributes: a name, or a number for those without.
 pub(crate) fn log_level(attributes: Option<&Attributes>) -> Option<i64> {
     match attributes?.get(NAMESPACE)?.get("log-level")? {
-        Value::String(name) => LOG_LEVELS.iter().position(|known| known == name).map(|level| level as i64),
+        Value::String(name) => LEVELS.iter().position(|known| known.attribute == name).map(|level| level as i64),
         other => other.as_i64(),
     }
 }
@@ -46,7 +28,7 @@ impl EventRecordClass {
         if let Some(level) = self.log_level
             && log_level(self.attributes.as_ref()) != Some(level)
         {
-            let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
+            let name = Level::of(level).map(|level| level.attribute);
             put(&mut self.attributes, "log-level", name.map_or_else(|| json!(level), |name| json!(name)));
         }
         if self.emf_uri.is_some() && emf_uri(self.attributes.as_ref()) != self.emf_uri {

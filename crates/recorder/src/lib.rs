@@ -27,7 +27,6 @@ pub mod filters;
 pub mod find;
 mod flight;
 pub mod folder;
-mod glob;
 mod journal;
 mod listen;
 mod live;

@@ -9,9 +9,8 @@
 //!
 //! Of several filters that an event was enabled with, one has to say yes.
 
+use kymo_schema::glob::matches;
 use serde::{Deserialize, Serialize};
-
-use crate::glob::matches;
 
 /// Steps that a session remembers.
 const STEPS_MAX: usize = 1000;
@@ -187,31 +186,6 @@ impl Selection {
         })
     }
 }
-
-/// Whether a name is of a pattern: `*` is any text, `?` any character.
-#[must_use]
-pub fn is_like(pattern: &str, name: &str) -> bool {
-    matches(pattern, name)
-}
-
-/// Names of levels, by their numbers.
-pub const LEVELS: [&str; 15] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug_system",
-    "debug_program",
-    "debug_process",
-    "debug_module",
-    "debug_unit",
-    "debug_function",
-    "debug_line",
-    "debug",
-];
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 use axum::response::Response;
-use kymo_session::{AnalysisKind, Column, READY, Table, Understood};
+use kymo_session::{AnalysisEntry, AnalysisKind, Column, SupportedOptions, Table, analyses};
 use serde_json::{Value, json};
 
 use crate::query::Query;
@@ -11,15 +11,13 @@ use crate::refusal::{Refusal, answer};
 /// All of them, as a list to choose from.
 pub(crate) async fn list(uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let all: Vec<Value> = READY
-        .iter()
-        .map(|ready| {
-            json!({
-                "kind": ready.name, "title": ready.title, "description": ready.description,
-                "tables": tables(&ready.kind), "understands": understood(&ready.kind.understood()),
-            })
+    let described = |entry: &AnalysisEntry| {
+        json!({
+            "kind": entry.name, "title": entry.title, "description": format!("{}.", entry.sentence),
+            "tables": tables(&entry.kind), "understands": understood(&entry.options),
         })
-        .collect();
+    };
+    let all: Vec<Value> = analyses().iter().map(described).collect();
     Ok(answer(&json!({"analyses": all})))
 }
 
@@ -33,7 +31,7 @@ fn tables(kind: &AnalysisKind) -> Vec<Value> {
 }
 
 /// Which options would change something.
-fn understood(understood: &Understood) -> Value {
+fn understood(understood: &SupportedOptions) -> Value {
     json!({
         "by": understood.by, "durations": understood.durations, "sizes": understood.sizes, "cpus": understood.cpus,
         "threads": understood.threads, "interrupts": understood.interrupts, "names": understood.names,

@@ -1,5 +1,7 @@
 //! The paths of the API, each with what answers it. `openapi.json` describes them; a test holds that true.
 
+use std::sync::LazyLock;
+
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
@@ -66,7 +68,16 @@ async fn health(uri: Uri) -> Result<Response, Refusal> {
 async fn openapi(uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    Ok((kind, include_str!("openapi.json")).into_response())
+    Ok((kind, description().as_str()).into_response())
+}
+
+/// What describes the API, with the names of all analyses.
+fn description() -> &'static String {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let names: Vec<&str> = kymo_session::analyses().iter().map(|entry| &*entry.name).collect();
+        include_str!("openapi.json").replace("ANALYSES", &names.join("\", \""))
+    });
+    &TEXT
 }
 
 async fn info(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use kymo_session::{
-    AnalysisKind, AnalysisOptions, BINS, Declaration, Definitions, Order, PairsProblem, PairsQuestion, PeriodsQuestion,
-    READY, Session, Understood, Wishes,
+    AnalysisEntry, AnalysisKind, AnalysisOptions, BINS, Declaration, Definitions, Order, PairsProblem, PairsQuestion,
+    PeriodsQuestion, Session, SupportedOptions, Wishes, analyses, find_analysis,
 };
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +98,9 @@ impl Asks {
         session: &Session,
         roles: Option<&Path>,
     ) -> Result<(AnalysisKind, AnalysisOptions), Refusal> {
-        let kind = self.kind()?;
+        let entry = self.entry()?;
         let options = &self.options;
-        options.check(&self.kind, &kind)?;
+        options.check(&entry)?;
         let periods = match &options.periods[..] {
             [] => None,
             texts => Some(
@@ -117,10 +117,11 @@ impl Asks {
             periods,
             roles: roles.map(Path::to_owned),
         };
-        Ok((kind, asked))
+        Ok((entry.kind, asked))
     }
 
-    fn kind(&self) -> Result<AnalysisKind, Refusal> {
+    /// Which analysis, with what is asked of it alone.
+    fn entry(&self) -> Result<AnalysisEntry, Refusal> {
         let (name, options) = (self.kind.as_str(), &self.options);
         let only = |member: &str, is_there: bool, of: &str| match is_there && name != of {
             true => Err(Refusal::parameter(member, format!("`{member}` says something to `{of}` alone"))),
@@ -134,17 +135,18 @@ impl Asks {
             let text = options.declaration.as_ref().ok_or_else(missing)?;
             let declared = Declaration::parse(text);
             let refused = |errors: kymo_session::MappingErrors| Refusal::parameter("declaration", errors);
-            return Ok(AnalysisKind::Own(declared.map_err(refused)?));
+            return Ok(AnalysisEntry::declared(declared.map_err(refused)?));
         }
-        let names = || READY.iter().map(|ready| ready.name).collect::<Vec<_>>().join(", ");
+        let names = || analyses().iter().map(|entry| &*entry.name).collect::<Vec<_>>().join(", ");
         let absent =
             || Refusal::parameter("kind", format!("there is no analysis `{name}`; there are: {}, own", names()));
-        let ready = READY.iter().find(|ready| ready.name == name).ok_or_else(absent)?;
+        let mut entry = find_analysis(name).ok_or_else(absent)?.clone();
         match (&options.pairs, &options.sums) {
-            (Some(pairs), _) => pairs.question().map(AnalysisKind::Pairs),
-            (_, Some(sums)) => Ok(AnalysisKind::Periods(sums.question())),
-            (None, None) => Ok(ready.kind.clone()),
+            (Some(pairs), _) => entry.kind = AnalysisKind::Pairs(pairs.question()?),
+            (_, Some(sums)) => entry.kind = AnalysisKind::Periods(sums.question()),
+            (None, None) => {}
         }
+        Ok(entry)
     }
 }
 
@@ -197,7 +199,7 @@ impl Options {
     }
 
     /// What cannot be, and what the analysis would not look at.
-    fn check(&self, name: &str, kind: &AnalysisKind) -> Result<(), Refusal> {
+    fn check(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
         let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
         let is_turned = self.begin_ns.zip(self.end_ns).is_some_and(|(begin, end)| begin > end);
         let wrong = [
@@ -213,10 +215,10 @@ impl Options {
         if let Some((member, _, message)) = wrong.into_iter().find(|wrong| wrong.1) {
             return Err(Refusal::parameter(member, message));
         }
-        self.understood(name, &kind.understood())
+        self.understood(&entry.name, &entry.options)
     }
 
-    fn understood(&self, name: &str, understood: &Understood) -> Result<(), Refusal> {
+    fn understood(&self, name: &str, understood: &SupportedOptions) -> Result<(), Refusal> {
         let asked = [
             ("min_ns", self.min_ns.is_some(), understood.durations),
             ("max_ns", self.max_ns.is_some(), understood.durations),

@@ -9,14 +9,11 @@
 //! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
 //! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
 
-mod kinds;
 mod lanes;
-mod pairs;
 mod part;
 mod parts;
 mod periods;
 mod prepare;
-mod ready;
 mod shares;
 mod states;
 #[cfg(test)]
@@ -27,7 +24,7 @@ use std::sync::Arc;
 use kymo_analysis::mapping::{Mapping, MappingErrors};
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::{
-    Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
+    AnalysisKind, Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
 };
 
 use crate::analysis_options::AnalysisOptions;
@@ -37,10 +34,6 @@ use crate::report::Report;
 use crate::roles::RolesFailure;
 use crate::spool::FileSpool;
 
-pub use self::kinds::{AnalysisKind, Understood};
-pub use self::pairs::{PairsProblem, PairsQuestion};
-pub use self::periods::PeriodsQuestion;
-pub use self::ready::{READY, ReadyAnalysis};
 pub use self::shares::Shares;
 pub use self::states::OwnStates;
 
@@ -113,6 +106,24 @@ struct Found {
 }
 
 impl Session {
+    /// Answers a question about the traces.
+    ///
+    /// # Errors
+    ///
+    /// There are no events that it could be about, a mapping is wrong, or it was cancelled.
+    pub fn ask(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let asked = match kind {
+            AnalysisKind::Periods(question) => self.ask_periods(question, options, progress),
+            kind => self.analyse(&kind.question(&options.wishes), options, progress),
+        };
+        progress.whole(asked)?
+    }
+
     /// Runs an analysis.
     ///
     /// # Errors

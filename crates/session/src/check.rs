@@ -22,8 +22,9 @@ use kymo_scan::{
     Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault, StreamFaultKind,
     Trace, TraceOptions,
 };
-use kymo_source::{ErrorKind, Finder, TraceFolder};
+use kymo_source::{ErrorKind, TraceFolder};
 
+use crate::discover::discover;
 use crate::open::Session;
 use crate::progress::{Cancelled, Progress, Steps};
 
@@ -62,15 +63,9 @@ pub struct Finding {
 /// It was cancelled.
 pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
     let mut findings = Findings::default();
-    let (mut finder, mut folders) = (Finder::default(), Vec::new());
-    for path in paths {
-        match finder.find(path) {
-            Ok(found) => folders.extend(found),
-            Err(error) => findings.add(of_source(&error.kind), path.display().to_string(), error.kind.to_string()),
-        }
-    }
-    for skipped in finder.skipped() {
-        findings.add(of_source(&skipped.kind), skipped.path.display().to_string(), skipped.kind.to_string());
+    let (folders, errors) = discover(paths).split();
+    for error in errors {
+        findings.add(of_source(&error.kind), error.path.display().to_string(), error.kind.to_string());
     }
     let streams = folders.iter().flat_map(|folder: &TraceFolder| folder.streams());
     progress.expect(streams.map(|stream| stream.size).sum());

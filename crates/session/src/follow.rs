@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_scan::Trace;
-use kymo_source::{ErrorKind, Finder, Live};
+use kymo_source::{ErrorKind, Live};
 
 use crate::again::Earlier;
+use crate::discover::{self, discover};
 use crate::offsets::Offsets;
 use crate::open::{OpenFailure, OpenOptions, Session};
 use crate::progress::Progress;
@@ -140,19 +141,18 @@ impl Follow {
     /// Whether one of these is a trace that a recorder has begun and that cannot be opened yet, as it has no metadata.
     #[must_use]
     pub fn is_awaited(paths: &[PathBuf]) -> bool {
-        let mut finder = Finder::default();
-        paths.iter().any(|path| is_awaited(path) && finder.find(path).is_err())
+        paths.iter().any(|path| is_awaited(path) && discover([path]).found.iter().any(Result::is_err))
     }
 
     /// Whether a recorder says that it records a trace at or below these paths right now, or that it has begun one.
     #[must_use]
     pub fn is_recorded(paths: &[PathBuf]) -> bool {
-        let mut finder = Finder::default();
-        let mut is_recorded = |path: &PathBuf| match finder.find(path) {
-            Ok(folders) => folders.iter().any(|folder| Live::of(folder.path()).is_some_and(|live| !is_over(live))),
-            Err(_) => is_awaited(path),
-        };
-        paths.iter().any(&mut is_recorded)
+        paths.iter().any(|path| {
+            discover([path]).found.iter().any(|found| match found {
+                Ok(folder) => folder.live().is_some_and(|live| !is_over(live)),
+                Err(_) => is_awaited(path),
+            })
+        })
     }
 
     /// The traces as they are now.
@@ -187,27 +187,25 @@ impl Follow {
 
     /// Whether it is worth while to open the traces again.
     fn has_more(&mut self) -> Result<bool, OpenFailure> {
-        let mut finder = Finder::default();
         let offsets = Offsets::new(&self.options.trace_offsets)?;
         let (mut bytes, mut may_have_more, mut is_silent) = (0, false, false);
         self.lives.clear();
-        for path in &self.paths {
-            let folders = match finder.find(path) {
-                Ok(folders) => folders,
-                Err(error) if matches!(error.kind, ErrorKind::NoTrace(_)) && is_awaited(path) => continue,
+        for found in discover(&self.paths).found {
+            let folder = match found {
+                Ok(folder) => folder,
+                // An error of this kind names the path that was asked for.
+                Err(error) if matches!(error.kind, ErrorKind::NoTrace(_)) && is_awaited(&error.path) => continue,
                 Err(error) => return Err(error.into()),
             };
-            for folder in folders {
-                bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
-                // What a recorder says is in the trace's own time.
-                let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
-                let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
-                let live = Live::of(folder.path()).map(shifted);
-                self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
-                let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
-                may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
-                is_silent |= live.is_none();
-            }
+            bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
+            // What a recorder says is in the trace's own time.
+            let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
+            let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
+            let live = folder.live().map(shifted);
+            self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
+            let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
+            may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
+            is_silent |= live.is_none();
         }
         if self.grown.0 != bytes || self.grown.1.is_none() {
             self.grown = (bytes, Some(Instant::now()));
@@ -251,7 +249,7 @@ impl Follow {
             let reached = match self.lives.get(trace.folder.path()) {
                 Some(live) => Reached { watermark_ns: live.watermark_ns, is_over: is_over(*live) },
                 // Another part of a trace has begun meanwhile; up to when everything is there the one before it says.
-                None if Live::of(trace.folder.path()).is_some() => Reached { watermark_ns: i64::MAX, is_over: false },
+                None if trace.folder.live().is_some() => Reached { watermark_ns: i64::MAX, is_over: false },
                 None => Reached { watermark_ns: self.guess(&trace.streams)?, is_over: false },
             };
             if !reached.is_over {
@@ -275,7 +273,7 @@ impl Follow {
 
 /// Whether a recorder has begun with a trace whose metadata is not there yet.
 fn is_awaited(path: &Path) -> bool {
-    Live::of(path).is_some_and(|live| live.is_recording)
+    discover::live(path).is_some_and(|live| live.is_recording)
 }
 
 /// Whether nothing comes any more: who writes has said so, or was killed and nobody comes who goes on.

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use kymo_decode::Compile;
 use kymo_scan::{KnownPackets, Packets, Trace, TraceOptions};
-use kymo_source::{Finder, TraceFolder};
+use kymo_source::TraceFolder;
 
 use crate::cache::{BYTES_MAX, PACKETS_MIN, PacketCache, Stale};
+use crate::discover::{self, discover};
 use crate::open::OpenFailure;
 use crate::progress::Progress;
 use crate::report::Problem;
@@ -135,23 +136,8 @@ pub fn remove_index(paths: &[PathBuf], cache: &Path) -> Indexed {
 }
 
 fn folders(paths: &[PathBuf]) -> (Vec<TraceFolder>, Vec<Problem>) {
-    let (mut folders, mut finder, mut unreadable) = (Vec::new(), Finder::default(), Vec::new());
-    for path in paths {
-        match finder.find(path) {
-            Ok(found) => folders.extend(found),
-            Err(error) => {
-                let (place, message) = (path.display().to_string(), error.kind.to_string());
-                unreadable.push(Problem { place, message });
-            }
-        }
-    }
-    unreadable.extend(
-        finder
-            .skipped()
-            .iter()
-            .map(|skipped| Problem { place: skipped.path.display().to_string(), message: skipped.kind.to_string() }),
-    );
-    (folders, unreadable)
+    let (folders, errors) = discover(paths).split();
+    (folders, errors.iter().map(discover::problem).collect())
 }
 
 /// Writes down what the cache does while a trace is opened.

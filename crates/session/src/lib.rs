@@ -13,6 +13,7 @@ mod check;
 mod count;
 mod cut;
 mod desk;
+mod discover;
 mod engine;
 #[cfg(feature = "columns")]
 mod events;
@@ -49,10 +50,7 @@ mod timeline;
 mod when;
 mod zone;
 
-pub use analyse::{
-    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, READY,
-    ReadyAnalysis, Shares, Understood,
-};
+pub use analyse::{AnalyseFailure, Analysed, OwnStates, Shares};
 pub use analysis_options::AnalysisOptions;
 #[cfg(feature = "columns")]
 pub use answer_columns::answer_columns;
@@ -75,8 +73,12 @@ pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
 pub use kymo_analysis::mapping::MappingErrors;
-pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem};
-pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table, Wishes};
+pub use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
+pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem, PeriodsQuestion};
+pub use kymo_analysis::{
+    AnalysisEntry, AnalysisKind, Answer, BINS, Bounded, Cell, Class, Column, Plot, SupportedOptions, Table, Wishes,
+    analyses, find_analysis,
+};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem, Verdict, unit};
@@ -101,8 +103,7 @@ pub use share::{Share, ShareFailure};
 pub use spool::FileSpool;
 #[cfg(feature = "sql")]
 pub use sql::{
-    AnswerFormat, Database, FUNCTIONS as SQL_FUNCTIONS, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery,
-    WriteFailure, write_answer,
+    AnswerFormat, Database, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,
 };
 pub use timeline::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, Catalogue, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use kymo_format::Severity;
 
+use crate::discover::discover_all;
 use crate::open::OpenFailure;
 use crate::report::Problem;
 
@@ -39,7 +40,7 @@ pub struct MetadataText {
 /// No trace is there, or a metadata file cannot be read.
 pub fn metadata(path: &Path, form: MetadataForm) -> Result<Vec<MetadataText>, OpenFailure> {
     let mut texts = Vec::new();
-    for folder in kymo_source::find(path)? {
+    for folder in discover_all(path)? {
         let metadata = kymo_format::parse(&folder.metadata()?);
         let place = folder.path().join("metadata").display().to_string();
         let render = |found: &kymo_format::Diagnostic| Problem {

@@ -8,16 +8,17 @@ use kymo_decode::filter::StreamFilter;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
-use kymo_source::{BufferPool, Finder, TraceFolder};
+use kymo_schema::glob;
+use kymo_source::{BufferPool, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
 use crate::again::Earlier;
 use crate::cache::{PacketCache, Recalled};
+use crate::discover::{self, Discovered, discover};
 use crate::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::progress::Progress;
 use crate::report::{Problem, Report};
-use kymo_analysis::glob;
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl OpenFailure {
     /// The failure in a line, where other traces can be read.
     fn problem(&self) -> Problem {
         let (place, message) = match self {
-            Self::Source(error) => (error.path.display().to_string(), error.kind.to_string()),
+            Self::Source(error) => return discover::problem(error),
             Self::Offset(failure) => (failure.path().display().to_string(), failure.to_string()),
             Self::Trace { path, error: OpenError::Metadata(metadata) } => {
                 let file = path.join("metadata").display().to_string();
@@ -122,12 +123,11 @@ impl Session {
     ) -> Result<Self, OpenFailure> {
         let offsets = Offsets::new(&options.trace_offsets)?;
         let mut traces = Vec::new();
-        let mut finder = Finder::default();
         let cache = options.cache.clone().map(PacketCache::new);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut failures = Vec::new();
-        let found = find_all(&mut finder, paths, &offsets)?;
+        let Discovered { found, skipped } = find_all(paths, &offsets)?;
         for folder in found {
             let opened = folder.map_err(OpenFailure::Source).and_then(|folder| {
                 let path = folder.path().to_owned();
@@ -153,12 +153,7 @@ impl Session {
         traces.sort_by_key(|trace| trace.class.uuid);
         let mut opened = opening_report(&traces);
         opened.unreadable.extend(failures.iter().map(OpenFailure::problem));
-        opened.unreadable.extend(
-            finder.skipped().iter().map(|skipped| Problem {
-                place: skipped.path.display().to_string(),
-                message: skipped.kind.to_string(),
-            }),
-        );
+        opened.unreadable.extend(skipped.iter().map(discover::problem));
         Ok(Self { traces, threads, opened, slice_bytes: None, cache: options.cache.clone(), cuts_ns: Vec::new() })
     }
 
@@ -353,25 +348,15 @@ impl Session {
 
 /// All traces at or below the paths, in the order of the paths. Each offset is of one of them, or of something that cannot be
 /// looked at: that is told of it anyway.
-fn find_all(
-    finder: &mut Finder,
-    paths: &[PathBuf],
-    offsets: &Offsets<'_>,
-) -> Result<Vec<Result<TraceFolder, kymo_source::Error>>, OffsetFailure> {
-    let mut found = Vec::new();
-    for path in paths {
-        match finder.find(path) {
-            Ok(folders) => found.extend(folders.into_iter().map(Ok)),
-            Err(error) => found.push(Err(error)),
-        }
-    }
+fn find_all(paths: &[PathBuf], offsets: &Offsets<'_>) -> Result<Discovered, OffsetFailure> {
+    let discovered = discover(paths);
     let place = |found: &'_ Result<TraceFolder, kymo_source::Error>| match found {
         Ok(folder) => folder.path().to_owned(),
         Err(error) => error.path.clone(),
     };
-    let skipped = finder.skipped().iter().map(|error| error.path.clone());
-    offsets.check(&found.iter().map(place).chain(skipped).collect::<Vec<PathBuf>>())?;
-    Ok(found)
+    let skipped = discovered.skipped.iter().map(|error| error.path.clone());
+    offsets.check(&discovered.found.iter().map(place).chain(skipped).collect::<Vec<PathBuf>>())?;
+    Ok(discovered)
 }
 
 /// Opens a trace, with what is remembered of its packets; on several threads they are looked at side by side.

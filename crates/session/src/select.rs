@@ -14,11 +14,11 @@ use kymo_decode::filter::{ClassOutcome, FilterFacts, StreamFilter};
 use kymo_filter::{Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};
+use kymo_schema::glob;
 
 use crate::open::{Session, trace_name};
 use crate::when::When;
 use crate::zone::Zone;
-use kymo_analysis::glob;
 
 /// Which events are wanted; everything by default.
 #[derive(Clone, Debug, Default)]

@@ -40,7 +40,6 @@ use crate::open::Session;
 use crate::progress::{Cancelled, Progress};
 use crate::report::Report;
 
-pub use self::functions::FUNCTIONS;
 pub use self::output::{AnswerFormat, WriteFailure, write_answer};
 pub use kymo_sql::Fault as SqlFault;
 

@@ -60,6 +60,9 @@ pub enum ErrorKind {
     /// An archive has too many entries.
     #[error("the archive has more than {0} entries: unpack it")]
     ManyEntries(usize),
+    /// A file in another format breaks its rules.
+    #[error("{0}")]
+    Import(String),
     /// An archive becomes too large.
     #[error("the archive unpacks to more than {limit} bytes, which is suspicious: unpack it yourself if it is meant")]
     Unpacked {

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::{Archive, Packing};
+use crate::archive::{Archive, MAGIC_BYTES, Packing};
 use crate::error::{Error, ErrorKind, Seen};
-use crate::folder::TraceFolder;
+use crate::folder::{Stream, TraceFolder};
 use crate::handles::Handles;
+use crate::import::Importer;
 
 /// Folders inside of folders.
 const DEPTH_MAX: usize = 32;
@@ -16,6 +17,7 @@ const DEPTH_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub struct Finder {
     handles: Arc<Handles>,
+    importers: &'static [&'static dyn Importer],
     skipped: Vec<Error>,
 }
 
@@ -34,6 +36,12 @@ pub fn find(path: &Path) -> Result<Vec<TraceFolder>, Error> {
 }
 
 impl Finder {
+    /// A finder that, where the user names a file, also asks these importers for it.
+    #[must_use]
+    pub fn with_importers(importers: &'static [&'static dyn Importer]) -> Self {
+        Self { importers, ..Self::default() }
+    }
+
     /// The traces at or below `path`, in the order of their names.
     ///
     /// A file means the one stream that it holds (its folder's metadata says how to read it) or an archive.
@@ -74,6 +82,12 @@ impl Finder {
         &self.skipped
     }
 
+    /// The same, where the finder is not needed any more.
+    #[must_use]
+    pub fn into_skipped(self) -> Vec<Error> {
+        self.skipped
+    }
+
     fn file(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if path.file_name().is_some_and(|name| name == "metadata") {
@@ -82,15 +96,32 @@ impl Finder {
         // A stream may begin with any bytes, so that in a trace only the name makes an archive.
         let in_trace = folder.join("metadata").is_file();
         if !in_trace || is_named_archive(path) {
-            let packing = Packing::of(&self.handles.register(path.to_owned()))?;
-            if let Some(packing) = packing {
+            let head = self.head(path)?;
+            if let Some(packing) = Packing::of(&head) {
                 return self.in_archive(Archive::open(path, packing, &self.handles)?);
+            }
+            if let Some(importer) = self.importers.iter().find(|importer| importer.recognizes(path, &head)) {
+                let file = Stream::part(path.to_owned(), self.handles.register(path.to_owned()), 0, u64::MAX);
+                let imported = importer.import(&file)?;
+                if imported.is_empty() {
+                    return Err(Error::new(path, ErrorKind::Import("there is no trace in it".to_owned())));
+                }
+                return imported.into_iter().map(|trace| TraceFolder::imported(path, trace)).collect();
             }
         }
         if !in_trace {
             return Err(Error::new(path, ErrorKind::NotInTrace));
         }
         Ok(vec![TraceFolder::of_one_file(folder, path, &self.handles)?])
+    }
+
+    /// The first bytes of a file, by which its format is recognized.
+    fn head(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let mut head = vec![0; MAGIC_BYTES];
+        let file = self.handles.register(path.to_owned());
+        let size = file.read_at(0, &mut head).map_err(|error| Error::new(path, error))?;
+        head.truncate(size);
+        Ok(head)
     }
 
     fn in_archive(&mut self, mut archive: Archive) -> Result<Vec<TraceFolder>, Error> {

@@ -1,33 +1,27 @@
 //! One trace's files.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
-use crate::archive::{Archive, join};
+use crate::archive::Archive;
 use crate::error::Error;
-use crate::handles::{File, Handles};
+use crate::handles::Handles;
+use crate::import::Imported;
+use crate::live::Live;
+use crate::storage::{Bytes, Disk, InArchive, InMemory, ReadAt, Storage};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
     streams: Vec<StreamEntry>,
-    place: Place,
+    storage: Arc<dyn Storage>,
 }
 
-/// Where the files are.
-#[derive(Clone, Debug)]
-enum Place {
-    Disk(Arc<Handles>),
-    /// In this folder of an archive.
-    Archive(Arc<Archive>, String),
-}
-
-/// A file that holds packets.
+/// A stream of packets: a file, in an archive or in memory where the trace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEntry {
     /// Its name in the folder, with U+FFFD for what is no text.
@@ -69,7 +63,8 @@ impl TraceFolder {
             }
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Self { path: path.to_owned(), streams, place: Place::Disk(Arc::clone(handles)) })
+        let storage = Disk { path: path.to_owned(), handles: Arc::clone(handles) };
+        Ok(Self { path: path.to_owned(), streams, storage: Arc::new(storage) })
     }
 
     /// The trace in the folder `path`, but only one file of it.
@@ -86,7 +81,24 @@ impl TraceFolder {
             .map(|(name, entry)| StreamEntry { name: name.to_owned(), file_name: name.into(), size: entry.size })
             .collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
-        Self { path, streams, place: Place::Archive(Arc::clone(archive), folder.to_owned()) }
+        let storage = InArchive { archive: Arc::clone(archive), folder: folder.to_owned() };
+        Self { path, streams, storage: Arc::new(storage) }
+    }
+
+    /// The trace that an importer made of the file `path`.
+    pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, Error> {
+        let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
+        let files = trace.streams_by_name(path)?;
+        let entry = |(name, bytes): (&String, &Vec<u8>)| StreamEntry {
+            name: name.clone(),
+            file_name: name.into(),
+            size: bytes.len() as u64,
+        };
+        let streams = files.iter().map(entry).collect();
+        let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(Bytes(bytes)))).collect();
+        let storage = InMemory { path: path.to_owned(), metadata: Bytes(metadata), streams: files };
+        let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
+        Ok(Self { path, streams, storage: Arc::new(storage) })
     }
 
     /// Where it is, as the user named it.
@@ -109,7 +121,7 @@ impl TraceFolder {
     pub fn metadata(&self) -> Result<Vec<u8>, Error> {
         let path = self.path.join("metadata");
         let missing = || Error::new(&path, io::Error::from(io::ErrorKind::NotFound));
-        self.bytes("metadata").and_then(|bytes| bytes.ok_or_else(missing))
+        self.storage.bytes("metadata").and_then(|bytes| bytes.ok_or_else(missing))
     }
 
     /// The bytes of LTTng's index of a file, if there is one.
@@ -118,78 +130,36 @@ impl TraceFolder {
     ///
     /// It is there and cannot be read.
     pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, Error> {
-        self.bytes(&format!("index/{}.idx", self.streams[stream].name))
-    }
-
-    /// The bytes of a file of the trace, if there is one.
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        match &self.place {
-            Place::Disk(_) => {
-                let path = self.path.join(name);
-                // Looked at first, because opening a pipe would wait for somebody to write.
-                match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    result => result.map_err(|error| Error::new(&path, error)),
-                }
-            }
-            Place::Archive(archive, folder) => {
-                let name = join(folder, name);
-                let Some(entry) = archive.entry(&name) else {
-                    return Ok(None);
-                };
-                archive.stream(&name, entry).read_all(entry.size).map(Some)
-            }
-        }
+        self.storage.bytes(&format!("index/{}.idx", self.streams[stream].name))
     }
 
     /// A file for reading. It is opened when it is first read.
     #[must_use]
     pub fn stream(&self, stream: usize) -> Stream {
-        let StreamEntry { name, file_name, .. } = &self.streams[stream];
-        match &self.place {
-            Place::Disk(handles) => {
-                let path = self.path.join(file_name);
-                Stream { file: handles.register(path.clone()), path, start: 0, size: u64::MAX }
-            }
-            Place::Archive(archive, folder) => {
-                let name = join(folder, name);
-                let entry = archive.entry(&name).expect("the streams are entries of the archive");
-                archive.stream(&name, entry)
-            }
-        }
+        self.storage.stream(&self.streams[stream])
     }
 
-    /// What tells whether the file is still the same; in an archive, whether that is.
+    /// What tells whether the stream is still the same; in an archive or in memory, whether the file is that it came from.
     ///
     /// # Errors
     ///
     /// It cannot be looked at.
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
-        let path = match &self.place {
-            Place::Disk(_) => self.path.join(&self.streams[stream].file_name),
-            Place::Archive(archive, _) => archive.path().to_owned(),
-        };
-        let facts = fs::metadata(&path).map_err(|error| Error::new(&path, error))?;
-        let size = match &self.place {
-            Place::Disk(_) => facts.len(),
-            Place::Archive(..) => self.streams[stream].size,
-        };
-        let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let (device, inode) = device_and_inode(&facts);
-        let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
-        Ok(FileIdentity { device, inode, size, modified_ns })
+        self.storage.identity(&self.streams[stream])
+    }
+
+    /// What a recorder of ours says of the trace that it writes; `None`: no recorder says anything.
+    #[must_use]
+    pub fn live(&self) -> Option<Live> {
+        self.storage.live()
     }
 }
 
-#[cfg(unix)]
-fn device_and_inode(facts: &fs::Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (facts.dev(), facts.ino())
-}
-
-#[cfg(not(unix))]
-fn device_and_inode(_: &fs::Metadata) -> (u64, u64) {
-    (0, 0)
+impl StreamEntry {
+    /// Its name as the system has it.
+    pub(crate) fn file_name(&self) -> &OsStr {
+        &self.file_name
+    }
 }
 
 /// Whether a file of that name holds packets.
@@ -197,11 +167,11 @@ fn is_stream(name: &str) -> bool {
     name != "metadata" && !name.starts_with('.')
 }
 
-/// A file with packets, or the part of an archive that is one. Cheap to clone; may be read from several threads.
+/// Bytes that can be read at any place: a file, a part of an archive, or memory. Cheap to clone; may be read from several threads.
 #[derive(Clone, Debug)]
 pub struct Stream {
     path: PathBuf,
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     /// First byte in the file.
     start: u64,
     /// Bytes that may be read; a file of its own ends where it ends.
@@ -213,7 +183,7 @@ const STEP: u64 = 1 << 20;
 
 impl Stream {
     /// The part of `file` that is called `path`.
-    pub(crate) fn part(path: PathBuf, file: Arc<File>, start: u64, size: u64) -> Self {
+    pub(crate) fn part(path: PathBuf, file: Arc<dyn ReadAt>, start: u64, size: u64) -> Self {
         Self { path, file, start, size }
     }
 
@@ -231,7 +201,7 @@ impl Stream {
     }
 
     /// All bytes; the file may have fewer than the `size` that it is said to have.
-    fn read_all(&self, size: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read_all(&self, size: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         while (bytes.len() as u64) < size {
             let done = bytes.len();

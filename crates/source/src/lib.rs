@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! what the user named ──find──> trace folders ──open──> streams ──read──> buffers
+//!                                └─ Storage: a folder on disk, in an archive, or what an importer made in memory
 //! ```
 
 mod archive;
@@ -12,10 +13,13 @@ mod error;
 mod find;
 mod folder;
 mod handles;
+mod import;
 mod live;
+mod storage;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
 pub use error::{Error, ErrorKind, Seen};
 pub use find::{Finder, find};
 pub use folder::{FileIdentity, Stream, StreamEntry, TraceFolder};
+pub use import::{Imported, Importer};
 pub use live::{LIVE_FILE, Live};

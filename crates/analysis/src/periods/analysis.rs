@@ -3,8 +3,11 @@
 //! Which events begin and end something is found by [`Borders`], on all cores; all else is known only in the end.
 
 use super::borders::State;
-use super::{Border, Borders, Definitions, Found, Sums};
-use crate::{Analysis, Answer, Event, Identity, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use super::{Border, Borders, Definitions, Found, PeriodsQuestion, Sums};
+use crate::{
+    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Notes, Question, Setup, Shape, SpoolError,
+    SupportedOptions, Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
@@ -18,9 +21,17 @@ pub struct Periods {
 }
 
 impl Periods {
+    /// Its entry in the registry.
+    pub(crate) fn entry() -> AnalysisEntry {
+        const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
+        const SENTENCE: &str =
+            "Durations of periods between events, and of the parts that they consist of";
+        let kind = AnalysisKind::Periods(PeriodsQuestion::default());
+        AnalysisEntry::new("periods", "Periods", SENTENCE, OPTIONS, kind)
+    }
+
     /// The question without definitions: its tables are those of every other.
-    #[must_use]
-    pub fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         let make = |setup: &Setup<'_>| Self::new(setup, &Definitions::default(), &Sums::default());
         Question::new(Definitions::needs(), &[], make)
     }

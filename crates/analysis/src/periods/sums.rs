@@ -27,6 +27,19 @@ pub struct Sums {
     pub(super) order: Order,
 }
 
+/// How periods are summed up. By default by name alone, the longest first.
+#[derive(Clone, Debug, Default)]
+pub struct PeriodsQuestion {
+    /// The periods whose parts are summed up: those within them.
+    pub aggregate_by: Option<String>,
+    /// Which ones are parts; all that are within, if none are named.
+    pub select: Vec<String>,
+    /// What is told of periods, `NAME.WORD`, and tells them apart.
+    pub group_by: Vec<String>,
+    /// In which order they are shown.
+    pub order: Order,
+}
+
 /// In which order periods are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {

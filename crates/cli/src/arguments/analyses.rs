@@ -10,7 +10,9 @@ use std::str::FromStr;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use kymo_session::{AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, Understood, When, Wishes};
+use kymo_session::{
+    AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, SupportedOptions, When, Wishes,
+};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -459,7 +461,7 @@ impl WantedArguments {
     }
 
     /// What an analysis would not look at, in a sentence.
-    pub(crate) fn misunderstanding(&self, name: &str, understood: &Understood) -> Option<String> {
+    pub(crate) fn misunderstanding(&self, name: &str, understood: &SupportedOptions) -> Option<String> {
         let asked = [
             ("--min", self.min.is_some(), understood.durations),
             ("--max", self.max.is_some(), understood.durations),

@@ -3,6 +3,7 @@
 mod analyses;
 mod print;
 mod record;
+mod registered;
 mod roles;
 #[cfg(feature = "sql")]
 mod sql;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use kymo_session::TraceOffset;
+use kymo_session::{AnalysisEntry, TraceOffset};
 
 use crate::lami::LamiArguments;
 use crate::quantity::trace_offset;
@@ -32,6 +33,7 @@ pub(crate) use record::{
 };
 #[cfg(target_os = "linux")]
 pub(crate) use record::{Mode, RuleArguments};
+pub(crate) use registered::AnyCommand;
 pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
@@ -54,7 +56,7 @@ pub(crate) use view::ViewArguments;
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: AnyCommand,
 }
 
 /// What is said to a command that is not in this build.
@@ -116,52 +118,12 @@ pub(crate) enum Command {
     Roles(RolesArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
-    /// Says how long CPUs were busy, and with which threads and processes
-    #[command(after_help = "Examples:\n  kymo cpu my-trace\n  kymo cpu --by process --top 20 my-trace\n  \
-                            kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n  \
-                            kymo cpu --period 100ms --csv --table course my-trace\n  \
-                            kymo cpu --period 'frame : app:vsync' my-trace\n  \
-                            kymo cpu --period 'call : rpc:begin : rpc:end if id == $begin.id' \\\n    \
-                            --period-captures 'call : peer=peer : status=status' my-trace\n\n\
-                            Periods from event to event are possible with every analysis. `$begin` is the event that\n\
-                            began the period; 'NAME(OTHER) : ...' only begins while OTHER is open, whose first event is\n\
-                            `$parent`. Colons have spaces around them.")]
-    Cpu(AnalysisArguments),
-    /// Says how long system calls took, and which failed
-    #[command(after_help = "Examples:\n  kymo syscalls my-trace\n  kymo syscalls --comm nginx --min 1ms my-trace\n  \
-                            kymo syscalls --json my-trace | jq '.tables[0].rows'")]
-    Syscalls(AnalysisArguments),
-    /// Says who read and wrote how much, of which files and devices
-    #[command(after_help = "Examples:\n  kymo io my-trace\n  kymo io --by file --comm nginx my-trace")]
-    Io(AnalysisArguments),
-    /// Says how long threads waited for a CPU once they were woken, how long they ran, and what they waited for
-    #[command(after_help = "Examples:\n  kymo sched my-trace\n  kymo sched --by top --min 1ms my-trace\n  \
-                            kymo sched --by state --comm nginx my-trace")]
-    Sched(AnalysisArguments),
-    /// Says how long CPUs served interrupts and softirqs, and how long softirqs waited
-    #[command(after_help = "Examples:\n  kymo irq my-trace\n  kymo irq --by soft --cpu 0 my-trace")]
-    Irq(AnalysisArguments),
-    /// Says how long requests to block devices took
-    #[command(after_help = "Examples:\n  kymo block my-trace\n  kymo block --min 10ms my-trace")]
-    Block(AnalysisArguments),
-    /// Says who takes pages of memory from the kernel, and who gives them back
-    #[command(after_help = "Examples:\n  kymo memory my-trace\n  kymo memory --by process --top 20 my-trace\n  \
-                            kymo memory --period 100ms --csv --table course my-trace")]
-    Memory(AnalysisArguments),
-    /// Says how long lasts what begins with one event and ends with another
+    // The registry has the sentences of these two.
     Pairs(PairsArguments),
-    /// Says how long periods last that begin and end with events, by what is told of them, and of what they consist
     Periods(PeriodsArguments),
-    /// Says how many events each thread, process, application and CPU has
-    #[command(after_help = "Examples:\n  kymo threads my-trace\n  kymo threads --by application --top 20 my-trace\n  \
-                            kymo threads --begin 17:46:23 --end 17:46:24 --csv my-trace")]
-    Threads(AnalysisArguments),
-    /// Says how many events there are over time
-    #[command(after_help = "Examples:\n  kymo rates my-trace\n  kymo rates --period 10ms --by cpu my-trace")]
-    Rates(AnalysisArguments),
-    /// Says when nothing was recorded for longest, and what of that is a loss
-    #[command(after_help = "Examples:\n  kymo gaps my-trace\n  kymo gaps --min 100ms --top all my-trace")]
-    Gaps(AnalysisArguments),
+    /// An analysis of the registry: see `registered`.
+    #[command(skip)]
+    Analysis(&'static AnalysisEntry, AnalysisArguments),
     /// Says what CPUs and threads do at an instant: who runs where, who waits for what, since when and until when
     State(StateArguments),
     /// Runs an analysis that you declare in a file, without a program

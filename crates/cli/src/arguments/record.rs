@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use kymo_schema::level::Level;
 
 use super::Dialect;
 use crate::quantity;
@@ -283,30 +284,10 @@ pub(crate) struct RecoverArguments {
     pub(crate) json: bool,
 }
 
-/// Names of levels, by their numbers.
-const LEVELS: [&str; 15] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug_system",
-    "debug_program",
-    "debug_process",
-    "debug_module",
-    "debug_unit",
-    "debug_function",
-    "debug_line",
-    "debug",
-];
-
 fn level(text: &str) -> Result<u8, String> {
-    let name = text.to_ascii_lowercase().replace('-', "_");
-    let named = LEVELS.iter().position(|known| *known == name).map(|level| level as u8);
-    let number = || text.parse().ok().filter(|level| usize::from(*level) < LEVELS.len());
-    named.or_else(number).ok_or_else(|| format!("a level is a number up to 14, or one of {}", LEVELS.join(", ")))
+    let number = || text.parse().ok().filter(|level| Level::of(i64::from(*level)).is_some());
+    let wrong = || format!("a level is a number up to 14, or one of {}", Level::names());
+    Level::number(text).or_else(number).ok_or_else(wrong)
 }
 
 /// Names of events, all of which have a provider.

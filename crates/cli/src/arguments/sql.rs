@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use kymo_session::{SqlOptions, TraceOffset};
+use kymo_session::{SqlOptions, TraceOffset, analyses};
 
 use crate::quantity::{size, trace_offset};
 use crate::stop::Stop;
@@ -22,9 +22,9 @@ Examples:
 
 Tables     one for each class of events, by its name; events (all of them: fields['x'] is a
            text), streams, packets, losses, fields
-Functions  cpu() syscalls() io() sched() irq() block() memory() pairs() periods() rates()
-           gaps() counts() state_at('12:18:50') thread_states(); a text names one of the
-           tables of an analysis, or an option: cpu('per-process', 'period=100ms')
+Functions  FUNCTIONS
+           state_at('12:18:50') thread_states(); a text names one of the tables of an
+           analysis, or an option: cpu('per-process', 'period=100ms')
 
 Names are as the trace has them; those with other signs stand in double quotes:
 \"my_app:request\". Times are UTC. Conditions on time, names and fields are asked where
@@ -34,8 +34,15 @@ without `order by` come in the order of time where nothing changes it.
 Exit status: 0 all that was asked for was read, 1 something could not be read, 2 the query
 is wrong.";
 
+/// The help with the functions that analyses are, seven in a line.
+fn help() -> String {
+    let names: Vec<String> = analyses().iter().map(|entry| format!("{}()", entry.sql_name)).collect();
+    let lines: Vec<String> = names.chunks(7).map(|names| names.join(" ")).collect();
+    HELP.replace("FUNCTIONS", &lines.join("\n           "))
+}
+
 #[derive(Args)]
-#[command(after_help = HELP, override_usage = "kymo sql [OPTIONS] <TRACE>... [QUERY]")]
+#[command(after_help = help(), override_usage = "kymo sql [OPTIONS] <TRACE>... [QUERY]")]
 pub(crate) struct SqlArguments {
     /// Traces, and behind them a query: what has a space in it and is no file
     #[arg(required = true, value_name = "TRACE")]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use kymo_recorder::client::{ClientProblem, nonsense};
 use kymo_recorder::wire::{Answer, EventStatus, Keep, ProgramStatus, Question, SessionStatus, Status, Unreachable};
+use kymo_schema::level::Level;
 
 use super::{Problem, ask, show};
 use crate::Outcome;
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
     };
     let is_meant = |program: &ProgramStatus| {
         let pid = program.pid.unwrap_or(program.own_pid).to_string();
-        let is_it = |wanted: &String| *wanted == pid || kymo_recorder::select::is_like(wanted, &program.name);
+        let is_it = |wanted: &String| *wanted == pid || kymo_schema::glob::matches(wanted, &program.name);
         arguments.process.is_empty() || arguments.process.iter().any(is_it)
     };
     status.programs.retain(is_meant);
@@ -84,7 +85,7 @@ fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()>
 fn rule(rule: &kymo_recorder::select::Rule) -> String {
     let events = if rule.events.is_empty() { "everything".to_owned() } else { rule.events.join(" ") };
     let level = rule.level.map_or(String::new(), |level| {
-        format!(", at least {}", kymo_recorder::select::LEVELS.get(usize::from(level)).unwrap_or(&"?"))
+        format!(", at least {}", Level::of(level.into()).map_or("?", |level| level.name))
     });
     let of = match (&rule.tag, rule.processes.is_empty()) {
         (None, true) if rule.is_within => ", of programs that it records".to_owned(),

@@ -66,7 +66,7 @@ fn the_metadata() {
     check(
         "lami count --metadata",
         &expect![[r#"
-            {"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"Events by class","description":"How often events of each class occur.","tags":["kymograph","count"],"table-classes":{"per-class":{"title":"Classes of events","column-descriptions":[{"title":"Event","class":"string"},{"title":"Count","class":"number","unit":"events"}]},"per-stream":{"title":"Streams","column-descriptions":[{"title":"Stream","class":"string"},{"title":"CPU","class":"cpu"},{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]},"total":{"title":"All events","column-descriptions":[{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]}}}
+            {"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"Events by class","description":"Number of events of each class","tags":["kymograph","count"],"table-classes":{"per-class":{"title":"Classes of events","column-descriptions":[{"title":"Event","class":"string"},{"title":"Count","class":"number","unit":"events"}]},"per-stream":{"title":"Streams","column-descriptions":[{"title":"Stream","class":"string"},{"title":"CPU","class":"cpu"},{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]},"total":{"title":"All events","column-descriptions":[{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]}}}
         "#]],
     );
 }

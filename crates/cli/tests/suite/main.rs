@@ -37,6 +37,7 @@ mod record_usage;
 mod recorded;
 #[cfg(target_os = "linux")]
 mod recover;
+mod registry;
 #[cfg(target_os = "linux")]
 mod resting;
 #[cfg(target_os = "linux")]

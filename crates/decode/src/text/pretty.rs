@@ -10,6 +10,7 @@ use kymo_format::model::{
     self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant,
 };
 use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
+use kymo_schema::level::Level;
 
 use crate::builder::Builder;
 use crate::lower::{Face, Value};
@@ -167,25 +168,7 @@ impl HeadLine {
 }
 
 fn log_level(level: i64) -> Option<String> {
-    const NAMES: [&str; 15] = [
-        "TRACE_EMERG",
-        "TRACE_ALERT",
-        "TRACE_CRIT",
-        "TRACE_ERR",
-        "TRACE_WARNING",
-        "TRACE_NOTICE",
-        "TRACE_INFO",
-        "TRACE_DEBUG_SYSTEM",
-        "TRACE_DEBUG_PROGRAM",
-        "TRACE_DEBUG_PROCESS",
-        "TRACE_DEBUG_MODULE",
-        "TRACE_DEBUG_UNIT",
-        "TRACE_DEBUG_FUNCTION",
-        "TRACE_DEBUG_LINE",
-        "TRACE_DEBUG",
-    ];
-    let name = NAMES.get(usize::try_from(level).ok()?)?;
-    Some(format!("{name} ({level})"))
+    Some(format!("{} ({level})", Level::of(level)?.constant))
 }
 
 /// Writes the fields of an event, or of a packet's context.

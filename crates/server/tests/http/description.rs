@@ -2,13 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use kymo_session::analyses;
 use serde_json::{Value, json};
 
 use crate::checker::Checker;
 use crate::client::{Running, serve};
 
 pub fn description() -> Value {
-    serde_json::from_str(include_str!("../../src/openapi.json")).unwrap()
+    let names: Vec<&str> = analyses().iter().map(|entry| &*entry.name).collect();
+    let text = include_str!("../../src/openapi.json").replace("ANALYSES", &names.join("\", \""));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_description_that_is_served_names_all_analyses() {
+    let served: Value = serde_json::from_str(&serve().get("/api/v1/openapi.json").text()).unwrap();
+    assert_eq!(served, description());
+    let kinds = served["components"]["schemas"]["Asks"]["properties"]["kind"]["enum"].as_array().unwrap();
+    assert_eq!(kinds.len(), analyses().len() + 1);
 }
 
 /// Every path is routed, and every route described.

@@ -6,7 +6,7 @@ use kymo_session::arrow::array::Array;
 use kymo_session::arrow::datatypes::Schema;
 use kymo_session::arrow::ipc::reader::StreamReader;
 use kymo_session::arrow::record_batch::RecordBatch;
-use kymo_session::{AnalysisKind, AnalysisOptions, EventsQuestion, Progress, Table, json as as_json};
+use kymo_session::{AnalysisOptions, EventsQuestion, Progress, Table, find_analysis, json as as_json};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Running, serve, session};
@@ -125,9 +125,10 @@ fn ended(server: &Running, asks: &Value) -> Value {
 fn answers_of_jobs_are_those_of_the_command() {
     let server = serve();
     let session = session();
-    for (name, kind) in [("count", AnalysisKind::Count), ("rates", AnalysisKind::Rates), ("gaps", AnalysisKind::Gaps)] {
+    for name in ["count", "rates", "gaps"] {
+        let kind = &find_analysis(name).unwrap().kind;
         let job = ended(&server, &json!({"kind": name}));
-        let found = session.ask(&kind, &AnalysisOptions::default(), &Progress::default()).unwrap();
+        let found = session.ask(kind, &AnalysisOptions::default(), &Progress::default()).unwrap();
         let tables: Vec<&Table> = found.answer.tables.iter().collect();
         let mut expected = Vec::new();
         as_json::write_answer(&tables, &found.report, &mut expected).unwrap();

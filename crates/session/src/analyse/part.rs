@@ -205,12 +205,10 @@ impl<'a> Reader<'a> {
             return self.feed_merged(lane, part, faults);
         }
         let Some(&stream) = self.prepared.lanes[lane].streams.first() else { return ControlFlow::Break(()) };
-        let Some(Projected { decoded, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
-        if let Content::Events(events) = &decoded.batch.content {
-            let (classes, window) = (&self.prepared.bindings.classes, events.window());
-            part.steps_within(lane, rows, (&decoded.rows, classes, window.bytes()));
-        }
-        self.recycle(stream, decoded);
+        let Some(projected) = self.next(stream, faults) else { return ControlFlow::Break(()) };
+        let (_, batch) = projected.rows(&self.prepared.bindings.classes);
+        part.steps_within(lane, projected.rows.clone(), batch);
+        self.recycle(stream, projected.decoded);
         ControlFlow::Continue(())
     }
 

@@ -337,5 +337,3 @@ mod events;
 mod sums;
 #[cfg(test)]
 mod tests;
-
-pub use sums::PeriodsQuestion;

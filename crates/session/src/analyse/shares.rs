@@ -16,14 +16,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kymo_analysis::{AnyAnalysis, AnyState, in_series};
+use kymo_analysis::{AnalysisKind, AnyAnalysis, AnyState, in_series};
 use kymo_scan::Unsliceable;
 use serde::{Deserialize, Serialize};
 
 use super::part::{PartRead, Reader, Strays};
 use super::parts;
 use super::prepare::Prepared;
-use super::{AnalyseFailure, Analysed, AnalysisKind, room};
+use super::{AnalyseFailure, Analysed, room};
 use crate::analysis_options::AnalysisOptions;
 use crate::identity::TraceIdentity;
 use crate::open::{Doubts, Session};

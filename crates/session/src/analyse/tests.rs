@@ -9,16 +9,20 @@ pub(crate) mod tiny_trace;
 
 use std::path::{Path, PathBuf};
 
-use kymo_analysis::Answer;
+use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, analyses, find_analysis};
 use kymo_script::Random;
 
-use super::{AnalysisKind, PairsQuestion};
 use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, Work};
 
-/// Every analysis that needs no more than a trace.
-fn kinds() -> Vec<AnalysisKind> {
-    use AnalysisKind::*;
-    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Memory, Threads, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+/// Every analysis that needs no more than a trace, with its name.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static AnalysisKind)> {
+    let is_alone = |entry: &&AnalysisEntry| !matches!(entry.kind, AnalysisKind::Periods(_));
+    analyses().iter().filter(is_alone).map(|entry| (&*entry.name, &entry.kind))
+}
+
+/// The analysis of this name.
+pub(crate) fn kind(name: &str) -> &'static AnalysisKind {
+    &find_analysis(name).unwrap_or_else(|| panic!("there is no analysis `{name}`")).kind
 }
 
 /// All traces of the corpus; none where it is absent.
@@ -67,13 +71,13 @@ fn difference(one: &Answer, other: &Answer) -> String {
 /// Reads a trace as one part, and cut: into parts of these bytes, by so many threads.
 fn check(path: &Path, cuts: &[(usize, u64)]) -> usize {
     let mut answered = 0;
-    for kind in kinds() {
-        let Some(whole) = asked(path, &kind, 1, None) else { continue };
+    for (name, kind) in kinds() {
+        let Some(whole) = asked(path, kind, 1, None) else { continue };
         answered += 1;
         for &(threads, slice_bytes) in cuts {
-            let cut = asked(path, &kind, threads, Some(slice_bytes)).expect("it was answered before");
+            let cut = asked(path, kind, threads, Some(slice_bytes)).expect("it was answered before");
             let place = path.display();
-            assert!(cut == whole, "{place}, {kind:?}, parts of {slice_bytes} bytes: {}", difference(&whole, &cut));
+            assert!(cut == whole, "{place}, {name}, parts of {slice_bytes} bytes: {}", difference(&whole, &cut));
         }
     }
     answered
@@ -89,11 +93,11 @@ fn the_demo_says_the_same_however_it_is_cut() {
 #[test]
 fn a_rehearsal_says_the_same() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
-    let whole = asked(&demo, &AnalysisKind::Count, 1, None);
+    let whole = asked(&demo, kind("count"), 1, None);
     let mut session = Session::open(&[demo], &OpenOptions { threads: 1, ..OpenOptions::default() }).unwrap();
     session.slice_bytes = Some(4096);
     let progress = Progress::rehearsing(3);
-    let asked = session.ask(&AnalysisKind::Count, &AnalysisOptions::default(), &progress);
+    let asked = session.ask(kind("count"), &AnalysisOptions::default(), &progress);
     assert_eq!(asked.ok().map(|analysed| analysed.answer), whole);
     let took = progress.took();
     for thread in 0..3 {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{OffsetFailure, Offsets, TraceOffset};
 use crate::{
-    AnalysisKind, AnalysisOptions, CutOptions, MetadataForm, OpenFailure, OpenOptions, PrintFormat, PrintOptions,
-    Progress, Session, ShareFailure, Shares,
+    AnalysisOptions, CutOptions, MetadataForm, OpenFailure, OpenOptions, PrintFormat, PrintOptions, Progress, Session,
+    ShareFailure, Shares, find_analysis,
 };
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/demo");
@@ -172,7 +172,8 @@ fn shares_are_of_one_offset() {
     let shares = |offset_ns: i64| {
         let mut session = open(folder.path(), &["one", "hosts"], 0, &[("hosts", offset_ns)]);
         session.slice_bytes = Some(1 << 14);
-        Shares::new(Arc::new(session), AnalysisKind::Rates, AnalysisOptions::default()).unwrap()
+        Shares::new(Arc::new(session), find_analysis("rates").unwrap().kind.clone(), AnalysisOptions::default())
+            .unwrap()
     };
     let (here, same, other) = (shares(3), shares(3), shares(4));
     let share = here.split(2).unwrap().swap_remove(0);

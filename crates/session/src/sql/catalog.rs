@@ -8,7 +8,7 @@ use kymo_sql::{Argument, Catalog, Function, Relation, TableError};
 use kymo_table::arrow::datatypes::SchemaRef;
 
 use super::events::EventRelation;
-use super::functions::{self, FUNCTIONS};
+use super::functions::{self, table_functions};
 use super::watch::Watch;
 use super::{facts, terms};
 use crate::open::Session;
@@ -86,7 +86,7 @@ impl TraceCatalog {
     /// What can be typed: tables, functions, columns.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words: BTreeSet<String> = self.names(TRACE).into_iter().collect();
-        words.extend(FUNCTIONS.iter().map(|function| function.name.to_owned()));
+        words.extend(table_functions().map(|function| function.name.to_owned()));
         words.extend(terms::all_fields(&self.shared.session));
         for table in self.names(TRACE).iter().filter(|name| facts::TABLES.contains(&name.as_str())) {
             let columns = self.columns(table);
@@ -107,7 +107,7 @@ impl TraceCatalog {
         };
         let mut tables: Vec<(String, String)> =
             self.names(TRACE).into_iter().map(|name| (name.clone(), what(&name).to_owned())).collect();
-        tables.extend(FUNCTIONS.iter().map(|it| (format!("{}()", it.name), it.description.to_owned())));
+        tables.extend(table_functions().map(|it| (format!("{}()", it.name), it.description.to_owned())));
         tables
     }
 
@@ -152,11 +152,11 @@ impl Catalog for TraceCatalog {
     }
 
     fn functions(&self) -> Vec<Function> {
-        let function = |it: &functions::TableFunction| Function {
+        let function = |it: functions::TableFunction| Function {
             name: it.name.to_owned(),
             description: it.description.to_owned(),
         };
-        FUNCTIONS.iter().map(function).collect()
+        table_functions().map(function).collect()
     }
 
     fn call(&self, function: &str, arguments: &[Argument]) -> Result<Relation, TableError> {

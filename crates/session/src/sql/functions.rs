@@ -3,15 +3,16 @@
 //! An argument without `=` names one of the tables that the analysis answers with; the others are its options, named as on the
 //! command line: `min=1ms`, `by=process`, `begin=12:18:50`.
 
+use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 use kymo_analysis::periods::Definitions;
-use kymo_analysis::{Answer, Wishes};
+use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, Wishes, analyses};
 use kymo_filter::{Dimension, Filter, unit};
 use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
 
 use super::catalog::Shared;
 use super::states::thread_states;
-use crate::analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsProblem, PairsQuestion, PeriodsQuestion};
+use crate::analyse::{AnalyseFailure, Analysed};
 use crate::analysis_options::AnalysisOptions;
 use crate::answer_columns::answer_columns;
 use crate::when::When;
@@ -19,35 +20,24 @@ use crate::zone::Zone;
 
 /// A function that is a table.
 #[derive(Clone, Copy, Debug)]
-pub struct TableFunction {
+pub(super) struct TableFunction {
     /// Its name.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// What it says, in a sentence.
-    pub description: &'static str,
+    pub(super) description: &'static str,
 }
 
-/// All of them.
-pub const FUNCTIONS: &[TableFunction] = &[
-    function("cpu", "How long CPUs were busy, and with which threads."),
-    function("syscalls", "How long system calls took, and which failed."),
-    function("io", "Who read and wrote how much, of which files and devices."),
-    function("sched", "How long threads waited for a CPU once they were woken, ran, and were blocked in what."),
-    function("irq", "How long CPUs served interrupts and softirqs, and how long softirqs waited."),
-    function("block", "How long requests to block devices took."),
-    function("memory", "Who takes pages of memory from the kernel, and who gives them back."),
-    function("pairs", "How long lasts what begins with one event and ends with another."),
-    function("periods", "How long periods last that begin and end with events, and of what they consist."),
-    function("rates", "How many events there are over time."),
-    function("gaps", "When nothing was recorded for longest."),
-    function("threads", "How many events each thread, process, application and CPU has."),
-    function("counts", "How often events of each class occur."),
-    function("state_at", "What CPUs and threads do at an instant."),
-    function("thread_states", "What each thread did, from when to when."),
+/// All of them: analyses, and two that are about states.
+pub(super) fn table_functions() -> impl Iterator<Item = TableFunction> {
+    let of_entry =
+        |entry: &'static AnalysisEntry| TableFunction { name: &entry.sql_name, description: &entry.sentence };
+    analyses().iter().map(of_entry).chain(OF_STATES.iter().copied())
+}
+
+const OF_STATES: [TableFunction; 2] = [
+    TableFunction { name: "state_at", description: "What CPUs and threads do at an instant" },
+    TableFunction { name: "thread_states", description: "What each thread did, from when to when" },
 ];
-
-const fn function(name: &'static str, description: &'static str) -> TableFunction {
-    TableFunction { name, description }
-}
 
 /// What was told to a function.
 #[derive(Default)]
@@ -107,32 +97,19 @@ fn refused(failure: AnalyseFailure) -> TableError {
 }
 
 fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
-    Ok(match name {
-        "cpu" => AnalysisKind::Cpu,
-        "syscalls" => AnalysisKind::Syscalls,
-        "io" => AnalysisKind::Io,
-        "sched" => AnalysisKind::Sched,
-        "irq" => AnalysisKind::Irq,
-        "block" => AnalysisKind::Block,
-        "memory" => AnalysisKind::Memory,
-        "rates" => AnalysisKind::Rates,
-        "gaps" => AnalysisKind::Gaps,
-        "threads" => AnalysisKind::Threads,
-        "counts" => AnalysisKind::Count,
-        "pairs" if told.start.is_empty() && told.stop.is_empty() => AnalysisKind::Pairs(PairsQuestion::by_roles()),
-        "pairs" => {
+    let absent = || TableError::from(format!("there is no function {name}()"));
+    let entry = analyses().iter().find(|entry| entry.sql_name == name).ok_or_else(absent)?;
+    match entry.kind {
+        AnalysisKind::Pairs(_) if !(told.start.is_empty() && told.stop.is_empty()) => {
             let question =
                 PairsQuestion::parse(&told.start, &told.stop, &told.keys, told.group.as_deref(), told.is_nested);
-            AnalysisKind::Pairs(question.map_err(pairs_problem)?)
+            Ok(AnalysisKind::Pairs(question.map_err(pairs_problem)?))
         }
-        "periods" => {
-            if told.options.periods.is_none() {
-                return Err("periods() needs one: periods('period=frame : app:vsync')".into());
-            }
-            AnalysisKind::Periods(PeriodsQuestion::default())
+        AnalysisKind::Periods(_) if told.options.periods.is_none() => {
+            Err("periods() needs one: periods('period=frame : app:vsync')".into())
         }
-        other => return Err(format!("there is no function {other}()").into()),
-    })
+        _ => Ok(entry.kind.clone()),
+    }
 }
 
 fn pairs_problem(problem: PairsProblem) -> TableError {

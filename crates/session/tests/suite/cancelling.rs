@@ -12,7 +12,7 @@ use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Cancelled, CountOptions, CutOptions, CutProblem, Definitions,
     EventsFailure, EventsQuestion, ExportFailure, ExportOptions, FileFormat, Filter, OpenOptions, OwnStates,
     PairsQuestion, PeriodsQuestion, PrintFormat, PrintOptions, Progress, Selection, Session, ShareFailure, Shares,
-    Wishes, check,
+    Wishes, check, find_analysis,
 };
 
 use crate::alone;
@@ -48,6 +48,10 @@ fn analysed<T>(asked: Result<T, AnalyseFailure>) -> Result<(), Cancelled> {
     }
 }
 
+fn kind(name: &str) -> AnalysisKind {
+    find_analysis(name).expect("there is this analysis").kind.clone()
+}
+
 fn analyses(session: &Session) -> Vec<(String, Job<'_>)> {
     let all = AnalysisOptions::default();
     let period_ns = Wishes { period_ns: Some(10_000_000), ..Wishes::default() };
@@ -56,18 +60,18 @@ fn analyses(session: &Session) -> Vec<(String, Job<'_>)> {
     let texts = |text: &str| vec![text.to_owned()];
     let pairs = PairsQuestion::parse(&texts("jobs:begin"), &texts("jobs:end"), &texts("id"), None, false);
     let asked = [
-        (AnalysisKind::Count, AnalysisOptions { selection: never(), ..all.clone() }),
-        (AnalysisKind::Count, all.clone()),
-        (AnalysisKind::Rates, all.clone()),
-        (AnalysisKind::Gaps, all.clone()),
-        (AnalysisKind::Pairs(pairs.expect("they are pairs")), all.clone()),
-        (AnalysisKind::Count, AnalysisOptions { wishes: period_ns, ..all }),
-        (AnalysisKind::Periods(PeriodsQuestion::default()), periods.clone()),
-        (AnalysisKind::Count, periods),
+        ("count", kind("count"), AnalysisOptions { selection: never(), ..all.clone() }),
+        ("count", kind("count"), all.clone()),
+        ("rates", kind("rates"), all.clone()),
+        ("gaps", kind("gaps"), all.clone()),
+        ("pairs", AnalysisKind::Pairs(pairs.expect("they are pairs")), all.clone()),
+        ("count", kind("count"), AnalysisOptions { wishes: period_ns, ..all }),
+        ("periods", AnalysisKind::Periods(PeriodsQuestion::default()), periods.clone()),
+        ("count", kind("count"), periods),
     ];
-    let job = |(kind, options): (AnalysisKind, AnalysisOptions)| -> (String, Job<'_>) {
+    let job = |(name, kind, options): (&str, AnalysisKind, AnalysisOptions)| -> (String, Job<'_>) {
         let what = if options.selection.filter.is_some() { "nothing" } else { "all" };
-        let name = format!("{kind:?} of {what}, by {:?} and {:?}", options.wishes.period_ns, options.periods);
+        let name = format!("{name} of {what}, by {:?} and {:?}", options.wishes.period_ns, options.periods);
         (name, Box::new(move |progress| analysed(session.ask(&kind, &options, progress))))
     };
     asked.into_iter().map(job).collect()
@@ -213,7 +217,7 @@ fn check_jobs(session: &Arc<Session>) {
 
 fn check_shares(session: &Arc<Session>) {
     let is_cancelled = |outcome: Result<(), ShareFailure>| matches!(outcome, Err(ShareFailure::Cancelled(Cancelled)));
-    let shares = Shares::new(Arc::clone(session), AnalysisKind::Count, AnalysisOptions::default());
+    let shares = Shares::new(Arc::clone(session), kind("count"), AnalysisOptions::default());
     let shares = shares.expect("it can be shared out");
     let parts = shares.split(2).expect("it can be read in parts");
     let read = |part| shares.read(part, &Progress::default()).expect("it can be read");
@@ -226,7 +230,7 @@ fn check_shares(session: &Arc<Session>) {
     assert!(is_cancelled(shares.finish(states.iter(), states.len(), &progress).map(drop)));
     // What was cancelled changed nothing.
     let finished = shares.finish(states.iter(), states.len(), &Progress::default()).expect("all is there");
-    let asked = session.ask(&AnalysisKind::Count, &AnalysisOptions::default(), &Progress::default());
+    let asked = session.ask(&kind("count"), &AnalysisOptions::default(), &Progress::default());
     assert_eq!(finished, asked.expect("it has an answer"));
 }
 

@@ -23,8 +23,8 @@ use crate::handles::{File, Handles};
 /// Entries of one archive.
 pub(crate) const ENTRIES_MAX: usize = 1 << 20;
 
-/// Bytes that tell what kind of archive a file is.
-const MAGIC_BYTES: usize = 512;
+/// Bytes that tell what a file is.
+pub(crate) const MAGIC_BYTES: usize = 512;
 
 /// What a file is packed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,16 +55,14 @@ pub(crate) struct Entry {
 
 impl Packing {
     /// What the first bytes of a file say.
-    pub(crate) fn of(file: &File) -> Result<Option<Self>, Error> {
-        let mut bytes = [0; MAGIC_BYTES];
-        let size = file.read_at(0, &mut bytes).map_err(|error| Error::new(file.path(), error))?;
-        Ok(match &bytes[..size] {
+    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+        match head {
             [0x1F, 0x8B, ..] => Some(Self::Gzip),
             [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Zip),
             block if tar::is_header(block) => Some(Self::Tar),
             _ => None,
-        })
+        }
     }
 }
 
@@ -144,7 +142,7 @@ impl Archive {
 
     /// An entry for reading.
     pub(crate) fn stream(&self, name: &str, entry: &Entry) -> Stream {
-        Stream::part(self.path.join(name), Arc::clone(&entry.file), entry.start, entry.size)
+        Stream::part(self.path.join(name), Arc::<File>::clone(&entry.file), entry.start, entry.size)
     }
 }
 

@@ -5,5 +5,6 @@
 mod alone;
 mod archives;
 mod folders;
+mod importers;
 #[cfg(unix)]
 mod limits;

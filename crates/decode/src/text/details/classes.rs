@@ -8,6 +8,7 @@ use kymo_format::model::{
     FixedBits, IntegerMeaning, IntegerRange, Mapping, Optional, Role, Scope, Step, Structure, TraceClass, Variant,
     display_name,
 };
+use kymo_schema::level::Level;
 
 use super::{grouped, grouped_unsigned};
 use crate::scopes::Scopes;
@@ -197,8 +198,8 @@ impl<'a> Description<'a> {
         self.id_line(event.id);
         self.indent += 2;
         self.attributes_line(event.attributes.as_ref());
-        if let Some(level) = event.log_level.and_then(log_level) {
-            self.property("Log level", level);
+        if let Some(level) = event.log_level.and_then(Level::of) {
+            self.property("Log level", level.title);
         }
         if let Some(uri) = &event.emf_uri {
             self.property("EMF URI", uri);
@@ -553,25 +554,4 @@ fn merged(mappings: &[Mapping]) -> Vec<Mapping> {
         }
     }
     merged
-}
-
-fn log_level(level: i64) -> Option<&'static str> {
-    const NAMES: [&str; 15] = [
-        "Emergency",
-        "Alert",
-        "Critical",
-        "Error",
-        "Warning",
-        "Notice",
-        "Info",
-        "Debug (system)",
-        "Debug (program)",
-        "Debug (process)",
-        "Debug (module)",
-        "Debug (unit)",
-        "Debug (function)",
-        "Debug (line)",
-        "Debug",
-    ];
-    NAMES.get(usize::try_from(level).ok()?).copied()
 }

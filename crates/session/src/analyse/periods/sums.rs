@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_analysis::periods::{Order, PERIODS_MAX, Periods};
+use kymo_analysis::periods::{PERIODS_MAX, Periods, PeriodsQuestion};
 use kymo_analysis::{Room, in_series};
 
 use super::super::{AnalyseFailure, Analysed, Found, TABLE_BYTES};
@@ -11,19 +11,6 @@ use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
 use crate::spool::FileSpool;
-
-/// How periods are summed up. By default by name alone, the longest first.
-#[derive(Clone, Debug, Default)]
-pub struct PeriodsQuestion {
-    /// The periods whose parts are summed up: those within them.
-    pub aggregate_by: Option<String>,
-    /// Which ones are parts; all that are within, if none are named.
-    pub select: Vec<String>,
-    /// What is told of periods, `NAME.WORD`, and tells them apart.
-    pub group_by: Vec<String>,
-    /// In which order they are shown.
-    pub order: Order,
-}
 
 impl Session {
     /// Finds periods and sums them up.

@@ -1,14 +1,13 @@
 //! What periods add up to is what the whole trace says.
 
 use std::collections::BTreeMap;
-use std::mem::discriminant;
 use std::path::Path;
 
 use kymo_analysis::{Bounded, Cell, Wishes};
 
 use super::*;
 use crate::analyse::states::tests::{raw_events, write_trace};
-use crate::analyse::tests::corpus;
+use crate::analyse::tests::{corpus, kind};
 use crate::{AnalysisKind, Definitions, OpenOptions, PairsQuestion};
 
 /// Sums of a column, by the cells of another one.
@@ -34,55 +33,55 @@ fn sums(answer: &Answer, class: &str, key: &str, column: &str) -> BTreeMap<Strin
 }
 
 /// An analysis, one of its tables, what its rows are of, and a column.
-type Row = (AnalysisKind, &'static str, &'static str, &'static str);
+type Row = (&'static str, &'static str, &'static str, &'static str);
 
 /// What adds up.
 const SUMS: &[Row] = &[
-    (AnalysisKind::Count, "per-class", "name", "count"),
-    (AnalysisKind::Cpu, "per-cpu", "cpu", "busy"),
-    (AnalysisKind::Cpu, "per-cpu", "cpu", "idle"),
-    (AnalysisKind::Cpu, "per-cpu", "cpu", "switches"),
-    (AnalysisKind::Cpu, "per-thread", "thread", "run_time"),
-    (AnalysisKind::Cpu, "per-thread", "thread", "runs"),
-    (AnalysisKind::Cpu, "per-thread", "thread", "migrations"),
-    (AnalysisKind::Irq, "hard", "irq", "count"),
-    (AnalysisKind::Irq, "hard", "irq", "total"),
-    (AnalysisKind::Irq, "soft", "irq", "count"),
-    (AnalysisKind::Irq, "soft", "irq", "raises"),
-    (AnalysisKind::Gaps, "gaps", "stream", "length"),
-    (AnalysisKind::Block, "per-device", "device", "reads"),
-    (AnalysisKind::Block, "per-device", "device", "writes"),
-    (AnalysisKind::Block, "per-device", "device", "count"),
-    (AnalysisKind::Block, "per-device", "device", "total"),
-    (AnalysisKind::Block, "per-device", "device", "queue_total"),
-    (AnalysisKind::Syscalls, "per-syscall", "syscall", "count"),
-    (AnalysisKind::Syscalls, "per-syscall", "syscall", "total"),
-    (AnalysisKind::Syscalls, "per-syscall", "syscall", "errors"),
-    (AnalysisKind::Syscalls, "per-thread", "thread", "count"),
-    (AnalysisKind::Syscalls, "per-thread", "thread", "total"),
-    (AnalysisKind::Io, "per-thread", "thread", "read"),
-    (AnalysisKind::Io, "per-thread", "thread", "write"),
-    (AnalysisKind::Io, "per-thread", "thread", "read_disk"),
-    (AnalysisKind::Io, "per-thread", "thread", "write_unknown"),
-    (AnalysisKind::Io, "per-thread", "thread", "opens"),
-    (AnalysisKind::Io, "per-file", "path", "read"),
-    (AnalysisKind::Io, "per-file", "path", "write"),
-    (AnalysisKind::Io, "per-file", "path", "opens"),
-    (AnalysisKind::Io, "per-category", "category", "count"),
-    (AnalysisKind::Io, "per-category", "category", "total"),
-    (AnalysisKind::Sched, "per-thread", "thread", "count"),
-    (AnalysisKind::Sched, "per-thread", "thread", "total"),
-    (AnalysisKind::Sched, "per-priority", "priority", "total"),
-    (AnalysisKind::Sched, "wakers", "waker", "count"),
-    (AnalysisKind::Sched, "runs", "thread", "count"),
-    (AnalysisKind::Sched, "runs", "thread", "total"),
-    (AnalysisKind::Sched, "runs", "thread", "migrations"),
-    (AnalysisKind::Sched, "states", "thread", "running"),
-    (AnalysisKind::Sched, "states", "thread", "preempted"),
-    (AnalysisKind::Sched, "states", "thread", "waiting"),
-    (AnalysisKind::Sched, "states", "thread", "blocked"),
-    (AnalysisKind::Sched, "blocked", "syscall", "count"),
-    (AnalysisKind::Sched, "blocked", "syscall", "total"),
+    ("count", "per-class", "name", "count"),
+    ("cpu", "per-cpu", "cpu", "busy"),
+    ("cpu", "per-cpu", "cpu", "idle"),
+    ("cpu", "per-cpu", "cpu", "switches"),
+    ("cpu", "per-thread", "thread", "run_time"),
+    ("cpu", "per-thread", "thread", "runs"),
+    ("cpu", "per-thread", "thread", "migrations"),
+    ("irq", "hard", "irq", "count"),
+    ("irq", "hard", "irq", "total"),
+    ("irq", "soft", "irq", "count"),
+    ("irq", "soft", "irq", "raises"),
+    ("gaps", "gaps", "stream", "length"),
+    ("block", "per-device", "device", "reads"),
+    ("block", "per-device", "device", "writes"),
+    ("block", "per-device", "device", "count"),
+    ("block", "per-device", "device", "total"),
+    ("block", "per-device", "device", "queue_total"),
+    ("syscalls", "per-syscall", "syscall", "count"),
+    ("syscalls", "per-syscall", "syscall", "total"),
+    ("syscalls", "per-syscall", "syscall", "errors"),
+    ("syscalls", "per-thread", "thread", "count"),
+    ("syscalls", "per-thread", "thread", "total"),
+    ("io", "per-thread", "thread", "read"),
+    ("io", "per-thread", "thread", "write"),
+    ("io", "per-thread", "thread", "read_disk"),
+    ("io", "per-thread", "thread", "write_unknown"),
+    ("io", "per-thread", "thread", "opens"),
+    ("io", "per-file", "path", "read"),
+    ("io", "per-file", "path", "write"),
+    ("io", "per-file", "path", "opens"),
+    ("io", "per-category", "category", "count"),
+    ("io", "per-category", "category", "total"),
+    ("sched", "per-thread", "thread", "count"),
+    ("sched", "per-thread", "thread", "total"),
+    ("sched", "per-priority", "priority", "total"),
+    ("sched", "wakers", "waker", "count"),
+    ("sched", "runs", "thread", "count"),
+    ("sched", "runs", "thread", "total"),
+    ("sched", "runs", "thread", "migrations"),
+    ("sched", "states", "thread", "running"),
+    ("sched", "states", "thread", "preempted"),
+    ("sched", "states", "thread", "waiting"),
+    ("sched", "states", "thread", "blocked"),
+    ("sched", "blocked", "syscall", "count"),
+    ("sched", "blocked", "syscall", "total"),
 ];
 
 fn asked(path: &Path, kind: &AnalysisKind, threads: usize, period_ns: Option<u64>) -> Option<Answer> {
@@ -95,19 +94,20 @@ fn asked(path: &Path, kind: &AnalysisKind, threads: usize, period_ns: Option<u64
 }
 
 fn check(path: &Path, periods: &[u64]) -> usize {
-    let is_same_kind = |one: &Row, other: &Row| discriminant(&one.0) == discriminant(&other.0);
+    let is_same_kind = |one: &Row, other: &Row| one.0 == other.0;
     let mut checked = 0;
     for rows in SUMS.chunk_by(is_same_kind) {
-        let kind = &rows[0].0;
-        let Some(whole) = asked(path, kind, 1, None) else { continue };
+        let name = rows[0].0;
+        let of_rows = kind(name);
+        let Some(whole) = asked(path, of_rows, 1, None) else { continue };
         for &period_ns in periods {
-            let Some(answer) = asked(path, kind, 2, Some(period_ns)) else { continue };
+            let Some(answer) = asked(path, of_rows, 2, Some(period_ns)) else { continue };
             // Who runs before the first switch of a CPU, only the period knows in which that is.
-            let cpu = asked(path, &AnalysisKind::Cpu, 2, Some(period_ns));
+            let cpu = asked(path, kind("cpu"), 2, Some(period_ns));
             let unknown: u64 = cpu.map_or(0, |cpu| sums(&cpu, "per-cpu", "cpu", "unknown").values().sum());
             for &(_, class, key, column) in rows {
                 let (wanted, found) = (sums(&whole, class, key, column), sums(&answer, class, key, column));
-                let depends = matches!(kind, AnalysisKind::Cpu) || column == "running";
+                let depends = name == "cpu" || column == "running";
                 let is_near = |wanted: &u64, found: &u64| found <= wanted && wanted - found <= unknown;
                 let is_same = match unknown {
                     1.. if depends => wanted.iter().all(|(key, wanted)| is_near(wanted, found.get(key).unwrap_or(&0))),
@@ -127,7 +127,7 @@ fn periods_add_up() {
     let trace = folder.path().join("trace");
     write_trace(&trace, 3, 3000);
     assert!(check(&trace, &[9_973, 40_000, 1_000_000]) > 50);
-    let none = asked(&trace, &AnalysisKind::Cpu, 1, Some(1));
+    let none = asked(&trace, kind("cpu"), 1, Some(1));
     assert!(none.is_none(), "that would be too many");
 }
 
@@ -174,7 +174,7 @@ fn periods_from_event_to_event() {
     let trace = folder.path().join("trace");
     write_trace(&trace, 4, 1000);
     let definition = "read : syscall_entry_read : syscall_exit_read if $begin.packet.cpu_id == packet.cpu_id";
-    let found = by_events(&trace, &AnalysisKind::Count, &[definition], &["read : cpu=packet.cpu_id, fd=fd : ret=ret"]);
+    let found = by_events(&trace, kind("count"), &[definition], &["read : cpu=packet.cpu_id, fd=fd : ret=ret"]);
     let events: Vec<Vec<(i64, u64)>> = (0..2).map(|cpu| raw_events(&trace, cpu)).collect();
     let (mut wanted, mut never_ended) = (Vec::new(), 0);
     for (cpu, of_cpu) in events.iter().enumerate() {
@@ -227,14 +227,12 @@ fn periods_between_equal_events_add_up() {
         let spans = rows.filter_map(|row| if let Cell::TimeRange(begin, end) = row[0] { begin.zip(end) } else { None });
         spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))).unwrap()
     };
-    for (kind, class, key, column) in
-        [(AnalysisKind::Cpu, "per-cpu", "cpu", "busy"), (AnalysisKind::Cpu, "per-thread", "thread", "run_time")]
-    {
-        let answer = by_events(&trace, &kind, &[definition], &[]).answer;
+    for (name, class, key, column) in [("cpu", "per-cpu", "cpu", "busy"), ("cpu", "per-thread", "thread", "run_time")] {
+        let answer = by_events(&trace, kind(name), &[definition], &[]).answer;
         let (begin, end) = ends(&answer);
         let session = Session::open(std::slice::from_ref(&trace), &OpenOptions::default()).unwrap();
         let options = AnalysisOptions { begin_ns: Some(begin), end_ns: Some(end - 1), ..AnalysisOptions::default() };
-        let whole = session.ask(&kind, &options, &Progress::default()).unwrap().answer;
+        let whole = session.ask(kind(name), &options, &Progress::default()).unwrap().answer;
         let (found, wanted) = (sums(&answer, class, key, column), sums(&whole, class, key, column));
         // The last nanosecond is in no span that has a last event.
         let is_near = |key: &String, wanted: &u64| found.get(key).unwrap_or(&0).abs_diff(*wanted) <= 1;

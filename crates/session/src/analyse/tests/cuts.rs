@@ -45,26 +45,28 @@ name = "open"
 change = [{ event = "*_entry*", add = 1 }, { event = "*_exit*", add = -1 }, { event = "sched_switch", to = 3 }]
 "#;
 
-/// Every analysis, some with several questions.
-fn questions() -> Vec<AnalysisKind> {
+/// Every analysis, some with several questions, and their names.
+fn questions() -> Vec<(&'static str, AnalysisKind)> {
     let pairs = |start: &str, stop: &str, key: &str, group: Option<&str>, is_nested| {
         let words = |word: &str| vec![word.to_owned()];
         let question = PairsQuestion::parse(&words(start), &words(stop), &words(key), group, is_nested);
-        AnalysisKind::Pairs(question.expect("the question is right"))
+        ("pairs", AnalysisKind::Pairs(question.expect("the question is right")))
     };
-    let mut questions = kinds();
+    let mut questions: Vec<_> = kinds().map(|(name, kind)| (name, kind.clone())).collect();
     questions.push(pairs("work_begin", "work_end", "key", Some("name"), true));
     questions.push(pairs("irq_handler_entry", "irq_handler_exit", "irq", None, false));
     let of_turns = ["turn.next".to_owned(), "irq".to_owned()];
     let aggregate_by = Some("turn".to_owned());
-    questions.push(AnalysisKind::Periods(PeriodsQuestion::default()));
-    questions.push(AnalysisKind::Periods(PeriodsQuestion {
+    questions.push(("periods", AnalysisKind::Periods(PeriodsQuestion::default())));
+    let sums = PeriodsQuestion {
         aggregate_by,
         group_by: of_turns.to_vec(),
         order: Order::Hierarchy,
         ..PeriodsQuestion::default()
-    }));
-    questions.push(AnalysisKind::Own(Declaration::parse(DECLARATION).expect("the declaration is right")));
+    };
+    questions.push(("periods", AnalysisKind::Periods(sums)));
+    let declaration = Declaration::parse(DECLARATION).expect("the declaration is right");
+    questions.push(("own", AnalysisKind::Own(declaration)));
     questions
 }
 
@@ -130,7 +132,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Asks for everything as one part, and cut; `None`: there is no answer.
-    fn check(&mut self, kind: &AnalysisKind, seed: u64) -> Option<Result<(), String>> {
+    fn check(&mut self, (name, kind): &(&str, AnalysisKind), seed: u64) -> Option<Result<(), String>> {
         let random = &mut Random(seed);
         let options = self.options(kind, random);
         (self.session.threads, self.session.slice_bytes, self.session.cuts_ns) = (1, None, Vec::new());
@@ -143,12 +145,12 @@ impl<'a> Cutter<'a> {
         self.session.slice_bytes = Some(self.bytes / by_bytes as u64 + 1);
         self.session.cuts_ns = cuts;
         let cut = self.session.ask(kind, &options, &Progress::default()).expect("it was answered before");
-        if cut.answer == whole.answer || is_open(kind, &cut.answer, &whole.answer) {
+        if cut.answer == whole.answer || is_open(name, &cut.answer, &whole.answer) {
             return Some(Ok(()));
         }
         let Session { threads, slice_bytes, cuts_ns, .. } = &self.session;
         Some(Err(format!(
-            "{}, {kind:?}, seed {seed}: {parts} parts, {threads} threads, {slice_bytes:?} bytes, cut at {cuts_ns:?}, \
+            "{}, {name}, seed {seed}: {parts} parts, {threads} threads, {slice_bytes:?} bytes, cut at {cuts_ns:?}, \
              {options:?}: {}",
             self.path.display(),
             difference(&whole.answer, &cut.answer)
@@ -158,7 +160,7 @@ impl<'a> Cutter<'a> {
 
 /// Whether answers only differ in what is known to be wrong: where a loss hides who runs, `syscalls` and `io` may know a
 /// thread by another of its names.
-fn is_open(kind: &AnalysisKind, cut: &Answer, whole: &Answer) -> bool {
+fn is_open(name: &str, cut: &Answer, whole: &Answer) -> bool {
     let without_names = |answer: &Answer| {
         let mut answer = answer.clone();
         for cell in answer.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten()) {
@@ -168,7 +170,7 @@ fn is_open(kind: &AnalysisKind, cut: &Answer, whole: &Answer) -> bool {
         }
         answer
     };
-    matches!(kind, AnalysisKind::Syscalls | AnalysisKind::Io) && without_names(cut) == without_names(whole)
+    matches!(name, "syscalls" | "io") && without_names(cut) == without_names(whole)
 }
 
 /// How often each question was answered, and what was wrong.
@@ -199,15 +201,15 @@ impl Tally {
 }
 
 /// Asks every question of traces that are made, cut in three ways.
-fn check_made(questions: &[AnalysisKind], make: impl Fn(&mut Random) -> Vec<tiny_trace::Packet>) {
+fn check_made(questions: &[(&str, AnalysisKind)], make: impl Fn(&mut Random) -> Vec<tiny_trace::Packet>) {
     let mut tally = Tally::new(questions.len());
     for number in 0..40 {
         let folder = tempfile::tempdir().expect("there is room for a tiny trace");
         tiny_trace::write(folder.path(), &make(&mut Random(number)));
         let mut cutter = Cutter::open(folder.path()).expect("the trace can be opened");
-        for (place, kind) in questions.iter().enumerate() {
+        for (place, question) in questions.iter().enumerate() {
             for attempt in 0..3 {
-                tally.add(place, cutter.check(kind, number * 1000 + place as u64 * 10 + attempt));
+                tally.add(place, cutter.check(question, number * 1000 + place as u64 * 10 + attempt));
             }
         }
     }
@@ -222,9 +224,8 @@ fn made_schedules_with_losses_say_the_same_wherever_they_are_cut() {
 /// What is about threads is left out: where everything contradicts everything, who ran when is a matter of taste.
 #[test]
 fn nonsense_says_the_same_wherever_it_is_cut() {
-    use AnalysisKind::{Cpu, Io, Sched, Syscalls};
     let mut questions = questions();
-    questions.retain(|kind| !matches!(kind, Cpu | Syscalls | Io | Sched));
+    questions.retain(|(name, _)| !matches!(*name, "cpu" | "syscalls" | "io" | "sched"));
     check_made(&questions, made::nonsense);
 }
 
@@ -235,12 +236,11 @@ fn the_corpus_says_the_same_wherever_it_is_cut() {
     let mut tally = Tally::new(questions.len());
     for (number, trace) in traces.iter().enumerate() {
         let Some(mut cutter) = Cutter::open(trace) else { continue };
-        for (place, kind) in questions.iter().enumerate() {
-            use AnalysisKind::{Count, Gaps, Own, Rates};
-            let is_for_all = matches!(kind, Count | Rates | Gaps | Own(_));
+        for (place, question) in questions.iter().enumerate() {
+            let is_for_all = matches!(question.0, "count" | "rates" | "gaps" | "own");
             let seed = (number * 1000 + place) as u64;
             if !is_for_all || (number + place).is_multiple_of(4) {
-                tally.add(place, cutter.check(kind, seed));
+                tally.add(place, cutter.check(question, seed));
             }
         }
     }

@@ -195,17 +195,8 @@ fn expected(text: &str) -> Bounds {
 /// The analysis of that name.
 fn kind(name: &str, options: &[&str]) -> AnalysisKind {
     match name {
-        "count" => AnalysisKind::Count,
-        "cpu" => AnalysisKind::Cpu,
-        "syscalls" => AnalysisKind::Syscalls,
-        "io" => AnalysisKind::Io,
-        "sched" => AnalysisKind::Sched,
-        "irq" => AnalysisKind::Irq,
-        "block" => AnalysisKind::Block,
-        "memory" => AnalysisKind::Memory,
-        "threads" => AnalysisKind::Threads,
         "pairs" => AnalysisKind::Pairs(pairs(options)),
-        _ => panic!("there is no analysis `{name}`"),
+        name => super::kind(name).clone(),
     }
 }
 

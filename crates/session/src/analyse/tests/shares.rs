@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_script::Random;
 
-use super::{corpus, difference, kinds};
+use super::{corpus, difference, kind, kinds};
 use crate::{AnalysisKind, AnalysisOptions, OpenOptions, Progress, Session, Share, ShareFailure, Shares};
 
 fn demo() -> PathBuf {
@@ -48,13 +48,13 @@ fn merged(asked: &Shares, mut states: Vec<Vec<u8>>, random: &mut Random) -> Vec<
 /// How many shares of a trace were read.
 fn check(path: &Path, slice_bytes: u64, random: &mut Random) -> usize {
     let mut count = 0;
-    for kind in kinds() {
-        let asked = open(path, slice_bytes).ask(&kind, &AnalysisOptions::default(), &Progress::default());
-        let (Ok(expected), Ok(asked)) = (asked, shares(path, &kind, slice_bytes)) else { continue };
+    for (name, kind) in kinds() {
+        let asked = open(path, slice_bytes).ask(kind, &AnalysisOptions::default(), &Progress::default());
+        let (Ok(expected), Ok(asked)) = (asked, shares(path, kind, slice_bytes)) else { continue };
         let Ok(all) = asked.split(3) else { continue };
-        let place = format!("{}, {kind:?}", path.display());
+        let place = format!("{}, {name}", path.display());
         // Not everything can be read in parts.
-        let states = match read(path, &kind, &all) {
+        let states = match read(path, kind, &all) {
             Ok(states) => states,
             Err(ShareFailure::Whole(_)) => continue,
             Err(failure) => panic!("{place}: {failure}"),
@@ -85,10 +85,10 @@ fn shares_come_to_the_same() {
 
 #[test]
 fn what_does_not_belong_is_refused() {
-    let kind = AnalysisKind::Count;
-    let asked = shares(&demo(), &kind, 10_000).unwrap();
+    let counts = kind("count");
+    let asked = shares(&demo(), counts, 10_000).unwrap();
     let all = asked.split(3).unwrap();
-    let states = read(&demo(), &kind, &all).unwrap();
+    let states = read(&demo(), counts, &all).unwrap();
     let finish = |states: &[Vec<u8>]| {
         let finished = asked.finish(states.iter(), all.len(), &Progress::default());
         finished.map(|_| ()).map_err(|failure| failure.to_string())
@@ -110,8 +110,7 @@ fn what_does_not_belong_is_refused() {
     assert_eq!(finish(&[b"kymo".to_vec()]), Err("these bytes are no share of a trace".to_owned()));
     assert!(matches!(Share::decode(&states[0]), Err(ShareFailure::NoShare)));
     // Another question's.
-    let other =
-        shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(states.iter(), count, &Progress::default());
+    let other = shares(&demo(), kind("gaps"), 10_000).unwrap().finish(states.iter(), count, &Progress::default());
     assert!(matches!(other, Err(ShareFailure::State(_))), "{other:?}");
 }
 
@@ -124,9 +123,9 @@ fn shares_of_another_trace_are_refused() {
             std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
         }
     }
-    let kind = AnalysisKind::Count;
-    let all = shares(&demo(), &kind, 10_000).unwrap().split(3).unwrap();
-    let elsewhere = |path: &Path| shares(path, &kind, 1).unwrap().read(&all[0], &Progress::default());
+    let counts = kind("count");
+    let all = shares(&demo(), counts, 10_000).unwrap().split(3).unwrap();
+    let elsewhere = |path: &Path| shares(path, counts, 1).unwrap().read(&all[0], &Progress::default());
     assert!(elsewhere(folder.path()).is_ok(), "a copy is the same trace");
     let streams = std::fs::read_dir(folder.path()).unwrap().flatten();
     let stream = streams.map(|file| file.path()).filter(|path| !path.ends_with("metadata")).max().unwrap();
@@ -139,10 +138,10 @@ fn shares_of_another_trace_are_refused() {
 /// Bytes that somebody changed are refused, or come to something else; nothing breaks.
 #[test]
 fn damaged_shares_are_harmless() {
-    let kind = AnalysisKind::Count;
-    let asked = shares(&demo(), &kind, 10_000).unwrap();
+    let counts = kind("count");
+    let asked = shares(&demo(), counts, 10_000).unwrap();
     let all = asked.split(3).unwrap();
-    let states = read(&demo(), &kind, &all).unwrap();
+    let states = read(&demo(), counts, &all).unwrap();
     let mut random = Random(9);
     let (mut refused, mut read) = (0, 0);
     for _ in 0..500 {

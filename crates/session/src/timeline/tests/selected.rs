@@ -6,9 +6,10 @@ use kymo_analysis::{Cell, Wishes};
 use serde_json::Value;
 
 use super::*;
+use crate::Filter;
+use crate::analyse::tests::kind;
 use crate::analyse::tests::{made, tiny_trace};
 use crate::print::{PrintFormat, PrintOptions};
-use crate::{AnalysisKind, Filter};
 
 /// When something ends, and in which bin its duration is.
 type Lasted = Vec<(i64, u32)>;
@@ -46,22 +47,22 @@ fn printed(session: &Session, selection: &Selection) -> Vec<Value> {
 }
 
 /// What an analysis says of the longest, of the same events.
-fn longest(session: &Session, kind: &AnalysisKind, selection: &Selection) -> Vec<Vec<Cell>> {
+fn longest(session: &Session, name: &str, selection: &Selection) -> Vec<Vec<Cell>> {
     let wishes = Wishes { top: Some(1 << 20), ..Wishes::default() };
     let options = AnalysisOptions { selection: selection.clone(), wishes, ..AnalysisOptions::default() };
-    let answer = session.ask(kind, &options, &Progress::default()).unwrap().answer;
-    let class = if matches!(kind, AnalysisKind::Syscalls) { "slowest" } else { "top" };
+    let answer = session.ask(kind(name), &options, &Progress::default()).unwrap().answer;
+    let class = if name == "syscalls" { "slowest" } else { "top" };
     answer.tables.into_iter().find(|table| table.class == class).map(|table| table.rows).unwrap_or_default()
 }
 
 /// How long calls take, interrupts and softirqs.
 fn asked(session: &Session, selection: &Selection) -> BTreeMap<&'static str, Lasted> {
     let mut found = BTreeMap::<_, Lasted>::new();
-    for row in longest(session, &AnalysisKind::Syscalls, selection) {
+    for row in longest(session, "syscalls", selection) {
         let Cell::TimeRange(Some(begin), Some(end)) = row[0] else { panic!("{row:?}") };
         found.entry("calls").or_default().push((end, bin(begin.abs_diff(end))));
     }
-    for row in longest(session, &AnalysisKind::Irq, selection) {
+    for row in longest(session, "irq", selection) {
         let [Cell::Timestamp(begin), Cell::Duration(lasts), _, Cell::Irq { is_hard, .. }] = &row[..] else {
             panic!("{row:?}")
         };

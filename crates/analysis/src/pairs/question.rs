@@ -4,9 +4,10 @@
 //! --start 'sched_waking if target_cpu == 0'  --stop sched_switch  --key tid=next_tid
 //! ```
 
-use kymo_analysis::mapping::{Mapping, Pattern};
-use kymo_analysis::pairs::{Events, PairsOptions, mapping};
 use kymo_filter::{Filter, Path, Problem};
+
+use super::{Events, PairsOptions, mapping};
+use crate::mapping::{Mapping, Pattern};
 
 /// Which events begin something, which end it, and what tells that they belong together.
 #[derive(Clone, Debug, Default)]
@@ -60,11 +61,11 @@ impl PairsQuestion {
         })
     }
 
-    pub(super) fn options(&self) -> PairsOptions {
+    pub(crate) fn options(&self) -> PairsOptions {
         PairsOptions { keys: self.keys.clone(), group: self.group.clone(), is_nested: self.is_nested }
     }
 
-    pub(super) fn mapping(&self) -> Option<Mapping> {
+    pub(crate) fn mapping(&self) -> Option<Mapping> {
         (!self.start.is_empty()).then(|| mapping(self.start.clone(), self.stop.clone()))
     }
 }

@@ -1,11 +1,12 @@
 //! Patterns of names: `*` is any text, `?` any character.
 
-/// Whether a text is of a pattern. It takes time in the product of their lengths at most.
+/// Whether a text matches a pattern. The time is at most the product of their lengths: after a mismatch, the last `*` takes one character more.
 ///
-/// ```text
-/// ne*:s?nt   net:sent
 /// ```
-pub(crate) fn matches(glob: &str, text: &str) -> bool {
+/// assert!(kymo_schema::glob::matches("ne*:s?nt", "net:sent"));
+/// ```
+#[must_use]
+pub fn matches(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     let (mut at, mut done) = (0, 0);
     // Where the last star stands, and how much of the text it takes.
@@ -37,12 +38,26 @@ mod tests {
 
     #[test]
     fn stars_take_what_they_must() {
-        for (glob, text) in
-            [("*", ""), ("net:*", "net:sent"), ("*:s?nt", "net:sent"), ("*e*e*", "eee"), ("a*b", "axbxb")]
-        {
+        for (glob, text) in [
+            ("*", ""),
+            ("net:*", "net:sent"),
+            ("*:s?nt", "net:sent"),
+            ("*e*e*", "eee"),
+            ("a*b", "axbxb"),
+            ("a*c", "abcbc"),
+            ("*:end", "jobs:end"),
+        ] {
             assert!(matches(glob, text), "{glob} {text}");
         }
-        for (glob, text) in [("", "a"), ("net:*", "nets:sent"), ("?", ""), ("a*b", "abc"), ("net", "net:sent")] {
+        for (glob, text) in [
+            ("", "a"),
+            ("net:*", "nets:sent"),
+            ("?", ""),
+            ("a*b", "abc"),
+            ("net", "net:sent"),
+            ("a?c", "ac"),
+            ("a*b*", "xab"),
+        ] {
             assert!(!matches(glob, text), "{glob} {text}");
         }
     }

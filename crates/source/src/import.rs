@@ -1,0 +1,50 @@
+//! Files in formats other than CTF, which become traces in memory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind};
+use crate::folder::Stream;
+
+/// Reads the files of one format.
+pub trait Importer: fmt::Debug + Sync {
+    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has fewer. Only files that users name
+    /// are asked about: neither files below a folder that users name, nor streams beside a file `metadata`.
+    fn recognizes(&self, name: &Path, head: &[u8]) -> bool;
+
+    /// The traces in a file that is recognized; at least one.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or breaks the rules of its format ([`crate::ErrorKind::Import`]).
+    fn import(&self, file: &Stream) -> Result<Vec<Imported>, Error>;
+}
+
+/// A trace that was made of a file.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// Its name below the file's path, without `/`; empty where the file holds one trace.
+    pub name: String,
+    /// Its metadata, in any dialect of CTF.
+    pub metadata: Vec<u8>,
+    /// Its streams of packets, each with its name, which is unique and has no `/`.
+    pub streams: Vec<(String, Vec<u8>)>,
+}
+
+impl Imported {
+    /// Its streams by name, or what is wrong with it.
+    pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let wrong = |what: String| Error::new(path, ErrorKind::Import(what));
+        let mut streams = BTreeMap::new();
+        for (name, bytes) in self.streams {
+            if name.is_empty() || name.contains('/') || streams.insert(name.clone(), bytes).is_some() {
+                return Err(wrong(format!("its importer names a stream {name:?}, which is no name of its own")));
+            }
+        }
+        match self.name.contains('/') {
+            true => Err(wrong(format!("its importer names a trace {:?}, which is no name", self.name))),
+            false => Ok(streams),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Where the files of one trace are kept: the boundary behind which folders, archives and memory are alike.
+//!
+//! ```text
+//! Storage   what a trace consists of    bytes of its small files, streams of packets, opened when they are first read
+//!           whether it is still itself  device, inode, size and time of each stream
+//!           whether it grows            what its recorder says
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use crate::archive::{Archive, join};
+use crate::error::Error;
+use crate::folder::{FileIdentity, Stream, StreamEntry};
+use crate::handles::{File, Handles};
+use crate::live::Live;
+
+/// Where the files of one trace are kept.
+pub(crate) trait Storage: fmt::Debug + Send + Sync {
+    /// The bytes of a file, by its name with `/` between folders; `None`: there is none.
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// A stream of packets.
+    fn stream(&self, entry: &StreamEntry) -> Stream;
+
+    /// What tells whether a stream is still the same.
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error>;
+
+    /// What a recorder says of the trace that it writes; `None`: it is not written by one of ours.
+    fn live(&self) -> Option<Live> {
+        None
+    }
+}
+
+/// Bytes that can be read at any place, by several threads.
+pub(crate) trait ReadAt: fmt::Debug + Send + Sync {
+    /// Reads from `offset` on until `buffer` is full or the bytes end; returns how many were read.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        Self::read_at(self, offset, buffer)
+    }
+}
+
+/// Bytes in memory.
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+impl ReadAt for Bytes {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+}
+
+/// In a folder on disk.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    pub(crate) path: PathBuf,
+    pub(crate) handles: Arc<Handles>,
+}
+
+impl Storage for Disk {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.path.join(name);
+        // Looked at first, because opening a pipe would wait for somebody to write.
+        match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            result => result.map_err(|error| Error::new(&path, error)),
+        }
+    }
+
+    fn stream(&self, entry: &StreamEntry) -> Stream {
+        let path = self.path.join(entry.file_name());
+        Stream::part(path.clone(), self.handles.register(path), 0, u64::MAX)
+    }
+
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+        identity(&self.path.join(entry.file_name()))
+    }
+
+    fn live(&self) -> Option<Live> {
+        Live::of(&self.path)
+    }
+}
+
+/// In a folder of an archive.
+#[derive(Debug)]
+pub(crate) struct InArchive {
+    pub(crate) archive: Arc<Archive>,
+    pub(crate) folder: String,
+}
+
+impl Storage for InArchive {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let name = join(&self.folder, name);
+        let Some(entry) = self.archive.entry(&name) else { return Ok(None) };
+        self.archive.stream(&name, entry).read_all(entry.size).map(Some)
+    }
+
+    fn stream(&self, entry: &StreamEntry) -> Stream {
+        let name = join(&self.folder, &entry.name);
+        let entry = self.archive.entry(&name).expect("the streams are entries of the archive");
+        self.archive.stream(&name, entry)
+    }
+
+    /// That of the archive, with the size of the stream.
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+        Ok(FileIdentity { size: entry.size, ..identity(self.archive.path())? })
+    }
+}
+
+/// In memory: what an importer makes of a file in another format.
+#[derive(Debug)]
+pub(crate) struct InMemory {
+    /// The file that it was made of.
+    pub(crate) path: PathBuf,
+    pub(crate) metadata: Bytes,
+    pub(crate) streams: BTreeMap<String, Arc<Bytes>>,
+}
+
+impl Storage for InMemory {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        Ok((name == "metadata").then(|| self.metadata.0.clone()))
+    }
+
+    fn stream(&self, entry: &StreamEntry) -> Stream {
+        let bytes = Arc::clone(self.streams.get(&entry.name).expect("the entries are those of these streams"));
+        let size = bytes.0.len() as u64;
+        Stream::part(self.path.join(&entry.name), bytes, 0, size)
+    }
+
+    /// That of the file that it was made of, with the size of the stream.
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+        Ok(FileIdentity { size: entry.size, ..identity(&self.path)? })
+    }
+}
+
+fn identity(path: &Path) -> Result<FileIdentity, Error> {
+    let facts = fs::metadata(path).map_err(|error| Error::new(path, error))?;
+    let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let (device, inode) = device_and_inode(&facts);
+    let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
+    Ok(FileIdentity { device, inode, size: facts.len(), modified_ns })
+}
+
+#[cfg(unix)]
+fn device_and_inode(facts: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (facts.dev(), facts.ino())
+}
+
+#[cfg(not(unix))]
+fn device_and_inode(_: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
+}

@@ -1,0 +1,82 @@
+//! Files in other formats, which importers recognize by their content and make traces in memory of.
+
+use std::fs;
+use std::path::Path;
+
+use kymo_source::{Error, ErrorKind, Finder, Imported, Importer, Stream};
+
+/// Files that begin with `lines`: each further line is a stream, the first one the metadata.
+#[derive(Debug)]
+struct Lines;
+
+impl Importer for Lines {
+    fn recognizes(&self, _: &Path, head: &[u8]) -> bool {
+        head.starts_with(b"lines\n")
+    }
+
+    fn import(&self, file: &Stream) -> Result<Vec<Imported>, Error> {
+        let mut bytes = [0; 512];
+        let size = file.read_at(0, &mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes[..size]).into_owned();
+        if text == "lines\nnone\n" {
+            return Ok(Vec::new());
+        }
+        let mut lines = text.lines().skip(1);
+        let missing =
+            || Error { path: file.path().to_owned(), kind: ErrorKind::Import("line 2 is missing".to_owned()) };
+        let metadata = lines.next().ok_or_else(missing)?.as_bytes().to_vec();
+        // Lines that begin alike have one name.
+        let stream = |line: &str| (line.chars().rev().take(3).collect(), line.as_bytes().to_vec());
+        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect() }])
+    }
+}
+
+fn finder() -> Finder {
+    Finder::with_importers(&[&Lines])
+}
+
+#[test]
+fn a_file_is_recognized_by_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.name");
+    fs::write(&path, "lines\nthe metadata\nfirst\nsecond\n").unwrap();
+    let [found] = &finder().find(&path).unwrap()[..] else { panic!("one trace is in it") };
+    assert_eq!((found.path(), found.metadata().unwrap()), (&*path, b"the metadata".to_vec()));
+    let names: Vec<(&str, u64)> = found.streams().iter().map(|stream| (&*stream.name, stream.size)).collect();
+    assert_eq!(names, [("dno", 6), ("tsr", 5)], "in the order of names");
+    let mut bytes = [0; 8];
+    assert_eq!(found.stream(0).read_at(2, &mut bytes).unwrap(), 4);
+    assert_eq!(&bytes[..4], b"cond");
+    assert_eq!(found.stream(1).read_at(5, &mut bytes).unwrap(), 0, "it ends there");
+    assert_eq!(found.index_file(0).unwrap(), None);
+    assert!(found.live().is_none());
+    // It is another one when the file is.
+    let before = found.identity(0).unwrap();
+    assert_eq!((before, before.size), (found.identity(0).unwrap(), 6));
+    fs::remove_file(&path).unwrap();
+    assert!(found.identity(0).is_err());
+}
+
+#[test]
+fn what_nobody_recognizes_or_is_broken_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.lines");
+    fs::write(&path, "other\n").unwrap();
+    assert!(matches!(finder().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
+    fs::write(&path, "lines\n").unwrap();
+    assert_eq!(finder().find(&path).unwrap_err().to_string(), format!("{}: line 2 is missing", path.display()));
+    // Without an importer, nobody recognizes it.
+    assert!(matches!(Finder::default().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
+    for (text, wrong) in [
+        ("lines\nnone\n", "there is no trace in it"),
+        ("lines\nm\nabc\nabc\n", "its importer names a stream \"cba\", which is no name of its own"),
+        ("lines\nm\na/b\n", "its importer names a stream \"b/a\", which is no name of its own"),
+    ] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(finder().find(&path).unwrap_err().to_string(), format!("{}: {wrong}", path.display()));
+    }
+    fs::write(&path, "lines\nm\nabc\n").unwrap();
+    // In a folder with metadata, any bytes may begin a stream.
+    fs::write(folder.path().join("metadata"), "").unwrap();
+    assert_eq!(finder().find(&path).unwrap()[0].streams().len(), 1);
+}
