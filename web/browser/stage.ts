@@ -54,6 +54,11 @@ export class Stage {
     await this.launched?.close();
   }
 
+  /** Closes what a test has left open. */
+  async closePages(): Promise<void> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()));
+  }
+
   /** A page, which may be anything yet. */
   async open(url: string, { colorScheme = "light", width = 1280, height = 800, ratio = 1 }: Opened = {}): Promise<Page> {
     const page = await this.browser.newPage({ colorScheme, viewport: { width, height }, deviceScaleFactor: ratio, timezoneId: "Europe/Berlin", permissions: ["clipboard-read", "clipboard-write"] });
@@ -157,8 +162,12 @@ function onStage<S extends Stage>(stage: S, body: (stage: S) => void): void {
   beforeAll(() => stage.begin());
   afterAll(() => stage.end());
   beforeEach(() => void (stage.faults.length = 0));
-  // Which faults are to be, a test takes away.
-  afterEach(() => expect(stage.faults).toEqual([]));
+  // Which faults are to be, a test takes away. A page that a failed test leaves open would ask the server meanwhile, and its faults would be
+  // those of the next test.
+  afterEach(async () => {
+    await stage.closePages();
+    expect(stage.faults).toEqual([]);
+  });
   body(stage);
 }
 

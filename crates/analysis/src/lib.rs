@@ -81,7 +81,7 @@ pub use merge::{Merge, Weight};
 pub use names::{Interner, NameId, PaddedName, Renumbering};
 pub use part::Part;
 pub use question::Question;
-pub use registry::{AnalysisEntry, AnalysisKind, SupportedOptions, analyses, find_analysis};
+pub use registry::{AnalysisEntry, AnalysisKind, SupportedOptions, Unsupported, analyses, find_analysis};
 pub use roles::{FieldIndex, Role};
 pub use setup::{BINS, Setup, Wishes};
 pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};

@@ -77,7 +77,7 @@ pub struct AnalysisEntry {
     pub kind: AnalysisKind,
 }
 
-/// Which options of [`Wishes`] change the answer of an analysis. The command, Python and HTTP refuse the others; SQL ignores them.
+/// Which options of [`Wishes`] change the answer of an analysis. Every face refuses the others: see [`SupportedOptions::unsupported`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SupportedOptions {
     /// Words of [`Wishes::by`].
@@ -103,6 +103,55 @@ impl SupportedOptions {
     /// None.
     pub const NONE: Self =
         Self { by: &[], durations: false, sizes: false, cpus: false, threads: false, interrupts: false, names: false };
+}
+
+/// An option that an analysis does not support. Each face has a name of its own for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsupported<'a> {
+    /// Shortest duration.
+    Min,
+    /// Longest duration.
+    Max,
+    /// Smallest size.
+    MinSize,
+    /// Largest size.
+    MaxSize,
+    /// CPUs.
+    Cpus,
+    /// Threads by number.
+    Tids,
+    /// Threads by name.
+    Comms,
+    /// Interrupts by number.
+    Irqs,
+    /// Softirqs by vector.
+    Softirqs,
+    /// Names.
+    Names,
+    /// This word of what to tell apart.
+    By(&'a str),
+}
+
+impl SupportedOptions {
+    /// The first option that is set and would change nothing.
+    #[must_use]
+    pub fn unsupported<'a>(&self, wishes: &'a Wishes) -> Option<Unsupported<'a>> {
+        let set = [
+            (Unsupported::Min, wishes.min_ns.is_some(), self.durations),
+            (Unsupported::Max, wishes.max_ns.is_some(), self.durations),
+            (Unsupported::MinSize, wishes.min_bytes.is_some(), self.sizes),
+            (Unsupported::MaxSize, wishes.max_bytes.is_some(), self.sizes),
+            (Unsupported::Cpus, !wishes.cpus.is_empty(), self.cpus),
+            (Unsupported::Tids, !wishes.tids.is_empty(), self.threads),
+            (Unsupported::Comms, !wishes.comms.is_empty(), self.threads),
+            (Unsupported::Irqs, !wishes.irqs.is_empty(), self.interrupts),
+            (Unsupported::Softirqs, !wishes.softirqs.is_empty(), self.interrupts),
+            (Unsupported::Names, !wishes.names.is_empty(), self.names),
+        ];
+        let option = set.into_iter().find(|(_, is_set, is_supported)| *is_set && !is_supported);
+        let word = || wishes.by.iter().find(|word| !self.by.contains(&word.as_str()));
+        option.map(|(option, ..)| option).or_else(|| word().map(|word| Unsupported::By(word)))
+    }
 }
 
 /// What is asked of traces.
@@ -197,10 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn options_that_would_change_nothing_are_named() {
+        let of = |name: &str| find_analysis(name).expect("there is this analysis").options;
+        let by = Wishes { by: vec!["cpu".to_owned(), "file".to_owned()], min_ns: Some(1), ..Wishes::default() };
+        assert_eq!(of("cpu").unsupported(&by), Some(Unsupported::By("file")));
+        assert_eq!(of("count").unsupported(&by), Some(Unsupported::Min));
+        let sizes = Wishes { min_bytes: Some(1), tids: vec![1], ..Wishes::default() };
+        assert_eq!(of("io").unsupported(&sizes), None);
+        assert_eq!(of("irq").unsupported(&sizes), Some(Unsupported::MinSize));
+    }
+
+    #[test]
     fn every_analysis_has_tables_before_it_is_asked() {
         for entry in analyses() {
             let Answer { tables } = entry.kind.tables();
-            assert!(!tables.is_empty() && tables.iter().all(|table| table.rows.is_empty()), "{}", entry.name);
+            assert!(!tables.is_empty() && tables.iter().all(|table| !table.columns.is_empty()), "{}", entry.name);
         }
     }
 }

@@ -82,8 +82,7 @@ impl Sched {
             by: &["total", "thread", "priority", "top", "waker", "run", "state"],
             ..SupportedOptions::COMMON
         };
-        const SENTENCE: &str =
-            "Scheduling latency of threads, how long they ran, and what blocked them";
+        const SENTENCE: &str = "Scheduling latency of threads, how long they ran, and what blocked them";
         AnalysisEntry::new("sched", "Scheduling", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
             "kymo sched my-trace\n\
                  kymo sched --by top --min 1ms my-trace\n\

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use kymo_session::{
     AnalysisEntry, AnalysisKind, AnalysisOptions, BINS, Declaration, Definitions, Order, PairsProblem, PairsQuestion,
-    PeriodsQuestion, Session, SupportedOptions, Wishes, analyses, find_analysis,
+    PeriodsQuestion, Session, Unsupported, Wishes, analyses, find_analysis,
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,34 +215,33 @@ impl Options {
         if let Some((member, _, message)) = wrong.into_iter().find(|wrong| wrong.1) {
             return Err(Refusal::parameter(member, message));
         }
-        self.understood(&entry.name, &entry.options)
+        self.check_supported(entry)
     }
 
-    fn understood(&self, name: &str, understood: &SupportedOptions) -> Result<(), Refusal> {
-        let asked = [
-            ("min_ns", self.min_ns.is_some(), understood.durations),
-            ("max_ns", self.max_ns.is_some(), understood.durations),
-            ("min_bytes", self.min_bytes.is_some(), understood.sizes),
-            ("max_bytes", self.max_bytes.is_some(), understood.sizes),
-            ("cpus", !self.cpus.is_empty(), understood.cpus),
-            ("tids", !self.tids.is_empty(), understood.threads),
-            ("comms", !self.comms.is_empty(), understood.threads),
-            ("irqs", !self.irqs.is_empty(), understood.interrupts),
-            ("softirqs", !self.softirqs.is_empty(), understood.interrupts),
-            ("names", !self.names.is_empty(), understood.names),
-        ];
-        if let Some((member, ..)) = asked.into_iter().find(|(_, is_asked, understood)| *is_asked && !understood) {
-            return Err(Refusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")));
-        }
-        match self.by.iter().find(|word| !understood.by.contains(&word.as_str())) {
-            None => Ok(()),
-            Some(_) if understood.by.is_empty() => {
-                Err(Refusal::parameter("by", format!("`{name}` tells nothing apart")))
+    /// What the analysis would not look at.
+    fn check_supported(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
+        let AnalysisEntry { name, options, .. } = entry;
+        let wishes = self.wishes();
+        let member = match options.unsupported(&wishes) {
+            None => return Ok(()),
+            Some(Unsupported::By(_)) if options.by.is_empty() => {
+                return Err(Refusal::parameter("by", format!("`{name}` tells nothing apart")));
             }
-            Some(word) => {
-                let message = format!("`{name}` does not tell `{word}` apart; it knows {}", understood.by.join(", "));
-                Err(Refusal::parameter("by", message))
+            Some(Unsupported::By(word)) => {
+                let message = format!("`{name}` does not tell `{word}` apart; it knows {}", options.by.join(", "));
+                return Err(Refusal::parameter("by", message));
             }
-        }
+            Some(Unsupported::Min) => "min_ns",
+            Some(Unsupported::Max) => "max_ns",
+            Some(Unsupported::MinSize) => "min_bytes",
+            Some(Unsupported::MaxSize) => "max_bytes",
+            Some(Unsupported::Cpus) => "cpus",
+            Some(Unsupported::Tids) => "tids",
+            Some(Unsupported::Comms) => "comms",
+            Some(Unsupported::Irqs) => "irqs",
+            Some(Unsupported::Softirqs) => "softirqs",
+            Some(Unsupported::Names) => "names",
+        };
+        Err(Refusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")))
     }
 }

@@ -24,8 +24,7 @@ impl Periods {
     /// Its entry in the registry.
     pub(crate) fn entry() -> AnalysisEntry {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
-        const SENTENCE: &str =
-            "Durations of periods between events, and of the parts that they consist of";
+        const SENTENCE: &str = "Durations of periods between events, and of the parts that they consist of";
         let kind = AnalysisKind::Periods(PeriodsQuestion::default());
         AnalysisEntry::new("periods", "Periods", SENTENCE, OPTIONS, kind)
     }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use kymo_session::{
-    AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, SupportedOptions, When, Wishes,
+    AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, SupportedOptions, Unsupported, When, Wishes,
 };
 
 use crate::arguments::Common;
@@ -408,7 +408,14 @@ impl WantedArguments {
         (begin_ns, end_ns): (Option<i64>, Option<i64>),
         top: Option<usize>,
     ) -> AnalysisOptions {
-        let wishes = Wishes {
+        let periods = self.periods().ok().flatten();
+        let roles = self.roles.clone();
+        AnalysisOptions { selection, begin_ns, end_ns, wishes: self.wishes(top), periods, roles }
+    }
+
+    /// Which results are wanted; `top` counts where nothing was said.
+    fn wishes(&self, top: Option<usize>) -> Wishes {
+        Wishes {
             by: self.by(),
             top: self.top.map_or(top, |top| top.0),
             min_ns: self.min,
@@ -426,9 +433,7 @@ impl WantedArguments {
             uniform_bins: self.freq_uniform || self.freq_series,
             series: self.freq_series,
             ..Wishes::default()
-        };
-        let periods = self.periods().ok().flatten();
-        AnalysisOptions { selection, begin_ns, end_ns, wishes, periods, roles: self.roles.clone() }
+        }
     }
 
     /// What is told apart, also in the words of `lttng-schedstats`.
@@ -461,25 +466,26 @@ impl WantedArguments {
     }
 
     /// What an analysis would not look at, in a sentence.
-    pub(crate) fn misunderstanding(&self, name: &str, understood: &SupportedOptions) -> Option<String> {
-        let asked = [
-            ("--min", self.min.is_some(), understood.durations),
-            ("--max", self.max.is_some(), understood.durations),
-            ("--min-size", self.min_size.is_some(), understood.sizes),
-            ("--max-size", self.max_size.is_some(), understood.sizes),
-            ("--cpu", !self.cpu.is_empty(), understood.cpus),
-            ("--tid", !self.tid.is_empty(), understood.threads),
-            ("--procname", !self.procname.is_empty(), understood.threads),
-            ("--irq", !self.irq.is_empty(), understood.interrupts),
-            ("--softirq", !self.softirq.is_empty(), understood.interrupts),
-        ];
-        if let Some((option, ..)) = asked.into_iter().find(|&(_, is_asked, is_understood)| is_asked && !is_understood) {
-            return Some(format!("`{name}` has nothing that {option} could choose"));
-        }
-        let word = self.by().into_iter().find(|word| !understood.by.contains(&word.as_str()))?;
-        Some(match understood.by {
-            [] => format!("`{name}` tells nothing apart: --by has no words for it"),
-            words => format!("`{name}` does not tell `{word}` apart; it knows {}", words.join(", ")),
-        })
+    pub(crate) fn misunderstanding(&self, name: &str, supported: &SupportedOptions) -> Option<String> {
+        let wishes = self.wishes(None);
+        let option = match supported.unsupported(&wishes)? {
+            Unsupported::Min => "--min",
+            Unsupported::Max => "--max",
+            Unsupported::MinSize => "--min-size",
+            Unsupported::MaxSize => "--max-size",
+            Unsupported::Cpus => "--cpu",
+            Unsupported::Tids => "--tid",
+            Unsupported::Comms => "--procname",
+            Unsupported::Irqs => "--irq",
+            Unsupported::Softirqs => "--softirq",
+            Unsupported::Names => "a name",
+            Unsupported::By(_) if supported.by.is_empty() => {
+                return Some(format!("`{name}` tells nothing apart: --by has no words for it"));
+            }
+            Unsupported::By(word) => {
+                return Some(format!("`{name}` does not tell `{word}` apart; it knows {}", supported.by.join(", ")));
+            }
+        };
+        Some(format!("`{name}` has nothing that {option} could choose"))
     }
 }

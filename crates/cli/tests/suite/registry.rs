@@ -114,12 +114,22 @@ fn help_lists_every_analysis() {
 fn documents_have_every_analysis() {
     let read = |name: &str| fs::read_to_string(file(name)).unwrap();
     let (defined, python, sql) = (read("docs/analyses.md"), read("docs/python.md"), read("docs/sql.md"));
-    for AnalysisEntry { name, sql_name, .. } in analyses() {
+    for AnalysisEntry { name, sql_name, kind, .. } in analyses() {
         let is_heading = |line: &str| {
             let mut words = line.strip_prefix("## ").into_iter().flat_map(|rest| rest.split([' ', ',']));
             words.any(|word| word == name)
         };
-        assert!(defined.lines().any(is_heading), "docs/analyses.md has no section of `{name}`");
+        let section = defined.lines().skip_while(|line| !is_heading(line)).enumerate();
+        let section: Vec<&str> =
+            section.take_while(|(at, line)| *at == 0 || !line.starts_with("## ")).map(|it| it.1).collect();
+        assert!(!section.is_empty(), "docs/analyses.md has no section of `{name}`");
+        for table in kind.tables().tables {
+            let class = format!("`{}`", table.class);
+            assert!(
+                section.iter().any(|line| line.contains(&class)),
+                "docs/analyses.md says nothing of {class} of `{name}`"
+            );
+        }
         assert!(has_word(&python, &format!("{name}()")), "docs/python.md does not name `{name}()`");
         assert!(has_word(&sql, &format!("{sql_name}(")), "docs/sql.md does not name `{sql_name}()`");
     }

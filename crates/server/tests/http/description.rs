@@ -16,7 +16,7 @@ pub fn description() -> Value {
 
 #[test]
 fn the_description_that_is_served_names_all_analyses() {
-    let served: Value = serde_json::from_str(&serve().get("/api/v1/openapi.json").text()).unwrap();
+    let served: Value = serde_json::from_str(serve().get("/api/v1/openapi.json").text()).unwrap();
     assert_eq!(served, description());
     let kinds = served["components"]["schemas"]["Asks"]["properties"]["kind"]["enum"].as_array().unwrap();
     assert_eq!(kinds.len(), analyses().len() + 1);

@@ -5,7 +5,7 @@
 
 use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 use kymo_analysis::periods::Definitions;
-use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, Wishes, analyses};
+use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, SupportedOptions, Unsupported, Wishes, analyses};
 use kymo_filter::{Dimension, Filter, unit};
 use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
@@ -76,7 +76,7 @@ pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Resul
         watch.add(&report);
         return Ok(rows);
     }
-    let kind = kind(name, &mut told).map_err(wrong)?;
+    let kind = kind(name, &told).map_err(wrong)?;
     let found = session.ask(&kind, &told.options, progress).map_err(refused)?;
     rows(shared, found, told.table.as_deref())
 }
@@ -96,9 +96,12 @@ fn refused(failure: AnalyseFailure) -> TableError {
     }
 }
 
-fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
+fn kind(name: &str, told: &Told) -> Result<AnalysisKind, TableError> {
     let absent = || TableError::from(format!("there is no function {name}()"));
     let entry = analyses().iter().find(|entry| entry.sql_name == name).ok_or_else(absent)?;
+    if let Some(unsupported) = entry.options.unsupported(&told.options.wishes) {
+        return Err(refused_option(name, &entry.options, unsupported));
+    }
     match entry.kind {
         AnalysisKind::Pairs(_) if !(told.start.is_empty() && told.stop.is_empty()) => {
             let question =
@@ -110,6 +113,29 @@ fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
         }
         _ => Ok(entry.kind.clone()),
     }
+}
+
+/// Why an option means nothing to a function.
+fn refused_option(name: &str, supported: &SupportedOptions, unsupported: Unsupported<'_>) -> TableError {
+    let option = match unsupported {
+        Unsupported::Min => "min",
+        Unsupported::Max => "max",
+        Unsupported::MinSize => "min-size",
+        Unsupported::MaxSize => "max-size",
+        Unsupported::Cpus => "cpu",
+        Unsupported::Tids => "tid",
+        Unsupported::Comms => "comm",
+        Unsupported::Irqs => "irq",
+        Unsupported::Softirqs => "softirq",
+        Unsupported::Names => "a name",
+        Unsupported::By(_) if supported.by.is_empty() => {
+            return format!("{name}() tells nothing apart: `by` has no words for it").into();
+        }
+        Unsupported::By(word) => {
+            return format!("{name}() does not tell {word:?} apart; it knows {}", supported.by.join(", ")).into();
+        }
+    };
+    format!("{name}() has nothing that `{option}` could choose").into()
 }
 
 fn pairs_problem(problem: PairsProblem) -> TableError {

@@ -430,6 +430,25 @@ fn problems_point_into_the_query() {
     }
 }
 
+#[test]
+fn options_that_mean_nothing_to_a_function_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace");
+    even_trace(&path, 2);
+    let database = database(&open(&path, 2, None));
+    for (call, wrong) in [
+        ("counts('cpu=1')", "counts() has nothing that `cpu` could choose"),
+        ("gaps('min-size=4KiB')", "gaps() has nothing that `min-size` could choose"),
+        ("counts('by=cpu')", "counts() tells nothing apart: `by` has no words for it"),
+        ("rates('by=cpu,file')", "rates() does not tell \"file\" apart; it knows class, name, cpu, stream"),
+        ("rates('min=1us')", "rates() has nothing that `min` could choose"),
+    ] {
+        let failure = answer(&database, &format!("select * from {call}")).expect_err("it is refused");
+        assert!(failure.is_in_query() && failure.to_string().contains(wrong), "{call}: {failure}");
+    }
+    assert_eq!(asked(&database, "select count(*) from rates('by=cpu')").len(), 1);
+}
+
 /// Whoever has seen enough stops those who read for him.
 #[test]
 fn an_answer_can_be_dropped() {
