@@ -36,6 +36,8 @@ const COMPILED_BY_TESTS: [&str; 8] = [
     "crates/units",
     "crates/wire",
 ];
+/// Browser tests of how smoothly a window moves, beside which fewer other stages run.
+const MOVES: &str = "follow";
 /// The stage that makes Python's environments.
 const PYTHON_TOOLS: &str = "tools for Python";
 /// Prints which tools there are and their versions: a stage that passed without a peer has not passed with it.
@@ -187,9 +189,8 @@ impl<'a> Plan<'a> {
                 tools(),
             ];
             let command = format!("scripts/web.sh browser browser/{name}.test.ts");
-            stages.push(
-                stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs).with_half_a_processor(),
-            );
+            let stage = stage(&format!("browser/{name}"), &command, &["build libkymo", "web"], inputs);
+            stages.push(if name == MOVES { stage } else { stage.with_half_a_processor() });
         }
         stages
     }
