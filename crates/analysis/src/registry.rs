@@ -163,7 +163,7 @@ pub enum AnalysisKind {
     Pairs(PairsQuestion),
     /// Periods that begin and end with events; the caller has their definitions.
     Periods(PeriodsQuestion),
-    /// An analysis that somebody declared.
+    /// An analysis that a declaration describes.
     Own(Declaration),
 }
 
@@ -211,7 +211,7 @@ impl AnalysisEntry {
         Self { sql_name: name.into(), ..self }
     }
 
-    /// The entry of an analysis that somebody declared.
+    /// The entry of an analysis that a declaration describes.
     #[must_use]
     pub fn declared(declaration: Declaration) -> Self {
         let options = SupportedOptions { by: &["key", "value"], ..SupportedOptions::COMMON };

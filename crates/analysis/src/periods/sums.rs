@@ -34,7 +34,7 @@ pub struct PeriodsQuestion {
     pub aggregate_by: Option<String>,
     /// Which ones are parts; all that are within, if none are named.
     pub select: Vec<String>,
-    /// What is told of periods, `NAME.WORD`, and tells them apart.
+    /// Captures that tell periods apart, as `NAME.WORD`.
     pub group_by: Vec<String>,
     /// In which order they are shown.
     pub order: Order,

@@ -65,7 +65,7 @@ fn what_nobody_recognizes_or_is_broken_is_told() {
     assert!(matches!(finder().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
     fs::write(&path, "lines\n").unwrap();
     assert_eq!(finder().find(&path).unwrap_err().to_string(), format!("{}: line 2 is missing", path.display()));
-    // Without an importer, nobody recognizes it.
+    // Without an importer, the file is not recognized.
     assert!(matches!(Finder::default().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
     for (text, wrong) in [
         ("lines\nnone\n", "there is no trace in it"),
