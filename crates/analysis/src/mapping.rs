@@ -30,6 +30,7 @@ pub(crate) mod read;
 mod write;
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use kymo_filter::{Filter, Path};
 
@@ -114,14 +115,17 @@ impl Mapping {
         read::mapping(text)
     }
 
-    /// The mappings that are built in, in the order in which they are tried.
+    /// The mappings that are built in, in the order in which they are tried. Their text is parsed once, when they are first asked for.
     ///
     /// # Panics
     ///
     /// Never: they are tested.
     #[must_use]
-    pub fn built_in() -> Vec<Self> {
-        BUILT_IN.iter().map(|text| Self::parse(text).expect("mappings that are built in are tested")).collect()
+    pub fn built_in() -> &'static [Self] {
+        static PARSED: LazyLock<Vec<Mapping>> = LazyLock::new(|| {
+            BUILT_IN.iter().map(|text| Mapping::parse(text).expect("mappings that are built in are tested")).collect()
+        });
+        &PARSED
     }
 }
 

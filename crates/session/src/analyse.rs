@@ -21,7 +21,7 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-use kymo_analysis::mapping::{Mapping, MappingErrors};
+use kymo_analysis::mapping::MappingErrors;
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::{
     AnalysisKind, Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
@@ -31,7 +31,7 @@ use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::{Cancelled, Progress};
 use crate::report::Report;
-use crate::roles::RolesFailure;
+use crate::roles::{Mappings, RolesFailure};
 use crate::spool::FileSpool;
 
 pub use self::shares::Shares;
@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// The mappings that count, the most important first.
-    fn mappings_for(&self, question: &Question<'_>, options: &AnalysisOptions) -> Result<Vec<Mapping>, AnalyseFailure> {
+    fn mappings_for(&self, question: &Question<'_>, options: &AnalysisOptions) -> Result<Mappings, AnalyseFailure> {
         let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
         let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
         let own = options.roles.as_deref();
@@ -195,6 +195,7 @@ impl Session {
         };
         if let Some(own) = &question.mapping {
             let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
+            let mappings = mappings.to_mut();
             mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
             mappings.insert(0, own.clone());
         }

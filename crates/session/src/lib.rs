@@ -97,7 +97,9 @@ pub use progress::{Cancelled, Progress};
 pub use recent::{Recent, RecentFound, RecentTraces};
 pub use rehearsal::{Took, Work};
 pub use report::{Problem, Report};
-pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};
+pub use roles::{
+    AbsentRole, FieldUse, GuessedRole, Mappings, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection,
+};
 pub use select::{Meaning, Selection, UnknownName, Untyped};
 pub use share::{Share, ShareFailure};
 pub use spool::FileSpool;

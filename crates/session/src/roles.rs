@@ -8,8 +8,10 @@
 //!
 //! Only metadata is asked: whether events of a class occur is not known here.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 use kymo_analysis::bind::StreamClass;
@@ -123,6 +125,9 @@ pub struct UnmatchedSection {
     pub is_for_others: bool,
 }
 
+/// Mappings in the order in which they are tried: those that are built in, unless there are more.
+pub type Mappings = Cow<'static, [Mapping]>;
+
 /// Why a mapping cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RolesFailure {
@@ -151,13 +156,13 @@ impl Session {
     /// # Errors
     ///
     /// People's own mapping cannot be used.
-    pub fn mappings(&self, own: Option<&Path>, needs_pairs: bool) -> Result<Vec<Mapping>, RolesFailure> {
+    pub fn mappings(&self, own: Option<&Path>, needs_pairs: bool) -> Result<Mappings, RolesFailure> {
         self.mappings_guessing(own, needs_pairs.then_some(&|_| true))
     }
 
     /// The same for who draws what programs tell of themselves: nothing is guessed of the events of kernels, where begins and ends are
     /// calls and interrupts, which have roles of their own, and memory that somebody holds.
-    pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
+    pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Mappings, RolesFailure> {
         let known = known_mappings(own)?;
         let is_of_program =
             |class: &StreamClass<'_>| !has_role(std::slice::from_ref(class), &known, &|role| role == Role::Switch);
@@ -169,7 +174,7 @@ impl Session {
         &self,
         own: Option<&Path>,
         of: Option<&dyn Fn(&StreamClass<'_>) -> bool>,
-    ) -> Result<Vec<Mapping>, RolesFailure> {
+    ) -> Result<Mappings, RolesFailure> {
         let mut mappings = known_mappings(own)?;
         if let Some(is_guessed) = of {
             let guessed = self.with_classes(false, |classes| {
@@ -179,7 +184,9 @@ impl Session {
                     || classes.iter().filter(|class| is_guessed(class)).flat_map(of_class).collect::<Vec<_>>();
                 (!has_pairs).then(|| guess::usable(&guesses()))
             });
-            mappings.extend(guessed);
+            if let Some(guess) = guessed {
+                mappings.to_mut().push(guess);
+            }
         }
         Ok(mappings)
     }
@@ -216,16 +223,14 @@ fn classes_of<'a>(trace: &'a Arc<Trace>, name: &'a String, suggests: bool) -> Ve
 }
 
 /// People's own mapping and those that are built in.
-fn known_mappings(own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
-    let mut mappings = Vec::new();
-    if let Some(path) = own {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| RolesFailure::File { path: path.to_owned(), error })?;
-        let mapping = Mapping::parse(&text);
-        mappings.push(mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })?);
-    }
-    mappings.extend(Mapping::built_in());
-    Ok(mappings)
+fn known_mappings(own: Option<&Path>) -> Result<Mappings, RolesFailure> {
+    let built_in = Mapping::built_in();
+    let Some(path) = own else { return Ok(Cow::Borrowed(built_in)) };
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| RolesFailure::File { path: path.to_owned(), error })?;
+    let mapping = Mapping::parse(&text);
+    let mapping = mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })?;
+    Ok([slice::from_ref(&mapping), built_in].concat().into())
 }
 
 /// Calls `see` with each class of events: the mappings that its trace has use for, its name, and what names of fields

@@ -80,7 +80,7 @@ fn show(matching: &Matching<'_>, context: &[Choice]) -> String {
 }
 
 fn check(environment: &str, contexts: &str, events: &str, expected: Expect) {
-    check_with(&Mapping::built_in(), environment, contexts, events, expected);
+    check_with(Mapping::built_in(), environment, contexts, events, expected);
 }
 
 fn check_with(mappings: &[Mapping], environment: &str, contexts: &str, events: &str, expected: Expect) {
@@ -363,7 +363,7 @@ fn own_mappings_come_first() {
         "#,
     );
     let mut mappings = vec![own.unwrap()];
-    mappings.extend(Mapping::built_in());
+    mappings.extend_from_slice(Mapping::built_in());
     let events = "sched_switch: core old new\nphase: kind id core\nirq17_begin: id\nphase_two: kind";
     check_with(
         &mappings,
@@ -400,7 +400,7 @@ fn check_guesses(contexts: &str, events: &str, expected: Expect) {
     let decoder = decoder(&metadata("", contexts, events));
     let stream = StreamClass { decoder: &decoder, stream_class: 0, facts: facts() };
     let mut shown = String::new();
-    for guess in guess::guesses(&[stream], &Mapping::built_in()) {
+    for guess in guess::guesses(&[stream], Mapping::built_in()) {
         let role = guess.section.role.facts();
         let events: Vec<String> = guess.section.events.iter().map(ToString::to_string).collect();
         write!(shown, "{:.2} {} {}", guess.confidence, role.name, events.join(" ")).unwrap();

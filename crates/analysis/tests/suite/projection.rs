@@ -90,7 +90,7 @@ fn compare(trace: &Trace) -> Counts {
         ..Needs::default()
     };
     let class = StreamClass { decoder: &trace.decoder, stream_class: 0, facts: facts() };
-    let bindings = Bindings::new(&[class], &Mapping::built_in(), &needs, &|_, _| true).unwrap();
+    let bindings = Bindings::new(&[class], Mapping::built_in(), &needs, &|_, _| true).unwrap();
     let all = ColumnReader::new(Arc::clone(&trace.decoder), 0, Projection::All);
     let (mut rows, mut cells, mut counts) = (EventRows::default(), Cells::default(), Counts::default());
     for stream in 0..trace.streams.len() {
@@ -157,7 +157,7 @@ fn everything_can_be_asked_of_every_trace() {
         for trace in traces(&corpus().join("ctf/tracecompass").join(folder), Compile::WhenWorthIt) {
             let class = |stream_class| StreamClass { decoder: &trace.decoder, stream_class, facts: facts() };
             let classes: Vec<StreamClass<'_>> = (0..trace.class.stream_classes.len()).map(class).collect();
-            let bindings = Bindings::new(&classes, &Mapping::built_in(), &needs, &|_, _| true).unwrap();
+            let bindings = Bindings::new(&classes, Mapping::built_in(), &needs, &|_, _| true).unwrap();
             let mut rows = EventRows::default();
             for (number, stream) in trace.streams.iter().enumerate() {
                 let mut projector = Projector::new(&bindings, stream.class);
