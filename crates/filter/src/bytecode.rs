@@ -10,16 +10,7 @@
 //! 4  drop
 //! ```
 //!
-//! The machine has no third value: a test is code that jumps to one of three places.
-//!
-//! ```text
-//! yes, no, unknown     at the root unknown is the same place as no, and stays the same as one of the two through not,
-//!                      all and any: then a test that is unknown goes on as one that decides nothing, or decides. Only
-//!                      where a test becomes a number the three differ, and a register keeps in mind that something
-//!                      was unknown. So the code is as long as the predicate.
-//! ```
-//!
-//! What is missing from the layout is decided here. Regular expressions and text of other encodings are refused.
+//! [`Assembler`] makes labelled jumps of a predicate. What is missing from the layout is decided here. Regular expressions and text of other encodings are refused.
 
 mod code;
 mod number;
@@ -27,11 +18,15 @@ mod text;
 
 use kymo_bytecode::{ARGUMENTS_MAX, Condition, Field, Instruction, Kind, Operand, Orders, Signs};
 use kymo_ir::predicate::{
-    Bitwise, Fact, Input, InputKind, Layout, Number, Place, Predicate, Range, Refusal, Relation, Test,
+    Assembler, Bitwise, Fact, Input, InputKind, Layout, Number, Outcomes, Place, Predicate, Range, Refusal, Relation,
+    Test,
 };
 use kymo_units::ByteOrder;
 
 use code::{Code, Label};
+
+/// Where a test jumps to.
+type Targets = kymo_ir::predicate::Targets<Label>;
 
 /// Compiles a predicate for arguments of a layout.
 ///
@@ -60,13 +55,17 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<u8>, Refusa
     if predicate.verify().is_err() {
         return Err(predicate.refusal(&predicate.root, "this is not a sound predicate"));
     }
-    check_layout(predicate, layout)?;
-    let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };
-    let facts = layout.places.iter().map(fact).collect();
-    let mut compiler = Compiler { predicate, places: &layout.places, facts, code: Code::new(), integers: 0, reals: 0 };
-    let [yes, no] = [compiler.code.label(), compiler.code.label()];
-    compiler.test(&predicate.root, Targets { yes, no, unknown: no, next: yes })?;
-    for (label, end) in [(yes, Instruction::Keep), (no, Instruction::Drop)] {
+    layout.check(predicate)?;
+    if layout.size > ARGUMENTS_MAX {
+        let why = "the structure has more than 65536 bytes";
+        return Err(Refusal { part: "all inputs".to_owned(), why });
+    }
+    let (places, facts) = (&layout.places[..], layout.facts());
+    let mut compiler = Compiler { predicate, places, facts, code: Code::new(), integers: 0, reals: 0 };
+    let [kept, dropped] = [compiler.code.label(), compiler.code.label()];
+    let targets = Targets { on_true: kept, on_false: dropped, on_unknown: dropped, next: kept };
+    compiler.test(&predicate.root, targets)?;
+    for (label, end) in [(kept, Instruction::Keep), (dropped, Instruction::Drop)] {
         compiler.code.place(label);
         compiler.code.push(end);
     }
@@ -74,25 +73,6 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<u8>, Refusa
 }
 
 const TOO_LONG: &str = "the program would have more than 16384 instructions or 65536 bytes of constants";
-
-fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
-    let refuse = |name: &str, why| Err(Refusal { part: name.to_owned(), why });
-    if layout.places.len() != predicate.inputs.len() {
-        return refuse("all inputs", "the layout has a place for each input");
-    }
-    if layout.size > ARGUMENTS_MAX {
-        return refuse("all inputs", "the structure has more than 65536 bytes");
-    }
-    for (input, place) in predicate.inputs.iter().zip(&layout.places) {
-        if place.end() > u64::from(layout.size) {
-            return refuse(&input.name, "the place is not inside of the structure");
-        }
-        if !place.suits(input.kind) {
-            return refuse(&input.name, "the place is not one for the input's type");
-        }
-    }
-    Ok(())
-}
 
 struct Compiler<'p> {
     predicate: &'p Predicate,
@@ -105,26 +85,6 @@ struct Compiler<'p> {
     reals: u8,
 }
 
-/// Where a test jumps to.
-#[derive(Clone, Copy)]
-struct Targets {
-    yes: Label,
-    no: Label,
-    unknown: Label,
-    /// What stands right behind the test: no jump leads there.
-    next: Label,
-}
-
-impl Targets {
-    fn of(self, value: bool) -> Label {
-        if value { self.yes } else { self.no }
-    }
-
-    fn swapped(self) -> Self {
-        Self { yes: self.no, no: self.yes, ..self }
-    }
-}
-
 /// An integer that is tested: in the arguments, or in a register.
 #[derive(Clone, Copy)]
 enum Subject {
@@ -132,69 +92,84 @@ enum Subject {
     Register { number: u8, is_signed: bool },
 }
 
-impl Compiler<'_> {
-    fn test(&mut self, test: &Test, targets: Targets) -> Result<(), Refusal> {
+impl Assembler for Compiler<'_> {
+    type Label = Label;
+    type Flag = u8;
+    type Integer = Subject;
+    type Error = Refusal;
+
+    fn outcomes(&self, test: &Test) -> Outcomes {
+        self.predicate.may_be(test, &self.facts)
+    }
+
+    fn label(&mut self) -> Label {
+        self.code.label()
+    }
+
+    fn place(&mut self, label: Label) {
+        self.code.place(label);
+    }
+
+    fn jump(&mut self, label: Label) {
+        self.code.jump(label);
+    }
+
+    fn simple_test(&mut self, test: &Test, targets: Targets) -> Result<(), Refusal> {
         if self.code.is_full() {
             return Err(self.predicate.refusal(test, TOO_LONG));
         }
-        let outcomes = self.predicate.may_be(test, &self.facts);
-        if let Some(value) = outcomes.constant() {
-            self.code.jump(value.map_or(targets.unknown, |value| targets.of(value)));
-            return Ok(());
-        }
         match test {
-            Test::Constant(_) | Test::Has(_) => unreachable!("what is there is known from the layout"),
-            Test::Not(test) => self.test(test, targets.swapped()),
-            Test::All(tests) => self.list(tests, false, outcomes.is_unknown, targets),
-            Test::Any(tests) => self.list(tests, true, outcomes.is_unknown, targets),
             Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
             Test::Among { value, ranges } => self.among(value, ranges, targets),
             Test::CompareText { relation, left, right } => self.compare_text(test, *relation, left, right, targets),
             Test::Matches { text, pattern } => self.matches(test, text, pattern, targets),
+            Test::Has(_) => unreachable!("the layout says whether an input is there"),
+            Test::Constant(_) | Test::Not(_) | Test::All(_) | Test::Any(_) => unreachable!("these are not simple"),
         }
     }
 
-    /// All (`decisive` is false) or any (it is true) of the tests.
-    fn list(&mut self, tests: &[Test], decisive: bool, may_be_unknown: bool, targets: Targets) -> Result<(), Refusal> {
-        let (decided, passed) = (targets.of(decisive), targets.of(!decisive));
-        if may_be_unknown && targets.unknown != decided && targets.unknown != passed {
-            return self.list_with_flag(tests, decisive, targets);
-        }
-        let Some((last, others)) = tests.split_last() else {
-            self.code.jump(passed);
-            return Ok(());
-        };
-        for test in others {
-            let next = self.code.label();
-            // Later tests may still decide what is unknown now, unless both lead to the same place.
-            let unknown = if targets.unknown == decided { decided } else { next };
-            let [yes, no] = if decisive { [decided, next] } else { [next, decided] };
-            self.test(test, Targets { yes, no, unknown, next })?;
-            self.code.place(next);
-        }
-        self.test(last, targets)
-    }
-
-    /// The same where unknown leads to a place of its own: a register remembers that a test was unknown.
-    fn list_with_flag(&mut self, tests: &[Test], decisive: bool, targets: Targets) -> Result<(), Refusal> {
-        let (decided, passed) = (targets.of(decisive), targets.of(!decisive));
-        let Some(flag) = self.take_integer() else { return Err(self.predicate.refusal(&tests[0], TOO_WIDE)) };
+    fn new_flag(&mut self, test: &Test) -> Result<u8, Refusal> {
+        let flag = self.take_integer().ok_or_else(|| self.predicate.refusal(test, TOO_WIDE))?;
         self.code.push(Instruction::Constant { to: flag, value: 0 });
-        for test in tests {
-            let [unknown, next] = [self.code.label(), self.code.label()];
-            let [yes, no] = if decisive { [decided, next] } else { [next, decided] };
-            self.test(test, Targets { yes, no, unknown, next: unknown })?;
-            self.code.jump(next);
-            self.code.place(unknown);
-            self.code.push(Instruction::Constant { to: flag, value: 1 });
-            self.code.place(next);
-        }
+        Ok(flag)
+    }
+
+    fn set_flag(&mut self, flag: u8) {
+        self.code.push(Instruction::Constant { to: flag, value: 1 });
+    }
+
+    fn test_flag(&mut self, flag: u8, targets: Targets) {
         self.free_integer(flag);
         let flag = Subject::Register { number: flag, is_signed: false };
-        self.branch(flag, Condition::Equal(0), Targets { yes: passed, no: targets.unknown, ..targets });
-        Ok(())
+        self.branch(flag, Condition::Equal(0), targets.swapped());
     }
 
+    fn jump_if_less(&mut self, subject: Subject, _: (i128, i128), limit: i128, label: Label) {
+        self.code.push_to(subject.instruction(Condition::Less(limit)), label);
+    }
+
+    fn within(
+        &mut self,
+        subject: Subject,
+        (lowest, highest): (i128, i128),
+        (from, to): (i128, i128),
+        targets: Targets,
+    ) {
+        let condition = match (from == lowest, to == highest) {
+            _ if from == to => Condition::Equal(from),
+            (true, _) => Condition::Less(to + 1),
+            (false, true) => Condition::AtLeast(from),
+            (false, false) if subject.has_ranges() => Condition::Within(from, to),
+            (false, false) => {
+                self.code.push_to(subject.instruction(Condition::Less(from)), targets.on_false);
+                Condition::Less(to + 1)
+            }
+        };
+        self.branch(subject, condition, targets);
+    }
+}
+
+impl Compiler<'_> {
     fn compare(&mut self, relation: Relation, left: &Number, right: &Number, targets: Targets) -> Result<(), Refusal> {
         if self.predicate.is_real(left) || self.predicate.is_real(right) {
             return self.compare_reals(relation, left, right, targets);
@@ -206,7 +181,7 @@ impl Compiler<'_> {
             (Number::Truth(test), Number::Integer(value)) => {
                 // The two values of a truth decide, so that it need not become a number.
                 let of = |truth: i128| targets.of(relation.holds(truth.cmp(value)));
-                self.test(test, Targets { yes: of(1), no: of(0), ..targets })
+                self.test(test, Targets { on_true: of(1), on_false: of(0), ..targets })
             }
             (left, Number::Integer(value)) => {
                 if let (Some((field, mask)), Some(targets)) = (self.masked(left), equality(relation, targets)) {
@@ -218,7 +193,7 @@ impl Compiler<'_> {
             }
             _ => {
                 let (of_left, of_right) = (self.predicate.range(left), self.predicate.range(right));
-                let (left, right) = self.pair(left, right, targets.unknown)?;
+                let (left, right) = self.pair(left, right, targets.on_unknown)?;
                 self.free_integer(left);
                 self.free_operand(right);
                 let signs = signs(of_left, of_right);
@@ -241,8 +216,8 @@ impl Compiler<'_> {
         right: &Number,
         targets: Targets,
     ) -> Result<(), Refusal> {
-        let left = self.real(left, targets.unknown)?;
-        let right = self.real(right, targets.unknown)?;
+        let left = self.real(left, targets.on_unknown)?;
+        let right = self.real(right, targets.on_unknown)?;
         self.free_real(left);
         self.free_real(right);
         // What is not a number differs from everything and is neither less nor greater.
@@ -256,13 +231,15 @@ impl Compiler<'_> {
         if let Number::Input(input) = value
             && let Some(field) = self.field(*input)
         {
-            self.search(Subject::Field(field), ranges, targets);
+            let subject = Subject::Field(field);
+            self.search(subject, subject.limits(), ranges, targets);
             return Ok(());
         }
-        let number = self.integer(value, targets.unknown)?;
+        let number = self.integer(value, targets.on_unknown)?;
         self.free_integer(number);
         let is_signed = !self.predicate.range(value).is_unsigned();
-        self.search(Subject::Register { number, is_signed }, ranges, targets);
+        let subject = Subject::Register { number, is_signed };
+        self.search(subject, subject.limits(), ranges, targets);
         Ok(())
     }
 
@@ -295,78 +272,32 @@ impl Compiler<'_> {
             Ok(value) if value & !mask == 0 => {
                 self.branch(Subject::Field(field), Condition::BitsEqual(mask, value), targets);
             }
-            _ => self.code.jump(targets.no),
+            _ => self.code.jump(targets.on_false),
         }
     }
 
-    /// Halves the ranges until few are left, and tests for those.
-    fn search(&mut self, subject: Subject, ranges: &[(i128, i128)], targets: Targets) {
-        let (lowest, highest) = subject.limits();
-        let is_possible = |range: &&(i128, i128)| range.0 <= highest && range.1 >= lowest;
-        let ranges: Vec<(i128, i128)> = ranges.iter().filter(is_possible).copied().collect();
-        match &ranges[..] {
-            [] => self.code.jump(targets.no),
-            [others @ .., last] if others.len() < FEW => {
-                for range in others {
-                    let next = self.code.label();
-                    self.within(subject, *range, Targets { no: next, next, ..targets });
-                    self.code.place(next);
-                }
-                self.within(subject, *last, targets);
-            }
-            many => {
-                let (lower, upper) = many.split_at(many.len() / 2);
-                let below = self.code.label();
-                self.code.push_to(subject.instruction(Condition::Less(upper[0].0)), below);
-                self.search(subject, upper, Targets { next: below, ..targets });
-                self.code.place(below);
-                self.search(subject, lower, targets);
-            }
-        }
-    }
-
-    /// Tests for one range.
-    fn within(&mut self, subject: Subject, (from, to): (i128, i128), targets: Targets) {
-        let (lowest, highest) = subject.limits();
-        let condition = match (from <= lowest, to >= highest) {
-            (true, true) => return self.code.jump(targets.yes),
-            _ if from == to => Condition::Equal(from),
-            (true, false) => Condition::Less(to + 1),
-            (false, true) => Condition::AtLeast(from),
-            (false, false) if subject.has_ranges() => Condition::Within(from, to),
-            (false, false) => {
-                self.code.push_to(subject.instruction(Condition::Less(from)), targets.no);
-                Condition::Less(to + 1)
-            }
-        };
-        self.branch(subject, condition, targets);
-    }
-
-    /// Goes to yes if the condition holds, else to no.
+    /// Goes to `on_true` if the condition holds, else to `on_false`.
     fn branch(&mut self, subject: Subject, condition: Condition, targets: Targets) {
-        if targets.next == targets.yes {
-            self.code.push_to(subject.instruction(condition.inverted()), targets.no);
-            self.code.jump(targets.yes);
+        if targets.next == targets.on_true {
+            self.code.push_to(subject.instruction(condition.inverted()), targets.on_false);
+            self.code.jump(targets.on_true);
         } else {
-            self.code.push_to(subject.instruction(condition), targets.yes);
-            self.code.jump(targets.no);
+            self.code.push_to(subject.instruction(condition), targets.on_true);
+            self.code.jump(targets.on_false);
         }
     }
 
-    /// Goes to yes if the order is one of these, else to no.
+    /// Goes to `on_true` if the order is one of these, else to `on_false`.
     fn branch_orders(&mut self, orders: Orders, targets: Targets, jump: impl Fn(Orders) -> Instruction) {
-        if targets.next == targets.yes {
-            self.code.push_to(jump(orders.inverted()), targets.no);
-            self.code.jump(targets.yes);
+        if targets.next == targets.on_true {
+            self.code.push_to(jump(orders.inverted()), targets.on_false);
+            self.code.jump(targets.on_true);
         } else {
-            self.code.push_to(jump(orders), targets.yes);
-            self.code.jump(targets.no);
+            self.code.push_to(jump(orders), targets.on_true);
+            self.code.jump(targets.on_false);
         }
     }
 }
-
-/// So many ranges are tested one after the other.
-const FEW: usize = 4;
 
 const TOO_WIDE: &str = "this takes more than 8 registers of integers or 4 of reals";
 

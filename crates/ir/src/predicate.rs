@@ -20,6 +20,7 @@
 //! others in signed 64 bits.
 
 mod eval;
+mod jumps;
 mod possible;
 mod range;
 mod show;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use crate::program::{Encoding, Reg};
 
 pub use eval::{Datum, Inputs};
+pub use jumps::{Assembler, Targets};
 pub use possible::{Fact, Outcomes};
 pub use range::{INTEGER_HIGHEST, INTEGER_LOWEST, Range};
 pub use verify::{DEPTH_MAX, NODES_MAX, PredicateError};

@@ -5,9 +5,9 @@
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::Reg;
-use kymo_ir::predicate::{Bound, Input, Operand};
+use kymo_ir::predicate::{Bound, Fact, Input, Operand};
 
-use crate::predicate::{self, Operands, Presence, Span, Ways};
+use crate::predicate::{self, Operands, Span, Ways};
 use crate::translate::Translator;
 
 impl Translator<'_, '_> {
@@ -59,9 +59,13 @@ impl Registers<'_> {
 }
 
 impl Operands for Registers<'_> {
-    fn presence(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Presence {
-        let (Operand::Number { present, .. } | Operand::Text { present, .. }) = self.operand(input);
-        present.map_or(Presence::Always, |present| Presence::If(self.register(builder, present)))
+    fn facts(&self) -> Vec<Fact> {
+        let fact = |operand: &Operand| if present(*operand).is_some() { Fact::Anything } else { Fact::Present };
+        self.bound.operands.iter().map(fact).collect()
+    }
+
+    fn presence(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Option<Value> {
+        present(self.operand(input)).map(|present| self.register(builder, present))
     }
 
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value {
@@ -80,4 +84,10 @@ impl Operands for Registers<'_> {
             Operand::Number { .. } => unreachable!("the verifier lets text be in two registers alone"),
         }
     }
+}
+
+/// The register that is not 0 where an input is there, unless it always is.
+fn present(operand: Operand) -> Option<Reg> {
+    let (Operand::Number { present, .. } | Operand::Text { present, .. }) = operand;
+    present
 }

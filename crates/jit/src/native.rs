@@ -18,10 +18,10 @@ use cranelift_codegen::isa::{self, Builder, CallConv, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider, SystemMemoryProvider};
-use kymo_ir::predicate::{Input, InputKind, Layout, Place, Predicate, Refusal};
+use kymo_ir::predicate::{Fact, Input, InputKind, Layout, Place, Predicate, Refusal};
 use kymo_units::ByteOrder;
 
-use crate::predicate::{self, Operands, Presence, Span, Ways, little};
+use crate::predicate::{self, Operands, Span, Ways, little};
 
 /// Bytes of an argument structure, at most: offsets stand in instructions.
 const LAYOUT_BYTES_MAX: u32 = 1 << 20;
@@ -93,7 +93,11 @@ impl NativeFilter {
     /// The part of it that machine code does not say, or a layout that is not one for its inputs.
     pub fn new(target: &Target, predicate: &Predicate, layout: &Layout) -> Result<Self, Refusal> {
         predicate::refuse(predicate)?;
-        check_layout(predicate, layout)?;
+        layout.check(predicate)?;
+        if layout.size > LAYOUT_BYTES_MAX {
+            let why = "the structure is too long for offsets in machine code";
+            return Err(Refusal { part: "all inputs".to_owned(), why });
+        }
         let code = compile(&*target.isa, predicate, layout)
             .ok_or(Refusal { part: "all of it".to_owned(), why: "the compiler takes no more" })?;
         Ok(Self {
@@ -197,20 +201,6 @@ impl LoadedFilter {
     }
 }
 
-fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
-    let refusal = |part: String, why| Err(Refusal { part, why });
-    if layout.places.len() != predicate.inputs.len() || layout.size > LAYOUT_BYTES_MAX {
-        let part = format!("{} places in {} bytes", layout.places.len(), layout.size);
-        return refusal(part, "the layout is not one of this predicate");
-    }
-    for (place, input) in layout.places.iter().zip(&predicate.inputs) {
-        if !place.suits(input.kind) || place.end() > u64::from(layout.size) {
-            return refusal(format!("{input} at {place:?}"), "the layout has no such place for the input");
-        }
-    }
-    Ok(())
-}
-
 fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Option<Box<[u8]>> {
     let mut signature = Signature::new(CallConv::triple_default(isa.triple()));
     signature.params.push(AbiParam::new(types::I64));
@@ -256,8 +246,12 @@ impl Structure<'_> {
 }
 
 impl Operands for Structure<'_> {
-    fn presence(&mut self, _: &mut FunctionBuilder<'_>, input: Input) -> Presence {
-        if self.place(input) == Place::Missing { Presence::Never } else { Presence::Always }
+    fn facts(&self) -> Vec<Fact> {
+        self.layout.facts()
+    }
+
+    fn presence(&mut self, _: &mut FunctionBuilder<'_>, _: Input) -> Option<Value> {
+        None
     }
 
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value {

@@ -1,49 +1,34 @@
-//! Predicates to Cranelift's intermediate form, by jumps: a test goes to one of three blocks, and nobody holds truth
-//! values in registers.
-//!
-//! ```text
-//! all [a, b, c]                         where unknown and false lead to different blocks, and a may be unknown:
-//!
-//!   a ── true ──> b ── true ──> c ── true ──> kept      a ── unknown ──> flag = 1 ──> b ... c ── true ──> flag ? unknown : true
-//!   └─ false,     └─ false,     └─ false,
-//!      unknown       unknown       unknown ──> dropped
-//! ```
-//!
-//! At the outermost level unknown is false, so that most filters have no flag. Every test is written once, so that code
-//! grows as the predicate does. What cannot be said is refused before anything is written: see `refuse`.
+//! Predicates to Cranelift's intermediate form: labels are its blocks, and [`Assembler`] makes jumps of a predicate, so that
+//! nobody holds truth values in registers. What cannot be said is refused before anything is written: see `refuse`.
 
 mod integer;
 mod number;
 mod refuse;
 mod text;
 
-use cranelift_codegen::entity::EntitySet;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Endianness, InstBuilder, MemFlagsData, Type, Value, types};
-use cranelift_frontend::FunctionBuilder;
+use std::convert::Infallible;
+
+use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{Input, Relation, Test};
+use kymo_ir::predicate::{Assembler, Fact, Input, Outcomes, Relation, Test};
+
+use integer::Integer;
 
 use refuse::refuse_test;
 pub(crate) use refuse::{SIZE_MAX, refuse, refuse_whole};
 
 /// Where the inputs of a predicate come from: these write the code that gets them.
 pub(crate) trait Operands {
-    /// Whether the input is there.
-    fn presence(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Presence;
+    /// What is known of each input.
+    fn facts(&self) -> Vec<Fact>;
+    /// Not 0 where the input is there; `None`: it always is. Not asked of inputs of which [`Fact::Missing`] is known.
+    fn presence(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Option<Value>;
     /// Its value in 64 bits: an integer, or a double's bits. Asked for where it is there.
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value;
     /// Its bytes. Asked for where it is there.
     fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Span;
-}
-
-/// Whether an input is there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Presence {
-    Always,
-    Never,
-    /// If this is not 0.
-    If(Value),
 }
 
 /// Bytes in memory.
@@ -74,43 +59,111 @@ pub(crate) fn branch(
     operands: &mut impl Operands,
     ways: Ways,
 ) {
-    let mut writer = Writer { builder, predicate, operands, undecided: ways.undecided, reached: EntitySet::new() };
-    writer.test(&predicate.root, Exits { is_true: ways.kept, is_false: ways.dropped, unknown: ways.dropped });
+    let facts = operands.facts();
+    let mut writer = Writer { builder, predicate, operands, facts, undecided: ways.undecided };
+    let targets = Targets { on_true: ways.kept, on_false: ways.dropped, on_unknown: ways.dropped, next: ways.kept };
+    let Ok(()) = writer.test(&predicate.root, targets);
 }
 
-/// Where a test leads.
-#[derive(Clone, Copy)]
-struct Exits {
-    is_true: Block,
-    is_false: Block,
-    unknown: Block,
-}
-
-impl Exits {
-    fn of(self, value: bool) -> Block {
-        if value { self.is_true } else { self.is_false }
-    }
-}
+/// Where a test leads. Cranelift puts blocks into an order of its own, so that none is next.
+type Targets = kymo_ir::predicate::Targets<Block>;
 
 struct Writer<'w, 'f, O> {
     builder: &'w mut FunctionBuilder<'f>,
     predicate: &'w Predicate,
     operands: &'w mut O,
+    facts: Vec<Fact>,
     undecided: Option<Block>,
-    /// Blocks that a jump of this writer leads to.
-    reached: EntitySet<Block>,
+}
+
+impl<O: Operands> Assembler for Writer<'_, '_, O> {
+    type Label = Block;
+    type Flag = Variable;
+    type Integer = Integer;
+    type Error = Infallible;
+
+    fn outcomes(&self, test: &Test) -> Outcomes {
+        self.predicate.may_be(test, &self.facts)
+    }
+
+    fn label(&mut self) -> Block {
+        self.builder.create_block()
+    }
+
+    fn place(&mut self, label: Block) {
+        self.builder.switch_to_block(label);
+    }
+
+    fn jump(&mut self, label: Block) {
+        self.builder.ins().jump(label, &[]);
+    }
+
+    fn simple_test(&mut self, test: &Test, targets: Targets) -> Result<(), Infallible> {
+        if let Some(undecided) = self.undecided.filter(|_| refuse_test(self.predicate, test).is_err()) {
+            self.jump(undecided);
+            return Ok(());
+        }
+        match test {
+            Test::Has(input) => match self.operands.presence(self.builder, *input) {
+                None => self.jump(targets.on_true),
+                Some(present) => self.branch(present, targets.on_true, targets.on_false),
+            },
+            Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
+            Test::Among { value, ranges } => {
+                let value = self.whole(value, targets.on_unknown);
+                self.search(value, (value.range.lowest, value.range.highest), ranges, targets);
+            }
+            Test::CompareText { relation, left, right } => self.compare_text(*relation, left, right, targets),
+            Test::Matches { text, pattern } => self.matches(text, pattern, targets),
+            Test::Constant(_) | Test::Not(_) | Test::All(_) | Test::Any(_) => unreachable!("these are not simple"),
+        }
+        Ok(())
+    }
+
+    fn new_flag(&mut self, _: &Test) -> Result<Variable, Infallible> {
+        let flag = self.builder.declare_var(types::I8);
+        self.define_flag(flag, 0);
+        Ok(flag)
+    }
+
+    fn set_flag(&mut self, flag: Variable) {
+        self.define_flag(flag, 1);
+    }
+
+    fn test_flag(&mut self, flag: Variable, targets: Targets) {
+        let is_set = self.builder.use_var(flag);
+        self.branch(is_set, targets.on_true, targets.on_false);
+    }
+
+    fn jump_if_less(&mut self, integer: Integer, _: (i128, i128), limit: i128, label: Block) {
+        let limit = self.constant(limit as u64);
+        let less = if integer.range.is_unsigned() { IntCC::UnsignedLessThan } else { IntCC::SignedLessThan };
+        let is_less = self.builder.ins().icmp(less, integer.value, limit);
+        self.leave_if(is_less, label);
+    }
+
+    fn within(&mut self, integer: Integer, _: (i128, i128), (lowest, highest): (i128, i128), targets: Targets) {
+        let first = self.constant(lowest as u64);
+        let holds = if lowest == highest {
+            self.builder.ins().icmp(IntCC::Equal, integer.value, first)
+        } else {
+            // integer - lowest <= highest - lowest, unsigned, holds for both kinds of order.
+            let distance = self.builder.ins().isub(integer.value, first);
+            let width = self.constant((highest - lowest) as u64);
+            self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, distance, width)
+        };
+        self.branch(holds, targets.on_true, targets.on_false);
+    }
 }
 
 impl<O: Operands> Writer<'_, '_, O> {
-    fn jump(&mut self, to: Block) {
-        self.reached.insert(to);
-        self.builder.ins().jump(to, &[]);
+    fn branch(&mut self, condition: Value, to: Block, otherwise: Block) {
+        self.builder.ins().brif(condition, to, &[], otherwise, &[]);
     }
 
-    fn branch(&mut self, condition: Value, to: Block, otherwise: Block) {
-        self.reached.insert(to);
-        self.reached.insert(otherwise);
-        self.builder.ins().brif(condition, to, &[], otherwise, &[]);
+    fn define_flag(&mut self, flag: Variable, value: i64) {
+        let value = self.builder.ins().iconst(types::I8, value);
+        self.builder.def_var(flag, value);
     }
 
     /// Goes on only where the condition does not hold.
@@ -124,96 +177,13 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().iconst(types::I64, bits as i64)
     }
 
-    fn test(&mut self, test: &Test, exits: Exits) {
-        let combines = matches!(test, Test::Not(_) | Test::All(_) | Test::Any(_));
-        if let Some(undecided) = self.undecided.filter(|_| !combines && refuse_test(self.predicate, test).is_err()) {
-            return self.jump(undecided);
-        }
-        match test {
-            Test::Constant(value) => self.jump(value.map_or(exits.unknown, |value| exits.of(value))),
-            Test::Not(test) => {
-                self.test(test, Exits { is_true: exits.is_false, is_false: exits.is_true, ..exits });
-            }
-            Test::All(tests) => self.combined(tests, false, exits),
-            Test::Any(tests) => self.combined(tests, true, exits),
-            Test::Has(input) => match self.operands.presence(self.builder, *input) {
-                Presence::Always => self.jump(exits.is_true),
-                Presence::Never => self.jump(exits.is_false),
-                Presence::If(present) => self.branch(present, exits.is_true, exits.is_false),
-            },
-            Test::Compare { relation, left, right } => self.compare(*relation, left, right, exits),
-            Test::Among { value, ranges } => self.among(value, ranges, exits),
-            Test::CompareText { relation, left, right } => self.compare_text(*relation, left, right, exits),
-            Test::Matches { text, pattern } => self.matches(text, pattern, exits),
-        }
-    }
-
-    /// `decisive` decides, whatever the others are; otherwise one that is unknown makes it unknown.
-    fn combined(&mut self, tests: &[Test], decisive: bool, exits: Exits) {
-        let (decided, passed) = (exits.of(decisive), exits.of(!decisive));
-        let Some((last, before)) = tests.split_last() else { return self.jump(passed) };
-        let keeps_flag = exits.unknown != decided && exits.unknown != passed && !before.is_empty();
-        let flag = keeps_flag.then(|| {
-            let flag = self.builder.declare_var(types::I8);
-            let zero = self.builder.ins().iconst(types::I8, 0);
-            self.builder.def_var(flag, zero);
-            flag
-        });
-        let mut is_flagged = false;
-        for test in before {
-            let next = self.builder.create_block();
-            let unknown = if exits.unknown == decided {
-                decided
-            } else if flag.is_none() {
-                next
-            } else {
-                self.builder.create_block()
-            };
-            self.test(test, leading(decisive, decided, next, unknown));
-            if let Some(flag) = flag.filter(|_| self.reached.contains(unknown)) {
-                is_flagged = true;
-                self.builder.switch_to_block(unknown);
-                let one = self.builder.ins().iconst(types::I8, 1);
-                self.builder.def_var(flag, one);
-                self.jump(next);
-            }
-            self.builder.switch_to_block(next);
-        }
-        let Some(flag) = flag.filter(|_| is_flagged) else {
-            return self.test(last, leading(decisive, decided, passed, exits.unknown));
-        };
-        let end = self.builder.create_block();
-        self.test(last, leading(decisive, decided, end, exits.unknown));
-        self.builder.switch_to_block(end);
-        let is_unknown = self.builder.use_var(flag);
-        self.branch(is_unknown, exits.unknown, passed);
-    }
-
     /// Where the input is missing, goes to `unknown`.
     fn require(&mut self, input: Input, unknown: Block) {
-        match self.operands.presence(self.builder, input) {
-            Presence::Always => {}
-            Presence::Never => {
-                self.jump(unknown);
-                // What follows is never reached, but it is written all the same.
-                let nowhere = self.builder.create_block();
-                self.builder.switch_to_block(nowhere);
-            }
-            Presence::If(present) => {
-                let next = self.builder.create_block();
-                self.branch(present, next, unknown);
-                self.builder.switch_to_block(next);
-            }
+        if let Some(present) = self.operands.presence(self.builder, input) {
+            let next = self.builder.create_block();
+            self.branch(present, next, unknown);
+            self.builder.switch_to_block(next);
         }
-    }
-}
-
-/// Exits of a test whose value `decisive` leads to `decided`.
-fn leading(decisive: bool, decided: Block, passed: Block, unknown: Block) -> Exits {
-    if decisive {
-        Exits { is_true: decided, is_false: passed, unknown }
-    } else {
-        Exits { is_true: passed, is_false: decided, unknown }
     }
 }
 

@@ -16,6 +16,8 @@
 
 use std::collections::BTreeMap;
 
+use kymo_ir::predicate::Assembler;
+
 use super::assembly::Label;
 use super::instruction::{Condition, Operand};
 use super::text::{Inline, can_begin};
@@ -105,16 +107,16 @@ impl Compiler<'_> {
     pub(super) fn glob(&mut self, place: Inline, parts: &[Box<[u8]>], targets: Targets) {
         let is_possible = parts.iter().all(|part| !part.contains(&0));
         let Some((first, behind)) = parts.split_first().filter(|_| is_possible) else {
-            return self.jump(targets.no, targets);
+            return self.jump(targets.on_false);
         };
         if !can_begin(place, first) {
-            return self.jump(targets.no, targets);
+            return self.jump(targets.on_false);
         }
-        self.equal(place.offset, first, targets.no);
+        self.equal(place.offset, first, targets.on_false);
         let automaton = Automaton::new(behind);
         let start = State { part: 0, seen: 0 };
         if automaton.is_decided(start) {
-            return self.jump(targets.yes, targets);
+            return self.jump(targets.on_true);
         }
         let mut nodes = BTreeMap::from([(start, self.code.label())]);
         for index in first.len() as u32..=place.capacity {
@@ -139,9 +141,9 @@ impl Compiler<'_> {
     ) {
         let missing = automaton.missing(state);
         if missing > (place.capacity - index) as usize || self.code.is_full() {
-            return self.code.jump(targets.no);
+            return self.code.jump(targets.on_false);
         }
-        let at_end = if missing == 0 { targets.yes } else { targets.no };
+        let at_end = if missing == 0 { targets.on_true } else { targets.on_false };
         if index == place.capacity {
             return self.code.jump(at_end);
         }
@@ -149,7 +151,7 @@ impl Compiler<'_> {
         self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(0), at_end);
         let mut target = |compiler: &mut Self, state: State| {
             if automaton.is_decided(state) {
-                return targets.yes;
+                return targets.on_true;
             }
             *next.entry(state).or_insert_with(|| compiler.code.label())
         };

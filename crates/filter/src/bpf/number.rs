@@ -4,7 +4,7 @@
 //! that becomes unknown jumps to a label. Of two operands the one that needs more registers is computed first, so that
 //! seven registers are enough for anything that people write.
 
-use kymo_ir::predicate::{Bitwise, Input, InputKind, Number, Place, Range, Refusal, Test};
+use kymo_ir::predicate::{Assembler, Bitwise, Input, InputKind, Number, Place, Range, Refusal, Test};
 use kymo_units::ByteOrder;
 
 use super::assembly::Label;
@@ -95,12 +95,14 @@ impl Compiler<'_> {
     }
 
     fn truth(&mut self, test: &Test, to: Register, depth: u8, unknown: Label) -> Result<(), Refusal> {
-        let [yes, no, done] = std::array::from_fn(|_| self.code.label());
-        self.test(test, Targets { yes, no, unknown, next: yes }, depth)?;
-        self.code.place(yes);
+        let [on_true, on_false, done] = std::array::from_fn(|_| self.code.label());
+        let outer = std::mem::replace(&mut self.depth, depth);
+        self.test(test, Targets { on_true, on_false, on_unknown: unknown, next: on_true })?;
+        self.depth = outer;
+        self.code.place(on_true);
         self.code.operation(Operation::Move, to, Operand::Constant(1));
         self.code.jump(done);
-        self.code.place(no);
+        self.code.place(on_false);
         self.code.operation(Operation::Move, to, Operand::Constant(0));
         self.code.place(done);
         Ok(())

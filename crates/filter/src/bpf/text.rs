@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use kymo_ir::predicate::{InputKind, Pattern, Place, Refusal, Relation, Test, Text};
+use kymo_ir::predicate::{Assembler, InputKind, Pattern, Place, Refusal, Relation, Test, Text};
 use kymo_ir::program::Encoding;
 
 use super::assembly::Label;
@@ -24,7 +24,6 @@ use super::{ANSWER, ARGUMENTS, Compiler, SCRATCH, Targets};
 pub(super) enum Located<'t> {
     Literal(&'t [u8]),
     Inline(Inline),
-    Missing,
 }
 
 #[derive(Clone, Copy)]
@@ -53,9 +52,6 @@ impl Compiler<'_> {
             Text::Literal(bytes) => return Ok(Located::Literal(bytes)),
             Text::Input(input) => *input,
         };
-        if self.is_missing(input) {
-            return Ok(Located::Missing);
-        }
         if self.predicate.kind(input) != InputKind::Text(Encoding::Utf8) {
             return Err(self.predicate.refusal(test, "eBPF takes text as UTF-8 only"));
         }
@@ -77,11 +73,7 @@ impl Compiler<'_> {
         let place = match self.located(test, text)? {
             Located::Inline(place) => place,
             Located::Literal(bytes) => {
-                self.jump(targets.of(pattern.matches(bytes)), targets);
-                return Ok(());
-            }
-            Located::Missing => {
-                self.jump(targets.unknown, targets);
+                self.jump(targets.of(pattern.matches(bytes)));
                 return Ok(());
             }
         };
@@ -96,20 +88,20 @@ impl Compiler<'_> {
 
     fn exactly(&mut self, place: Inline, bytes: &[u8], targets: Targets) {
         if !can_begin(place, bytes) {
-            return self.jump(targets.no, targets);
+            return self.jump(targets.on_false);
         }
         let with_end = [bytes, &[0]].concat();
         let count = with_end.len().min(place.capacity as usize);
-        self.equal(place.offset, &with_end[..count], targets.no);
-        self.jump(targets.yes, targets);
+        self.equal(place.offset, &with_end[..count], targets.on_false);
+        self.jump(targets.on_true);
     }
 
     fn prefix(&mut self, place: Inline, bytes: &[u8], targets: Targets) {
         if !can_begin(place, bytes) {
-            return self.jump(targets.no, targets);
+            return self.jump(targets.on_false);
         }
-        self.equal(place.offset, bytes, targets.no);
-        self.jump(targets.yes, targets);
+        self.equal(place.offset, bytes, targets.on_false);
+        self.jump(targets.on_true);
     }
 
     /// Goes on if these bytes are there.
@@ -133,9 +125,8 @@ impl Compiler<'_> {
         targets: Targets,
     ) -> Result<(), Refusal> {
         match (self.located(test, left)?, self.located(test, right)?) {
-            (Located::Missing, _) | (_, Located::Missing) => self.jump(targets.unknown, targets),
             (Located::Literal(left), Located::Literal(right)) => {
-                self.jump(targets.of(relation.holds(left.cmp(right))), targets);
+                self.jump(targets.of(relation.holds(left.cmp(right))));
             }
             (Located::Inline(place), Located::Literal(bytes)) => self.with_literal(relation, place, bytes, targets),
             (Located::Literal(bytes), Located::Inline(place)) => {
@@ -152,8 +143,7 @@ impl Compiler<'_> {
         match relation {
             Relation::Equal => return self.exactly(place, bytes, targets),
             Relation::NotEqual => {
-                let swapped = Targets { yes: targets.no, no: targets.yes, ..targets };
-                return self.exactly(place, bytes, swapped);
+                return self.exactly(place, bytes, targets.swapped());
             }
             _ => {}
         }

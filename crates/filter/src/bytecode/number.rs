@@ -4,7 +4,7 @@
 //! bushy one. A number that turns out to be unknown jumps away.
 
 use kymo_bytecode::{Arithmetic as Op, Bitwise as BitOp, INTEGERS, Instruction, Operand, REALS, RealArithmetic, Signs};
-use kymo_ir::predicate::{Arithmetic, Bitwise, Input, Number, Place, Refusal, Test};
+use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, Input, Number, Place, Refusal, Test};
 
 use super::code::Label;
 use super::{Compiler, TOO_LONG, TOO_WIDE, Targets, signs};
@@ -140,13 +140,13 @@ impl Compiler<'_> {
 
     /// The value of a test as 0 or 1.
     fn truth(&mut self, number: &Number, test: &Test, unknown: Label) -> Result<u8, Refusal> {
-        let [yes, no, end] = [(); 3].map(|()| self.code.label());
-        self.test(test, Targets { yes, no, unknown, next: yes })?;
+        let [on_true, on_false, end] = [(); 3].map(|()| self.code.label());
+        self.test(test, Targets { on_true, on_false, on_unknown: unknown, next: on_true })?;
         let to = self.register_for(number)?;
-        self.code.place(yes);
+        self.code.place(on_true);
         self.code.push(Instruction::Constant { to, value: 1 });
         self.code.jump(end);
-        self.code.place(no);
+        self.code.place(on_false);
         self.code.push(Instruction::Constant { to, value: 0 });
         self.code.place(end);
         Ok(to)

@@ -66,12 +66,12 @@ impl Compiler<'_> {
         let pattern = self.pattern(test, pattern)?;
         let text = self.text(test, input, None)?;
         let jump = |jumps_if| Instruction::TestText { text, pattern, jumps_if, skip: 0 };
-        if targets.next == targets.yes {
-            self.code.push_to(jump(false), targets.no);
-            self.code.jump(targets.yes);
+        if targets.next == targets.on_true {
+            self.code.push_to(jump(false), targets.on_false);
+            self.code.jump(targets.on_true);
         } else {
-            self.code.push_to(jump(true), targets.yes);
-            self.code.jump(targets.no);
+            self.code.push_to(jump(true), targets.on_true);
+            self.code.jump(targets.on_false);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Comparisons of integers, which are held in 64 bits each as its range says: without a sign where it cannot be negative.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
-use kymo_ir::predicate::{Number, Range, Relation};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use kymo_ir::predicate::{Assembler, Range, Relation};
 
-use super::{Exits, Operands, Writer, signed, unsigned};
+use super::{Operands, Targets, Writer, signed, unsigned};
 
 /// An integer in 64 bits.
 #[derive(Clone, Copy)]
@@ -23,13 +23,10 @@ impl Integer {
     }
 }
 
-/// Ranges that are looked at one after the other.
-const RANGES_FEW: usize = 4;
-
 impl<O: Operands> Writer<'_, '_, O> {
-    pub(super) fn compare_integers(&mut self, relation: Relation, left: Integer, right: Integer, exits: Exits) {
+    pub(super) fn compare_integers(&mut self, relation: Relation, left: Integer, right: Integer, targets: Targets) {
         if let Some(value) = certain(relation, left.range, right.range) {
-            return self.jump(exits.of(value));
+            return self.jump(targets.of(value));
         }
         let both = |lowest, highest| left.is_within(lowest, highest) && right.is_within(lowest, highest);
         // Constants of 32 bits stand in the instruction itself.
@@ -42,11 +39,11 @@ impl<O: Operands> Writer<'_, '_, O> {
         } else if left.range.is_unsigned() && right.range.is_unsigned() {
             self.builder.ins().icmp(unsigned(relation), left.value, right.value)
         } else if right.range.is_unsigned() {
-            self.mixed(relation, left, right, exits)
+            self.mixed(relation, left, right, targets)
         } else {
-            self.mixed(relation.mirrored(), right, left, exits)
+            self.mixed(relation.mirrored(), right, left, targets)
         };
-        self.branch(holds, exits.is_true, exits.is_false);
+        self.branch(holds, targets.on_true, targets.on_false);
     }
 
     fn narrow(&mut self, condition: IntCC, left: Integer, right: Integer) -> Value {
@@ -55,50 +52,10 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// One that may be negative with one that may be too high for signed 64 bits.
-    fn mixed(&mut self, relation: Relation, left: Integer, right: Integer, exits: Exits) -> Value {
+    fn mixed(&mut self, relation: Relation, left: Integer, right: Integer, targets: Targets) -> Value {
         let is_negative = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, left.value, 0);
-        self.leave_if(is_negative, exits.of(relation.holds(std::cmp::Ordering::Less)));
+        self.leave_if(is_negative, targets.of(relation.holds(std::cmp::Ordering::Less)));
         self.builder.ins().icmp(unsigned(relation), left.value, right.value)
-    }
-
-    pub(super) fn among(&mut self, value: &Number, ranges: &[(i128, i128)], exits: Exits) {
-        let value = self.whole(value, exits.unknown);
-        let inside = |&(lowest, highest): &(i128, i128)| {
-            let (lowest, highest) = (lowest.max(value.range.lowest), highest.min(value.range.highest));
-            (lowest <= highest).then_some((lowest, highest))
-        };
-        let ranges: Vec<(i128, i128)> = ranges.iter().filter_map(inside).collect();
-        self.among_these(value, &ranges, exits.is_true, exits.is_false);
-    }
-
-    /// Halves the ranges until they are few.
-    fn among_these(&mut self, value: Integer, ranges: &[(i128, i128)], inside: Block, outside: Block) {
-        if ranges.len() > RANGES_FEW {
-            let (low, high) = ranges.split_at(ranges.len() / 2);
-            let (lower, upper) = (self.builder.create_block(), self.builder.create_block());
-            let first = self.constant(high[0].0 as u64);
-            let less = if value.range.is_unsigned() { IntCC::UnsignedLessThan } else { IntCC::SignedLessThan };
-            let is_lower = self.builder.ins().icmp(less, value.value, first);
-            self.branch(is_lower, lower, upper);
-            for (block, ranges) in [(lower, low), (upper, high)] {
-                self.builder.switch_to_block(block);
-                self.among_these(value, ranges, inside, outside);
-            }
-            return;
-        }
-        for &(lowest, highest) in ranges {
-            let first = self.constant(lowest as u64);
-            let holds = if lowest == highest {
-                self.builder.ins().icmp(IntCC::Equal, value.value, first)
-            } else {
-                // value - lowest <= highest - lowest, unsigned, holds for both kinds of order.
-                let distance = self.builder.ins().isub(value.value, first);
-                let width = self.constant((highest - lowest) as u64);
-                self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, distance, width)
-            };
-            self.leave_if(holds, inside);
-        }
-        self.jump(outside);
     }
 }
 

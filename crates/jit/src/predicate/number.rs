@@ -3,11 +3,11 @@
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
-use kymo_ir::predicate::{Arithmetic, Bitwise, InputKind, Number, Range, Relation, Test};
+use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, InputKind, Number, Range, Relation, Test};
 
 use super::integer::Integer;
 use super::refuse::factors;
-use super::{Exits, Operands, Writer};
+use super::{Operands, Targets, Writer};
 
 /// A number that is known.
 #[derive(Clone, Copy)]
@@ -18,9 +18,9 @@ pub(super) enum Held {
 }
 
 impl<O: Operands> Writer<'_, '_, O> {
-    pub(super) fn compare(&mut self, relation: Relation, left: &Number, right: &Number, exits: Exits) {
-        match (self.number(left, exits.unknown), self.number(right, exits.unknown)) {
-            (Held::Integer(left), Held::Integer(right)) => self.compare_integers(relation, left, right, exits),
+    pub(super) fn compare(&mut self, relation: Relation, left: &Number, right: &Number, targets: Targets) {
+        match (self.number(left, targets.on_unknown), self.number(right, targets.on_unknown)) {
+            (Held::Integer(left), Held::Integer(right)) => self.compare_integers(relation, left, right, targets),
             (left, right) => {
                 let (left, right) = (self.real(left), self.real(right));
                 // What is not a number is neither less nor greater, and differs.
@@ -33,7 +33,7 @@ impl<O: Operands> Writer<'_, '_, O> {
                     Relation::GreaterOrEqual => FloatCC::GreaterThanOrEqual,
                 };
                 let holds = self.builder.ins().fcmp(condition, left, right);
-                self.branch(holds, exits.is_true, exits.is_false);
+                self.branch(holds, targets.on_true, targets.on_false);
             }
         }
     }
@@ -106,7 +106,8 @@ impl<O: Operands> Writer<'_, '_, O> {
         let (is_true, is_false, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let value = self.builder.append_block_param(behind, types::I64);
-        self.test(test, Exits { is_true, is_false, unknown });
+        let Ok(()) =
+            self.test(test, Targets { on_true: is_true, on_false: is_false, on_unknown: unknown, next: is_true });
         for (block, value) in [(is_true, 1), (is_false, 0)] {
             self.builder.switch_to_block(block);
             let value = self.constant(value);

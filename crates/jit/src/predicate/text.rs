@@ -8,12 +8,12 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
-use kymo_ir::predicate::{Pattern, Relation, Text};
+use kymo_ir::predicate::{Assembler, Pattern, Relation, Text};
 
 use crate::translate::zero_bytes;
 
 use super::refuse::ORDERED_MAX;
-use super::{Exits, Operands, Span, Writer, integer, little, unsigned};
+use super::{Operands, Span, Targets, Writer, integer, little, unsigned};
 
 /// A text with its length.
 #[derive(Clone, Copy)]
@@ -39,51 +39,51 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
     }
 
-    pub(super) fn matches(&mut self, text: &Text, pattern: &Pattern, exits: Exits) {
-        let span = match self.subject(text, exits.unknown) {
-            Subject::Literal(bytes) => return self.jump(exits.of(pattern.matches(bytes))),
+    pub(super) fn matches(&mut self, text: &Text, pattern: &Pattern, targets: Targets) {
+        let span = match self.subject(text, targets.on_unknown) {
+            Subject::Literal(bytes) => return self.jump(targets.of(pattern.matches(bytes))),
             Subject::Input(span) => span,
         };
         match pattern {
-            Pattern::Exactly(bytes) => self.exactly(span, bytes, exits),
-            Pattern::Prefix(bytes) => self.prefix(span, bytes, exits),
-            Pattern::Glob(parts) => self.glob(span, parts, exits),
+            Pattern::Exactly(bytes) => self.exactly(span, bytes, targets),
+            Pattern::Prefix(bytes) => self.prefix(span, bytes, targets),
+            Pattern::Glob(parts) => self.glob(span, parts, targets),
             Pattern::Regex(_) => unreachable!("regular expressions are refused"),
         }
     }
 
-    fn exactly(&mut self, span: Span, bytes: &[u8], exits: Exits) {
+    fn exactly(&mut self, span: Span, bytes: &[u8], targets: Targets) {
         match span {
             Span::Sized { address, length } => {
                 let differs = self.builder.ins().icmp_imm_u(IntCC::NotEqual, length, bytes.len() as i64);
-                self.leave_if(differs, exits.is_false);
-                self.same_bytes(address, 0, bytes, exits.is_false);
+                self.leave_if(differs, targets.on_false);
+                self.same_bytes(address, 0, bytes, targets.on_false);
             }
             Span::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
-                return self.jump(exits.is_false);
+                return self.jump(targets.on_false);
             }
             Span::Ended { address, capacity } if bytes.len() == capacity as usize => {
-                self.same_bytes(address, 0, bytes, exits.is_false);
+                self.same_bytes(address, 0, bytes, targets.on_false);
             }
             // The zero byte behind it is compared as well.
-            Span::Ended { address, .. } => self.same_bytes(address, 0, &[bytes, &[0]].concat(), exits.is_false),
+            Span::Ended { address, .. } => self.same_bytes(address, 0, &[bytes, &[0]].concat(), targets.on_false),
         }
-        self.jump(exits.is_true);
+        self.jump(targets.on_true);
     }
 
-    fn prefix(&mut self, span: Span, bytes: &[u8], exits: Exits) {
+    fn prefix(&mut self, span: Span, bytes: &[u8], targets: Targets) {
         let address = match span {
             Span::Sized { address, length } => {
-                self.at_least(length, bytes.len(), exits.is_false);
+                self.at_least(length, bytes.len(), targets.on_false);
                 address
             }
             Span::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
-                return self.jump(exits.is_false);
+                return self.jump(targets.on_false);
             }
             Span::Ended { address, .. } => address,
         };
-        self.same_bytes(address, 0, bytes, exits.is_false);
-        self.jump(exits.is_true);
+        self.same_bytes(address, 0, bytes, targets.on_false);
+        self.jump(targets.on_true);
     }
 
     fn at_least(&mut self, length: Value, bytes: usize, otherwise: Block) {
@@ -183,22 +183,22 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.switch_to_block(none);
     }
 
-    fn glob(&mut self, span: Span, parts: &[Box<[u8]>], exits: Exits) {
-        let [first, middle @ .., last] = parts else { return self.jump(exits.is_false) };
+    fn glob(&mut self, span: Span, parts: &[Box<[u8]>], targets: Targets) {
+        let [first, middle @ .., last] = parts else { return self.jump(targets.on_false) };
         if middle.is_empty() && last.is_empty() {
-            return self.prefix(span, first, exits);
+            return self.prefix(span, first, targets);
         }
         let Sized { address, length } = self.sized(span);
-        self.at_least(length, parts.iter().map(|part| part.len()).sum(), exits.is_false);
-        self.same_bytes(address, 0, first, exits.is_false);
+        self.at_least(length, parts.iter().map(|part| part.len()).sum(), targets.on_false);
+        self.same_bytes(address, 0, first, targets.on_false);
         let behind = self.builder.ins().iadd(address, length);
         let end = self.builder.ins().iadd_imm_s(behind, -(last.len() as i64));
-        self.same_bytes(end, 0, last, exits.is_false);
+        self.same_bytes(end, 0, last, targets.on_false);
         let mut from = self.builder.ins().iadd_imm_s(address, first.len() as i64);
         for part in middle {
-            from = self.find(part, from, end, exits.is_false);
+            from = self.find(part, from, end, targets.on_false);
         }
-        self.jump(exits.is_true);
+        self.jump(targets.on_true);
     }
 
     /// The address behind the first place of the part; there is room for it between `from` and `end`, or for less if
@@ -220,21 +220,22 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().iadd_imm_s(at, part.len() as i64)
     }
 
-    pub(super) fn compare_text(&mut self, relation: Relation, left: &Text, right: &Text, exits: Exits) {
-        let (left, right) = (self.subject(left, exits.unknown), self.subject(right, exits.unknown));
+    pub(super) fn compare_text(&mut self, relation: Relation, left: &Text, right: &Text, targets: Targets) {
+        let (left, right) = (self.subject(left, targets.on_unknown), self.subject(right, targets.on_unknown));
         let (left, right) = match (left, right) {
             (Subject::Literal(left), Subject::Literal(right)) => {
-                return self.jump(exits.of(relation.holds(left.cmp(right))));
+                return self.jump(targets.of(relation.holds(left.cmp(right))));
             }
             (Subject::Input(span), Subject::Literal(bytes)) | (Subject::Literal(bytes), Subject::Input(span))
                 if matches!(relation, Relation::Equal | Relation::NotEqual) =>
             {
-                let (equal, other) = (exits.of(relation == Relation::Equal), exits.of(relation == Relation::NotEqual));
-                return self.exactly(span, bytes, Exits { is_true: equal, is_false: other, ..exits });
+                let (equal, other) =
+                    (targets.of(relation == Relation::Equal), targets.of(relation == Relation::NotEqual));
+                return self.exactly(span, bytes, Targets { on_true: equal, on_false: other, ..targets });
             }
             (left, right) => (self.placed(left), self.placed(right)),
         };
-        self.order(relation, left, right, exits);
+        self.order(relation, left, right, targets);
     }
 
     /// The bytes in memory: those of a literal are put on the stack.
@@ -260,10 +261,10 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// Eight bytes at a time, then one at a time, up to the first difference; without one the lengths decide.
-    fn order(&mut self, relation: Relation, left: Sized, right: Sized, exits: Exits) {
+    fn order(&mut self, relation: Relation, left: Sized, right: Sized, targets: Targets) {
         if matches!(relation, Relation::Equal | Relation::NotEqual) {
             let differ = self.builder.ins().icmp(IntCC::NotEqual, left.length, right.length);
-            self.leave_if(differ, exits.of(relation == Relation::NotEqual));
+            self.leave_if(differ, targets.of(relation == Relation::NotEqual));
         }
         let common = self.builder.ins().umin(left.length, right.length);
         let decide = self.builder.create_block();
@@ -275,7 +276,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().jump(decide, &[left.length.into(), right.length.into()]);
         self.builder.switch_to_block(decide);
         let holds = self.builder.ins().icmp(unsigned(relation), one, other);
-        self.branch(holds, exits.is_true, exits.is_false);
+        self.branch(holds, targets.on_true, targets.on_false);
     }
 
     /// Where less than a chunk is left; chunks that differ go to `decide` as numbers of the same order.
