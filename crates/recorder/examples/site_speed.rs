@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use kymo_lane::{Mode, NoArena, Thread, Wants, contexts};
-use kymo_recorder::definition::EventClass;
 use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Placer, Recorded};
 use kymo_recorder::program::Program;
+use kymo_schema::definition::EventClass;
 
 const EVENTS: u32 = 1_000_000;
 const ROUNDS: usize = 15;

@@ -1,11 +1,11 @@
 //! Which events of programs a trace is to have.
 
 use crate::clock::step_max;
-use crate::definition::EventClass;
 use crate::output::Output;
 use crate::program::{Identity, Known};
 use crate::run::{End, Run, Sink};
 use crate::walk::{self, Stop, Table, Times, Walk, What};
+use kymo_schema::definition::EventClass;
 
 /// What becomes of events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_lane::{Clock as Source, Thread};
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::{Field, Integer, Kind, Scalar};
 use kymo_units::Uuid;
-use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 use kymo_writer::{Error, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace};
 
 use crate::clock::Facts;
-use crate::definition::EventClass;
 use crate::journal::{Beginning, Journal, Line};
 use crate::namespaces::{Inodes, Kinds};
 
@@ -512,7 +512,7 @@ pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
 
 /// What a trace says of a class besides its name: what it means, and where it is in the source.
 fn uri(class: &EventClass) -> Option<String> {
-    let role = class.role.map_or("", crate::definition::Role::word);
+    let role = class.role.map_or("", kymo_schema::definition::Role::word);
     let source = class.source.as_ref().map(|(file, line)| format!("?source={file}:{line}"));
     (class.role.is_some() || source.is_some()).then(|| format!("kymo:{role}{}", source.unwrap_or_default()))
 }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use kymo_filter::Verdict;
 use kymo_lane::{Arena, Code as Said, FIRST_SLOT, NoArena, Recorder, Runs, View};
+use kymo_schema::definition::EventClass;
 
-use crate::definition::EventClass;
 use crate::program::Program;
 use arena::{Code, Owner};
 use compile::{Compiled, Question};

@@ -16,13 +16,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use kymo_lane::Clock as Source;
-use kymo_writer::packed::Field;
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::Field;
 use kymo_writer::{EnvironmentValue, Format};
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::file_error;
 use crate::clock::{Clock, Facts, Sample};
-use crate::definition::EventClass;
 use crate::drain::Progress;
 use crate::namespaces::Kinds;
 use crate::output::{OutputOptions, Tally};
@@ -246,7 +246,9 @@ mod tests {
         let mut journal = Journal::create(folder.path(), &beginning).expect("there is room");
         let definition =
             b"event a:b\nrole end\nsource a.c:1\nfield enum u64(a=0, b=18446744073709551615) x\nfield text t\n";
-        let Ok(crate::definition::Definition::Event(class)) = crate::definition::parse(definition) else { panic!() };
+        let Ok(kymo_schema::definition::Definition::Event(class)) = kymo_schema::definition::parse(definition) else {
+            panic!()
+        };
         let contexts = crate::walk::context_fields(1);
         let lines = [Line::Stream { id: 1, contexts }, Line::Event { stream_class: 1, id: 3, class }];
         lines.iter().for_each(|line| journal.say(line).expect("there is room"));

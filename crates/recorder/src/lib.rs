@@ -20,7 +20,6 @@ pub mod client;
 pub mod clock;
 mod control;
 mod daemon;
-pub mod definition;
 pub mod doctor;
 mod drain;
 pub mod filters;

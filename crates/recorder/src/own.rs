@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::{Field, Integer, Kind, Label, Scalar};
 use kymo_writer::EVENT_HEAD_BYTES;
-use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
 
 use crate::chunk::{Origin, Span};
 use crate::clock::Sample;
-use crate::definition::EventClass;
 use crate::objects::Object;
 use crate::program::Identity;
 

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
+use kymo_schema::definition::{self, ContextClass, Definition, DefinitionError, EventClass};
 
 pub use crate::control::Control;
-use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
 use crate::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
 use crate::run::Sink;
 
@@ -121,7 +121,7 @@ pub struct Defined {
     /// It is of something that events carry.
     pub is_context: bool,
     /// What it is; or what is wrong with it.
-    pub what: Result<Definition, Problem>,
+    pub what: Result<Definition, DefinitionError>,
 }
 
 /// When to take what a lane holds that is not full.
@@ -514,7 +514,7 @@ impl Read {
 }
 
 impl Known {
-    fn learn(&mut self, found: &kymo_lane::Definition, what: &Result<Definition, Problem>) {
+    fn learn(&mut self, found: &kymo_lane::Definition, what: &Result<Definition, DefinitionError>) {
         match what {
             Ok(Definition::Event(class)) if !found.is_context => put(&mut self.events, found.id.into(), class),
             Ok(Definition::Context(class)) if found.is_context && u32::from(found.id) < contexts::OWN_MAX => {

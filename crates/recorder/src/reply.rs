@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kymo_schema::definition::EventClass;
+
 use crate::daemon::Daemon;
-use crate::definition::EventClass;
 use crate::filters;
 use crate::program::{Patience, Process};
 use crate::select::{Rule, Selection, Step};

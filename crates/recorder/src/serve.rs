@@ -10,8 +10,8 @@ use std::io;
 use std::sync::Arc;
 
 use kymo_lane::{Clock, Mode, Recorder, Runs, Wants};
+use kymo_schema::definition::{Definition, EventClass};
 
-use crate::definition::{Definition, EventClass};
 use crate::drain::Progress;
 use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
 use crate::find::{Found, behind_ns, outer_pid};

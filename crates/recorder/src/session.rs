@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::{Clock as Source, Thread};
+use kymo_schema::definition::{ContextClass, EventClass};
 use serde::{Deserialize, Serialize};
 
 use crate::choose;
 use crate::clock::{Clock, uptime_ns};
-use crate::definition::{ContextClass, EventClass};
 use crate::drain::{Progress, lost_since};
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::flight::Flight;

@@ -18,11 +18,15 @@
 //! ```
 
 use kymo_lane::contexts;
+use kymo_schema::definition;
+use kymo_schema::field::{ByteCount, Field, Integer, Kind, Scalar};
 use kymo_writer::EVENT_HEAD_BYTES;
-use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 
 use crate::program::Known;
 use crate::run::Run;
+
+const _: () =
+    assert!(contexts::OWN_MAX == definition::CONTEXTS_MAX, "lanes have room for the contexts that can be defined");
 
 /// What to do with events of one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,12 +262,9 @@ fn length(steps: &[Step], event: &[u8]) -> Option<usize> {
 }
 
 fn add(steps: &mut Vec<Step>, kind: &Kind) {
-    let fixed = match kind {
-        Kind::Scalar(scalar) => u32::from(scalar.bytes()),
-        Kind::FixedText(bytes) => *bytes,
-        Kind::Array(element, count) => u32::from(element.bytes()) * count,
-        Kind::Text => return steps.push(Step::Counted(1)),
-        Kind::Sequence(element) => return steps.push(Step::Counted(element.bytes().into())),
+    let fixed = match kind.byte_count() {
+        ByteCount::Fixed(bytes) => bytes,
+        ByteCount::Counted(bytes) => return steps.push(Step::Counted(bytes)),
     };
     match steps.last_mut() {
         Some(Step::Fixed(bytes)) => *bytes += fixed,

@@ -1,6 +1,28 @@
-//! What traced programs define: log levels, names of events and patterns of them.
+//! What traced programs define: events, their fields and log levels, and patterns of their names.
 //!
-//! It must never know any format, nor memory of programs: these are words that all of them share.
+//! A program says what its events are as text, which recorders parse:
+//!
+//! ```text
+//! event net:sent            word     the words of that text, alone: a tracer has no allocator
+//! level 6                   level    log levels
+//! role begin                field    types of fields, from words and back
+//! field u32 port            definition   the parser
+//! field text host           glob     patterns of names
+//! ```
+//!
+//! It must never know any format of traces, nor memory of programs.
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(feature = "std")]
+pub mod definition;
+#[cfg(feature = "std")]
+pub mod field;
+#[cfg(feature = "std")]
 pub mod glob;
+#[cfg(feature = "std")]
 pub mod level;
+pub mod word;
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 
 #![allow(unsafe_code, reason = "arguments lie in memory as those of C do")]
 
+use kymo_schema::word;
+
 use crate::{FIELD_BYTES_MAX, Write};
 
 /// A part of a definition's text.
@@ -129,7 +131,7 @@ pub trait Scalar: Copy + Sized {
 }
 
 macro_rules! scalars {
-    ($($type:ty: $name:literal;)*) => {$(
+    ($($type:ty: $name:expr;)*) => {$(
         impl Scalar for $type {
             const NAME: &'static str = $name;
         }
@@ -153,11 +155,11 @@ macro_rules! scalars {
 }
 
 scalars! {
-    u8: "u8"; u16: "u16"; u32: "u32"; u64: "u64";
-    i8: "i8"; i16: "i16"; i32: "i32"; i64: "i64";
-    f32: "f32"; f64: "f64"; bool: "bool";
-    usize: "u64"; isize: "i64";
-    Hex<u8>: "x8"; Hex<u16>: "x16"; Hex<u32>: "x32"; Hex<u64>: "x64";
+    u8: word::U8; u16: word::U16; u32: word::U32; u64: word::U64;
+    i8: word::I8; i16: word::I16; i32: word::I32; i64: word::I64;
+    f32: word::F32; f64: word::F64; bool: word::BOOL;
+    usize: word::U64; isize: word::I64;
+    Hex<u8>: word::X8; Hex<u16>: word::X16; Hex<u32>: word::X32; Hex<u64>: word::X64;
 }
 
 /// A number that is shown in hexadecimal digits.
@@ -174,7 +176,7 @@ fn bytes_of<T: Scalar>(values: &[T]) -> &[u8] {
 
 /// An address.
 impl<T> Field for *const T {
-    const TYPE: &'static [Part] = &[Part::Text("pointer")];
+    const TYPE: &'static [Part] = &[Part::Text(word::POINTER)];
     const FIXED: u64 = 8;
     type Argument = u64;
 
@@ -191,7 +193,7 @@ impl<T> Field for *const T {
 
 /// A text.
 impl Field for &str {
-    const TYPE: &'static [Part] = &[Part::Text("text")];
+    const TYPE: &'static [Part] = &[Part::Text(word::TEXT)];
     const FIXED: u64 = 2;
     type Argument = Behind;
 
@@ -214,7 +216,7 @@ impl Field for &str {
 
 /// A sequence; of one of bytes, its readers make what they like.
 impl<T: Scalar> Field for &[T] {
-    const TYPE: &'static [Part] = &[Part::Text("sequence "), Part::Text(T::NAME)];
+    const TYPE: &'static [Part] = &[Part::Text(word::SEQUENCE), Part::Text(" "), Part::Text(T::NAME)];
     const FIXED: u64 = 2;
     const PIECE: u64 = size_of::<T>() as u64;
     type Argument = Behind;
@@ -240,7 +242,7 @@ impl<T: Scalar> Field for &[T] {
 /// An array.
 impl<T: Scalar, const COUNT: usize> Field for [T; COUNT] {
     const TYPE: &'static [Part] =
-        &[Part::Text("array "), Part::Number(COUNT as i128), Part::Text(" "), Part::Text(T::NAME)];
+        &[Part::Text(word::ARRAY), Part::Text(" "), Part::Number(COUNT as i128), Part::Text(" "), Part::Text(T::NAME)];
     const FIXED: u64 = size_of::<Self>() as u64;
     type Argument = *const u8;
 

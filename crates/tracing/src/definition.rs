@@ -40,7 +40,9 @@ pub(crate) fn definition(
                 put(&mut field, format_args!("{number}"));
             });
         }
-        put(&mut text, format_args!("field {} {field}\n", kind.name()));
+        let (class, element) = kind.words();
+        let element = element.map(|element| format!(" {element}")).unwrap_or_default();
+        put(&mut text, format_args!("field {class}{element} {field}\n"));
         names.push(field);
     }
     text

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use kymo_schema::word;
 use kymo_tracer::{Event, FIELD_BYTES_MAX, field};
 use tracing_core::field::{Field, Visit};
 
@@ -34,15 +35,15 @@ pub(crate) enum Kind {
 impl Kind {
     const ALL: [Self; 6] = [Self::U64, Self::I64, Self::F64, Self::Bool, Self::Text, Self::Bytes];
 
-    /// What definitions call it.
-    pub(crate) fn name(self) -> &'static str {
+    /// The words of its type in definitions: the second one is the type of elements.
+    pub(crate) fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::U64 => "u64",
-            Self::I64 => "i64",
-            Self::F64 => "f64",
-            Self::Bool => "bool",
-            Self::Text => "text",
-            Self::Bytes => "sequence u8",
+            Self::U64 => (word::U64, None),
+            Self::I64 => (word::I64, None),
+            Self::F64 => (word::F64, None),
+            Self::Bool => (word::BOOL, None),
+            Self::Text => (word::TEXT, None),
+            Self::Bytes => (word::SEQUENCE, Some(word::U8)),
         }
     }
 }

@@ -13,7 +13,7 @@
 mod encode;
 mod error;
 mod head;
-pub mod packed;
+mod packed;
 mod raw;
 mod stream;
 mod trace;

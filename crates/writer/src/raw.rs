@@ -29,12 +29,13 @@ use kymo_format::model::{
     Member, Role, Scope, StaticBlob, Structure, TraceClass,
 };
 use kymo_format::write::{Part, to_json_part, to_tsdl_part};
+use kymo_schema::field::{Field, Integer};
 use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Problem};
-use crate::packed::{self, Field, Integer};
+use crate::packed;
 use crate::trace::file_error;
 
 /// Bytes of a packet before the caller's fields.

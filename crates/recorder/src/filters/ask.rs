@@ -10,12 +10,12 @@
 
 use kymo_ir::predicate::{Input, Inputs, Predicate};
 use kymo_lane::{Thread, contexts};
-use kymo_writer::packed::{Kind, Scalar};
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::{Kind, Scalar};
 use smallvec::SmallVec;
 
 use super::class::ClassFilter;
 use super::names::{Carried, Facts, Source};
-use crate::definition::EventClass;
 
 /// An event as it was recorded.
 #[derive(Clone, Copy, Debug)]

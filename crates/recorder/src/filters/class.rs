@@ -7,11 +7,11 @@ use kymo_filter::{Binding, Fields, Verdict};
 use kymo_filter::{Filter, Found, Missing, Note, Problem, ProblemKind};
 use kymo_ir::predicate::{Input, Layout, Place, Predicate, Refusal, Test};
 use kymo_lane::contexts;
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::{Kind, Scalar};
 use kymo_units::ByteOrder;
-use kymo_writer::packed::{Kind, Scalar};
 
 use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
-use crate::definition::EventClass;
 
 /// What a filter, or several of which one has to say yes, means for a class of events.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl ClassFilter {
     ///
     /// ```
     /// use kymo_filter::{Filter, Verdict};
-    /// use kymo_recorder::definition::{Definition, parse};
+    /// use kymo_schema::definition::{Definition, parse};
     /// use kymo_recorder::filters::{ClassFilter, Facts};
     /// let Ok(Definition::Event(event)) = parse(b"event net:sent\nfield u16 port\n") else { panic!() };
     /// let verdict = |text| ClassFilter::new(&Filter::parse(text).unwrap(), &event, Facts::default()).unwrap().verdict();
@@ -184,7 +184,7 @@ fn arguments(class: &EventClass) -> (u32, Vec<Place>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Definition, parse};
+    use kymo_schema::definition::{Definition, parse};
 
     fn class(fields: &str) -> EventClass {
         let Ok(Definition::Event(class)) = parse(format!("event net:sent\nlevel 6\n{fields}").as_bytes()) else {

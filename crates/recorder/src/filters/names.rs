@@ -15,9 +15,8 @@ use std::sync::Arc;
 use kymo_filter::{Constant, Field, Fields, Found, Path, Step, nearest};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::InputKind;
-use kymo_writer::packed::{Integer, Kind, Scalar};
-
-use crate::definition::{ContextClass, EventClass};
+use kymo_schema::definition::{ContextClass, EventClass};
+use kymo_schema::field::{Integer, Kind, Scalar};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,11 +6,11 @@ use kymo_ir::predicate::{Datum, InputKind, Predicate};
 use kymo_lane::{Thread, contexts};
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
-use kymo_writer::packed::{Field, Integer, Kind, Scalar};
+use kymo_schema::definition::ContextClass;
+use kymo_schema::field::{Field, Integer, Kind, Scalar};
 
 use super::names::{Carried, Source};
 use super::*;
-use crate::definition::ContextClass;
 
 /// What a field of an event is for.
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +184,9 @@ fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
 
 #[test]
 fn threads_are_known_of_lanes_that_carry_nothing() {
-    let Ok(crate::definition::Definition::Event(class)) = crate::definition::parse(b"event a:b\nfield u8 x\n") else {
+    let Ok(kymo_schema::definition::Definition::Event(class)) =
+        kymo_schema::definition::parse(b"event a:b\nfield u8 x\n")
+    else {
         panic!("it is understood")
     };
     let keeps = |text: &str, mask: u64, carried: &[u8]| {

@@ -1,10 +1,10 @@
 //! Filters as people write them, for the events that there are.
 
 use kymo_filter::{Fields, Filter, Found, Path, Problem, nearest};
+use kymo_schema::definition::EventClass;
 
 use super::class::ClassFilter;
 use super::names::{ClassNames, Facts};
-use crate::definition::EventClass;
 
 /// What is wrong with an expression: lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Definition, parse};
+    use kymo_schema::definition::{Definition, parse};
 
     fn class(definition: &str) -> EventClass {
         match parse(definition.as_bytes()) {

@@ -8,10 +8,10 @@ use std::process::Command;
 
 use kymo_lane::{Clock as Source, Mode, NoArena, Thread, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::definition::{Definition, parse};
 use kymo_recorder::output::{Everything, Output, OutputOptions, To};
 use kymo_recorder::program::{Identity, Known, Patience, Program, Refusal};
 use kymo_recorder::{End, Run, Sink, repair};
+use kymo_schema::definition::{Definition, parse};
 
 use crate::recording::{Recording, Stage, WANTS, check, numbers, read, wait};
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use kymo_recorder::output::{Format, OutputOptions};
 use kymo_recorder::program::Patience;
+use kymo_schema::field::{Field, Integer, Kind, Scalar};
 use kymo_units::Uuid;
-use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawTrace};
 
 use crate::recording::{Recording, Stage, WANTS, check, compare_with_babeltrace, numbers, read};

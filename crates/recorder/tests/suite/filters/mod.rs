@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_lane::{Arena, Code, Mode, Runs, Wants};
-use kymo_recorder::definition::EventClass;
 use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Place, Placed, Placer, Why};
 use kymo_recorder::program::{Known, Patience, Program};
 use kymo_recorder::{End, Run, Sink};
+use kymo_schema::definition::EventClass;
 use kymo_tracer::Event;
 
 /// What is filtered. Who needs it makes it known. An event of `event!` does that by itself, in each process of this

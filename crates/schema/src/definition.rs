@@ -15,8 +15,10 @@
 
 use std::fmt;
 
-use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
 use serde::{Deserialize, Serialize};
+
+use crate::field::{Field, Kind, Label, Scalar};
+use crate::{level, word};
 
 /// Bytes of a definition.
 pub const BYTES_MAX: usize = 64 << 10;
@@ -29,7 +31,9 @@ pub const ELEMENTS_MAX: u32 = 16 << 10;
 /// Bytes of a name.
 pub const NAME_MAX: usize = 256;
 /// The least important level, which is that of events that say none.
-pub const LEVEL_MAX: u8 = 14;
+pub const LEVEL_MAX: u8 = level::LEVELS.len() as u8 - 1;
+/// Contexts that a program can define.
+pub const CONTEXTS_MAX: u32 = 16;
 
 /// What a definition says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ pub struct EventClass {
 /// Something that a program's events carry with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextClass {
-    /// Which of the program's contexts it is, below [`OWN_MAX`](kymo_lane::contexts::OWN_MAX).
+    /// Which of the program's contexts it is, below [`CONTEXTS_MAX`].
     pub id: u8,
     /// What it is called, and what its bytes are: one value, or a text.
     pub field: Field,
@@ -84,6 +88,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Begin, Self::End, Self::Counter, Self::Send, Self::Receive, Self::Checkpoint];
+
+    /// The role of a word; a later version may have others.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+
     /// The word that definitions have for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -100,19 +113,19 @@ impl Role {
 
 /// What is wrong with a definition, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct DefinitionError {
     /// The line, from 1.
     pub line: u32,
     /// The byte of the line, from 1.
     pub column: u32,
     /// What it is.
-    pub kind: ProblemKind,
+    pub kind: DefinitionErrorKind,
 }
 
 /// What is wrong with a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum ProblemKind {
+pub enum DefinitionErrorKind {
     #[error("a definition has {found} bytes; at most {BYTES_MAX} can be")]
     Long { found: usize },
     #[error("what is no UTF-8 is no text")]
@@ -149,19 +162,19 @@ pub enum ProblemKind {
     Fields,
     #[error("there is a field of that name")]
     Twice,
-    #[error("a context has a number below {}", kymo_lane::contexts::OWN_MAX)]
+    #[error("a context has a number below {CONTEXTS_MAX}")]
     Context,
     #[error("a context is one value, or a text")]
     ContextField,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for DefinitionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: {}", self.line, self.column, self.kind)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for DefinitionError {}
 
 impl EventClass {
     /// `PROVIDER:NAME`.
@@ -178,37 +191,41 @@ impl EventClass {
 /// The first problem.
 ///
 /// ```
-/// use kymo_recorder::definition::{Definition, parse};
+/// use kymo_schema::definition::{Definition, parse};
 /// let Ok(Definition::Event(event)) = parse(b"event net:sent\nlevel 6\nfield u32 port\n") else { panic!() };
 /// assert_eq!((event.full_name(), event.level, event.fields.len()), ("net:sent".to_owned(), 6, 1));
 /// assert_eq!(parse(b"event net:sent\nfield u33 port\n").unwrap_err().to_string(), "line 2, column 7: no such type: it is \
 ///     u8 to u64, i8 to i64, x8 to x64, pointer, f32, f64, bool, text, array, sequence or enum");
 /// ```
-pub fn parse(definition: &[u8]) -> Result<Definition, Problem> {
+pub fn parse(definition: &[u8]) -> Result<Definition, DefinitionError> {
     if definition.len() > BYTES_MAX {
-        return Err(Problem { line: 1, column: 1, kind: ProblemKind::Long { found: definition.len() } });
+        return Err(DefinitionError {
+            line: 1,
+            column: 1,
+            kind: DefinitionErrorKind::Long { found: definition.len() },
+        });
     }
     let text = std::str::from_utf8(definition).map_err(|error| {
         let before = &definition[..error.valid_up_to()];
         let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u32;
-        Problem { line, column: 1 + (before.len() - begin) as u32, kind: ProblemKind::Encoding }
+        DefinitionError { line, column: 1 + (before.len() - begin) as u32, kind: DefinitionErrorKind::Encoding }
     })?;
     let mut lines = text.split('\n').zip(1..).map(|(text, number)| Line { text, at: 0, number });
     let mut first = lines.next().expect("a text has a first line");
     match first.word() {
         "event" => event(&mut first, lines).map(Definition::Event),
         "context" => context(&mut first, lines).map(Definition::Context),
-        _ => Err(first.problem(0, ProblemKind::First)),
+        _ => Err(first.problem(0, DefinitionErrorKind::First)),
     }
 }
 
-fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<EventClass, Problem> {
+fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<EventClass, DefinitionError> {
     let begin = first.skip_spaces();
     let (provider, _) = first
         .rest()
         .split_once(':')
-        .ok_or_else(|| first.problem(begin, ProblemKind::Missing { expected: "PROVIDER:" }))?;
+        .ok_or_else(|| first.problem(begin, DefinitionErrorKind::Missing { expected: "PROVIDER:" }))?;
     let provider = first.take(provider.len(), "a provider")?;
     first.at += 1;
     let name = first.take(first.rest().len(), "a name")?;
@@ -218,19 +235,19 @@ fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Res
             "level" => {
                 let (at, word) = (line.skip_spaces(), line.word());
                 let level = word.parse().ok().filter(|level| *level <= LEVEL_MAX);
-                event.level = level.ok_or_else(|| line.problem(at, ProblemKind::Level))?;
+                event.level = level.ok_or_else(|| line.problem(at, DefinitionErrorKind::Level))?;
                 line.end("a level")?;
             }
             "source" => event.source = Some(source(&mut line)?),
-            "role" => event.role = role(line.word()),
+            "role" => event.role = Role::named(line.word()),
             "field" => {
                 let at = line.skip_spaces();
                 if event.fields.len() == FIELDS_MAX {
-                    return Err(line.problem(at, ProblemKind::Fields));
+                    return Err(line.problem(at, DefinitionErrorKind::Fields));
                 }
                 let field = field(&mut line)?;
                 if event.fields.iter().any(|other| other.name == field.name) {
-                    return Err(line.problem(at, ProblemKind::Twice));
+                    return Err(line.problem(at, DefinitionErrorKind::Twice));
                 }
                 event.fields.push(field);
             }
@@ -240,14 +257,14 @@ fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Res
     Ok(event)
 }
 
-fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<ContextClass, Problem> {
+fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<ContextClass, DefinitionError> {
     first.skip_spaces();
     let name = first.name("a context")?;
     let at = first.skip_spaces();
     // Programs that do not know which one it will be say nothing: the registry tells.
     let id = if first.rest().is_empty() { "0" } else { first.word() };
-    let id = id.parse().ok().filter(|id| u32::from(*id) < kymo_lane::contexts::OWN_MAX);
-    let id = id.ok_or_else(|| first.problem(at, ProblemKind::Context))?;
+    let id = id.parse().ok().filter(|id| u32::from(*id) < CONTEXTS_MAX);
+    let id = id.ok_or_else(|| first.problem(at, DefinitionErrorKind::Context))?;
     first.end("a context's number")?;
     let mut kind = None;
     for mut line in lines {
@@ -255,38 +272,25 @@ fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> R
             let at = line.skip_spaces();
             let found = field(&mut line)?.kind;
             if kind.is_some() || !matches!(found, Kind::Scalar(_) | Kind::Text) {
-                return Err(line.problem(at, ProblemKind::ContextField));
+                return Err(line.problem(at, DefinitionErrorKind::ContextField));
             }
             kind = Some(found);
         }
     }
-    let kind = kind.ok_or_else(|| first.problem(at, ProblemKind::Missing { expected: "`field TYPE NAME`" }))?;
+    let kind = kind.ok_or_else(|| first.problem(at, DefinitionErrorKind::Missing { expected: "`field TYPE NAME`" }))?;
     Ok(ContextClass { id, field: Field { name, kind } })
 }
 
-fn source(line: &mut Line<'_>) -> Result<(String, u32), Problem> {
+fn source(line: &mut Line<'_>) -> Result<(String, u32), DefinitionError> {
     let at = line.skip_spaces();
-    let refused = line.problem(at, ProblemKind::Source);
+    let refused = line.problem(at, DefinitionErrorKind::Source);
     let (file, number) = line.rest().rsplit_once(':').ok_or(refused)?;
     let number = number.trim_end().parse().map_err(|_| refused)?;
     let has_name = !file.is_empty() && !file.contains(char::is_control);
     if has_name { Ok((file.to_owned(), number)) } else { Err(refused) }
 }
 
-/// What later versions know besides is none.
-fn role(word: &str) -> Option<Role> {
-    Some(match word {
-        "begin" => Role::Begin,
-        "end" => Role::End,
-        "counter" => Role::Counter,
-        "send" => Role::Send,
-        "receive" => Role::Receive,
-        "checkpoint" => Role::Checkpoint,
-        _ => return None,
-    })
-}
-
-fn field(line: &mut Line<'_>) -> Result<Field, Problem> {
+fn field(line: &mut Line<'_>) -> Result<Field, DefinitionError> {
     let kind = kind(line)?;
     line.skip_spaces();
     let name = line.name("a field's name")?;
@@ -294,63 +298,38 @@ fn field(line: &mut Line<'_>) -> Result<Field, Problem> {
     Ok(Field { name, kind })
 }
 
-fn kind(line: &mut Line<'_>) -> Result<Kind, Problem> {
+fn kind(line: &mut Line<'_>) -> Result<Kind, DefinitionError> {
     let at = line.skip_spaces();
     match line.word() {
-        "text" => Ok(Kind::Text),
-        "array" => {
+        word::TEXT => Ok(Kind::Text),
+        word::ARRAY => {
             let at = line.skip_spaces();
             let count = line.word().parse().ok().filter(|count| *count <= ELEMENTS_MAX);
-            let count = count.ok_or_else(|| line.problem(at, ProblemKind::Elements))?;
+            let count = count.ok_or_else(|| line.problem(at, DefinitionErrorKind::Elements))?;
             Ok(Kind::Array(element(line)?, count))
         }
-        "sequence" => Ok(Kind::Sequence(element(line)?)),
-        "enum" => Ok(Kind::Scalar(enumeration(line)?)),
-        "" => Err(line.problem(at, ProblemKind::Missing { expected: "a type" })),
-        word => scalar(word).map(Kind::Scalar).ok_or_else(|| line.problem(at, ProblemKind::Type)),
+        word::SEQUENCE => Ok(Kind::Sequence(element(line)?)),
+        word::ENUM => Ok(Kind::Scalar(enumeration(line)?)),
+        "" => Err(line.problem(at, DefinitionErrorKind::Missing { expected: "a type" })),
+        word => Scalar::named(word).map(Kind::Scalar).ok_or_else(|| line.problem(at, DefinitionErrorKind::Type)),
     }
 }
 
-fn element(line: &mut Line<'_>) -> Result<Scalar, Problem> {
+fn element(line: &mut Line<'_>) -> Result<Scalar, DefinitionError> {
     let at = line.skip_spaces();
-    scalar(line.word()).ok_or_else(|| line.problem(at, ProblemKind::Element))
-}
-
-fn scalar(word: &str) -> Option<Scalar> {
-    let integer = |bytes, is_signed, is_hex| Some(Scalar::Integer(Integer { bytes, is_signed, is_hex }));
-    match word {
-        "pointer" => return integer(8, false, true),
-        "f32" => return Some(Scalar::Real(4)),
-        "f64" => return Some(Scalar::Real(8)),
-        "bool" => return Some(Scalar::Boolean),
-        _ => {}
-    }
-    let (letter, bits) = word.split_at_checked(1)?;
-    let bytes = match bits {
-        "8" => 1,
-        "16" => 2,
-        "32" => 4,
-        "64" => 8,
-        _ => return None,
-    };
-    match letter {
-        "u" => integer(bytes, false, false),
-        "i" => integer(bytes, true, false),
-        "x" => integer(bytes, false, true),
-        _ => None,
-    }
+    Scalar::named(line.word()).ok_or_else(|| line.problem(at, DefinitionErrorKind::Element))
 }
 
 /// `TYPE(label=value, label, ...)`, behind `enum`.
-fn enumeration(line: &mut Line<'_>) -> Result<Scalar, Problem> {
+fn enumeration(line: &mut Line<'_>) -> Result<Scalar, DefinitionError> {
     let at = line.skip_spaces();
     let length = line.rest().find('(').unwrap_or(line.rest().len());
-    let Some(Scalar::Integer(integer)) = scalar(line.rest()[..length].trim_end()) else {
-        return Err(line.problem(at, ProblemKind::Enumeration));
+    let Some(Scalar::Integer(integer)) = Scalar::named(line.rest()[..length].trim_end()) else {
+        return Err(line.problem(at, DefinitionErrorKind::Enumeration));
     };
     line.at += length;
     if !line.eat('(') {
-        return Err(line.problem(line.at, ProblemKind::Missing { expected: "`(`" }));
+        return Err(line.problem(line.at, DefinitionErrorKind::Missing { expected: "`(`" }));
     }
     let mut labels: Vec<Label> = Vec::new();
     loop {
@@ -360,7 +339,7 @@ fn enumeration(line: &mut Line<'_>) -> Result<Scalar, Problem> {
         }
         let at = line.at;
         if labels.len() == LABELS_MAX {
-            return Err(line.problem(at, ProblemKind::Labels));
+            return Err(line.problem(at, DefinitionErrorKind::Labels));
         }
         let length = line.rest().find(['=', ',', ')']).unwrap_or(line.rest().len());
         let name = line.take(length, "a label")?.trim_end().to_owned();
@@ -370,15 +349,15 @@ fn enumeration(line: &mut Line<'_>) -> Result<Scalar, Problem> {
             at = line.skip_spaces();
             let length = line.rest().find([',', ')']).unwrap_or(line.rest().len());
             value = number(line.rest()[..length].trim_end())
-                .ok_or_else(|| line.problem(at, ProblemKind::Missing { expected: "a number" }))?;
+                .ok_or_else(|| line.problem(at, DefinitionErrorKind::Missing { expected: "a number" }))?;
             line.at += length;
         }
-        if !range(integer).contains(&value) {
-            return Err(line.problem(at, ProblemKind::Value { bytes: integer.bytes }));
+        if !integer.range().contains(&value) {
+            return Err(line.problem(at, DefinitionErrorKind::Value { bytes: integer.bytes }));
         }
         labels.push(Label { name, value });
         if !line.eat(',') && !line.rest().starts_with(')') {
-            return Err(line.problem(line.at, ProblemKind::Missing { expected: "`)`" }));
+            return Err(line.problem(line.at, DefinitionErrorKind::Missing { expected: "`)`" }));
         }
     }
     Ok(Scalar::Enumeration(integer, labels))
@@ -391,11 +370,6 @@ fn number(text: &str) -> Option<i128> {
     Some(sign * i128::from(value))
 }
 
-fn range(integer: Integer) -> std::ops::RangeInclusive<i128> {
-    let bits = 8 * u32::from(integer.bytes);
-    if integer.is_signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }
-}
-
 /// A line, as far as it is read.
 struct Line<'a> {
     text: &'a str,
@@ -404,8 +378,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn problem(&self, at: usize, kind: ProblemKind) -> Problem {
-        Problem { line: self.number, column: at as u32 + 1, kind }
+    fn problem(&self, at: usize, kind: DefinitionErrorKind) -> DefinitionError {
+        DefinitionError { line: self.number, column: at as u32 + 1, kind }
     }
 
     fn rest(&self) -> &'a str {
@@ -434,30 +408,30 @@ impl<'a> Line<'a> {
     }
 
     /// A name without spaces.
-    fn name(&mut self, what: &'static str) -> Result<String, Problem> {
+    fn name(&mut self, what: &'static str) -> Result<String, DefinitionError> {
         let length = self.rest().find(char::is_whitespace).unwrap_or(self.rest().len());
         self.take(length, what)
     }
 
     /// A name of so many bytes.
-    fn take(&mut self, length: usize, what: &'static str) -> Result<String, Problem> {
+    fn take(&mut self, length: usize, what: &'static str) -> Result<String, DefinitionError> {
         let name = &self.rest()[..length];
         if name.trim().is_empty() {
-            return Err(self.problem(self.at, ProblemKind::Missing { expected: what }));
+            return Err(self.problem(self.at, DefinitionErrorKind::Missing { expected: what }));
         }
         if length > NAME_MAX {
-            return Err(self.problem(self.at, ProblemKind::LongName { found: length }));
+            return Err(self.problem(self.at, DefinitionErrorKind::LongName { found: length }));
         }
         if let Some(at) = name.find(char::is_control) {
-            return Err(self.problem(self.at + at, ProblemKind::Control));
+            return Err(self.problem(self.at + at, DefinitionErrorKind::Control));
         }
         self.at += length;
         Ok(name.to_owned())
     }
 
-    fn end(&mut self, expected: &'static str) -> Result<(), Problem> {
+    fn end(&mut self, expected: &'static str) -> Result<(), DefinitionError> {
         let at = self.skip_spaces();
-        if self.rest().is_empty() { Ok(()) } else { Err(self.problem(at, ProblemKind::Behind { expected })) }
+        if self.rest().is_empty() { Ok(()) } else { Err(self.problem(at, DefinitionErrorKind::Behind { expected })) }
     }
 }
 
@@ -502,35 +476,38 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, line, column, kind) in [
-            ("", 1, 1, ProblemKind::First),
-            ("counter a:b", 1, 1, ProblemKind::First),
-            ("event ab", 1, 7, ProblemKind::Missing { expected: "PROVIDER:" }),
-            ("event :b", 1, 7, ProblemKind::Missing { expected: "a provider" }),
-            ("event a:", 1, 9, ProblemKind::Missing { expected: "a name" }),
-            ("event a:b\tc", 1, 10, ProblemKind::Control),
-            ("event a:b\nlevel 15", 2, 7, ProblemKind::Level),
-            ("event a:b\nlevel 3 4", 2, 9, ProblemKind::Behind { expected: "a level" }),
-            ("event a:b\nsource a.c", 2, 8, ProblemKind::Source),
-            ("event a:b\nfield", 2, 6, ProblemKind::Missing { expected: "a type" }),
-            ("event a:b\nfield u32", 2, 10, ProblemKind::Missing { expected: "a field's name" }),
-            ("event a:b\nfield u24 x", 2, 7, ProblemKind::Type),
-            ("event a:b\nfield u32 x y", 2, 13, ProblemKind::Behind { expected: "a field's name" }),
-            ("event a:b\nfield array 99999 u8 x", 2, 13, ProblemKind::Elements),
-            ("event a:b\nfield array 3 text x", 2, 15, ProblemKind::Element),
-            ("event a:b\nfield enum f32(a) x", 2, 12, ProblemKind::Enumeration),
-            ("event a:b\nfield enum u8(a=256) x", 2, 17, ProblemKind::Value { bytes: 1 }),
-            ("event a:b\nfield enum u8(a=255, b) x", 2, 22, ProblemKind::Value { bytes: 1 }),
-            ("event a:b\nfield enum u8(a=x) x", 2, 17, ProblemKind::Missing { expected: "a number" }),
-            ("event a:b\nfield enum u8(a", 2, 16, ProblemKind::Missing { expected: "`)`" }),
-            ("event a:b\nfield u8 x\nfield u8 x", 3, 7, ProblemKind::Twice),
-            ("context a 16\nfield u8 x", 1, 11, ProblemKind::Context),
-            ("context a 1\nfield sequence u8 x", 2, 7, ProblemKind::ContextField),
+            ("", 1, 1, DefinitionErrorKind::First),
+            ("counter a:b", 1, 1, DefinitionErrorKind::First),
+            ("event ab", 1, 7, DefinitionErrorKind::Missing { expected: "PROVIDER:" }),
+            ("event :b", 1, 7, DefinitionErrorKind::Missing { expected: "a provider" }),
+            ("event a:", 1, 9, DefinitionErrorKind::Missing { expected: "a name" }),
+            ("event a:b\tc", 1, 10, DefinitionErrorKind::Control),
+            ("event a:b\nlevel 15", 2, 7, DefinitionErrorKind::Level),
+            ("event a:b\nlevel 3 4", 2, 9, DefinitionErrorKind::Behind { expected: "a level" }),
+            ("event a:b\nsource a.c", 2, 8, DefinitionErrorKind::Source),
+            ("event a:b\nfield", 2, 6, DefinitionErrorKind::Missing { expected: "a type" }),
+            ("event a:b\nfield u32", 2, 10, DefinitionErrorKind::Missing { expected: "a field's name" }),
+            ("event a:b\nfield u24 x", 2, 7, DefinitionErrorKind::Type),
+            ("event a:b\nfield u32 x y", 2, 13, DefinitionErrorKind::Behind { expected: "a field's name" }),
+            ("event a:b\nfield array 99999 u8 x", 2, 13, DefinitionErrorKind::Elements),
+            ("event a:b\nfield array 3 text x", 2, 15, DefinitionErrorKind::Element),
+            ("event a:b\nfield enum f32(a) x", 2, 12, DefinitionErrorKind::Enumeration),
+            ("event a:b\nfield enum u8(a=256) x", 2, 17, DefinitionErrorKind::Value { bytes: 1 }),
+            ("event a:b\nfield enum u8(a=255, b) x", 2, 22, DefinitionErrorKind::Value { bytes: 1 }),
+            ("event a:b\nfield enum u8(a=x) x", 2, 17, DefinitionErrorKind::Missing { expected: "a number" }),
+            ("event a:b\nfield enum u8(a", 2, 16, DefinitionErrorKind::Missing { expected: "`)`" }),
+            ("event a:b\nfield u8 x\nfield u8 x", 3, 7, DefinitionErrorKind::Twice),
+            ("context a 16\nfield u8 x", 1, 11, DefinitionErrorKind::Context),
+            ("context a 1\nfield sequence u8 x", 2, 7, DefinitionErrorKind::ContextField),
         ] {
-            assert_eq!(parse(text.as_bytes()), Err(Problem { line, column, kind }), "{text:?}");
+            assert_eq!(parse(text.as_bytes()), Err(DefinitionError { line, column, kind }), "{text:?}");
         }
-        assert_eq!(parse(b"event a:b\nlevel \xff"), Err(Problem { line: 2, column: 7, kind: ProblemKind::Encoding }));
+        assert_eq!(
+            parse(b"event a:b\nlevel \xff"),
+            Err(DefinitionError { line: 2, column: 7, kind: DefinitionErrorKind::Encoding })
+        );
         let long = vec![b'x'; BYTES_MAX + 1];
-        assert!(matches!(parse(&long), Err(Problem { kind: ProblemKind::Long { .. }, .. })));
+        assert!(matches!(parse(&long), Err(DefinitionError { kind: DefinitionErrorKind::Long { .. }, .. })));
     }
 
     #[test]
