@@ -6,8 +6,8 @@ use kymo_format::model::{FieldClass, FieldKind};
 use kymo_format::write::{to_json, to_tsdl};
 use kymo_lane::{Thread, contexts};
 use kymo_recorder::Run;
-use kymo_recorder::output::{Everything, Format, Output, OutputOptions};
 use kymo_recorder::program::{Identity, Known};
+use kymo_recorder::trace::{Everything, Format, Output, OutputOptions};
 use kymo_schema::definition::{ContextClass, Definition, EventClass, parse};
 use kymo_schema::field::{Field, Kind, Scalar};
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::Tally;
+use kymo_recorder::trace::Tally;
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 
 /// A folder in memory, and a clock that was watched for a while.

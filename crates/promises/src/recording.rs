@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use kymo_lane::{Mode, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::{Format, Output, OutputOptions, To};
 use kymo_recorder::program::{Patience, Program};
 use kymo_recorder::repair;
+use kymo_recorder::trace::{Format, Output, OutputOptions, To};
 
 use crate::program::{InFile, LAYOUT, Running};
 use crate::random::Random;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::folder::{FolderProblem, SOCKET_BYTES_MAX, at, own_folder, own_user, prepare_folder, shared_folder};
-use crate::wire::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
+use crate::protocol::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
 
 /// The word that the program which is started as the recorder is given first.
 pub const RECORDER_WORD: &str = "recorder-of-this-user";
@@ -190,10 +190,10 @@ impl Client {
         let asked = Instant::now();
         let mut why = None;
         self.wait_until(asked)
-            .and_then(|()| wire::say(self.stream.get_mut(), question))
+            .and_then(|()| protocol::say(self.stream.get_mut(), question))
             .map_err(|error| slow(error, None))?;
         loop {
-            let heard = self.wait_until(asked).and_then(|()| wire::hear(&mut self.stream, ANSWER_BYTES_MAX));
+            let heard = self.wait_until(asked).and_then(|()| protocol::hear(&mut self.stream, ANSWER_BYTES_MAX));
             match heard.map_err(|error| slow(error, why.take()))? {
                 Some(Answer::Later { writes_to, milliseconds }) => {
                     let later = later(writes_to.as_deref(), milliseconds);

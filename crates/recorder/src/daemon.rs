@@ -9,6 +9,12 @@
 //!
 //! It begins with the first session and ends with the last one. A command that is gone takes its session with it, unless that is detached.
 
+mod bell;
+mod listen;
+mod recover;
+mod reply;
+mod started;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -19,20 +25,19 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::Rings;
 
-use crate::bell::Bell;
 use crate::client::{READY, socket};
-use crate::drain::Progress;
+use crate::daemon::bell::Bell;
+use crate::daemon::listen::{Ear, Heard};
 use crate::filters::Compiler;
-use crate::find::Finder;
-use crate::flight::Flight;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
-use crate::listen::{Ear, Heard};
+use crate::program::drain::Progress;
+use crate::program::find::Finder;
+use crate::program::run::{End, Run, Sink};
 use crate::program::{Drained, Known, Patience, Refusal};
-use crate::run::{End, Run, Sink};
-use crate::serve::{Seen, Served};
+use crate::protocol::{Answer, Keep, Summary};
+use crate::session::flight::Flight;
+use crate::session::serve::{Seen, Served};
 use crate::session::{Clocks, Session};
-use crate::started;
-use crate::wire::{Answer, Keep, Summary};
 use crate::writing::Writing;
 
 /// Between two looks at programs: while there is something to do, and at most.
@@ -607,7 +612,7 @@ impl Daemon {
     }
 
     /// Programs that are visible but cannot be recorded.
-    pub(crate) fn unreachable(&self) -> Vec<crate::wire::Unreachable> {
+    pub(crate) fn unreachable(&self) -> Vec<crate::protocol::Unreachable> {
         self.finder.unreachable()
     }
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Client, ClientProblem};
-use crate::find::Finder;
 use crate::folder::{FolderProblem, check_folder, check_open, own_folder, own_user};
+use crate::program::find::Finder;
 use crate::program::{Program, Refusal};
-use crate::wire::{Answer, Question, Status, Unreachable};
+use crate::protocol::{Answer, Question, Status, Unreachable};
 
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

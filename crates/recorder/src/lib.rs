@@ -9,52 +9,37 @@
 //! ```
 //!
 //! Programs run on Linux.
+//!
+//! ```text
+//! client ─┐                 ┌─> session ──> trace      one session: what it selects, its traces
+//! doctor ─┼─> daemon ───────┤      └──> filters        filters in programs, and those the recorder evaluates
+//! recover ┘      │          └─> program                one program: its memory, lanes, definitions, threads
+//!                └─> protocol                          what commands and the recorder say to each other
+//! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
+//! ```
 
 #![cfg(target_os = "linux")]
 
-mod bell;
 pub mod capture;
-mod choose;
-mod chunk;
 pub mod client;
 pub mod clock;
-mod control;
 mod daemon;
 pub mod doctor;
-mod drain;
 pub mod filters;
-pub mod find;
-mod flight;
 pub mod folder;
-mod journal;
-mod listen;
-mod live;
-mod mend;
-pub mod namespaces;
-mod objects;
-pub mod output;
-mod own;
 pub mod program;
+pub mod protocol;
 pub mod recover;
-mod repair;
-mod reply;
-mod rest;
-mod resume;
-mod run;
 pub mod select;
-mod serve;
 mod session;
-mod started;
-pub mod walk;
-pub mod wire;
-mod words;
+pub mod trace;
 mod writing;
 
 pub use daemon::record_for_user;
-pub use drain::{Position, Progress};
 pub use kymo_filter::nearest;
 pub use kymo_lane::contexts;
-pub use mend::{Damage, MendProblem, Mended, mend};
-pub use repair::{Repaired, repair};
-pub use resume::Resumed;
-pub use run::{End, Run, Sink};
+pub use program::drain::{Position, Progress};
+pub use program::run::{End, Run, Sink};
+pub use trace::mend::{Damage, MendProblem, Mended, mend};
+pub use trace::repair::{Repaired, repair};
+pub use trace::resume::Resumed;

@@ -5,7 +5,16 @@
 //! ```
 //!
 //! Nothing of the file is mapped: who truncates it makes reading fail, which is a program that is gone. Nothing of what it says is believed:
-//! [`kymo_lane`] checks positions, [`walk`](crate::walk) events.
+//! [`kymo_lane`] checks positions, [`walk`](crate::program::walk) events.
+
+mod control;
+pub(crate) mod drain;
+pub mod find;
+pub mod namespaces;
+pub(crate) mod objects;
+pub(crate) mod rest;
+pub(crate) mod run;
+pub mod walk;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,9 +27,9 @@ use std::sync::Arc;
 use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
 use kymo_schema::definition::{self, ContextClass, Definition, DefinitionError, EventClass};
 
-pub use crate::control::Control;
-use crate::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
-use crate::run::Sink;
+pub use crate::program::control::Control;
+use crate::program::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
+use crate::program::run::Sink;
 
 /// Definitions of a program that are looked at, and their bytes: of all ids there may be one, and of contexts some more.
 const DEFINITIONS_MAX: u64 = (1 << 16) + 64;

@@ -8,49 +8,13 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use kymo_lane::Clock as Source;
-use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use crate::daemon::Daemon;
 use crate::folder::{own_folder, own_user, shared_folder};
-use crate::output::{Error, Output, OutputOptions, Tally, To};
 use crate::program::{Program, Refusal};
+use crate::protocol::{Rescued, RescuedProgram};
 use crate::session::folder_of;
-use crate::wire::Answer;
-
-/// What was found in memory, and written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rescued {
-    /// The folder of the trace.
-    pub output: PathBuf,
-    /// Events in it, and its bytes.
-    pub events: u64,
-    /// See [`Rescued::events`].
-    pub bytes: u64,
-    /// Whose they were.
-    pub programs: Vec<RescuedProgram>,
-    /// When it was is known; otherwise times only say how long after each other events were.
-    pub has_times: bool,
-    /// Bytes that are no events.
-    pub damaged_bytes: u64,
-    /// What could not be done, in sentences.
-    pub problems: Vec<String>,
-}
-
-/// A program of which something was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RescuedProgram {
-    /// What it was called.
-    pub name: String,
-    /// Its number, as it saw itself.
-    pub pid: u32,
-    /// Its memory.
-    pub file: PathBuf,
-    /// Events of it.
-    pub events: u64,
-    /// Events that it had lost since it began; what recorders know of them stands in their traces.
-    pub lost: u64,
-}
+use crate::trace::{Error, Output, OutputOptions, Tally, To};
 
 /// Why nothing is written.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +52,7 @@ pub fn rescue_copies(files: &[PathBuf], output: &Path) -> Result<Rescued, Rescue
 }
 
 /// Writes everything that programs hold.
-fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -> Result<Rescued, Error> {
+pub(crate) fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -> Result<Rescued, Error> {
     let mut rescued = Rescued { output: output.to_owned(), has_times, ..Rescued::default() };
     for source in [Source::Counter, Source::Monotonic] {
         let mut its: Vec<_> = programs.iter_mut().filter(|program| program.identity().clock == source).collect();
@@ -127,44 +91,4 @@ fn one(program: &mut Program, trace: &mut Output, problems: &mut Vec<String>) ->
     }
     let events = trace.tally().events - before.events;
     RescuedProgram { name, pid, file, events, lost: program.lost_ever() }
-}
-
-impl Daemon {
-    /// Writes what programs have left that are dead and that no session wants, and deletes their memory when it is written.
-    pub(crate) fn recover(&mut self, output: &Path) -> Result<Answer, String> {
-        self.look_everywhere();
-        let mut dead = Vec::new();
-        for seen in std::mem::take(&mut self.seen) {
-            let is_ours = seen.found.user == own_user() && !seen.found.is_contained;
-            let opened = is_ours.then(|| Program::open(&seen.found.way(), seen.found.user).ok()).flatten();
-            let opened = opened.filter(Program::is_dead);
-            match opened.and_then(|mut program| program.definitions().is_ok().then_some(program)) {
-                Some(program) => dead.push((program, seen)),
-                None => self.seen.push(seen),
-            }
-        }
-        if dead.is_empty() {
-            return Ok(Answer::Recovered { rescued: None });
-        }
-        // In the order in which they are written.
-        dead.sort_by_key(|(program, _)| program.identity().clock as u8);
-        let (mut programs, mut left): (Vec<_>, Vec<_>) = dead.into_iter().unzip();
-        let made = crate::session::make_folder(output).map_err(|error| format!("{}: {error}", output.display()));
-        let rescued = made.and_then(|()| rescue(&mut programs, output, true).map_err(|error| error.to_string()));
-        match rescued {
-            Ok(mut rescued) => {
-                for (program, seen) in rescued.programs.iter_mut().zip(&left) {
-                    program.file.clone_from(&seen.found.path);
-                }
-                let is_whole = rescued.problems.is_empty();
-                left.retain(|seen| !is_whole || seen.found.delete().is_err());
-                self.seen.append(&mut left);
-                Ok(Answer::Recovered { rescued: Some(rescued) })
-            }
-            Err(message) => {
-                self.seen.append(&mut left);
-                Err(format!("{message}: what the programs have left stays where it is"))
-            }
-        }
-    }
 }

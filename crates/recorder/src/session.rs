@@ -1,5 +1,8 @@
 //! A session: what it selects, and the traces that it writes.
 
+pub(crate) mod flight;
+pub(crate) mod serve;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,20 +12,20 @@ use kymo_lane::{Clock as Source, Thread};
 use kymo_schema::definition::{ContextClass, EventClass};
 use serde::{Deserialize, Serialize};
 
-use crate::choose;
 use crate::clock::{Clock, uptime_ns};
-use crate::drain::{Progress, lost_since};
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
-use crate::flight::Flight;
-use crate::journal::Journal;
-use crate::objects::Object;
-use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
+use crate::program::drain::{Progress, lost_since};
+use crate::program::objects::Object;
+use crate::program::run::{End, Run};
 use crate::program::{Drained, Identity, Known, Past, Process, Program};
-use crate::resume::Resumed;
-use crate::run::{End, Run};
+use crate::protocol::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
 use crate::select::{Chosen, Selection, Step};
-use crate::serve::{POOL_BYTES, Who};
-use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
+use crate::session::flight::Flight;
+use crate::session::serve::{POOL_BYTES, Who};
+use crate::trace::choose;
+use crate::trace::journal::Journal;
+use crate::trace::resume::Resumed;
+use crate::trace::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::writing::Writing;
 
 /// Programs that are named where a trace begins.

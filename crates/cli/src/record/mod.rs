@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, RECORDER_WORD};
-use kymo_recorder::wire::{Answer, Question};
+use kymo_recorder::protocol::{Answer, Question};
 
 use crate::Outcome;
 use crate::arguments::Command;

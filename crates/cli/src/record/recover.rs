@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, has_leavings, nonsense};
-use kymo_recorder::recover::{Rescued, rescue_copies};
-use kymo_recorder::wire::{Answer, Question, Summary};
+use kymo_recorder::protocol::{Answer, Question, Rescued, Summary};
+use kymo_recorder::recover::rescue_copies;
 use kymo_recorder::{Mended, mend};
 
 use super::{Problem, show, this_program};

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use kymo_recorder::capture::{self, Count};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, Finding};
-use kymo_recorder::namespaces::{Kinds, NAMES};
+use kymo_recorder::program::namespaces::{Kinds, NAMES};
+use kymo_recorder::protocol::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
 use kymo_recorder::select::{Act, Rule, Selection, Step};
-use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
 use rustix::io::Errno;
 
 use super::child::Child;

@@ -1,7 +1,7 @@
 //! What was recorded, for people.
 
 use kymo_recorder::capture::Count;
-use kymo_recorder::wire::{Lost, Summary};
+use kymo_recorder::protocol::{Lost, Summary};
 
 use crate::show::{bytes, counted, duration, grouped};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use kymo_recorder::client::{ClientProblem, nonsense};
-use kymo_recorder::wire::{Answer, EventStatus, Keep, ProgramStatus, Question, SessionStatus, Status, Unreachable};
+use kymo_recorder::protocol::{Answer, EventStatus, Keep, ProgramStatus, Question, SessionStatus, Status, Unreachable};
 use kymo_schema::level::Level;
 
 use super::{Problem, ask, show};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use kymo_recorder::client::{ClientProblem, nonsense};
+use kymo_recorder::protocol::{Answer, Question};
 use kymo_recorder::select::{Act, Rule, Step};
-use kymo_recorder::wire::{Answer, Question};
 
 use super::show::Told;
 use super::{Problem, ask, show};

@@ -7,8 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use kymo_recorder::protocol::{
+    Answer, ClassStatus, Classes, Matched, Question, SessionOptions, Status, Summary, VERSION,
+};
 use kymo_recorder::select::{Act, Rule, Selection, Step};
-use kymo_recorder::wire::{Answer, ClassStatus, Classes, Matched, Question, SessionOptions, Status, Summary, VERSION};
 
 use crate::recording::{Stage, check, numbers, read, wait};
 

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use kymo_lane::{Clock as Source, Mode, NoArena, Thread, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::{Everything, Output, OutputOptions, To};
 use kymo_recorder::program::{Identity, Known, Patience, Program, Refusal};
+use kymo_recorder::trace::{Everything, Output, OutputOptions, To};
 use kymo_recorder::{End, Run, Sink, repair};
 use kymo_schema::definition::{Definition, parse};
 
@@ -173,7 +173,7 @@ fn left_behind(stage: &Stage) -> (std::path::PathBuf, u32) {
     (control, user)
 }
 
-fn record_what_is_left(control: &Path, user: u32, path: &Path) -> Option<kymo_recorder::output::Tally> {
+fn record_what_is_left(control: &Path, user: u32, path: &Path) -> Option<kymo_recorder::trace::Tally> {
     let mut program = Program::open(control, user).ok()?;
     let mut clock = Clock::begin(program.identity().clock);
     // An hour is long enough for what was recorded before.

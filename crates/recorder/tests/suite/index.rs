@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use kymo_lane::Wants;
-use kymo_recorder::output::OutputOptions;
 use kymo_recorder::program::Patience;
+use kymo_recorder::trace::OutputOptions;
 use kymo_units::Uuid;
 use kymo_writer::{Format, HEAD_BYTES, RawClock, RawOptions, RawPacket, RawTrace};
 

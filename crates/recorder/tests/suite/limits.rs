@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use kymo_recorder::output::{Output, OutputOptions, To};
 use kymo_recorder::program::{Patience, Program};
+use kymo_recorder::trace::{Output, OutputOptions, To};
 use kymo_tracer::Event;
 
 use crate::recording::{self, Stage, WANTS, read};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kymo_recorder::output::{Format, OutputOptions};
 use kymo_recorder::program::Patience;
+use kymo_recorder::trace::{Format, OutputOptions};
 use kymo_schema::field::{Field, Integer, Kind, Scalar};
 use kymo_units::Uuid;
 use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawTrace};

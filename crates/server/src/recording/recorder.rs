@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kymo_recorder::client::{Client, ClientProblem, has_sessions, kept_sessions, nonsense};
+use kymo_recorder::protocol::{Answer, Classes, Keep, Matched, Question, SessionStatus, Summary};
 use kymo_recorder::select::{Act, Rule, Step};
-use kymo_recorder::wire::{Answer, Classes, Keep, Matched, Question, SessionStatus, Summary};
 use serde_json::{Value, json};
 
 use super::Wanted;
@@ -84,7 +84,7 @@ fn count(told: &mut Value, summary: &Summary) {
     members.for_each(|(name, value)| told[name.as_str()] = value.clone());
 }
 
-fn class(class: &kymo_recorder::wire::ClassStatus) -> Value {
+fn class(class: &kymo_recorder::protocol::ClassStatus) -> Value {
     json!({
         "name": class.name,
         "level": class.level,
@@ -236,7 +236,7 @@ fn told(matched: &Matched, act: &Act) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kymo_recorder::wire::SessionOptions;
+    use kymo_recorder::protocol::SessionOptions;
 
     use super::*;
 
@@ -277,7 +277,7 @@ mod tests {
             summary: Summary { events: 5, ..session("a", "/a".into()).summary },
             ..session("a", "/a".into())
         };
-        let class = kymo_recorder::wire::ClassStatus { name: "a:b".to_owned(), ..Default::default() };
+        let class = kymo_recorder::protocol::ClassStatus { name: "a:b".to_owned(), ..Default::default() };
         let running = Recorded::of(&status, &Classes { classes: vec![class], more: 2 });
         assert_eq!((&running.told["state"], &running.told["events"]), (&json!("recording"), &json!(5)));
         assert_eq!((&running.told["classes"][0]["on"], &running.told["more_classes"]), (&json!(false), &json!(2)));

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test needs some of it")]
 
-#[path = "../../../../recorder/src/control.rs"]
+#[path = "../../../../recorder/src/program/control.rs"]
 mod control;
 pub mod expected;
 

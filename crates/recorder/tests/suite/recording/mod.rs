@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use kymo_lane::{Mode, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::{Output, OutputOptions, To};
 use kymo_recorder::program::{Patience, Program};
+use kymo_recorder::trace::{Output, OutputOptions, To};
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 use kymo_tracer::Event;
 
@@ -191,7 +191,7 @@ impl Recording {
     }
 
     /// Ends it: the tally.
-    pub fn finish(mut self, patience: Patience) -> kymo_recorder::output::Tally {
+    pub fn finish(mut self, patience: Patience) -> kymo_recorder::trace::Tally {
         self.step(patience).expect("it is there");
         let now = self.clock.now();
         self.program.end(now, &mut To(&mut self.output)).expect("it is there");

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "tests and examples need some of it each")]
 #![allow(unsafe_code, reason = "the environment is set before anybody reads it")]
 
-#[path = "../../../../recorder/src/control.rs"]
+#[path = "../../../../recorder/src/program/control.rs"]
 mod control;
 
 use std::collections::HashMap;

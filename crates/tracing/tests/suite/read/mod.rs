@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "tests and an example need some of it each")]
 
-#[path = "../../../../recorder/src/control.rs"]
+#[path = "../../../../recorder/src/program/control.rs"]
 mod control;
 
 use std::collections::HashMap;

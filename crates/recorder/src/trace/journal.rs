@@ -21,11 +21,11 @@ use kymo_schema::field::Field;
 use kymo_writer::{EnvironmentValue, Format};
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::file_error;
 use crate::clock::{Clock, Facts, Sample};
-use crate::drain::Progress;
-use crate::namespaces::Kinds;
-use crate::output::{OutputOptions, Tally};
+use crate::program::drain::Progress;
+use crate::program::namespaces::Kinds;
+use crate::trace::file_error;
+use crate::trace::{OutputOptions, Tally};
 
 /// Its name: readers pass over names that begin with a dot.
 const NAME: &str = ".kymo-journal";
@@ -249,7 +249,7 @@ mod tests {
         let Ok(kymo_schema::definition::Definition::Event(class)) = kymo_schema::definition::parse(definition) else {
             panic!()
         };
-        let contexts = crate::walk::context_fields(1);
+        let contexts = crate::program::walk::context_fields(1);
         let lines = [Line::Stream { id: 1, contexts }, Line::Event { stream_class: 1, id: 3, class }];
         lines.iter().for_each(|line| journal.say(line).expect("there is room"));
         let whole = fs::read(journal.path()).expect("it is there");

@@ -7,6 +7,15 @@
 //!
 //! All programs of a trace have one clock; those of another one go to another trace.
 
+pub(crate) mod choose;
+mod chunk;
+pub(crate) mod journal;
+mod live;
+pub(crate) mod mend;
+mod own;
+pub(crate) mod repair;
+pub(crate) mod resume;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,20 +25,19 @@ use kymo_lane::Thread;
 pub use kymo_writer::Format;
 use serde::{Deserialize, Serialize};
 
-pub use crate::choose::{Choice, Choose, Everything, To};
-use crate::chunk::{Chunk, Origin, Span, StreamNumber, file_error, raw_clock};
 use crate::clock::{Clock, Facts, step_max};
-use crate::drain::{Position, Progress, lost_since};
-use crate::journal::{Beginning, Journal, beginning};
-use crate::live;
-use crate::namespaces::{Kinds, Namespaces};
-use crate::objects::Object;
-use crate::own::{self, Loss, Own, Why};
+use crate::program::drain::{Position, Progress, lost_since};
+use crate::program::namespaces::{Kinds, Namespaces};
+use crate::program::objects::Object;
+use crate::program::run::{End, Run};
+use crate::program::walk::{self, Stop, Table, Times, Walk, What};
 use crate::program::{Identity, Known};
-use crate::resume::rest;
-use crate::run::{End, Run};
-use crate::walk::{self, Stop, Table, Times, Walk, What};
-use crate::wire::Lost;
+use crate::protocol::Lost;
+pub use crate::trace::choose::{Choice, Choose, Everything, To};
+use crate::trace::chunk::{Chunk, Origin, Span, StreamNumber, raw_clock};
+use crate::trace::journal::{Beginning, Journal, beginning};
+use crate::trace::own::{Loss, Own, Why};
+use crate::trace::resume::rest;
 
 /// How a trace is written.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +127,11 @@ pub struct Output {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(#[from] kymo_writer::Error);
+
+/// A file cannot be written.
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> kymo_writer::Error {
+    kymo_writer::Problem::File { path: path.display().to_string(), error }.into()
+}
 
 /// What a trace knows of a program.
 #[derive(Debug)]

@@ -8,6 +8,8 @@
 //! Both sides are the same user's, which the system vouches for, or the command is an administrator's. A line has a mebibyte at most
 //! when it asks, and 64 when it answers.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
@@ -15,8 +17,8 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::namespaces::Kinds;
-use crate::recover::Rescued;
+pub use crate::program::find::Unreachable;
+use crate::program::namespaces::Kinds;
 use crate::select::{Selection, Step};
 
 /// What is written down here.
@@ -450,21 +452,38 @@ impl ClassStatus {
     }
 }
 
-/// A program that cannot be recorded.
+/// What was found in memory, and written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unreachable {
-    /// The file of its memory, or the folder.
-    pub path: PathBuf,
-    /// What it is called, if that could be seen.
-    pub name: Option<String>,
-    /// Its number as the recorder sees it.
-    pub pid: Option<u32>,
-    /// Whose it is.
-    pub user: Option<u32>,
-    /// Another recorder has it.
-    pub is_recorded: bool,
-    /// Why, in a sentence.
-    pub why: String,
+pub struct Rescued {
+    /// The folder of the trace.
+    pub output: PathBuf,
+    /// Events in it, and its bytes.
+    pub events: u64,
+    /// See [`Rescued::events`].
+    pub bytes: u64,
+    /// Whose they were.
+    pub programs: Vec<RescuedProgram>,
+    /// When it was is known; otherwise times only say how long after each other events were.
+    pub has_times: bool,
+    /// Bytes that are no events.
+    pub damaged_bytes: u64,
+    /// What could not be done, in sentences.
+    pub problems: Vec<String>,
+}
+
+/// A program of which something was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RescuedProgram {
+    /// What it was called.
+    pub name: String,
+    /// Its number, as it saw itself.
+    pub pid: u32,
+    /// Its memory.
+    pub file: PathBuf,
+    /// Events of it.
+    pub events: u64,
+    /// Events that it had lost since it began; what recorders know of them stands in their traces.
+    pub lost: u64,
 }
 
 /// Says something.

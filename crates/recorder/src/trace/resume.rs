@@ -15,15 +15,16 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::chunk::{Chunk, Left, file_error, stream_number};
 use crate::clock::{Clock, uptime_ns};
-use crate::drain::{Position, Progress, lost_since};
-use crate::journal::{Beginning, Journal, Line};
-use crate::live;
-use crate::output::{Error, Output, OutputOptions, Tally};
-use crate::own::{self, Loss, Own, Why};
-use crate::repair::{Packet, advance, cut, packets, repair};
-use crate::run::Run;
+use crate::program::drain::{Position, Progress, lost_since};
+use crate::program::run::Run;
+use crate::trace::chunk::{Chunk, Left, stream_number};
+use crate::trace::file_error;
+use crate::trace::journal::{Beginning, Journal, Line};
+use crate::trace::live;
+use crate::trace::own::{self, Loss, Own, Why};
+use crate::trace::repair::{Packet, advance, cut, packets, repair};
+use crate::trace::{Error, Output, OutputOptions, Tally};
 
 /// A trace that goes on.
 #[derive(Debug)]
@@ -261,7 +262,7 @@ impl Read {
     /// Reads all streams of a chunk, and cuts what is half.
     fn all(&mut self, folder: &Path, beginning: &Beginning) -> io::Result<()> {
         let base = beginning.facts.base;
-        let before = crate::chunk::before_events(beginning.namespaces);
+        let before = crate::trace::chunk::before_events(beginning.namespaces);
         let mut gaps = 0;
         for (number, path) in streams(folder)? {
             let file = File::options().read(true).write(true).open(&path)?;

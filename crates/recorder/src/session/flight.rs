@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use kymo_lane::Thread;
 
 use crate::program::Known;
-use crate::run::Run;
-use crate::serve::Who;
+use crate::program::run::Run;
+use crate::session::serve::Who;
 
 /// Programs that are gone and of which something is kept.
 const GONE_MAX: usize = 64;

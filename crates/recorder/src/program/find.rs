@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::folder::{own_folder, own_user, shared_folder};
 use crate::program::Refusal;
-use crate::wire::Unreachable;
 
 /// Time between two looks at everything.
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,6 +34,23 @@ const LOOK: Duration = Duration::from_secs(1);
 const FILES_MAX: usize = 4096;
 /// Files that are known at a time.
 const KNOWN_MAX: usize = 1 << 16;
+
+/// A program that cannot be recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// The file of its memory, or the folder.
+    pub path: PathBuf,
+    /// What it is called, if that could be seen.
+    pub name: Option<String>,
+    /// Its number as the recorder sees it.
+    pub pid: Option<u32>,
+    /// Whose it is.
+    pub user: Option<u32>,
+    /// Another recorder has it.
+    pub is_recorded: bool,
+    /// Why, in a sentence.
+    pub why: String,
+}
 
 /// A file that may be a program's memory.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Which events of programs a trace is to have.
 
 use crate::clock::step_max;
-use crate::output::Output;
+use crate::program::run::{End, Run, Sink};
+use crate::program::walk::{self, Stop, Table, Times, Walk, What};
 use crate::program::{Identity, Known};
-use crate::run::{End, Run, Sink};
-use crate::walk::{self, Stop, Table, Times, Walk, What};
+use crate::trace::Output;
 use kymo_schema::definition::EventClass;
 
 /// What becomes of events of a class.
@@ -20,7 +20,7 @@ pub enum Choice {
 
 /// Which events a session wants.
 pub trait Choose {
-    /// Asked once for each class of each program, and again after [`Output::choose_again`](crate::output::Output::choose_again).
+    /// Asked once for each class of each program, and again after [`Output::choose_again`](crate::trace::Output::choose_again).
     fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice;
 
     /// Asked for each event of classes that are [`Choice::Ask`]: its contexts and its fields, as they are.

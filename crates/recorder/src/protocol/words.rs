@@ -1,7 +1,7 @@
 //! What has become of a change, in the sentences that every face says.
 
+use crate::protocol::Matched;
 use crate::select::Act;
-use crate::wire::Matched;
 
 impl Matched {
     /// What has become of it, in a sentence.

@@ -1,4 +1,4 @@
-//! Programs that rest: not much comes from them, so that they are looked at seldom. They ring the [bell](crate::bell) when that changes.
+//! Programs that rest: not much comes from them, so that they are looked at seldom. They ring the [bell](crate::daemon::bell) when that changes.
 //!
 //! ```text
 //!   awake ── quiet for a while, and rings this bell: it is told ──> dozing ── the next look finds little ──> resting: seldom a look

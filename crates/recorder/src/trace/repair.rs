@@ -15,8 +15,8 @@ use std::path::Path;
 use kymo_wire::{index, magic};
 use kymo_writer::RawRest;
 
-use crate::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Left, Origin, stream_number};
-use crate::drain::{Position, Progress};
+use crate::program::drain::{Position, Progress};
+use crate::trace::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Left, Origin, stream_number};
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Repaired {
     pub cut_bytes: u64,
 }
 
-/// Repairs a trace of [`Output`](crate::output::Output), or all chunks in its folder. One that is whole stays as it is.
+/// Repairs a trace of [`Output`](crate::trace::Output), or all chunks in its folder. One that is whole stays as it is.
 ///
 /// # Errors
 ///

@@ -16,8 +16,8 @@ use kymo_lane::{Losses, Recorder, Seen, Thread};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::step_max;
+use crate::program::run::{End, Run, Sink};
 use crate::program::{Control, Drained, Known, Patience};
-use crate::run::{End, Run, Sink};
 
 /// How long events wait for others.
 const WAIT: Duration = Duration::from_millis(100);

@@ -18,8 +18,9 @@ use kymo_units::Uuid;
 use kymo_writer::{Error, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace};
 
 use crate::clock::Facts;
-use crate::journal::{Beginning, Journal, Line};
-use crate::namespaces::{Inodes, Kinds};
+use crate::program::namespaces::{Inodes, Kinds};
+use crate::trace::file_error;
+use crate::trace::journal::{Beginning, Journal, Line};
 
 /// Files of a trace that are open at a time.
 const OPEN_MAX: usize = 128;
@@ -504,10 +505,6 @@ pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
         offset_cycles,
         is_absolute: facts.is_absolute,
     }
-}
-
-pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
-    kymo_writer::Problem::File { path: path.display().to_string(), error }.into()
 }
 
 /// What a trace says of a class besides its name: what it means, and where it is in the source.

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
-use crate::chunk::{Chunk, stream_number};
-use crate::journal::Journal;
-use crate::live::{self, Said};
-use crate::repair::{cut, packets};
+use crate::trace::chunk::{Chunk, stream_number};
+use crate::trace::journal::Journal;
+use crate::trace::live::{self, Said};
+use crate::trace::repair::{cut, packets};
 
 /// What was found in a trace, and done to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use kymo_schema::field::{ByteCount, Field, Integer, Kind, Scalar};
 use kymo_writer::EVENT_HEAD_BYTES;
 
 use crate::program::Known;
-use crate::run::Run;
+use crate::program::run::Run;
 
 const _: () =
     assert!(contexts::OWN_MAX == definition::CONTEXTS_MAX, "lanes have room for the contexts that can be defined");

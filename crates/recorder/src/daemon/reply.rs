@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use kymo_schema::definition::EventClass;
 
 use crate::daemon::Daemon;
+use crate::daemon::started;
 use crate::filters;
 use crate::program::{Patience, Process};
-use crate::select::{Rule, Selection, Step};
-use crate::serve::Who;
-use crate::session::Session;
-use crate::started;
-use crate::wire::{
+use crate::protocol::{
     Answer, CLASSES_BYTES_MAX, ClassStatus, Classes, Keep, Matched, ProgramStatus, Question, SessionOptions,
     SessionStatus, Status,
 };
+use crate::select::{Rule, Selection, Step};
+use crate::session::Session;
+use crate::session::serve::Who;
 
 /// Sessions that there may be.
 const SESSIONS_MAX: usize = 64;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::find::start_time;
+use crate::program::find::start_time;
 
 /// Bytes of a list of mappings that are looked at.
 const MAPS_BYTES_MAX: u64 = 4 << 20;

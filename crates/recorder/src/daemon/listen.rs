@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use crate::bell::Bell;
+use crate::daemon::bell::Bell;
 use crate::folder::{at, own_user};
-use crate::wire::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
+use crate::protocol::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
 use crate::writing::Writing;
 
 /// Commands that talk at the same time.
@@ -121,7 +121,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
 fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Writing) -> io::Result<()> {
     let (mut from, mut to) = (BufReader::new(stream), stream);
     let mut is_known = false;
-    while let Some(question) = wire::hear::<Question>(&mut from, QUESTION_BYTES_MAX)? {
+    while let Some(question) = protocol::hear::<Question>(&mut from, QUESTION_BYTES_MAX)? {
         let answer = match (&question, is_known) {
             (Question::Hello { version }, _) => {
                 is_known = *version == VERSION;
@@ -135,7 +135,7 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Wr
                 wait(&answered, &mut to, writing, WITHOUT_A_WORD)?
             }
         };
-        wire::say(&mut to, &answer)?;
+        protocol::say(&mut to, &answer)?;
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn wait(
             Err(RecvTimeoutError::Timeout) => {
                 let written = writing.now().filter(|(_, since)| *since >= patience / 2);
                 let writes_to = written.map(|(folder, _)| folder);
-                wire::say(to, &Answer::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 })?;
+                protocol::say(to, &Answer::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 })?;
             }
         }
     }
@@ -183,7 +183,7 @@ mod tests {
         });
         assert_eq!(ended.expect("it was answered"), refused);
         let (mut from, mut told) = (to.as_slice(), Vec::new());
-        while let Some(said) = wire::hear::<Answer>(&mut from, 1000).expect("whole lines") {
+        while let Some(said) = protocol::hear::<Answer>(&mut from, 1000).expect("whole lines") {
             let Answer::Later { writes_to, .. } = said else { panic!("{said:?}") };
             told.push(writes_to);
         }

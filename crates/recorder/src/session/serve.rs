@@ -12,15 +12,15 @@ use std::sync::Arc;
 use kymo_lane::{Clock, Mode, Recorder, Runs, Wants};
 use kymo_schema::definition::{Definition, EventClass};
 
-use crate::drain::Progress;
 use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
-use crate::find::{Found, behind_ns, outer_pid};
-use crate::objects::{self, Objects};
+use crate::program::drain::Progress;
+use crate::program::find::{Found, behind_ns, outer_pid};
+use crate::program::objects::{self, Objects};
+use crate::program::rest::Rest;
 use crate::program::{Control, Identity, Program, Refusal};
-use crate::rest::Rest;
+use crate::protocol::{ClassStatus, EventStatus, Keep, Pool, ProgramStatus};
 use crate::select::Candidate;
 use crate::session::{Clocks, Session};
-use crate::wire::{ClassStatus, EventStatus, Keep, Pool, ProgramStatus};
 
 /// Bytes that a program's lanes may have when nobody has said anything.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::find::{innermost_pid, namespace, start_time};
 use crate::program::Known;
+use crate::program::find::{innermost_pid, namespace, start_time};
 
 /// All kinds, as LTTng calls them; what the system calls them is without the ending.
 pub const NAMES: [&str; 8] = ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns", "time_ns", "user_ns", "uts_ns"];

@@ -8,10 +8,10 @@ use kymo_schema::definition::EventClass;
 use kymo_schema::field::{Field, Integer, Kind, Label, Scalar};
 use kymo_writer::EVENT_HEAD_BYTES;
 
-use crate::chunk::{Origin, Span};
 use crate::clock::Sample;
-use crate::objects::Object;
 use crate::program::Identity;
+use crate::program::objects::Object;
+use crate::trace::chunk::{Origin, Span};
 
 /// Why something was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ fn add_texts(fields: &mut Vec<u8>, texts: [&str; 2]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::BEFORE_EVENTS;
+    use crate::trace::chunk::BEFORE_EVENTS;
 
     #[test]
     fn what_was_said_is_read_again() {
