@@ -2,7 +2,7 @@
 
 use kymo_cli::words::Refused;
 use kymo_session::messages::MessagesFailure;
-use kymo_session::{AnalyseFailure, Cancelled, EventsFailure, ShareFailure};
+use kymo_session::{AnalyseFailure, Cancelled, EventsFailure, ShareFailure, ShareProblem};
 #[cfg(feature = "sql")]
 use kymo_session::{SqlFailure, SqlFault};
 use pyo3::exceptions::PyRuntimeError;
@@ -80,9 +80,8 @@ pub(crate) fn cancelled(py: Python<'_>, cancelled: Cancelled) -> PyErr {
 /// Why a share cannot be read, or shares not be put together.
 pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
     let kind = match failure {
-        ShareFailure::OtherTrace { .. } => Kind::OtherTrace,
+        ShareFailure::Share(ShareProblem::OtherTrace { .. }) => Kind::OtherTrace,
         ShareFailure::Whole(_) => Kind::Unsliceable,
-        ShareFailure::Events(failure) => return no_columns(py, failure),
         ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) => Kind::Unanswerable,
         ShareFailure::Analyse(_) => Kind::Question,
         _ => Kind::Read,

@@ -79,7 +79,8 @@ impl Events {
     /// The rows of such a slice.
     fn share(&self, py: Python<'_>, share: &[u8]) -> PyResult<Stream> {
         let table = self.table.get(py)?;
-        let part = detached(py, || table.share(&Share::decode(share)?)).map_err(|failure| not_shared(py, &failure))?;
+        let part =
+            detached(py, || table.share(&Share::decode(share)?)).map_err(|problem| not_shared(py, &problem.into()))?;
         Ok(Stream::new(Rows::Part(part), None, self.is_short))
     }
 

@@ -10,6 +10,9 @@
 //! absent; a folder that cannot be written is no problem of the user's, unless they asked for the index: then
 //! [`PacketCache::look`] and [`PacketCache::write`] say why not.
 
+pub(crate) mod indexed;
+pub(crate) mod spool;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};

@@ -20,12 +20,12 @@ use kymo_ir::{Records, ScanStop, Window};
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 
-use crate::info::losses;
-use crate::metadata::MetadataForm;
+use crate::answers::losses::losses;
+use crate::open::metadata::MetadataForm;
+use crate::open::progress::{Cancelled, Progress};
+use crate::open::report::{Problem, Report};
+use crate::open::select::Selection;
 use crate::open::{Session, trace_name};
-use crate::progress::{Cancelled, Progress};
-use crate::report::{Problem, Report};
-use crate::select::Selection;
 
 /// What to keep.
 #[derive(Clone, Debug, Default)]

@@ -29,13 +29,13 @@ use kymo_table::arrow::datatypes::SchemaRef;
 use kymo_table::arrow::error::ArrowError;
 
 use self::columns::Columns;
-use crate::desk;
-use crate::explain::SkippedPackets;
-use crate::identity::TraceIdentity;
+use crate::answers::explain::SkippedPackets;
 use crate::open::Session;
-use crate::progress::Cancelled;
-use crate::select::Selection;
-use crate::share::{Share, ShareFailure};
+use crate::open::identity::TraceIdentity;
+use crate::open::progress::Cancelled;
+use crate::open::select::Selection;
+use crate::open::share::{Share, ShareProblem};
+use crate::parallel::desk;
 
 pub use self::pages::{EventCount, EventPage, EventPages, NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace};
 pub use self::stream::{EventPartition, EventStream, Waited};
@@ -222,7 +222,7 @@ impl EventTable {
     /// # Errors
     ///
     /// It is of other traces.
-    pub fn share(&self, share: &Share) -> Result<EventPartition, ShareFailure> {
+    pub fn share(&self, share: &Share) -> Result<EventPartition, ShareProblem> {
         let session = &self.plan.session;
         share.check(self.plan.identity())?;
         Ok(self.chunk(&Chunk { slice: share.slice(session)? }))

@@ -18,11 +18,11 @@ pub use kymo_table::FileFormat;
 use kymo_table::arrow::datatypes::SchemaRef;
 use kymo_table::{FileError, Part, RecordBatch, Source, Table, TableFile};
 
-use crate::engine::{self, Sink, Work};
+use crate::open::progress::{Cancelled, Follower, Progress};
+use crate::open::report::Report;
+use crate::open::select::Selection;
 use crate::open::{Session, is_unix, trace_name};
-use crate::progress::{Cancelled, Follower, Progress};
-use crate::report::Report;
-use crate::select::Selection;
+use crate::parallel::engine::{self, Sink, Work};
 
 /// Rows of a class that are written together.
 const ROWS_TOGETHER: usize = 64 << 10;

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use kymo_scan::Trace;
 use kymo_source::{ErrorKind, Live};
 
-use crate::again::Earlier;
-use crate::discover::{self, discover};
-use crate::offsets::Offsets;
+use crate::open::again::Earlier;
+use crate::open::discover::{self, discover};
+use crate::open::offsets::Offsets;
+use crate::open::progress::Progress;
 use crate::open::{OpenFailure, OpenOptions, Session};
-use crate::progress::Progress;
 
 /// How often is looked whether there is more.
 const INTERVAL: Duration = Duration::from_millis(100);

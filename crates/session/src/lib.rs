@@ -1,76 +1,63 @@
 //! Opening traces and answering questions: threads, caches on disk, jobs.
 //!
 //! It must never know any face. Every face asks here, so one question has one answer.
+//!
+//! ```text
+//! open       traces and what is selected of them: discovery, identity, offsets, indexes, times as people write them, progress
+//! cache      files that keep what was found, for the next time
+//! parallel   threads that read
+//! print      events as text                      answers    analyses, counts, checks, information
+//! events     events as columns of Arrow          timeline   tiles and items for the viewer
+//! sql        tables for queries                  messages   batches for Python
+//! cut        parts of traces as traces           export     tables as files
+//! follow     traces that grow                    notes      what people write beside traces
+//!
+//! open needs cache; print, events, answers need open and parallel; sql and timeline need answers
+//! ```
 
-mod again;
-mod analyse;
-mod analysis_options;
-#[cfg(feature = "columns")]
-mod answer_columns;
-mod bases;
+mod answers;
 mod cache;
-mod check;
-mod count;
 mod cut;
-mod desk;
-mod discover;
-mod engine;
 #[cfg(feature = "columns")]
 mod events;
-mod explain;
 #[cfg(feature = "export")]
 mod export;
 mod follow;
-mod identity;
-mod index;
-mod indexed;
-mod info;
-pub mod json;
 #[cfg(test)]
 mod made_traces;
 pub mod messages;
-mod metadata;
 mod notes;
-mod offsets;
 mod open;
+mod parallel;
 mod print;
-mod priority;
-mod progress;
-mod recent;
-mod rehearsal;
-mod report;
-mod roles;
-mod select;
-mod share;
-mod spool;
 #[cfg(feature = "sql")]
 mod sql;
-mod timed;
 mod timeline;
-mod when;
-mod zone;
 
-pub use analyse::{AnalyseFailure, Analysed, OwnStates, Shares};
-pub use analysis_options::AnalysisOptions;
+pub use answers::analyse::{AnalyseFailure, Analysed, OwnStates, ShareFailure, Shares};
+pub use answers::analysis_options::AnalysisOptions;
 #[cfg(feature = "columns")]
-pub use answer_columns::answer_columns;
-pub use bases::FieldBase;
+pub use answers::answer_columns::answer_columns;
+pub use answers::bases::FieldBase;
+pub use answers::check::{Finding, Gravity, check};
+pub use answers::count::{ClassCount, CountOptions, Counts, Sizes};
+pub use answers::explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
+pub use answers::info::{ClockInfo, Estimate, Info, TraceInfo};
+pub use answers::json;
+pub use answers::roles::{
+    AbsentRole, FieldUse, GuessedRole, Mappings, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection,
+};
+pub use cache::spool::FileSpool;
 pub use cache::{PacketCache, Stale, cache_folder};
-pub use check::{Finding, Gravity, check};
-pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "columns")]
 pub use events::{
     Chunk, EventCount, EventPage, EventPages, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion,
     NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace, Waited,
 };
-pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use follow::{Follow, Look, Window};
-pub use identity::TraceIdentity;
-pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
-pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
 pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
@@ -88,21 +75,21 @@ pub use kymo_sql::statements as sql_statements;
 pub use kymo_table::FileError;
 #[cfg(feature = "columns")]
 pub use kymo_table::arrow;
-pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use notes::{Notes, NotesFailure, NotesFound};
-pub use offsets::{OffsetFailure, TraceOffset};
+pub use open::identity::TraceIdentity;
+pub use open::index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
+pub use open::metadata::{MetadataForm, MetadataText, metadata};
+pub use open::offsets::{OffsetFailure, TraceOffset};
+pub use open::progress::{Cancelled, Progress};
+pub use open::recent::{Recent, RecentFound, RecentTraces};
+pub use open::rehearsal::{Took, Work};
+pub use open::report::{Problem, Report};
+pub use open::select::{Meaning, Selection, UnknownName, Untyped};
+pub use open::share::{Share, ShareProblem};
+pub use open::when::{NotATime, When};
+pub use open::zone::Zone;
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
-pub use progress::{Cancelled, Progress};
-pub use recent::{Recent, RecentFound, RecentTraces};
-pub use rehearsal::{Took, Work};
-pub use report::{Problem, Report};
-pub use roles::{
-    AbsentRole, FieldUse, GuessedRole, Mappings, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection,
-};
-pub use select::{Meaning, Selection, UnknownName, Untyped};
-pub use share::{Share, ShareFailure};
-pub use spool::FileSpool;
 #[cfg(feature = "sql")]
 pub use sql::{
     AnswerFormat, Database, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,
@@ -113,5 +100,3 @@ pub use timeline::{
     StateBucket, TRACKS_MAX, TileQuestion, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState,
     TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, Wait, WaitCall, WaitRequest, Waker,
 };
-pub use when::{NotATime, When};
-pub use zone::Zone;

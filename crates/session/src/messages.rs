@@ -13,6 +13,7 @@
 
 mod batch;
 mod columns;
+mod facts;
 mod feed;
 mod value;
 
@@ -28,14 +29,14 @@ pub use kymo_scan::Packet;
 
 pub use batch::{EventAt, MarkKind, MarkMessage, MessageBatch, Row};
 pub use columns::{ClassFields, PacketFields, PacketValues};
-pub use feed::{MessageStream, MessageTrace, MessagesFacts};
+pub use facts::{MessageStream, MessageTrace, MessagesFacts};
 pub use value::{FieldRef, Value};
 
 use self::feed::Fed;
 use crate::open::Session;
-use crate::progress::Progress;
-use crate::report::Report;
-use crate::select::Selection;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
+use crate::open::select::Selection;
 
 /// Which messages are wanted.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,21 @@
 //! Opens what the user named: one trace, several, or a tree of them.
 
+pub(crate) mod again;
+pub(crate) mod discover;
+pub(crate) mod identity;
+pub(crate) mod index;
+pub(crate) mod metadata;
+pub(crate) mod offsets;
+pub(crate) mod progress;
+pub(crate) mod recent;
+pub(crate) mod rehearsal;
+pub(crate) mod report;
+pub(crate) mod select;
+pub(crate) mod share;
+mod timed;
+pub(crate) mod when;
+pub(crate) mod zone;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,12 +29,12 @@ use kymo_source::{BufferPool, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
-use crate::again::Earlier;
 use crate::cache::{PacketCache, Recalled};
-use crate::discover::{self, Discovered, discover};
-use crate::offsets::{OffsetFailure, Offsets, TraceOffset};
-use crate::progress::Progress;
-use crate::report::{Problem, Report};
+use crate::open::again::Earlier;
+use crate::open::discover::{Discovered, discover};
+use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
+use crate::open::progress::Progress;
+use crate::open::report::{Problem, Report};
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

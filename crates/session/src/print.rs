@@ -23,11 +23,11 @@ pub use kymo_decode::text::{PrettyFields, PrettyOptions};
 
 use self::details::{Block, Blocks, Body, StreamDetails};
 use self::span::Span;
-use crate::engine::{self, Sink, Work};
+use crate::open::progress::{Follower, Progress};
+use crate::open::report::Report;
+use crate::open::select::Selection;
 use crate::open::{Session, trace_name};
-use crate::progress::{Follower, Progress};
-use crate::report::Report;
-use crate::select::Selection;
+use crate::parallel::engine::{self, Sink, Work};
 
 /// Bytes of a block of lines, about. Rounds differ by far in length; blocks of one size can be used again by any of them.
 const BLOCK_BYTES: usize = 256 << 10;

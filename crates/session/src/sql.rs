@@ -15,6 +15,7 @@ mod events;
 mod facts;
 mod functions;
 mod output;
+mod shared;
 mod states;
 mod terms;
 #[cfg(test)]
@@ -34,11 +35,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use self::catalog::{Shared, TraceCatalog};
+use self::catalog::TraceCatalog;
+use self::shared::Shared;
 use self::watch::Watch;
 use crate::open::Session;
-use crate::progress::{Cancelled, Progress};
-use crate::report::Report;
+use crate::open::progress::{Cancelled, Progress};
+use crate::open::report::Report;
 
 pub use self::output::{AnswerFormat, WriteFailure, write_answer};
 pub use kymo_sql::Fault as SqlFault;

@@ -28,6 +28,7 @@ mod selected;
 mod spans;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,19 +41,18 @@ use kymo_analysis::timeline::{Numbers, Timeline as Analysis};
 use kymo_analysis::{LaneFacts, Question, Setup, SpoolError, Wishes};
 use serde::Serialize;
 
-use crate::analyse::{AnalyseFailure, Prepared};
-use crate::analysis_options::AnalysisOptions;
+use crate::answers::analyse::{AnalyseFailure, Prepared};
+use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
-use crate::progress::{Cancelled, Progress};
+use crate::open::progress::{Cancelled, Progress};
 
-pub use self::ask::{
-    ArrowBucket, BUCKETS_MAX, CounterBucket, HeatBucket, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX,
-    TileQuestion, Tiles, TrackTile,
-};
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
-pub use self::exact::{BEGIN_UNKNOWN, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun, IN_DOUBT};
 pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, Wait, WaitCall, WaitRequest, Waker};
 pub use self::own::OwnTracks;
+pub use self::tiles::{
+    ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
+    HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX, TileQuestion, Tiles, TrackTile,
+};
 
 use self::build::Desk;
 use self::catalogue::Names;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CutOptions;
-use crate::select::Selection;
+use crate::open::select::Selection;
 use crate::{OpenOptions, PrintOptions, Progress, Session, StampOptions};
 
 const BEGIN_NS: i64 = 1_795_219_372_270_000_000;

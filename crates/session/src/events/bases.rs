@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use kymo_format::model::{Dialect, FieldClass};
 use serde::Serialize;
 
-use crate::bases::{FieldBase, bases_of_field};
+use crate::answers::bases::{FieldBase, bases_of_field};
 
 /// Of all columns of a table, by their numbers; events are the numbers of their names.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use kymo_table::{Fields, Names, common_type};
 
 use super::bases::ColumnBases;
 use super::{EventsFailure, EventsQuestion};
-use crate::bases;
+use crate::answers::bases;
 use crate::open::{Session, is_unix};
 
 /// Columns that tables of one class have besides its fields, and those of several.

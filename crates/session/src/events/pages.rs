@@ -25,7 +25,7 @@ use kymo_table::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimestampNano
 use super::stream::EventPartition;
 use super::{EventTable, EventsFailure, EventsQuestion, Plan};
 use crate::open::Session;
-use crate::progress::Progress;
+use crate::open::progress::Progress;
 
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: u64 = 10_000;

@@ -9,10 +9,10 @@ use kymo_table::arrow::error::ArrowError;
 
 use super::Plan;
 use super::batches::Batches;
-use crate::desk::{self, SliceReader};
-use crate::engine::{next_round, used_up};
-use crate::progress::Progress;
-use crate::report::Report;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
+use crate::parallel::desk::{self, SliceReader};
+use crate::parallel::engine::{next_round, used_up};
 
 /// What there is of a slice.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use kymo_table::RecordBatch;
 
 use super::reading::{Alone, Ended, Failure, Piece, Reader};
 use super::{Chunk, EventsFailure, Plan};
-use crate::desk::{Desk, SliceReader};
 use crate::open::Doubts;
-use crate::progress::Progress;
-use crate::report::Report;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
+use crate::parallel::desk::{Desk, SliceReader};
 
 /// Bytes of batches that may wait for their turn.
 const WAITING_BYTES: usize = 64 << 20;

@@ -10,7 +10,7 @@ use kymo_table::arrow::ipc::reader::FileReader;
 
 use super::{EventsFailure, EventsQuestion};
 use crate::made_traces::{Random, trace};
-use crate::report::Report;
+use crate::open::report::Report;
 use crate::{
     ExportOptions, FileFormat, Filter, OpenOptions, PrintFormat, PrintOptions, Progress, Selection, Session, Share,
 };

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use kymo_scan::{Batch, Content, Events, Packet, Part};
 
 use super::columns::{ClassFields, Group, PacketValues};
-use super::feed::{MessageStream, MessagesFacts};
+use super::facts::{MessageStream, MessagesFacts};
 use super::value::FieldRef;
 
 /// Messages in the order of time. Shared by threads; it keeps the bytes that its events lie in.

@@ -18,11 +18,11 @@ use kymo_scan::{Batch, Cursor, DataStream, Lengths, Merger, Part, Place, Round, 
 
 use super::span::Span;
 use super::{BLOCK_BYTES, Before, PrintFormat, PrintSink, PrintWork, Text, is_event};
-use crate::desk::{self, Desk, SliceReader};
-use crate::engine::{Sink, Work, used_up};
 use crate::open::Session;
-use crate::progress::Progress;
-use crate::report::Report;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
+use crate::parallel::desk::{self, Desk, SliceReader};
+use crate::parallel::engine::{Sink, Work, used_up};
 
 /// Bytes of slices without text, about, at least and at most.
 const SILENT_SLICE_BYTES: (u64, u64) = (4 << 20, 64 << 20);

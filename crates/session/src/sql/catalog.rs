@@ -1,76 +1,20 @@
 //! The tables and functions that there are.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use kymo_sql::{Argument, Catalog, Function, Relation, TableError};
 use kymo_table::arrow::datatypes::SchemaRef;
 
 use super::events::EventRelation;
 use super::functions::{self, table_functions};
-use super::watch::Watch;
+use super::shared::{EVENTS, Shared};
 use super::{facts, terms};
-use crate::open::Session;
 
 /// Where names are looked for that say nothing else.
 const TRACE: &str = "trace";
 /// Where event record classes are, whatever else has their names.
 const EVENT: &str = "event";
-/// All events.
-pub(super) const EVENTS: &str = "events";
-
-/// What all tables share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) session: Arc<Session>,
-    /// Nobody relies on the order of time.
-    pub(super) is_unordered: bool,
-    /// Packets were found not to tell the times of their events.
-    is_unsliceable: AtomicBool,
-    watch: Mutex<Arc<Watch>>,
-    /// Names of event record classes.
-    names: OnceLock<BTreeSet<String>>,
-}
-
-impl Shared {
-    pub(super) fn new(session: Arc<Session>, is_unordered: bool) -> Self {
-        Self {
-            session,
-            is_unordered,
-            is_unsliceable: AtomicBool::new(false),
-            watch: Mutex::default(),
-            names: OnceLock::new(),
-        }
-    }
-
-    /// The watch of the query that is planned.
-    pub(super) fn watch(&self) -> Arc<Watch> {
-        Arc::clone(&self.watch.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Scans from now on are watched by this.
-    pub(super) fn watch_with(&self, watch: Watch) -> Arc<Watch> {
-        let watch = Arc::new(watch);
-        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&watch);
-        watch
-    }
-
-    pub(super) fn give_up_slices(&self) {
-        self.is_unsliceable.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_unsliceable(&self) -> bool {
-        self.is_unsliceable.load(Ordering::Relaxed)
-    }
-
-    fn names(&self) -> &BTreeSet<String> {
-        self.names.get_or_init(|| {
-            let classes = self.session.traces.iter().flat_map(|trace| &trace.class.stream_classes);
-            classes.flat_map(|stream| &stream.event_classes).filter_map(|class| class.name.clone()).collect()
-        })
-    }
-}
 
 /// The tables and functions of a session.
 #[derive(Debug)]

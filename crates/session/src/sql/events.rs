@@ -12,12 +12,12 @@ use kymo_table::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use kymo_table::arrow::error::ArrowError;
 use kymo_table::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::catalog::{EVENTS, Shared};
+use super::shared::{EVENTS, Shared};
 use super::terms;
 use super::watch::{ScanWatch, Watch};
 use crate::events::{EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion};
-use crate::report::Report;
-use crate::select::Selection;
+use crate::open::report::Report;
+use crate::open::select::Selection;
 use kymo_filter::Filter;
 
 /// Rows of a batch at most; of those with maps, which are much larger.

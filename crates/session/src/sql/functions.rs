@@ -10,13 +10,13 @@ use kymo_filter::{Dimension, Filter, unit};
 use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
 
-use super::catalog::Shared;
+use super::shared::Shared;
 use super::states::thread_states;
-use crate::analyse::{AnalyseFailure, Analysed};
-use crate::analysis_options::AnalysisOptions;
-use crate::answer_columns::answer_columns;
-use crate::when::When;
-use crate::zone::Zone;
+use crate::answers::analyse::{AnalyseFailure, Analysed};
+use crate::answers::analysis_options::AnalysisOptions;
+use crate::answers::answer_columns::answer_columns;
+use crate::open::when::When;
+use crate::open::zone::Zone;
 
 /// A function that is a table.
 #[derive(Clone, Copy, Debug)]
@@ -241,7 +241,7 @@ fn time(shared: &Shared, argument: &Argument) -> Result<i64, TableError> {
         Argument::Text(text) => text,
         Argument::Boolean(_) => return Err("a time is a text, or nanoseconds".into()),
     };
-    let when: When = text.parse().map_err(|error: crate::when::NotATime| TableError::from(error.to_string()))?;
+    let when: When = text.parse().map_err(|error: crate::open::when::NotATime| TableError::from(error.to_string()))?;
     let first_ns = shared.session.first_ns().unwrap_or(0);
     when.nanos(first_ns, Zone::Utc).ok_or_else(|| format!("{text} is out of range").into())
 }

@@ -13,10 +13,10 @@ use kymo_table::arrow::array::{
 };
 use kymo_table::arrow::datatypes::{Field, Int32Type, Schema};
 
-use crate::analysis_options::AnalysisOptions;
+use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
-use crate::progress::Progress;
-use crate::report::Report;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
 
 /// A row for each time that a thread was in one state, by thread and in the order of time.
 pub(super) fn thread_states(

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::progress::Progress;
-use crate::report::Report;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
 
 /// The scans of a query.
 #[derive(Debug, Default)]

@@ -10,9 +10,9 @@ use kymo_analysis::states::{Doing, thread_track};
 use kymo_analysis::timeline::cells::{Level, OTHERS};
 use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
 
-use super::ask::{ArrowBucket, Items};
 use super::catalogue::Meaning;
-use super::exact::{END_UNKNOWN, ExactArrow, Exactly, Run, Wanted, instants, runs};
+use super::exact::{Exactly, Run, Wanted, instants, runs};
+use super::tiles::{ArrowBucket, END_UNKNOWN, ExactArrow, Items};
 use super::{Timeline, TimelineFailure};
 
 /// A wakeup: when, when whoever was woken runs. A message: when it is sent and received. And the value.

@@ -16,8 +16,8 @@ use kymo_analysis::timeline::{Sealed, State, Timeline as Analysis};
 use super::chunks::{Chunk, level_of};
 use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure, TimelineState};
-use crate::analyse::Reader;
-use crate::progress::{Cancelled, Progress};
+use crate::answers::analyse::Reader;
+use crate::open::progress::{Cancelled, Progress};
 
 /// Chunks that may be read before those before them are sealed, for each thread.
 const AHEAD: usize = 2;
@@ -307,7 +307,7 @@ impl Timeline {
 
     /// A thread's life. It holds the timeline only while it works.
     fn serve(timeline: &Weak<Self>, desk: &Desk, threads: usize) {
-        crate::priority::background();
+        crate::parallel::priority::background();
         while let Some(job) = desk.next(threads) {
             let _working = Working(desk);
             let Some(timeline) = timeline.upgrade() else { return };

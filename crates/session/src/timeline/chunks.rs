@@ -3,7 +3,7 @@
 use kymo_analysis::timeline::cells::{LEVEL_MAX, Level};
 use kymo_scan::{Lengths, Slice, Slices};
 
-use crate::analyse::Prepared;
+use crate::answers::analyse::Prepared;
 use crate::open::Session;
 
 /// Bytes of a chunk, about: as much as is decoded when somebody looks at less than its node can show.

@@ -16,58 +16,10 @@ use kymo_analysis::timeline::cells::{Cell, Level};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Thing, TrackKey, told};
 
-use super::ask::Items;
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
+use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, ExactInstant, ExactRun, IN_DOUBT, Items};
 use super::{Timeline, TimelineFailure};
-use crate::progress::Progress;
-
-/// A run's begin is before what is known.
-pub const BEGIN_UNKNOWN: u32 = 1;
-/// A run's end is behind what was read; of an arrow: it is not known when whoever was woken ran.
-pub const END_UNKNOWN: u32 = 2;
-/// Events are missing around it.
-pub const IN_DOUBT: u32 = 4;
-
-/// A value from when to when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExactRun {
-    /// When it begins, in nanoseconds after the begin of the question's first bucket; it may be before it.
-    pub begin: i64,
-    /// When it ends; it may be behind the last bucket.
-    pub end: i64,
-    /// The value, by its number.
-    pub value: u32,
-    /// [`BEGIN_UNKNOWN`], [`END_UNKNOWN`], [`IN_DOUBT`].
-    pub flags: u32,
-}
-
-/// Something that takes no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExactInstant {
-    /// When, in nanoseconds after the begin of the question's first bucket.
-    pub time: i64,
-    /// What, by the number of its value.
-    pub value: u32,
-    /// None so far.
-    pub flags: u32,
-}
-
-/// Something goes from one track to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExactArrow {
-    /// When it leaves, in nanoseconds after the begin of the question's first bucket.
-    pub begin: i64,
-    /// When it has come: whoever was woken runs.
-    pub end: i64,
-    /// From which track, if that is known.
-    pub from: Option<u32>,
-    /// To which.
-    pub to: Option<u32>,
-    /// Who is woken, or what a message is called, by the number of the value.
-    pub value: u32,
-    /// [`END_UNKNOWN`].
-    pub flags: u32,
-}
+use crate::open::progress::Progress;
 
 /// A value from when to when, counted from the timeline's begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

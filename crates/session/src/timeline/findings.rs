@@ -5,8 +5,8 @@ use kymo_scan::StreamFaultKind;
 use serde_json::{Value, json};
 
 use super::Timeline;
-use crate::analyse::Fault;
-use crate::check::{self, Finding, Gravity};
+use crate::answers::analyse::Fault;
+use crate::answers::check::{self, Finding, Gravity};
 
 /// Places that could not be read and are told one by one.
 const FAULTS_MAX: usize = 100;
@@ -44,8 +44,10 @@ impl Timeline {
     #[must_use]
     pub fn told_findings(&self) -> Value {
         let findings = self.findings();
-        let findings: Vec<Value> =
-            findings.iter().map(|found| crate::json::finding(found, found.gravity == Gravity::Error)).collect();
+        let findings: Vec<Value> = findings
+            .iter()
+            .map(|found| crate::answers::json::finding(found, found.gravity == Gravity::Error))
+            .collect();
         let (losses, omitted) = self.losses();
         let losses: Vec<Value> =
             losses.into_iter().map(|(begin, end)| json!({"begin_ns": begin, "end_ns": end})).collect();

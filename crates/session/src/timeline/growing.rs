@@ -25,9 +25,9 @@ use super::build::Desk;
 use super::chunks::{self, Before, Chunk};
 use super::pyramid::Pyramid;
 use super::{Parts, Timeline, TimelineFailure, analysis_of};
-use crate::analyse::Prepared;
+use crate::answers::analyse::Prepared;
 use crate::open::Session;
-use crate::progress::Progress;
+use crate::open::progress::Progress;
 
 /// How long those who build are waited for before what they have not done is left to the next ones.
 const PATIENCE: Duration = Duration::from_millis(400);

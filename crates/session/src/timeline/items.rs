@@ -20,13 +20,14 @@ use serde_json::Value;
 
 use super::arrows::{Flight, Way, are_messages, runs_at};
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
-use super::exact::{BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, IN_DOUBT, Run, Wanted, instants, runs, wanted_of};
+use super::exact::{Before, Exactly, Run, Wanted, instants, runs, wanted_of};
 use super::pyramid::{At, FAN};
+use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
 use super::{Timeline, TimelineFailure};
-use crate::bases::{FieldBase, bases_of_event};
+use crate::answers::bases::{FieldBase, bases_of_event};
+use crate::open::progress::{Cancelled, Progress};
+use crate::open::select::Selection;
 use crate::print::{PrintFormat, PrintOptions};
-use crate::progress::{Cancelled, Progress};
-use crate::select::Selection;
 
 pub use self::wait::{Wait, WaitCall, WaitRequest, Waker};
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Timeline;
 use super::catalogue::Known;
 use super::pyramid::{Place, Pyramid, heights};
-use crate::indexed::{FileKind, IndexedFile};
+use crate::cache::indexed::{FileKind, IndexedFile};
 
 const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x09"), extension: "tiles", bytes_max: 4 << 30 };
 

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::cache::hash;
-use crate::indexed::IndexedFile;
-use crate::spool::unwritten;
+use crate::cache::indexed::IndexedFile;
+use crate::cache::spool::unwritten;
 
 /// Nodes that make one above.
 pub(super) const FAN: usize = 4;

@@ -21,9 +21,9 @@ use super::chunks::Before;
 use super::exact::{Exactly, Run};
 use super::pyramid::Pyramid;
 use super::{Timeline, TimelineFailure, analysis_of, chunks, exact};
-use crate::analysis_options::AnalysisOptions;
-use crate::progress::Progress;
-use crate::select::Selection;
+use crate::answers::analysis_options::AnalysisOptions;
+use crate::open::progress::Progress;
+use crate::open::select::Selection;
 
 /// Chunks of all events that are read at most to find when those run who are woken.
 const CHUNKS_MAX: usize = 8;

@@ -1,6 +1,6 @@
 //! How true buckets are, of the spans of time that chunks and nodes cover.
 
-use super::ask::{Quality, Span};
+use super::tiles::{Quality, Span};
 
 /// How true spans of time are, in their order.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use crate::made_traces::{METADATA, Random, packet, trace};
-use crate::report::Report;
+use crate::open::report::Report;
 use crate::{OpenOptions, PrintFormat, PrintOptions, Progress, Session};
 
 /// Text, number of events, and what is reported.

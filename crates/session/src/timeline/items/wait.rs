@@ -17,10 +17,11 @@ use kymo_analysis::{LaneFacts, Role};
 use serde::Serialize;
 
 use super::{Found, Walk};
-use crate::analyse::{Prepared, Reader};
-use crate::progress::Progress;
+use crate::answers::analyse::{Prepared, Reader};
+use crate::open::progress::Progress;
 use crate::timeline::catalogue::{TrackValue, meaning};
-use crate::timeline::exact::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT, Run, Wanted};
+use crate::timeline::exact::{Run, Wanted};
+use crate::timeline::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
 use crate::timeline::{Timeline, TimelineFailure};
 
 /// Of answers with more items nobody is told why threads wait: each may take reading a few chunks.

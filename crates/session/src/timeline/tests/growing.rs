@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::analyse::tests::{made, tiny_trace};
+use crate::answers::analyse::tests::{made, tiny_trace};
 use crate::made_traces::Random;
 
 /// A trace, and a folder that gets more and more of it.

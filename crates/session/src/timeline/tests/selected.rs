@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::Filter;
-use crate::analyse::tests::kind;
-use crate::analyse::tests::{made, tiny_trace};
+use crate::answers::analyse::tests::kind;
+use crate::answers::analyse::tests::{made, tiny_trace};
 use crate::print::{PrintFormat, PrintOptions};
 
 /// When something ends, and in which bin its duration is.

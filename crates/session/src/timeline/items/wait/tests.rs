@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use kymo_script::Random;
 
+use crate::open::progress::Progress;
+use crate::open::select::Selection;
 use crate::open::{OpenOptions, Session};
 use crate::print::{PrintFormat, PrintOptions};
-use crate::progress::Progress;
-use crate::select::Selection;
 use crate::timeline::{ItemQuestion, Timeline, TimelineOptions, Track, TrackItem, TrackValue, Wait};
 
 const METADATA: &str = r#"/* CTF 1.8 */

@@ -1,0 +1,240 @@
+//! Drives analyses: which events they get, in which parts of the trace, on which threads.
+//!
+//! ```text
+//! prepare   mappings, needs, selection ──> bindings, filters, lanes
+//! read      parts ──next──> any thread: cursors, projectors, analysis ──state──> desk: merged from left to right
+//! finish    state ──> Answer
+//! ```
+//!
+//! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
+//! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
+
+mod lanes;
+mod part;
+mod parts;
+mod periods;
+mod prepare;
+mod shares;
+mod states;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::sync::Arc;
+
+use kymo_analysis::mapping::MappingErrors;
+use kymo_analysis::setup::span_ns;
+use kymo_analysis::{
+    AnalysisKind, Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
+};
+
+use crate::answers::analysis_options::AnalysisOptions;
+use crate::answers::roles::{Mappings, RolesFailure};
+use crate::cache::spool::FileSpool;
+use crate::open::Session;
+use crate::open::progress::{Cancelled, Progress};
+use crate::open::report::Report;
+
+pub use self::shares::{ShareFailure, Shares};
+pub use self::states::OwnStates;
+
+pub(crate) use self::part::{Fault, Reader};
+pub(crate) use self::prepare::Prepared;
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Analysed {
+    /// The answer.
+    pub answer: Answer,
+    /// What stands between it and the whole truth.
+    pub report: Report,
+}
+
+/// Why an analysis has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalyseFailure {
+    /// A file of mappings cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A mapping is wrong.
+    #[error("{}", errors.render(&path.display().to_string()).trim_end())]
+    Mapping {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        errors: MappingErrors,
+    },
+    /// No event means what the analysis is about.
+    #[error("no event of these traces means `{}`: {}; `kymo roles` shows what events mean", role.name(), role.facts().meaning)]
+    NoRole {
+        /// What is missing.
+        role: Role,
+    },
+    /// Rows did not fit into memory, and could not be put aside.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// There are too many periods, or none.
+    #[error("{0}")]
+    Periods(String),
+    /// What was found out cannot be written down.
+    #[error("what CPUs and threads did cannot be written down: {0}")]
+    Written(Arc<dyn std::error::Error + Send + Sync>),
+    /// Nobody waits for the answer any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// The trace does not reach there.
+    #[error("the trace is from {begin_ns} to {end_ns} ns")]
+    Outside {
+        /// When it begins, in nanoseconds.
+        begin_ns: i64,
+        /// When it ends.
+        end_ns: i64,
+    },
+}
+
+/// What is known after reading.
+struct Found {
+    analysis: Box<dyn AnyAnalysis>,
+    state: AnyState,
+    report: Report,
+    /// From when to when lanes are.
+    span_ns: Option<(i64, i64)>,
+}
+
+impl Session {
+    /// Answers a question about the traces.
+    ///
+    /// # Errors
+    ///
+    /// There are no events that it could be about, a mapping is wrong, or it was cancelled.
+    pub fn ask(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let asked = match kind {
+            AnalysisKind::Periods(question) => self.ask_periods(question, options, progress),
+            kind => self.analyse(&kind.question(&options.wishes), options, progress),
+        };
+        progress.whole(asked)?
+    }
+
+    /// Runs an analysis.
+    ///
+    /// # Errors
+    ///
+    /// There are no events that it could be about, or a mapping is wrong.
+    pub(crate) fn analyse(
+        &self,
+        question: &Question<'_>,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let room = room();
+        let has_length = options.wishes.period_ns.is_some() && !question.has_periods;
+        if options.periods.is_some() || has_length {
+            return self.analyse_periods(question, options, &room, progress);
+        }
+        let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
+        Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
+    }
+
+    /// What an analysis knows in the end; of all that it should know, unless it was cancelled.
+    fn find(
+        &self,
+        question: &Question<'_>,
+        options: &AnalysisOptions,
+        room: &Room,
+        progress: &Progress,
+    ) -> Result<Found, AnalyseFailure> {
+        let mut prepared = self.prepare(question, options)?;
+        let (mut reads, mut can_cut) = (0, true);
+        loop {
+            let analysis = (question.make)(&prepared.setup(&options.wishes, room));
+            let read = parts::read(self, &prepared, &*analysis, &mut can_cut, progress);
+            progress.whole(())?;
+            reads += 1;
+            // The second time, what cannot be read is known; unless it changes while it is read.
+            if !read.add_holes(&mut prepared.lanes) || reads == READS_MAX {
+                let report = read.report(self, &prepared);
+                let span_ns = span_ns(&prepared.lanes);
+                return Ok(Found { analysis, state: read.state, report, span_ns });
+            }
+        }
+    }
+
+    /// What is known before reading.
+    pub(crate) fn prepare(
+        &self,
+        question: &Question<'_>,
+        options: &AnalysisOptions,
+    ) -> Result<Prepared, AnalyseFailure> {
+        let mappings = self.mappings_for(question, options)?;
+        let prepared = Prepared::new(self, question, &mappings, options);
+        match question.essential.first() {
+            Some(&role) if !question.essential.iter().any(|&role| prepared.has(role)) => {
+                Err(AnalyseFailure::NoRole { role })
+            }
+            _ => Ok(prepared),
+        }
+    }
+
+    /// The mappings that count, the most important first.
+    fn mappings_for(&self, question: &Question<'_>, options: &AnalysisOptions) -> Result<Mappings, AnalyseFailure> {
+        let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
+        let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
+        let own = options.roles.as_deref();
+        let mut mappings = match question.is_of_programs {
+            true => self.mappings_of_programs(own)?,
+            false => self.mappings(own, needs_pairs)?,
+        };
+        if let Some(own) = &question.mapping {
+            let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
+            let mappings = mappings.to_mut();
+            mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
+            mappings.insert(0, own.clone());
+        }
+        Ok(mappings)
+    }
+}
+
+impl From<RolesFailure> for AnalyseFailure {
+    fn from(failure: RolesFailure) -> Self {
+        match failure {
+            RolesFailure::File { path, error } => Self::File { path, error },
+            RolesFailure::Mapping { path, errors } => Self::Mapping { path, errors },
+        }
+    }
+}
+
+/// What a table of a part of the trace keeps in memory. A thread has a few of them at a time.
+const TABLE_BYTES: usize = 8 << 20;
+
+/// Where tables may put rows aside.
+fn room() -> Room {
+    Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES }
+}
+
+/// How often a trace is read that cannot be read as it stands.
+const READS_MAX: usize = 3;
+
+impl Prepared {
+    /// What an analysis is told.
+    fn setup<'a>(&'a self, wishes: &'a Wishes, room: &'a Room) -> Setup<'a> {
+        Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes, room: Some(room) }
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == role))
+    }
+}
+
+/// Lanes in the order in which ties in time are resolved: by CPU, those of no CPU last.
+fn rank(lane: &LaneFacts) -> (u32, u16, usize) {
+    (lane.cpu.unwrap_or(u32::MAX), lane.host, lane.streams.first().copied().unwrap_or(usize::MAX))
+}

@@ -1,0 +1,583 @@
+//! Gives parts of the trace to threads, and merges what they found about neighbours.
+//!
+//! ```text
+//! thread 0   ├── part 0 ──┤├─ part 3 ─┤ 01+2 ├ 6 ┤ 0123+45     parts become shorter, so that all threads end together
+//! thread 1   ├─── part 1 ────┤ 0+1 ├ part 4 ┤├ 7 ┤             what lies side by side is merged by whichever
+//! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
+//! ```
+//!
+//! What others know of parts comes to the same desk, in whatever order. Where an analysis merges in order, only the first state is
+//! merged with others, and what that leaves to do any thread does.
+
+mod rehearse;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use kymo_analysis::{AnyAnalysis, AnyState, LaneFacts, Later, Shape};
+use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
+
+use super::part::{Fault, PartRead, Reader};
+use super::prepare::Prepared;
+use crate::open::progress::Progress;
+use crate::open::report::{Problem, Report};
+use crate::open::{Doubts, Session};
+
+/// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
+/// long: the half of these before it are passed over again.
+const PART_BYTES_MIN: u64 = 4 << 20;
+/// The same of a part that is read elsewhere, where somebody wants that.
+const SHARE_BYTES_MIN: u64 = 1 << 20;
+/// The same where there is much to read: what a part is asked and answered with takes as long as some MiB of it.
+const SHARE_BYTES_MIN_OF_MANY: u64 = 16 << 20;
+/// Bytes of a part at most.
+const PART_BYTES_MAX: u64 = 1 << 30;
+
+/// The same where parts wait until all before them are merged.
+const WAITING_BYTES_MAX: u64 = 32 << 20;
+/// The same of a part that is read elsewhere.
+const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
+
+/// How many parts were read and merged.
+#[cfg(test)]
+pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+/// What was read.
+pub(super) struct Read {
+    pub(super) state: AnyState,
+    pub(super) faults: Vec<Fault>,
+    pub(super) doubts: BTreeMap<usize, Doubts>,
+    /// For each data stream, how many events had fields that could not be read.
+    pub(super) left_out: BTreeMap<usize, u64>,
+}
+
+impl Read {
+    /// What stands between the answer and the whole truth.
+    pub(super) fn report(&self, session: &Session, prepared: &Prepared) -> Report {
+        let mut report = prepared.losses(session);
+        let notes = self.doubts.iter().flat_map(|(stream, doubts)| session.assumptions_of(*stream, *doubts));
+        report.assumptions.extend(notes);
+        report.unreadable.extend(self.faults.iter().map(|fault| session.problem(&fault.fault)));
+        for (&stream, count) in &self.left_out {
+            let place = session.place(stream);
+            let message = format!("{count} events have fields that cannot be read: they are left out");
+            report.unreadable.push(Problem { place, message });
+        }
+        report
+    }
+
+    /// What could not be read is unknown in lanes; whether that is news.
+    pub(super) fn add_holes(&self, lanes: &mut [LaneFacts]) -> bool {
+        let mut is_news = false;
+        for fault in &self.faults {
+            let Some(lane) = lanes.iter_mut().find(|lane| lane.streams.contains(&fault.fault.stream)) else {
+                continue;
+            };
+            let before = lane.holes.clone();
+            lane.holes.add(fault.after_ns, fault.until_ns);
+            is_news |= lane.holes != before || lane.lost.take().is_some();
+        }
+        is_news
+    }
+}
+
+/// Reads everything, on all threads if the trace can be cut.
+pub(super) fn read(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &dyn AnyAnalysis,
+    can_cut: &mut bool,
+    progress: &Progress,
+) -> Read {
+    let is_cut = session.threads > 1 || session.slice_bytes.is_some() || progress.rehearsal().is_some();
+    if *can_cut && is_cut {
+        if let Ok(read) = read_parts(session, prepared, analysis, progress) {
+            return read;
+        }
+        *can_cut = false;
+    }
+    prepared.expect(session, progress);
+    read_whole(session, prepared, analysis, true, progress)
+}
+
+/// Reads everything as one part, on this thread; whether it is the first one, before which nothing is known.
+pub(super) fn read_whole(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &dyn AnyAnalysis,
+    is_first: bool,
+    progress: &Progress,
+) -> Read {
+    let mut reader = Reader::new(session, prepared, progress);
+    let Ok(PartRead { state, faults }) = reader.read_any(analysis, &prepared.whole, is_first, false) else {
+        unreachable!("nothing is relied on")
+    };
+    let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
+    reader.doubt(&mut doubts, &mut left_out);
+    Read { state, faults, doubts, left_out }
+}
+
+fn read_parts(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &dyn AnyAnalysis,
+    progress: &Progress,
+) -> Result<Read, Unsliceable> {
+    // Rehearsed are the parts of other threads than there are.
+    let rehearsal = progress.rehearsal();
+    let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
+    let desk = Desk::new(Parts::new(session, prepared, analysis, threads, Readers::Here)?, analysis.merges_in_order());
+    let (desk, changed) = (Mutex::new(desk), Condvar::new());
+    prepared.expect(session, progress);
+    let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
+    match rehearsal {
+        Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
+        None => serve_all(threads, &desk, &changed, worker),
+    }
+    let desk = desk.into_inner().expect("no thread panics while it holds the desk");
+    #[cfg(test)]
+    MERGED.fetch_add(desk.next, std::sync::atomic::Ordering::Relaxed);
+    match desk.done.into_values().next() {
+        Some(run) if !desk.is_vain => {
+            Ok(Read { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
+        }
+        _ => Err(Unsliceable),
+    }
+}
+
+/// So many threads work for a desk.
+fn serve_all<'a>(threads: usize, desk: &Mutex<Desk<'a>>, changed: &Condvar, worker: impl Fn() -> Worker<'a> + Sync) {
+    std::thread::scope(|scope| {
+        let serve = || worker().serve(desk, changed);
+        for _ in 1..threads {
+            scope.spawn(serve);
+        }
+        serve();
+    });
+}
+
+/// The parts that so many readers elsewhere get.
+pub(super) fn all(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &dyn AnyAnalysis,
+    readers: usize,
+) -> Result<Vec<Slice>, Unsliceable> {
+    let mut parts = Parts::new(session, prepared, analysis, readers, Readers::Elsewhere)?;
+    let mut all = Vec::new();
+    while let Some(part) = parts.next_part()? {
+        all.push(part);
+    }
+    Ok(all)
+}
+
+/// What somebody else knows of parts that follow each other, once it is understood: the number of the first one and of the one
+/// behind the last, and the state. `None`: it cannot be, and the others are of no use.
+pub(super) type Given<'a> = Box<dyn FnOnce() -> Option<Vec<(u64, u64, AnyState)>> + Send + 'a>;
+
+/// Understands and merges, on all threads, what is known of parts, while more of it comes, in whatever order.
+pub(super) fn together<'a>(
+    session: &'a Session,
+    prepared: &'a Prepared,
+    analysis: &'a dyn AnyAnalysis,
+    given: impl Iterator<Item = Given<'a>>,
+    progress: &'a Progress,
+) -> Option<AnyState> {
+    let desk = Desk { is_open: true, ..Desk::new(Parts::none(), analysis.merges_in_order()) };
+    let (desk, changed) = (Mutex::new(desk), Condvar::new());
+    let serve = || Worker { reader: Reader::new(session, prepared, progress), analysis }.serve(&desk, &changed);
+    std::thread::scope(|scope| {
+        let _open = Open { desk: &desk, changed: &changed };
+        for _ in 0..session.threads {
+            scope.spawn(serve);
+        }
+        for given in given {
+            let mut held = lock(&desk);
+            if held.is_vain {
+                break;
+            }
+            held.given.push_back(given);
+            drop(held);
+            changed.notify_one();
+        }
+    });
+    let desk = desk.into_inner().expect("no thread panics while it holds the desk");
+    desk.done.into_values().next().filter(|_| !desk.is_vain).map(|run| run.state)
+}
+
+/// While this is there, more may be given.
+struct Open<'g, 'a> {
+    desk: &'g Mutex<Desk<'a>>,
+    changed: &'g Condvar,
+}
+
+impl Drop for Open<'_, '_> {
+    fn drop(&mut self) {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner).is_open = false;
+        self.changed.notify_all();
+    }
+}
+
+/// Where parts are given out, and their states come together.
+struct Desk<'a> {
+    parts: Parts,
+    /// Number of the next part.
+    next: u64,
+    /// How many jobs are being done.
+    busy: usize,
+    /// What is known of parts that nobody works on, by the first of those that follow each other.
+    done: BTreeMap<u64, Run>,
+    /// Only the first state is merged with others.
+    is_in_order: bool,
+    /// What is left to do of merges of the first state, in order.
+    later: VecDeque<Step<'a>>,
+    /// How many steps were there before these.
+    ended: usize,
+    /// What was given by others.
+    given: VecDeque<Given<'a>>,
+    /// There may be more of that.
+    is_open: bool,
+    /// There will be no answer: a packet strays, or nobody waits for it.
+    is_vain: bool,
+    doubts: BTreeMap<usize, Doubts>,
+    left_out: BTreeMap<usize, u64>,
+}
+
+/// What is known of parts that follow each other.
+struct Run {
+    /// Number of the part behind them.
+    end: u64,
+    state: AnyState,
+}
+
+/// Something that is left to do of a merge.
+enum Step<'a> {
+    Waits(Box<dyn Later<AnyState> + 'a>),
+    /// Somebody does it.
+    IsDone,
+    /// It was done, and can be given back.
+    Done(Box<dyn Later<AnyState> + 'a>),
+}
+
+/// What a thread does next.
+enum Job<'a> {
+    /// Reads a part.
+    Read(u64, Slice),
+    /// Understands what was given.
+    Given(Given<'a>),
+    /// Merges two neighbours, of which the first one begins with this part.
+    Merge(u64, Run, Run),
+    /// Does what is left to do of a merge.
+    Later(usize, Box<dyn Later<AnyState> + 'a>),
+    /// Gives that back to the first state.
+    End(Run, Box<dyn Later<AnyState> + 'a>),
+}
+
+/// What came of it.
+enum Done<'a> {
+    /// The number of the first part, what is known then, what is left to do.
+    Run(u64, Run, Option<Box<dyn Later<AnyState> + 'a>>),
+    /// What was left to do is done; the number of that step.
+    Later(usize, Box<dyn Later<AnyState> + 'a>),
+    /// What is known of some parts.
+    Known(Vec<(u64, u64, AnyState)>),
+    /// A packet strays, or what was given means nothing.
+    Vain,
+}
+
+fn lock<'g, 'a>(desk: &'g Mutex<Desk<'a>>) -> MutexGuard<'g, Desk<'a>> {
+    desk.lock().expect("no thread panics while it holds the desk")
+}
+
+/// Tells those who wait when a thread panics: what it does is never done.
+struct Alarm<'g, 'a> {
+    desk: &'g Mutex<Desk<'a>>,
+    changed: &'g Condvar,
+}
+
+impl Drop for Alarm<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut held = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+            held.busy = held.busy.saturating_sub(1);
+            held.is_vain = true;
+            drop(held);
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Works for a desk.
+struct Worker<'a> {
+    reader: Reader<'a>,
+    analysis: &'a dyn AnyAnalysis,
+}
+
+impl<'a> Worker<'a> {
+    /// A thread's life.
+    fn serve(mut self, desk: &Mutex<Desk<'a>>, changed: &Condvar) {
+        let _alarm = Alarm { desk, changed };
+        let mut held = lock(desk);
+        loop {
+            // What would be merged is known to be thrown away.
+            held.is_vain |= self.reader.progress().is_cancelled();
+            if let Some(job) = held.job() {
+                drop(held);
+                let done = self.work(job);
+                held = lock(desk);
+                held.put(done);
+                changed.notify_all();
+            } else if held.busy > 0 || held.is_open {
+                // What others do may leave something to do.
+                held = changed.wait(held).expect("no thread panics while it holds the desk");
+            } else {
+                break;
+            }
+        }
+        drop(held);
+        self.leave(desk);
+    }
+
+    fn work(&mut self, job: Job<'a>) -> Done<'a> {
+        match job {
+            Job::Read(number, slice) => match self.reader.read_any(self.analysis, &slice, number == 0, true) {
+                Ok(PartRead { state, .. }) => Done::Run(number, Run { end: number + 1, state }, None),
+                Err(_) => Done::Vain,
+            },
+            Job::Given(known) => known().map_or(Done::Vain, Done::Known),
+            Job::Merge(first, mut left, right) => {
+                let later = self.analysis.merge_later(&mut left.state, right.state);
+                Done::Run(first, Run { end: right.end, state: left.state }, later)
+            }
+            Job::Later(number, mut later) => {
+                later.run();
+                Done::Later(number, later)
+            }
+            Job::End(mut run, later) => {
+                later.end(&mut run.state);
+                Done::Run(0, run, None)
+            }
+        }
+    }
+
+    fn leave(&self, desk: &Mutex<Desk<'a>>) {
+        let Desk { doubts, left_out, .. } = &mut *lock(desk);
+        self.reader.doubt(doubts, left_out);
+    }
+}
+
+impl<'a> Desk<'a> {
+    fn new(parts: Parts, is_in_order: bool) -> Self {
+        Self {
+            parts,
+            next: 0,
+            busy: 0,
+            done: BTreeMap::new(),
+            is_in_order,
+            later: VecDeque::new(),
+            ended: 0,
+            given: VecDeque::new(),
+            is_open: false,
+            is_vain: false,
+            doubts: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+        }
+    }
+
+    /// Work that was done.
+    fn put(&mut self, done: Done<'a>) {
+        self.busy -= 1;
+        match done {
+            Done::Run(first, run, later) => {
+                self.done.insert(first, run);
+                self.later.extend(later.map(Step::Waits));
+            }
+            Done::Later(number, later) => self.later[number - self.ended] = Step::Done(later),
+            Done::Known(runs) => {
+                self.done.extend(runs.into_iter().map(|(first, end, state)| (first, Run { end, state })));
+            }
+            Done::Vain => self.is_vain = true,
+        }
+    }
+
+    /// What is to be done, if there is anything now.
+    fn job(&mut self) -> Option<Job<'a>> {
+        let job = match self.is_vain {
+            true => None,
+            false => self.known().or_else(|| self.read()),
+        };
+        self.busy += usize::from(job.is_some());
+        job
+    }
+
+    /// What is to be done about what is known.
+    fn known(&mut self) -> Option<Job<'a>> {
+        let given = |desk: &mut Self| desk.given.pop_front().map(Job::Given);
+        self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| given(self))
+    }
+
+    /// What was left to do of a merge is given back, as soon as the first state is here.
+    fn end(&mut self) -> Option<Job<'a>> {
+        if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(Step::Done(_))) {
+            return None;
+        }
+        let (Some(first), Some(Step::Done(later))) = (self.done.remove(&0), self.later.pop_front()) else {
+            unreachable!("both are here")
+        };
+        self.ended += 1;
+        Some(Job::End(first, later))
+    }
+
+    /// Neighbours are merged as soon as there are any, so that few states wait. Those at the front go first: what is settled
+    /// there needs no more memory.
+    fn merge(&mut self) -> Option<Job<'a>> {
+        let mut neighbours = self.done.iter().zip(self.done.keys().skip(1));
+        let can_merge =
+            |((first, run), next): &((&u64, &Run), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
+        let ((&first, _), &next) = neighbours.find(can_merge)?;
+        Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
+    }
+
+    /// What is left to do of merges, the first ones first.
+    fn later(&mut self) -> Option<Job<'a>> {
+        let at = self.later.iter().position(|step| matches!(step, Step::Waits(_)))?;
+        match std::mem::replace(&mut self.later[at], Step::IsDone) {
+            Step::Waits(later) => Some(Job::Later(self.ended + at, later)),
+            Step::IsDone | Step::Done(_) => unreachable!("it waits"),
+        }
+    }
+
+    fn read(&mut self) -> Option<Job<'a>> {
+        match self.parts.next_part() {
+            Ok(part) => {
+                let number = self.next;
+                let slice = part?;
+                self.next += 1;
+                Some(Job::Read(number, slice))
+            }
+            Err(Unsliceable) => {
+                self.is_vain = true;
+                None
+            }
+        }
+    }
+}
+
+/// The parts of a trace, one after the other.
+struct Parts {
+    /// One for all lanes, or one for each.
+    cuts: std::vec::IntoIter<Slices>,
+    current: Option<Slices>,
+    /// Where the first part begins and the last one ends.
+    begin: i64,
+    end: Option<i64>,
+    /// Where parts are cut besides.
+    cuts_ns: Vec<i64>,
+    /// What is behind such a cut.
+    rest: Option<Slice>,
+}
+
+/// Who reads parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    /// Threads of this process.
+    Here,
+    /// Others.
+    Elsewhere,
+}
+
+impl Parts {
+    /// All are read already.
+    fn none() -> Self {
+        Self { cuts: Vec::new().into_iter(), current: None, begin: 0, end: None, cuts_ns: Vec::new(), rest: None }
+    }
+
+    /// The parts that so many get.
+    fn new(
+        session: &Session,
+        prepared: &Prepared,
+        analysis: &dyn AnyAnalysis,
+        readers: usize,
+        who: Readers,
+    ) -> Result<Self, Unsliceable> {
+        let streams = session.streams();
+        let all: Vec<usize> = (0..streams.len()).collect();
+        let groups: Vec<&[usize]> = match analysis.shape() {
+            Shape::Slice => vec![&all],
+            Shape::Lane => prepared.lanes.iter().map(|lane| &lane.streams[..]).collect(),
+        };
+        // All packets are asked: the last one is often a small one, and with a total that is too low the second half of the
+        // trace would be cut into the smallest parts.
+        let bytes = |stream: &usize| streams[*stream].1.packets.packet_bytes(prepared.whole.wanted[*stream].clone());
+        let total: u64 = all.iter().map(bytes).sum();
+        let readers = readers as u64;
+        let (least, most_waiting) = match who {
+            Readers::Here => (PART_BYTES_MIN, WAITING_BYTES_MAX),
+            Readers::Elsewhere => (SHARE_BYTES_MIN, SHARE_WAITING_BYTES_MAX),
+        };
+        if session.slice_bytes.is_none() && total < 2 * readers * least {
+            return Err(Unsliceable);
+        }
+        let least = session.slice_bytes.unwrap_or(match who {
+            Readers::Here => least,
+            Readers::Elsewhere => (total / (8 * readers)).clamp(least, SHARE_BYTES_MIN_OF_MANY),
+        });
+        let mut behind = 0;
+        let mut cuts = Vec::new();
+        for group in groups {
+            // What is left of all lanes says how long parts are.
+            let most = if analysis.merges_in_order() { most_waiting } else { PART_BYTES_MAX };
+            let most = session.slice_bytes.unwrap_or(most);
+            let of_packets: u64 = group.iter().map(|stream| packet_bytes(streams[*stream].1)).sum();
+            let least = match session.slice_bytes {
+                None if group.len() > 1 => least.max(of_packets.min(total / (2 * readers))),
+                _ => least,
+            };
+            let lengths = Lengths { all: total - behind, least, most, readers };
+            behind += group.iter().map(bytes).sum::<u64>();
+            let wanted = |number: usize| match group.contains(&number) {
+                true => prepared.whole.wanted[number].clone(),
+                false => 0..0,
+            };
+            let streams = streams.iter().enumerate().map(|(number, (_, stream))| (*stream, wanted(number)));
+            cuts.push(Slices::new(streams, lengths)?);
+        }
+        let Slice { begin, end, .. } = prepared.whole;
+        let cuts_ns = session.cuts_ns.clone();
+        Ok(Self { cuts: cuts.into_iter(), current: None, begin, end, cuts_ns, rest: None })
+    }
+
+    fn next_part(&mut self) -> Result<Option<Slice>, Unsliceable> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(self.cut(rest)));
+        }
+        loop {
+            if let Some(current) = &mut self.current
+                && let Some(mut slice) = current.next_slice()?
+            {
+                slice.begin = slice.begin.max(self.begin);
+                slice.end = slice.end.into_iter().chain(self.end).min();
+                return Ok(Some(self.cut(slice)));
+            }
+            match self.cuts.next() {
+                Some(next) => self.current = Some(next),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The part up to the first cut in it; the rest is for later.
+    fn cut(&mut self, mut slice: Slice) -> Slice {
+        let is_inside = |cut: &&i64| slice.begin < **cut && slice.end.is_none_or(|end| **cut < end);
+        if let Some(&cut) = self.cuts_ns.iter().find(is_inside) {
+            self.rest = Some(Slice { begin: cut, ..slice.clone() });
+            slice.end = Some(cut);
+        }
+        slice
+    }
+}
+
+/// Bytes of a packet, about.
+fn packet_bytes(stream: &DataStream) -> u64 {
+    stream.packets.first().map_or(0, |packet| packet.total_bits / 8)
+}

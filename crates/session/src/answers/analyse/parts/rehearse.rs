@@ -1,0 +1,109 @@
+//! Does what several threads would do, each piece of work when its thread would begin it: see [`crate::open::rehearsal`].
+//!
+//! ```text
+//! rehearsal   ── job ──> thread 3          each is a thread, with memory of its own as threads have it;
+//!             <── what came of it, how long it took          one works at a time
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::{Desk, Done, Job, Worker, lock};
+use crate::open::rehearsal::{Rehearsal, Took, Work};
+
+/// What a thread is told to do; nothing: it may leave.
+type Told<'a> = Option<Job<'a>>;
+
+/// What came of it, and how long it took.
+type Answer<'a> = (Option<Done<'a>>, Duration);
+
+/// Does what the threads would, in the order in which they would begin it: each time the work of the one that would be free
+/// first. What it took is when that one is free again.
+pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'a> + Sync, rehearsal: &Rehearsal) {
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let mut threads: Vec<Thread<'_>> = Vec::new();
+        let mut free = BinaryHeap::new();
+        for number in 0..rehearsal.threads {
+            let (told, jobs) = channel();
+            let (tell, done) = channel();
+            let worker = &worker;
+            scope.spawn(move || live(worker, &jobs, &tell, desk));
+            threads.push(Thread { told, done });
+            // Threads are started one after the other.
+            free.push(Reverse((begun.elapsed(), number)));
+        }
+        let mut done: Vec<Option<Done<'_>>> = threads.iter().map(|_| None).collect();
+        // Those that wait for what others do.
+        let mut idle = Vec::new();
+        while let Some(Reverse((now, number))) = free.pop() {
+            if let Some(done) = done[number].take() {
+                lock(desk).put(done);
+                free.extend(idle.drain(..).map(|number| Reverse((now, number))));
+            }
+            let job = lock(desk).job();
+            if job.is_none() && lock(desk).busy > 0 {
+                idle.push(number);
+                continue;
+            }
+            let work = Work::of(job.as_ref());
+            let (result, time) = threads[number].work(job);
+            rehearsal.add(Took { work, thread: number, begin: now, time });
+            if work != Work::Leave {
+                done[number] = result;
+                free.push(Reverse((now + time, number)));
+            }
+        }
+    });
+    rehearsal.lasted(begun.elapsed());
+}
+
+impl Work {
+    fn of(job: Option<&Job<'_>>) -> Self {
+        match job {
+            Some(Job::Read(..)) => Self::Read,
+            Some(Job::Merge(..) | Job::End(..) | Job::Given(_)) => Self::Merge,
+            Some(Job::Later(..)) => Self::Later,
+            None => Self::Leave,
+        }
+    }
+}
+
+/// A thread, as who rehearses sees it.
+struct Thread<'a> {
+    told: Sender<Told<'a>>,
+    done: Receiver<Answer<'a>>,
+}
+
+impl<'a> Thread<'a> {
+    fn work(&self, job: Told<'a>) -> Answer<'a> {
+        let told = self.told.send(job).ok().and_then(|()| self.done.recv().ok());
+        told.expect("a thread lives until it is told to leave")
+    }
+}
+
+/// A thread's life.
+fn live<'a>(
+    worker: impl Fn() -> Worker<'a>,
+    jobs: &Receiver<Told<'a>>,
+    tell: &Sender<Answer<'a>>,
+    desk: &Mutex<Desk<'a>>,
+) {
+    let mut own: Option<Worker<'_>> = None;
+    for job in jobs {
+        let begun = Instant::now();
+        let done = match job {
+            Some(job) => Some(own.get_or_insert_with(&worker).work(job)),
+            None => own.take().and_then(|own| {
+                own.leave(desk);
+                None
+            }),
+        };
+        if tell.send((done, begun.elapsed())).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What is known before an analysis begins to read: which events it gets, and which lanes they lie in.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kymo_analysis::LaneFacts;
+use kymo_analysis::bind::{Bindings, StreamClass};
+use kymo_analysis::mapping::Mapping;
+use kymo_decode::ClockConverter;
+use kymo_decode::filter::{FilterFacts, StreamFilter};
+use kymo_format::model::EventRecordClass;
+use kymo_scan::{DataStream, Slice, Trace};
+
+use super::{Question, lanes};
+use crate::answers::analysis_options::AnalysisOptions;
+use crate::answers::losses::losses;
+use crate::open::progress::Progress;
+use crate::open::report::Report;
+use crate::open::when::When;
+use crate::open::{Session, trace_name};
+
+/// What is known before reading.
+pub(crate) struct Prepared {
+    /// What events mean.
+    pub(crate) bindings: Arc<Bindings>,
+    /// For each data stream its place in [`Bindings::streams`]; `None`: it has no events that are asked for.
+    pub(crate) streams: Vec<Option<usize>>,
+    /// For each data stream which of its events are read.
+    pub(crate) filters: Vec<Option<Arc<StreamFilter>>>,
+    /// What CPUs recorded.
+    pub(crate) lanes: Vec<LaneFacts>,
+    /// All that is read.
+    pub(crate) whole: Slice,
+}
+
+impl Prepared {
+    pub(super) fn new(
+        session: &Session,
+        question: &Question<'_>,
+        mappings: &[Mapping],
+        options: &AnalysisOptions,
+    ) -> Self {
+        let first_ns = session.first_ns().unwrap_or(0);
+        let instant = |text: &str| text.parse::<When>().ok()?.nanos(first_ns, options.selection.zone);
+        let streams = session.streams();
+        // Data streams of one class and clock are alike.
+        let mut kinds: Vec<(&Arc<Trace>, &DataStream)> = Vec::new();
+        let mut kind_of = Vec::new();
+        for &(trace, stream) in &streams {
+            let is_same = |kind: &(&Arc<Trace>, &DataStream)| {
+                Arc::ptr_eq(kind.0, trace) && (kind.1.class, kind.1.clock) == (stream.class, stream.clock)
+            };
+            let known = kinds.iter().position(is_same);
+            kind_of.push(known.unwrap_or(kinds.len()));
+            if known.is_none() {
+                kinds.push((trace, stream));
+            }
+        }
+        let names: Vec<String> = kinds.iter().map(|(trace, _)| trace_name(trace.folder.path())).collect();
+        let facts = |kind: usize| facts(kinds[kind].1.clock, &names[kind], &instant);
+        let mut classes = Vec::new();
+        for (kind, &(trace, stream)) in kinds.iter().enumerate() {
+            let decoder = &trace.decoder;
+            classes.push(StreamClass { decoder, stream_class: stream.class, facts: facts(kind) });
+        }
+        let bindings = Bindings::new(&classes, mappings, &question.needs, question.wanted);
+        let bindings = bindings.expect("every class was lowered when the decoder was made");
+        let filters: Vec<Option<Arc<StreamFilter>>> =
+            (0..kinds.len()).map(|kind| filter(kinds[kind], &bindings, kind, options, &facts(kind))).collect();
+        let is_bound = |kind: &usize| !bindings.classes_of(*kind).is_empty();
+        let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
+        let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
+        let whole = whole(&streams, &streams_bound, &filters, options);
+        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole);
+        Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole }
+    }
+
+    /// The packets that may have events between two times; the end is not in it.
+    pub(crate) fn slice(&self, session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> Slice {
+        let end_ns = end_ns.map(|end| end - 1);
+        let span = AnalysisOptions { begin_ns, end_ns, ..AnalysisOptions::default() };
+        whole(&session.streams(), &self.streams, &self.filters, &span)
+    }
+
+    /// The same of a span of time within; its end is not in it. Holes of lanes before it stay.
+    pub(super) fn within(&self, session: &Session, (begin, end): (i64, i64), before: &[LaneFacts]) -> Self {
+        let streams = session.streams();
+        let span = AnalysisOptions { begin_ns: Some(begin), end_ns: Some(end - 1), ..AnalysisOptions::default() };
+        let whole = whole(&streams, &self.streams, &self.filters, &span);
+        let lanes = lanes::within(&self.lanes, before, &streams, &whole);
+        let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
+        Self { bindings, streams: bound, filters, lanes, whole }
+    }
+
+    /// Everything will be read.
+    pub(super) fn expect(&self, session: &Session, progress: &Progress) {
+        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
+            progress.expect(stream.packets.packet_bytes(wanted.clone()));
+        }
+    }
+
+    /// What is known to be lost before anything is read.
+    pub(super) fn losses(&self, session: &Session) -> Report {
+        let mut report = session.opening_report().clone();
+        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
+            losses(stream, wanted.clone(), &mut report);
+        }
+        report
+    }
+}
+
+fn facts<'a>(
+    clock: Option<ClockConverter>,
+    trace_name: &'a str,
+    instant: &'a dyn Fn(&str) -> Option<i64>,
+) -> FilterFacts<'a> {
+    FilterFacts { clock, trace_name, suggests: false, instant }
+}
+
+/// Finds what is bound and selected; `None`: that is everything.
+fn filter(
+    (trace, stream): (&Arc<Trace>, &DataStream),
+    bindings: &Bindings,
+    kind: usize,
+    options: &AnalysisOptions,
+    facts: &FilterFacts<'_>,
+) -> Option<Arc<StreamFilter>> {
+    let events = &trace.class.stream_classes[stream.class].event_classes;
+    let binding = &bindings.streams[kind];
+    let bound: HashSet<u64> =
+        events.iter().enumerate().filter(|(place, _)| binding.is_bound(*place)).map(|(_, event)| event.id).collect();
+    let is_bound = |event: &EventRecordClass| bound.contains(&event.id);
+    if options.selection.is_all() && events.iter().all(is_bound) {
+        return None;
+    }
+    let wants = |event: &EventRecordClass| options.selection.names(event) && is_bound(event);
+    let filter = StreamFilter::new(&trace.decoder, stream.class, options.selection.filter.as_ref(), &wants, facts);
+    Some(Arc::new(filter.expect("every class was lowered when the decoder was made")))
+}
+
+/// All packets that may have events that are asked for.
+fn whole(
+    streams: &[(&Arc<Trace>, &DataStream)],
+    bound: &[Option<usize>],
+    filters: &[Option<Arc<StreamFilter>>],
+    options: &AnalysisOptions,
+) -> Slice {
+    let wanted = |(number, (_, stream)): (usize, &(&Arc<Trace>, &DataStream))| match bound[number] {
+        Some(_) => stream.packets_for(options.begin_ns, options.end_ns, filters[number].as_deref()),
+        None => 0..0,
+    };
+    Slice {
+        begin: options.begin_ns.unwrap_or(i64::MIN),
+        end: options.end_ns.and_then(|end| end.checked_add(1)),
+        wanted: streams.iter().enumerate().map(wanted).collect(),
+        bytes: 0,
+    }
+}

@@ -1,0 +1,428 @@
+//! Everything that is wrong or doubtful in traces, with place and remedy.
+//!
+//! ```text
+//! metadata ── diagnostics ─┐
+//! files ──── broken heads ─┤
+//! index ─── against data ──┼─> findings: the first of each kind in a file, and how many follow
+//! packets ── row by row ───┤
+//! events ─── read all ─────┘
+//! ```
+//!
+//! Nothing ends a check: what can still be read behind a finding is checked too. How severe a finding is to the
+//! caller (`--strict`) is the face's decision.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kymo_decode::Compile;
+use kymo_format::{Assumption, Metadata, Severity, line_column};
+use kymo_scan::index::{hop, rows_of_lttng_index};
+use kymo_scan::{
+    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault, StreamFaultKind,
+    Trace, TraceOptions,
+};
+use kymo_source::{ErrorKind, TraceFolder};
+
+use crate::open::Session;
+use crate::open::discover::discover;
+use crate::open::progress::{Cancelled, Progress, Steps};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gravity {
+    /// Something cannot be read.
+    Error,
+    /// The specification is violated, but reading goes on under an assumption of the closed list.
+    Assumption,
+    /// Everything is read, but something was lost or contradicts itself.
+    Warning,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub gravity: Gravity,
+    /// The rule that is broken, such as `cut-packet`; an assumption has its own name.
+    pub rule: &'static str,
+    /// The file, with line and column in metadata.
+    pub place: String,
+    /// What was found and expected where, for the first time.
+    pub message: String,
+    /// What can be done about it.
+    pub help: Option<String>,
+    /// How often the rule is broken in this file.
+    pub times: u64,
+}
+
+/// Checks every trace at or below the paths. A trace without findings is sound.
+///
+/// # Errors
+///
+/// It was cancelled.
+pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
+    let mut findings = Findings::default();
+    let (folders, errors) = discover(paths).split();
+    for error in errors {
+        findings.add(of_source(&error.kind), error.path.display().to_string(), error.kind.to_string());
+    }
+    let streams = folders.iter().flat_map(|folder: &TraceFolder| folder.streams());
+    progress.expect(streams.map(|stream| stream.size).sum());
+    for folder in folders {
+        progress.whole(())?;
+        check_trace(folder, &mut findings, progress);
+    }
+    progress.whole(findings.list)
+}
+
+/// What may not be, and what can be done when it is.
+struct Rule {
+    gravity: Gravity,
+    name: &'static str,
+    help: &'static str,
+}
+
+const fn rule(gravity: Gravity, name: &'static str, help: &'static str) -> Rule {
+    Rule { gravity, name, help }
+}
+
+const SOURCE: Rule = rule(Gravity::Error, "unreadable-file", "check the path and its permissions");
+const ARCHIVE: Rule = rule(
+    Gravity::Error,
+    "broken-archive",
+    "copy the archive again; of a tar file only what lies before the damage is read",
+);
+
+/// The rule that is broken where a file cannot be read.
+const fn of_source(kind: &ErrorKind) -> &'static Rule {
+    match kind {
+        ErrorKind::TarHeader { .. } | ErrorKind::TarEnd { .. } | ErrorKind::Packed { .. } | ErrorKind::Zip(_) => {
+            &ARCHIVE
+        }
+        _ => &SOURCE,
+    }
+}
+
+const CLASS: Rule = rule(
+    Gravity::Error,
+    "field-class",
+    "let the tracer write a field that can be decoded: nothing of the trace is read",
+);
+const HEAD: Rule =
+    rule(Gravity::Error, "packet-head", "the rest of the file is not read; record again, or cut the file there");
+const RECORD: Rule =
+    rule(Gravity::Error, "record", "the rest of the packet is not read; the metadata may be of another trace");
+const CUT: Rule = rule(Gravity::Error, "cut-packet", "the copy or the recording was interrupted; copy it again");
+const UUID: Rule = rule(
+    Gravity::Assumption,
+    Assumption::UuidMismatch.name(),
+    "the file may be of another trace: compare the uuid in the metadata",
+);
+const CLOCK_BACK: Rule = rule(
+    Gravity::Assumption,
+    Assumption::ClockStepsBack.name(),
+    "the tracer's clock is not monotonic: record with one that is",
+);
+const SEQUENCE_GAP: Rule =
+    rule(Gravity::Warning, "packets-lost", "the tracer overwrote or lost packets: use more or larger buffers");
+const SEQUENCE_BACK: Rule =
+    rule(Gravity::Warning, "sequence-steps-back", "packets may be of several recordings in one file");
+const DISCARDED: Rule =
+    rule(Gravity::Warning, "events-discarded", "the tracer had no room: use more or larger buffers");
+const DISCARDED_BACK: Rule =
+    rule(Gravity::Warning, "discarded-steps-back", "the number of discarded events cannot be trusted");
+const BEGIN_AFTER_END: Rule =
+    rule(Gravity::Warning, "begin-after-end", "the tracer wrote the packet's times wrongly; events have their own");
+const OVERLAP: Rule =
+    rule(Gravity::Warning, "packets-overlap", "searching by time may miss events near the packets' borders");
+const OUTSIDE: Rule =
+    rule(Gravity::Warning, "event-outside-packet", "searching by time may miss the event; its own time is used");
+const INDEX: Rule = rule(
+    Gravity::Warning,
+    "index-disagrees",
+    "packets are read as they say themselves: delete the index file, or index the file anew",
+);
+
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+    /// Where the first of its kind is.
+    known: BTreeMap<(String, &'static str), usize>,
+}
+
+impl Findings {
+    /// Lists the first of a kind in a file, counts the others.
+    fn add(&mut self, rule: &Rule, place: String, message: String) {
+        let next = self.list.len();
+        let index = *self.known.entry((place.clone(), rule.name)).or_insert(next);
+        if index < next {
+            self.list[index].times += 1;
+            return;
+        }
+        let help = Some(rule.help.to_owned());
+        self.list.push(Finding { gravity: rule.gravity, rule: rule.name, place, message, help, times: 1 });
+    }
+}
+
+/// Has every head read: of an index file, opening otherwise compares a few entries only.
+struct OnlyData;
+
+impl KnownPackets for OnlyData {
+    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Packets> {
+        Some(Packets::default())
+    }
+    fn remember(&self, _: &TraceFolder, _: usize, _: &Packets) {}
+}
+
+fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress) {
+    let path = folder.path().to_owned();
+    let options = TraceOptions { clock_shift_ns: 0, compile: Compile::WhenWorthIt };
+    let trace = match Trace::open(folder, options, &OnlyData) {
+        Ok(trace) => Arc::new(trace),
+        Err(OpenError::Metadata(metadata)) => return diagnostics(&metadata, &path, findings),
+        Err(OpenError::Source(error)) => return findings.add(&SOURCE, path.display().to_string(), error.to_string()),
+        Err(OpenError::Class(error)) => return findings.add(&CLASS, path.display().to_string(), error.to_string()),
+    };
+    check_opened(&trace, findings);
+    (0..trace.folder.streams().len()).for_each(|file| check_index(&trace, file, findings));
+    check_events(&trace, findings, progress);
+}
+
+/// What is wrong with a trace as far as it is known when it is open: its metadata, heads and packets.
+fn check_opened(trace: &Trace, findings: &mut Findings) {
+    diagnostics(&trace.metadata, trace.folder.path(), findings);
+    for broken in trace.broken_files.iter() {
+        findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
+    }
+    trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
+}
+
+/// The same of traces that are open, for whoever shows them: nothing is read for it. Packets that are cut, who reads events finds out
+/// otherwise.
+pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    for trace in traces {
+        check_opened(trace, &mut findings);
+        for row in trace.streams.iter().flat_map(|stream| stream.packets.iter()).filter(|row| row.cut) {
+            let message = format!("packet at byte {}: the file ends before it does", row.offset_bytes);
+            findings.add(&CUT, file_name(trace, row.file as usize), message);
+        }
+    }
+    findings.list
+}
+
+/// Something that whoever read events could not read, where nothing else is known of it.
+pub(crate) fn unreadable(place: String, message: String) -> Finding {
+    Finding { gravity: RECORD.gravity, rule: RECORD.name, place, message, help: Some(RECORD.help.to_owned()), times: 1 }
+}
+
+const CLOCKS: Rule = rule(
+    Gravity::Warning,
+    "clocks-apart",
+    "where something seems to come before it was sent, set the clocks of a trace ahead: --trace-offset PATH=TIME",
+);
+
+/// Traces of several machines, by their names, lie on one time.
+pub(crate) fn clocks_apart(machines: &[String]) -> Finding {
+    let message = format!(
+        "{} machines recorded these traces, each by its own clock: how far these are apart, no trace says",
+        machines.len()
+    );
+    let Rule { gravity, name: rule, help } = CLOCKS;
+    Finding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
+}
+
+const ORIGINS: Rule = rule(
+    Gravity::Warning,
+    "clock-origins",
+    "set the clocks of a trace ahead where more is known: --trace-offset PATH=TIME",
+);
+
+/// Times that count from different origins lie on one time.
+pub(crate) fn origins_apart(traces: &[Arc<Trace>]) -> Finding {
+    let message =
+        "the clocks of these traces count from different origins: what is at the same time here need not have been so"
+            .to_owned();
+    let Rule { gravity, name: rule, help } = ORIGINS;
+    let place = traces.iter().map(|trace| trace.folder.path().display().to_string()).collect::<Vec<_>>().join(", ");
+    Finding { gravity, rule, place, message, help: Some(help.to_owned()), times: 1 }
+}
+
+fn file_name(trace: &Trace, file: usize) -> String {
+    trace.folder.stream(file).path().display().to_string()
+}
+
+fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
+    let file = path.join("metadata");
+    for found in &metadata.diagnostics {
+        let (gravity, rule) = match found.severity {
+            Severity::Error => (Gravity::Error, "metadata"),
+            Severity::Assumption(assumption) => (Gravity::Assumption, assumption.name()),
+        };
+        let at = line_column(&metadata.text, found.span.start);
+        let place = format!("{}:{}:{}", file.display(), at.line, at.column);
+        let help = Some(found.problem.help().unwrap_or_else(|| remedy(found.severity)).to_owned());
+        findings.list.push(Finding { gravity, rule, place, message: found.problem.to_string(), help, times: 1 });
+    }
+}
+
+/// What can be done about metadata where nothing better is known.
+fn remedy(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "correct the metadata there: nothing of the trace can be read before",
+        Severity::Assumption(Assumption::MetadataEncoding) => "write the metadata as UTF-8",
+        Severity::Assumption(_) => "write it as the specification says",
+    }
+}
+
+/// Holds an LTTng index file, if there is one, against all heads in the data.
+fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
+    let place = file_name(trace, file);
+    let bytes = match trace.folder.index_file(file) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return,
+        Err(error) => return findings.add(&INDEX, place, error.to_string()),
+    };
+    let (stream, size) = (trace.folder.stream(file), trace.folder.streams()[file].size);
+    let said = match rows_of_lttng_index(&trace.decoder, &stream, file as u32, size, &bytes) {
+        Ok(said) => said,
+        Err(error) => return findings.add(&INDEX, place, format!("its index file: {error}")),
+    };
+    let (there, _) = hop(&trace.decoder, &stream, file as u32, size);
+    if let Some((row, _)) = there.iter().zip(&said).find(|(there, said)| there != *said) {
+        let message = format!("its index file does not agree with the packet at byte {}", row.offset_bytes);
+        return findings.add(&INDEX, place, message);
+    }
+    if there.len() != said.len() {
+        let message = format!("its index file knows {} of {} packets", said.len(), there.len());
+        findings.add(&INDEX, place, message);
+    }
+}
+
+fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
+    let mut before: Option<PacketRow> = None;
+    for row in stream.packets.iter() {
+        let mut add = |rule: &Rule, message: String| {
+            let message = format!("packet at byte {}: {message}", row.offset_bytes);
+            findings.add(rule, file_name(trace, row.file as usize), message);
+        };
+        if let (Some(begin), Some(end)) = (row.begin_cycles, row.end_cycles)
+            && begin > end
+        {
+            add(&BEGIN_AFTER_END, format!("begins at {begin} cycles, after its end at {end}"));
+        }
+        match before {
+            Some(before) => neighbours(&before, &row, &mut add),
+            None if row.discarded.is_some_and(|count| count > 0) => {
+                add(
+                    &DISCARDED,
+                    "events were discarded before the first packet ended; how many is not known".to_owned(),
+                );
+            }
+            None => {}
+        }
+        before = Some(row);
+    }
+}
+
+/// What two packets of a stream that follow each other contradict.
+fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, String)) {
+    if let (Some(last), Some(now)) = (before.sequence, row.sequence) {
+        match now.checked_sub(last) {
+            Some(1) => {}
+            Some(step) if step > 1 => {
+                add(&SEQUENCE_GAP, format!("sequence number {now} follows {last}: {} packets are missing", step - 1));
+            }
+            _ => add(&SEQUENCE_BACK, format!("sequence number {now} follows {last}")),
+        }
+    }
+    if let (Some(last), Some(now)) = (before.discarded, row.discarded) {
+        match now.checked_sub(last) {
+            Some(0) => {}
+            Some(count) => add(&DISCARDED, format!("{count} events were discarded before its end")),
+            None => add(&DISCARDED_BACK, format!("{now} discarded events, where the packet before had {last}")),
+        }
+    }
+    if let (Some(end), Some(begin)) = (before.end_cycles, row.begin_cycles)
+        && begin < end
+    {
+        add(&OVERLAP, format!("begins at {begin} cycles; the packet before ends at {end}"));
+    }
+}
+
+/// Reads every event record.
+fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress) {
+    let session = Session::of_trace(Arc::clone(trace));
+    for (mut cursor, stream) in session.cursors(true, &[], progress).into_iter().zip(&trace.streams) {
+        let (mut last, mut steps) = (None, Steps::default());
+        while let Some(item) = cursor.next_item() {
+            let batch = match item {
+                Item::Batch(batch) => batch,
+                // That the packet is cut is told; of course its last record is too.
+                Item::Fault(fault) if is_of_cut(stream, &fault) => continue,
+                Item::Fault(fault) => {
+                    let rule = fault_rule(&fault.kind);
+                    let problem = session.problem(&fault);
+                    findings.add(rule, problem.place, problem.message);
+                    continue;
+                }
+            };
+            steps.behind(progress, &batch, batch.keys.len());
+            match &batch.content {
+                Content::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
+                Content::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {
+                    let message = format!("packet at byte {}: its UUID is not the metadata's", packet.row.offset_bytes);
+                    findings.add(&UUID, file_name(trace, packet.row.file as usize), message);
+                }
+                _ => {}
+            }
+            cursor.recycle(batch);
+        }
+    }
+}
+
+/// Whether a record ends where its packet's file does.
+fn is_of_cut(stream: &DataStream, fault: &StreamFault) -> bool {
+    let is_short = matches!(&fault.kind, StreamFaultKind::Record { fault, .. } if fault.kind.wants_more());
+    is_short && stream.packets.get(fault.packet as usize).cut
+}
+
+fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
+    match kind {
+        StreamFaultKind::Head(_) => &HEAD,
+        StreamFaultKind::Record { .. } | StreamFaultKind::LongRecord { .. } => &RECORD,
+        StreamFaultKind::IndexSize { .. } => &INDEX,
+        StreamFaultKind::Cut { .. } => &CUT,
+        StreamFaultKind::Shrank { .. } | StreamFaultKind::Source(_) => &SOURCE,
+    }
+}
+
+/// Holds the times of events against each other and their packet's.
+fn times(trace: &Trace, events: &Events, last: &mut Option<u64>, findings: &mut Findings) {
+    let row = &events.packet.row;
+    let begin = row.begin_cycles.unwrap_or(0);
+    let end = row.end_cycles.map_or(u64::MAX, |end| end.max(begin));
+    for (&cycles, &position) in events.records.cycles.iter().zip(&events.records.positions) {
+        let mut add = |rule: &Rule, message: String| {
+            let place = file_name(trace, row.file as usize);
+            findings.add(rule, place, format!("packet at byte {}: {message}", row.offset_bytes));
+        };
+        if let Some(before) = last.filter(|before| cycles < *before) {
+            add(
+                &CLOCK_BACK,
+                format!("the event at bit {position} has the time {cycles} cycles, the one before it {before}"),
+            );
+        }
+        if cycles < begin || cycles > end {
+            add(
+                &OUTSIDE,
+                format!("the event at bit {position} has the time {cycles} cycles, outside of {begin} to {end}"),
+            );
+        }
+        *last = Some(cycles);
+    }
+}
+
+#[cfg(test)]
+mod tests;

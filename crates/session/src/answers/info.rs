@@ -1,0 +1,217 @@
+//! What a trace holds, at a glance: from its metadata, its packet index, and a few packets of many.
+
+mod sample;
+mod span;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kymo_format::model::EnvironmentValue;
+use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
+
+use self::span::{Stretches, density, of_packets, span};
+use crate::answers::count::CountOptions;
+use crate::answers::losses::losses;
+use crate::open::progress::{Cancelled, Progress};
+use crate::open::report::Report;
+use crate::open::{Origin, Session, trace_name};
+
+/// What the open traces hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Info {
+    /// One for each trace.
+    pub traces: Vec<TraceInfo>,
+    /// Earliest and latest time of any packet, in nanoseconds; of events, where packets carry no time and all were
+    /// looked into. `None` where neither is known, or where clocks count from different origins.
+    pub span_ns: Option<(i64, i64)>,
+    /// Times count from the Unix epoch.
+    pub is_unix: bool,
+    /// Data streams.
+    pub streams: usize,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of all packets.
+    pub bytes: u64,
+    /// Event records.
+    pub events: Estimate,
+    /// Classes of the sampled event records, most frequent first: name and share of all events, 0 to 1.
+    pub busiest: Vec<(String, f64)>,
+    /// Bits of content in equal stretches of the span.
+    pub density: Vec<u64>,
+    /// What stands between this and the whole truth.
+    pub report: Report,
+}
+
+/// What one trace says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceInfo {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// What recorded it, as far as the environment says.
+    pub recorded_by: Vec<(String, String)>,
+    /// Event record classes that are declared.
+    pub classes: usize,
+    /// Nanoseconds that its clocks are taken to be ahead of what it says of them; its times are so.
+    pub clock_shift_ns: i64,
+    /// Its clocks: name, cycles per second, what time 0 means.
+    pub clocks: Vec<ClockInfo>,
+    /// Data streams.
+    pub streams: usize,
+    /// Bytes of all packets.
+    pub bytes: u64,
+    /// As for all traces.
+    pub span_ns: Option<(i64, i64)>,
+    /// Times count from the Unix epoch.
+    pub is_unix: bool,
+}
+
+/// What a clock is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClockInfo {
+    /// Its name.
+    pub name: String,
+    /// Cycles per second.
+    pub frequency_hz: u64,
+    /// Times count from the Unix epoch.
+    pub is_unix: bool,
+}
+
+/// A number that may be an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The number.
+    pub value: u64,
+    /// What can be read was counted, not estimated.
+    pub is_exact: bool,
+}
+
+impl Session {
+    /// What the open traces hold, without reading all of them.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        let mut info = Info { report: self.opening_report().clone(), ..Info::default() };
+        let streams = self.streams();
+        info.streams = streams.len();
+        let origins = self.origins();
+        info.is_unix = origins.iter().all(|origin| *origin == Origin::Unix);
+        for (rank, (_, stream)) in streams.iter().enumerate() {
+            info.packets += stream.packets.len() as u64;
+            info.bytes += bytes(stream);
+            losses(stream, 0..stream.packets.len(), &mut info.report);
+            self.cut_packets(rank, stream, &mut info.report);
+        }
+        let sampled = self.sample();
+        info.events = sampled.events();
+        info.busiest = by_share(sampled.classes, sampled.events);
+        info.report.unreadable.extend(sampled.unreadable);
+        info.report.assumptions.extend(sampled.assumptions);
+        let seen = streams.iter().zip(sampled.stretches);
+        let stretches: Vec<Stretches<'_>> = seen.map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
+        info.traces = self.described(&stretches, &origins);
+        if Origin::all_same(&origins) {
+            let all = || stretches.iter().flat_map(Stretches::iter);
+            info.span_ns = span(all());
+            info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
+        }
+        info
+    }
+
+    /// What each of the open traces says of itself. Packets are looked into only where they carry no times.
+    #[must_use]
+    pub fn trace_infos(&self) -> Vec<TraceInfo> {
+        let streams = self.streams();
+        let timed = || streams.iter().all(|(_, stream)| of_packets(stream).next().is_some());
+        let seen = if timed() { vec![Vec::new(); streams.len()] } else { self.sample().stretches };
+        let stretches: Vec<Stretches<'_>> =
+            streams.iter().zip(seen).map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
+        self.described(&stretches, &self.origins())
+    }
+
+    /// What the open traces hold, with every event counted: reads all of them.
+    ///
+    /// # Errors
+    ///
+    /// It was cancelled.
+    pub fn info_exact(&self, progress: &Progress) -> Result<Info, Cancelled> {
+        let (mut info, counts) = (self.info(), self.count(&CountOptions::default(), progress)?);
+        info.events = Estimate { value: counts.total, is_exact: true };
+        let mut events: HashMap<String, u64> = HashMap::new();
+        for class in counts.classes {
+            *events.entry(class.name.unwrap_or_else(|| format!("<event {}>", class.id))).or_default() += class.events;
+        }
+        info.busiest = by_share(events, counts.total);
+        info.span_ns = info.span_ns.or(counts.span_ns);
+        info.report = counts.report;
+        Ok(info)
+    }
+
+    fn described(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {
+        let mut rank = 0;
+        let mut describe = |trace: &Arc<Trace>| {
+            let ranks = rank..rank + trace.streams.len();
+            rank = ranks.end;
+            let all = stretches[ranks.clone()].iter().flat_map(Stretches::iter);
+            let comparable = Origin::all_same(&origins[ranks.clone()]);
+            TraceInfo {
+                streams: trace.streams.len(),
+                bytes: trace.streams.iter().map(bytes).sum(),
+                span_ns: span(all).filter(|_| comparable),
+                is_unix: origins[ranks].iter().all(|origin| *origin == Origin::Unix),
+                ..trace_info(trace)
+            }
+        };
+        self.traces.iter().map(&mut describe).collect()
+    }
+
+    /// Packets that are longer than their files.
+    fn cut_packets(&self, rank: usize, stream: &DataStream, report: &mut Report) {
+        for (number, row) in stream.packets.iter().enumerate().filter(|(_, row)| row.cut) {
+            let kind = StreamFaultKind::Cut { left_bits: row.total_bits };
+            report.unreadable.push(self.problem(&fault_at(rank, number, &row, kind)));
+        }
+    }
+}
+
+fn bytes(stream: &DataStream) -> u64 {
+    stream.packets.packet_bytes(0..stream.packets.len())
+}
+
+/// What cannot be read of a packet.
+fn fault_at(stream: usize, number: usize, row: &PacketRow, kind: StreamFaultKind) -> StreamFault {
+    StreamFault { stream, file: row.file, packet: number as u64, offset_bytes: row.offset_bytes, kind }
+}
+
+/// Names with their share of all events, most frequent first.
+fn by_share(events: HashMap<String, u64>, total: u64) -> Vec<(String, f64)> {
+    let mut shares: Vec<(String, f64)> =
+        events.into_iter().map(|(name, count)| (name, count as f64 / total.max(1) as f64)).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    shares
+}
+
+fn trace_info(trace: &Trace) -> TraceInfo {
+    let class = &trace.class;
+    let environment = |(name, value): &(String, EnvironmentValue)| {
+        let value = match value {
+            EnvironmentValue::Integer(value) => value.to_string(),
+            EnvironmentValue::Text(value) => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    let clock = |clock: &kymo_format::ClockClass| ClockInfo {
+        name: clock.name.clone().unwrap_or_else(|| clock.id.clone()),
+        frequency_hz: clock.frequency_hz,
+        is_unix: crate::open::is_unix_clock(trace, clock),
+    };
+    TraceInfo {
+        name: trace_name(trace.folder.path()),
+        path: trace.folder.path().display().to_string(),
+        recorded_by: class.environment.iter().map(environment).collect(),
+        classes: class.stream_classes.iter().map(|stream| stream.event_classes.len()).sum(),
+        clock_shift_ns: trace.clock_shift_ns,
+        clocks: class.clock_classes.iter().map(clock).collect(),
+        ..TraceInfo::default()
+    }
+}

@@ -1,0 +1,93 @@
+//! What is known of traces as JSON, for every face that hands it to programs: one question has one answer, in one form.
+//!
+//! ```text
+//! Info ───────────> info()          one object                        kymo info --json, GET /api/v1/info
+//! Answer, Report ─> write_answer()  one object, row by row            kymo cpu --json, results of jobs
+//! Report ─────────> losses()        the members that all answers have
+//! Finding ────────> finding()       one object                        kymo check --json, GET /api/v1/findings
+//! ```
+
+mod answer;
+
+use serde_json::{Map, Value, json};
+
+use crate::answers::check::{Finding, Gravity};
+use crate::answers::info::{Info, TraceInfo};
+use crate::open::report::{Problem, Report};
+
+pub use self::answer::write_answer;
+
+/// What stands between an answer and the whole truth, in the words of all answers.
+#[must_use]
+pub fn losses(report: &Report) -> [(&'static str, Value); 4] {
+    [
+        ("events_discarded", json!(report.events_discarded)),
+        ("events_discarded_is_lower_bound", json!(report.discarded_is_lower_bound)),
+        ("packets_lost", json!(report.packets_lost)),
+        ("complete", json!(report.is_complete())),
+    ]
+}
+
+/// The same with every place that could not be read, and everything that had to be assumed.
+#[must_use]
+pub fn report(report: &Report) -> Value {
+    let problem = |problem: &Problem| json!({"place": problem.place, "message": problem.message.trim_end()});
+    let mut object: Map<String, Value> =
+        losses(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
+    object.insert("assumptions".to_owned(), report.assumptions.iter().map(problem).collect());
+    Value::Object(object)
+}
+
+/// Something that is wrong; `is_error`: to whoever asked it is an error, as opposed to a warning.
+#[must_use]
+pub fn finding(found: &Finding, is_error: bool) -> Value {
+    json!({
+        "severity": if is_error { "error" } else { "warning" },
+        "rule": found.rule,
+        "assumption": found.gravity == Gravity::Assumption,
+        "place": found.place,
+        "message": found.message,
+        "help": found.help,
+        "times": found.times,
+    })
+}
+
+/// What traces hold.
+#[must_use]
+pub fn info(info: &Info) -> Value {
+    let mut object = json!({
+        "traces": traces(&info.traces),
+        "streams": info.streams,
+        "packets": info.packets,
+        "size_bytes": info.bytes,
+        "events": {"value": info.events.value, "exact": info.events.is_exact},
+        "begin_ns": info.span_ns.map(|span| span.0),
+        "end_ns": info.span_ns.map(|span| span.1),
+        "unix": info.is_unix,
+        "density_bits": info.density,
+        "busiest": info.busiest.iter().map(|(name, share)| json!({"name": name, "share": share})).collect::<Vec<_>>(),
+    });
+    let losses = losses(&info.report).map(|(name, value)| (name.to_owned(), value));
+    object.as_object_mut().expect("it was made one").extend(losses);
+    object
+}
+
+/// What each of the traces says of itself.
+#[must_use]
+pub fn traces(traces: &[TraceInfo]) -> Value {
+    traces.iter().map(trace).collect()
+}
+
+fn trace(trace: &TraceInfo) -> Value {
+    let environment: Map<String, Value> =
+        trace.recorded_by.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let clocks: Vec<_> = trace
+        .clocks
+        .iter()
+        .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
+        .collect();
+    json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks,
+        "clock_shift_ns": trace.clock_shift_ns, "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
+        "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
+}

@@ -1,0 +1,121 @@
+//! Points in time as people type them: `12:18:50.43`, `2016-03-04 17:46:22`, `1457113582.794565804`.
+
+use std::fmt;
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+
+use crate::open::zone::Zone;
+
+/// A point in time as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Nanoseconds since the clock's origin.
+    Nanos(i64),
+    /// A day and a time of day.
+    Dated(DateTime),
+    /// A time of day, on the day on which the trace begins.
+    Daily(Time),
+}
+
+/// It is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotATime;
+
+impl fmt::Display for NotATime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time is `[YYYY-MM-DD ]HH:MM[:SS[.NNNNNNNNN]]` or `[-]SECONDS[.NNNNNNNNN]`")
+    }
+}
+
+impl std::error::Error for NotATime {}
+
+impl std::str::FromStr for When {
+    type Err = NotATime;
+
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        let text = text.trim();
+        if !text.contains(':') {
+            return seconds(text).map(Self::Nanos).ok_or(NotATime);
+        }
+        match text.split_once([' ', 'T']) {
+            None => Ok(Self::Daily(time_of_day(text).ok_or(NotATime)?)),
+            Some((date, time)) => {
+                let date: Date = date.parse().map_err(|_| NotATime)?;
+                Ok(Self::Dated(date.to_datetime(time_of_day(time.trim()).ok_or(NotATime)?)))
+            }
+        }
+    }
+}
+
+impl When {
+    /// Nanoseconds since the Unix epoch; `first_ns` is when the trace begins. `None` if they do not fit.
+    ///
+    /// ```
+    /// use kymo_session::{When, Zone};
+    /// let when: When = "17:46:22.5".parse().unwrap();
+    /// assert_eq!(when.nanos(1_457_113_582_000_000_000, Zone::Utc), Some(1_457_113_582_500_000_000));
+    /// ```
+    #[must_use]
+    pub fn nanos(&self, first_ns: i64, zone: Zone) -> Option<i64> {
+        let instant = |zone: &TimeZone, dated: DateTime| zone.to_timestamp(dated).ok()?.as_nanosecond().try_into().ok();
+        match self {
+            Self::Nanos(nanos) => Some(*nanos),
+            Self::Dated(dated) => instant(&zone.time_zone(), *dated),
+            Self::Daily(time) => {
+                let zone = zone.time_zone();
+                let first = jiff::Timestamp::from_nanosecond(i128::from(first_ns)).ok()?;
+                instant(&zone, zone.to_datetime(first).date().to_datetime(*time))
+            }
+        }
+    }
+}
+
+/// `-12.5`: nanoseconds.
+fn seconds(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let nanos = format!("{whole}{fraction:0<9}").parse::<i64>().ok()?;
+    Some(if negative { -nanos } else { nanos })
+}
+
+/// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let mut parts = text.split(':');
+    let hour = parts.next()?.parse().ok()?;
+    let minute = parts.next()?.parse().ok()?;
+    let nanos = parts.next().map_or(Some(0), |text| seconds(text).filter(|nanos| *nanos >= 0))?;
+    if parts.next().is_some() || nanos >= 60_000_000_000 {
+        return None;
+    }
+    Time::new(hour, minute, (nanos / 1_000_000_000) as i8, (nanos % 1_000_000_000) as i32).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nanos(text: &str) -> Option<i64> {
+        text.parse::<When>().ok()?.nanos(1_457_113_582_000_000_000, Zone::Utc)
+    }
+
+    #[test]
+    fn every_form_is_understood() {
+        assert_eq!(nanos("1457113582.794565804"), Some(1_457_113_582_794_565_804));
+        assert_eq!(nanos("-0.5"), Some(-500_000_000));
+        assert_eq!(nanos("17:46:22.5"), Some(1_457_113_582_500_000_000));
+        assert_eq!(nanos("17:46"), Some(1_457_113_560_000_000_000));
+        assert_eq!(nanos("2016-03-04 17:46:22"), Some(1_457_113_582_000_000_000));
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        for text in ["", "soon", "12:", "25:00", "1.0000000001", "12:30:61", "2016-13-04 17:46", "1:2:3:4"] {
+            assert_eq!(text.parse::<When>(), Err(NotATime), "{text}");
+        }
+    }
+}
