@@ -41,7 +41,7 @@ fn table(text: &str) -> Arrows {
 }
 
 /// What stands in backticks.
-fn names(cell: &str) -> BTreeSet<String> {
+pub(crate) fn names(cell: &str) -> BTreeSet<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

@@ -1,8 +1,10 @@
 //! Every chore of the project: `cargo xtask check`, `cargo xtask test`, `cargo xtask cross`.
 
+mod absent;
 mod ci;
 mod counts;
 mod cross;
+mod cycles;
 mod functions;
 mod house;
 mod inputs;
@@ -82,6 +84,8 @@ fn house() -> Vec<String> {
     let root = root();
     let mut problems = house::check(&root);
     problems.extend(sizes::check(&root));
+    problems.extend(cycles::check(&root));
+    problems.extend(absent::check(&root));
     problems.extend(unified::check(&root));
     problems.extend(cargo(&root, &["fmt", "--all", "--check"], &[]));
     problems
