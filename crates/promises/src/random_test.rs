@@ -6,9 +6,9 @@ use kymo_ir::predicate::{Bound, InputKind, Operand};
 use kymo_ir::{Encoding, Op, Program, Reg, Source};
 use kymo_random::predicates::{Options, predicate};
 
-use crate::programs::bare;
 use crate::random::Random;
 use crate::random_program::random_program;
+use crate::stripped::bare;
 
 /// A program that reads what a body would, and asks once or twice whether to go on.
 pub(crate) fn random_test(random: &mut Random) -> Program {
