@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use kymo_filter::{Binding, Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
-use kymo_ir::predicate::Bound;
-use kymo_ir::{ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{Bound, ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
 
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;

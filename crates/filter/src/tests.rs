@@ -2,8 +2,8 @@
 
 mod written;
 
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_ir::program::Encoding;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::{Bound, InputKind, Operand};
-use kymo_ir::{Encoding, Op, Program, Reg, Source};
+use kymo_ir::predicate::InputKind;
+use kymo_ir::{Bound, Encoding, Op, Operand, Program, Reg, Source};
 use kymo_random::predicates::{Options, predicate};
 
 use crate::random::Random;

@@ -1,8 +1,7 @@
 //! The programs that read packets' contexts for a filter: fields into slots, and tests that are settled once for each packet.
 
 use kymo_format::model::Scope;
-use kymo_ir::Op;
-use kymo_ir::predicate::Operand;
+use kymo_ir::{Op, Operand};
 
 use super::face::TestFace;
 use super::packet::{PacketField, PacketPart};
