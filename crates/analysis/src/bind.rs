@@ -16,8 +16,8 @@ pub mod matching;
 use std::sync::Arc;
 
 use kymo_decode::fields::{self, FieldPlace, FieldReader};
-use kymo_decode::filter::{FilterFacts, StreamFilter};
-use kymo_decode::{Decoder, LowerError};
+use kymo_decode::filter::StreamFilter;
+use kymo_decode::{Decoder, FilterFacts, LowerError};
 use kymo_filter::{Constant, Path};
 use kymo_format::model::EventRecordClass;
 use kymo_ir::predicate::InputKind;

@@ -17,6 +17,9 @@ use crate::operands::{
 /// Bytes of an instruction.
 pub const INSTRUCTION_BYTES: usize = 16;
 
+/// An instruction as bytes.
+pub(crate) type Bytes = [u8; INSTRUCTION_BYTES];
+
 /// The numbers of opcodes; those that test an integer of the arguments are `FIELD | kind << 3 | action`, those
 /// that load one `LOAD | kind`.
 pub(crate) mod opcode {
@@ -154,6 +157,32 @@ impl Parts {
 /// The set of registers that an instruction's bytes name as needed.
 pub(crate) fn needs(bytes: &[u8; INSTRUCTION_BYTES]) -> Registers {
     Registers(u16::from_le_bytes([bytes[6], bytes[7]]))
+}
+
+/// How many instructions a jump leaves out.
+#[inline]
+pub(crate) fn skip(instruction: &Bytes) -> usize {
+    u16::from_le_bytes([instruction[2], instruction[3]]).into()
+}
+
+/// The four bytes at a place of the instruction.
+#[inline]
+pub(crate) fn half<const AT: usize>(instruction: &Bytes) -> u32 {
+    u32::from_le_bytes([instruction[AT], instruction[AT + 1], instruction[AT + 2], instruction[AT + 3]])
+}
+
+/// The immediate as one number.
+#[inline]
+pub(crate) fn immediate(instruction: &Bytes) -> u64 {
+    let [_, _, _, _, _, _, _, _, bytes @ ..] = *instruction;
+    u64::from_le_bytes(bytes)
+}
+
+/// The bytes at the instruction's offset.
+#[inline(always)]
+pub(crate) fn read<const N: usize>(instruction: &Bytes, arguments: &[u8]) -> Option<[u8; N]> {
+    let offset = usize::from(u16::from_le_bytes([instruction[4], instruction[5]]));
+    arguments.get(offset..)?.first_chunk().copied()
 }
 
 impl Instruction {

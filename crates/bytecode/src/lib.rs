@@ -108,6 +108,7 @@ mod machine;
 mod operands;
 mod run;
 mod show;
+mod texts;
 mod validate;
 
 pub use instruction::{INSTRUCTION_BYTES, Instruction};
@@ -115,7 +116,8 @@ pub use operands::{
     Arithmetic, Bitwise, Condition, Field, INTEGERS, Kind, Literal, Operand, Orders, Pattern, Place, REALS,
     RealArithmetic, Registers, Signs, TEXTS,
 };
-pub use run::{Short, Texts};
+pub use run::Short;
+pub use texts::Texts;
 pub use validate::{
     ARGUMENTS_MAX, CONSTANTS_MAX, HEADER_BYTES, INSTRUCTIONS_MAX, MAGIC, PARTS_MAX, VERSION, ValidateError,
     ValidateErrorKind, find_needs, header, validate,

@@ -3,11 +3,11 @@
 //! Integers are held as 64 bits; each instruction says which of its operands are in two's complement. Arithmetic is done on
 //! 128 bits, which hold every exact result but a product's, and that one is checked; then one asks whether the result fits.
 
-use crate::instruction::opcode;
+use crate::instruction::{Bytes, half, immediate, opcode, read};
 use crate::operands::{
     Arithmetic, Bitwise, INTEGERS, Orders, REALS, RealArithmetic, Signs, TEXTS, arithmetic, bitwise, real_arithmetic,
 };
-use crate::run::{Bytes, Texts, half, immediate, read};
+use crate::texts::Texts;
 use crate::{Literal, Program};
 
 /// The state of a program that has registers.

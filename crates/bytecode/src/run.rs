@@ -14,22 +14,9 @@
 //! Nothing here trusts the validator for safety: where it promises that something is there, its absence drops the event.
 
 use crate::Program;
-use crate::instruction::{INSTRUCTION_BYTES, opcode};
+use crate::instruction::{Bytes, half, immediate, opcode, read, skip};
 use crate::machine::Machine;
-
-/// The texts that arguments point to. Whoever has the arguments knows what their addresses mean.
-pub trait Texts {
-    /// The bytes of a text; for an address of nothing whatever shall stand for it, as an empty text. An instruction takes
-    /// time for each of them: who wants a limit cuts what is longer.
-    fn text(&self, address: u64, length: u64) -> &[u8];
-}
-
-/// No text is elsewhere: every one is empty.
-impl Texts for () {
-    fn text(&self, _: u64, _: u64) -> &[u8] {
-        &[]
-    }
-}
+use crate::texts::Texts;
 
 /// The arguments have fewer bytes than the structure that the program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +34,6 @@ impl core::fmt::Display for Short {
 }
 
 impl core::error::Error for Short {}
-
-pub(crate) type Bytes = [u8; INSTRUCTION_BYTES];
 
 impl Program<'_> {
     /// Whether the event with these arguments is kept. Bytes of them behind the structure's size do not matter.
@@ -99,26 +84,6 @@ impl Program<'_> {
 /// The operation of the first instruction; a program that went on behind its end would drop.
 fn operation(code: &[Bytes]) -> u8 {
     code.first().map_or(opcode::DROP, |instruction| instruction[0])
-}
-
-fn skip(instruction: &Bytes) -> usize {
-    u16::from_le_bytes([instruction[2], instruction[3]]).into()
-}
-
-pub(crate) fn half<const AT: usize>(instruction: &Bytes) -> u32 {
-    u32::from_le_bytes([instruction[AT], instruction[AT + 1], instruction[AT + 2], instruction[AT + 3]])
-}
-
-pub(crate) fn immediate(instruction: &Bytes) -> u64 {
-    let [_, _, _, _, _, _, _, _, bytes @ ..] = *instruction;
-    u64::from_le_bytes(bytes)
-}
-
-/// The bytes at the instruction's offset.
-#[inline(always)]
-pub(crate) fn read<const N: usize>(instruction: &Bytes, arguments: &[u8]) -> Option<[u8; N]> {
-    let offset = usize::from(u16::from_le_bytes([instruction[4], instruction[5]]));
-    arguments.get(offset..)?.first_chunk().copied()
 }
 
 /// The opcodes of a kind of field.

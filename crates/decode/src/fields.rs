@@ -30,11 +30,10 @@ use kymo_jit::Rows;
 use crate::builder::Builder;
 use crate::columns::COMPILE_AFTER;
 use crate::decoder::Decoder;
-use crate::filter::FilterFacts;
 use crate::head::PacketHead;
 use crate::hot::Hot;
 use crate::lower::{Face, LowerError, Value};
-use crate::names::{ClassFields, Place, Source};
+use crate::names::{ClassFields, FilterFacts, Place, Source};
 use crate::plan::BodyFace;
 use crate::walk::Walk;
 

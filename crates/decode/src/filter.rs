@@ -9,6 +9,7 @@
 //! The tests become part of the scan, so that a record that is dropped costs no more than what decides it.
 
 mod alike;
+mod context;
 mod face;
 mod packet;
 
@@ -17,29 +18,15 @@ use std::sync::Arc;
 
 use kymo_filter::{Binding, Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
-use kymo_ir::predicate::Bound;
-use kymo_ir::{ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{Bound, ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
 
-use crate::clock::ClockConverter;
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;
-use crate::names::{ClassFields, Source};
+use crate::names::{ClassFields, FilterFacts, Source};
 
 use self::alike::Meanings;
 use self::face::TestFace;
 use self::packet::PacketPart;
-
-/// What is known of a data stream beside its classes.
-pub struct FilterFacts<'a> {
-    /// Its clock, with the shift that its times are shown with.
-    pub clock: Option<ClockConverter>,
-    /// Name of its trace.
-    pub trace_name: &'a str,
-    /// Names that are like a missing one are looked for, which takes longer than all else.
-    pub suggests: bool,
-    /// The point in time that the text behind an `@` means: see [`kymo_filter::Fields::instant`].
-    pub instant: &'a dyn Fn(&str) -> Option<i64>,
-}
 
 /// The events of a data stream class that somebody wants.
 #[derive(Debug)]
@@ -95,7 +82,7 @@ impl StreamFilter {
             making.plan.class_test.push(test);
         }
         let Making { plan, mut packet, .. } = making;
-        packet.write(decoder, stream_class)?;
+        context::write(&mut packet, decoder, stream_class)?;
         let decoder = Arc::clone(decoder);
         Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
     }

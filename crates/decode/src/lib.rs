@@ -24,3 +24,4 @@ pub use clock::ClockConverter;
 pub use decoder::{Compile, Decoder};
 pub use head::{HeadError, PacketHead};
 pub use lower::LowerError;
+pub use names::FilterFacts;

@@ -16,7 +16,19 @@ use kymo_format::model::{
 };
 use kymo_ir::predicate::InputKind;
 
-use crate::filter::FilterFacts;
+use crate::clock::ClockConverter;
+
+/// What is known of a data stream beside its classes.
+pub struct FilterFacts<'a> {
+    /// Its clock, with the shift that its times are shown with.
+    pub clock: Option<ClockConverter>,
+    /// Name of its trace.
+    pub trace_name: &'a str,
+    /// Names that are like a missing one are looked for, which takes longer than all else.
+    pub suggests: bool,
+    /// The point in time that the text behind an `@` means: see [`kymo_filter::Fields::instant`].
+    pub instant: &'a dyn Fn(&str) -> Option<i64>,
+}
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@
 //! ```
 
 use kymo_format::model::{FieldClass, Optional, Scope, Structure, Variant};
-use kymo_ir::predicate::{InputKind, Operand};
-use kymo_ir::{Cell, Column, Op, Reg, Source as Count};
+use kymo_ir::predicate::InputKind;
+use kymo_ir::{Cell, Column, Op, Operand, Reg, Source as Count};
 
 use crate::builder::Builder;
 use crate::lower::{Face, Value};

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
-use kymo_decode::filter::FilterFacts;
-use kymo_decode::{ClockConverter, Compile, Decoder};
+use kymo_decode::{ClockConverter, Compile, Decoder, FilterFacts};
 use kymo_filter::Path;
 use kymo_ir::{Cells, Records, SLACK, ScanStop, Window};
 use kymo_jit::{Engine, Rows};

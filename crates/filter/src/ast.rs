@@ -15,10 +15,6 @@ use crate::fields::{Dimension, Path};
 use crate::literal::Literal;
 use crate::problem::Span;
 
-/// Operators inside of each other, at most. Parentheses, and chains of `&&`, of `||` or of one unary operator, are no
-/// deeper than one of them.
-pub(crate) const DEPTH_MAX: usize = 200;
-
 /// Where a node stands in its tree.
 pub(crate) type Id = usize;
 

@@ -13,12 +13,13 @@ use kymo_ir::predicate::{
 };
 
 use crate::ast::{Binary, Id, Kind, Node, Tree, Unary};
+use crate::binding::Binding;
 use crate::check::PROBLEMS_MAX;
 use crate::fields::{Constant, Dimension, Field, Fields, Found, Path, Unit};
-use crate::filter::Binding;
+use crate::fold::{folded, is_constant};
 use crate::literal::Literal;
+use crate::order::{ordered, size_of_number, size_of_test};
 use crate::problem::{Missing, Note, Problem, ProblemKind, Span, quoted};
-use crate::{fold, order};
 
 /// A predicate before it is simplified.
 pub(crate) struct Bound {
@@ -58,7 +59,7 @@ impl Bound {
     pub(crate) fn finished(self, text_bytes: usize) -> Result<Binding, Vec<Problem>> {
         let refused = |error: PredicateError| vec![Problem::new(0..text_bytes, error.into())];
         self.predicate.verify().map_err(refused)?;
-        let predicate = order::ordered(fold::folded(self.predicate));
+        let predicate = ordered(folded(self.predicate));
         let (predicate, kept) = predicate.part(predicate.root.clone());
         predicate.verify().map_err(refused)?;
         let keys = kept.into_iter().map(|input| self.keys[usize::from(input.0)]).collect();
@@ -96,11 +97,6 @@ impl Measured {
     pub(crate) fn new(number: Number, unit: Option<Unit>) -> Self {
         Self { number, unit, labelled: None }
     }
-}
-
-/// Whether it is the same for all events.
-pub(crate) fn is_constant(number: &Number) -> bool {
-    matches!(number, Number::Integer(_) | Number::Real(_))
 }
 
 /// The unit of quantities in the text.
@@ -423,8 +419,8 @@ impl<'t> Binder<'t> {
     /// A copy of a value; there is a limit, as copies of copies would be many.
     pub(crate) fn copy(&mut self, id: Id, value: &Value<'t>) -> Value<'t> {
         self.copied += match value {
-            Value::Number(measured) => order::size_of_number(&measured.number),
-            Value::Test(test) => order::size_of_test(test),
+            Value::Number(measured) => size_of_number(&measured.number),
+            Value::Test(test) => size_of_test(test),
             _ => 1,
         };
         if self.copied > NODES_MAX {

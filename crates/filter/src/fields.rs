@@ -2,9 +2,6 @@
 
 use kymo_ir::predicate::InputKind;
 
-use crate::parser;
-use crate::problem::Problem;
-
 /// A name with its parts: `next_tid`, `msg.header.id`, `stack[3]`, `$ctx.vtid`, `event.name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
@@ -22,23 +19,6 @@ pub enum Step {
     Name(String),
     /// `[index]`
     Index(u64),
-}
-
-impl Path {
-    /// Parses a name as it stands in expressions, alone.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    ///
-    /// ```
-    /// use kymo_filter::Path;
-    /// assert_eq!(Path::parse("packet.cpu_id").unwrap().to_string(), "packet.cpu_id");
-    /// assert!(Path::parse("prio + 1").is_err());
-    /// ```
-    pub fn parse(text: &str) -> Result<Self, Problem> {
-        parser::parse_path(text)
-    }
 }
 
 impl std::fmt::Display for Path {

@@ -24,7 +24,6 @@ use kymo_ir::predicate::{
     Arithmetic, Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text,
 };
 
-use crate::bind::is_constant;
 use crate::ranges::{self, EVERYTHING, Ranges};
 
 /// The same predicate in fewer words. It has passed [`Predicate::verify`].
@@ -40,6 +39,11 @@ pub(crate) fn folded(mut predicate: Predicate) -> Predicate {
 #[cfg(test)]
 pub(crate) fn folded_test(predicate: &Predicate) -> Test {
     Folder { predicate }.test(predicate.root.clone())
+}
+
+/// Whether it is the same for all events.
+pub(crate) fn is_constant(number: &Number) -> bool {
+    matches!(number, Number::Integer(_) | Number::Real(_))
 }
 
 /// Tests in their order, each once: the same once more says nothing more.

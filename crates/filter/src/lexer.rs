@@ -8,11 +8,9 @@
 //! As in LTTng, `:` is a letter (`$app.provider:type`). The token of a text keeps it as it is written: what backslashes
 //! mean differs between texts and regular expressions.
 
+use crate::limits::TEXT_BYTES_MAX;
 use crate::literal::{self, NumberLiteral};
 use crate::problem::{Problem, ProblemKind, Span};
-
-/// Longer filters are refused: LTTng's limit.
-pub(crate) const TEXT_BYTES_MAX: usize = 1 << 16;
 
 /// A token and where it stands.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,6 +18,7 @@
 
 mod ast;
 mod bind;
+mod binding;
 pub mod bpf;
 pub mod bytecode;
 mod check;
@@ -26,6 +27,7 @@ mod fields;
 mod filter;
 mod fold;
 mod lexer;
+mod limits;
 mod literal;
 mod measure;
 mod near;
@@ -34,8 +36,9 @@ mod parser;
 mod problem;
 mod ranges;
 
+pub use binding::{Binding, Verdict};
 pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
-pub use filter::{Binding, Filter, Verdict};
+pub use filter::Filter;
 pub use literal::unit;
 pub use near::nearest;
 pub use problem::{Missing, Note, Problem, ProblemKind};

@@ -9,8 +9,9 @@
 use kymo_ir::predicate::{Arithmetic, INTEGER_HIGHEST, INTEGER_LOWEST, Number, RealBits};
 
 use crate::ast::Id;
-use crate::bind::{Binder, Measured, is_constant};
+use crate::bind::{Binder, Measured};
 use crate::fields::{Dimension, Unit};
+use crate::fold::is_constant;
 use crate::problem::{Problem, ProblemKind};
 
 impl Dimension {

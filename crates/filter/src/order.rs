@@ -7,9 +7,8 @@
 //!
 //! Among equals the order is the author's.
 
-use kymo_ir::Predicate;
 use kymo_ir::predicate::{Arithmetic, Input, InputClass, InputKind, Number, Pattern, Relation, Test, Text};
-use kymo_ir::program::Encoding;
+use kymo_ir::{Encoding, Predicate};
 
 /// The same predicate with its tests in order.
 pub(crate) fn ordered(predicate: Predicate) -> Predicate {

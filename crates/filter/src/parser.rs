@@ -9,15 +9,13 @@
 
 use kymo_ir::predicate::{Arithmetic, Bitwise, Regex, Relation};
 
-use crate::ast::{Binary, DEPTH_MAX, Id, Item, Kind, Tree, Unary};
+use crate::ast::{Binary, Id, Item, Kind, Tree, Unary};
 use crate::fields::{Path, Step};
 use crate::lexer::{Symbol, Token, TokenKind, tokens};
+use crate::limits::{DEPTH_MAX, REGEXES_MAX};
 use crate::literal::{self, NumberLiteral};
 use crate::near::nearest;
 use crate::problem::{Problem, ProblemKind, Span, quoted};
-
-/// Compiled ones take memory: up to a mebibyte each.
-pub(crate) const REGEXES_MAX: usize = 64;
 
 /// What may stand behind `$`.
 pub(crate) const WORDS: [&str; 10] =
@@ -39,18 +37,30 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
     }
 }
 
-/// Parses a name that stands alone.
-pub(crate) fn parse_path(text: &str) -> Result<Path, Problem> {
-    let tokens = tokens(text)?;
-    let tree = Tree { nodes: Vec::new() };
-    let mut parser = Parser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
-    if !matches!(parser.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
-        return Err(parser.unexpected(A_NAME));
-    }
-    let (path, _) = parser.path()?;
-    match parser.peek().kind {
-        TokenKind::End => Ok(path),
-        _ => Err(parser.unexpected("`.`, `[` or the end of the name")),
+impl Path {
+    /// Parses a name as it stands in expressions, alone.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    ///
+    /// ```
+    /// use kymo_filter::Path;
+    /// assert_eq!(Path::parse("packet.cpu_id").unwrap().to_string(), "packet.cpu_id");
+    /// assert!(Path::parse("prio + 1").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let tokens = tokens(text)?;
+        let tree = Tree { nodes: Vec::new() };
+        let mut parser = Parser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
+        if !matches!(parser.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
+            return Err(parser.unexpected(A_NAME));
+        }
+        let (path, _) = parser.path()?;
+        match parser.peek().kind {
+            TokenKind::End => Ok(path),
+            _ => Err(parser.unexpected("`.`, `[` or the end of the name")),
+        }
     }
 }
 

@@ -12,9 +12,7 @@ use std::ops::Range;
 
 use kymo_ir::predicate::PredicateError;
 
-use crate::ast::DEPTH_MAX;
-use crate::lexer::TEXT_BYTES_MAX;
-use crate::parser::REGEXES_MAX;
+use crate::limits::{DEPTH_MAX, REGEXES_MAX, TEXT_BYTES_MAX};
 
 /// Bytes of an expression.
 pub(crate) type Span = Range<usize>;

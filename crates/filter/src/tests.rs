@@ -2,8 +2,8 @@
 
 mod written;
 
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_ir::program::Encoding;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
 
@@ -200,7 +200,7 @@ fn ten_thousand_tests_are_quick() {
     let begin = std::time::Instant::now();
     let chain = |separator: &str, part: &dyn Fn(usize) -> String| {
         let text = (0..9_000).map(part).collect::<Vec<_>>().join(separator);
-        assert!(text.len() <= crate::lexer::TEXT_BYTES_MAX, "{}", text.len());
+        assert!(text.len() <= crate::limits::TEXT_BYTES_MAX, "{}", text.len());
         use_all(&text);
     };
     chain("||", &|number| ["small", "wide", "fixed"][number % 3].to_owned());

@@ -12,6 +12,7 @@ mod budget;
 pub mod check;
 mod diagnostic;
 pub mod earlier;
+mod finding;
 pub mod json;
 pub mod model;
 mod said;
@@ -21,13 +22,16 @@ pub mod tsdl;
 pub mod value;
 pub mod write;
 
-pub use diagnostic::{Assumption, Diagnostic, LineColumn, Problem, Severity, line_column};
+pub use diagnostic::{Diagnostic, LineColumn, Problem, line_column};
+pub use finding::{Assumption, Severity};
 pub use model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, FieldKind,
     TraceClass,
 };
 
 use kymo_units::Uuid;
+
+use crate::finding::Finding;
 
 /// What the metadata of a trace says, and everything that is wrong with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +59,8 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
     let (trace_class, found) = match is_json {
         _ if broken && text.is_empty() => (None, Vec::new()),
-        true => json::parse(&text),
-        false => tsdl::parse(&text, uuid.is_some()),
+        true => diagnosed(json::parse(&text)),
+        false => diagnosed(tsdl::parse(&text, uuid.is_some())),
     };
     diagnostics.extend(found);
     let wrong = trace_class.as_ref().map(|(trace, places)| check::check(trace, places)).unwrap_or_default();
@@ -65,6 +69,11 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     diagnostics
         .extend(wrong.into_iter().map(|(span, problem)| Diagnostic { span, ..whole(Severity::Error, problem.into()) }));
     Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
+}
+
+/// What a parser read, and its findings among those of all parts.
+fn diagnosed<T, P: Into<Problem>>((read, findings): (T, Vec<Finding<P>>)) -> (T, Vec<Diagnostic>) {
+    (read, findings.into_iter().map(Diagnostic::from).collect())
 }
 
 /// A finding about the metadata as a whole.

@@ -686,6 +686,23 @@ impl IntegerRange {
 }
 
 impl TraceClass {
+    /// A trace class that has nothing.
+    pub(crate) fn empty(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            uuid: None,
+            namespace: None,
+            name: None,
+            uid: None,
+            native_byte_order: None,
+            environment: Vec::new(),
+            packet_header: None,
+            clock_classes: Vec::new(),
+            stream_classes: Vec::new(),
+            attributes: None,
+        }
+    }
+
     /// The environment entry of that name.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&EnvironmentValue> {

@@ -9,7 +9,7 @@
 
 use kymo_units::ByteOrder;
 
-use crate::run::Window;
+use crate::window::Window;
 
 /// Reads `width` bits at `position`, zero-extended. The caller made sure that they lie before the window's end.
 ///
@@ -49,6 +49,16 @@ pub fn sign_extend(value: u64, width: u8) -> u64 {
 #[must_use]
 pub fn reverse(value: u64, width: u8) -> u64 {
     value.reverse_bits() >> (64 - u32::from(width))
+}
+
+/// Whether `value` lies in the range, both ends included.
+#[inline]
+pub(crate) fn in_range(value: u64, lowest: u64, highest: u64, signed: bool) -> bool {
+    if signed {
+        (lowest as i64..=highest as i64).contains(&(value as i64))
+    } else {
+        (lowest..=highest).contains(&value)
+    }
 }
 
 fn mask(width: u32) -> u64 {

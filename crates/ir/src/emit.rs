@@ -1,8 +1,8 @@
 //! The bytes that each `Emit` writes. Machine code calls these very functions.
 
-use crate::eval::in_range;
+use crate::bits::in_range;
 use crate::general::general;
-use crate::program::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 
 /// Writes an integer.
 pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle) {

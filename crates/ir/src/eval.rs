@@ -8,12 +8,12 @@ use kymo_units::ByteOrder;
 use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
-use crate::predicate::{Bound, Input, Inputs, Operand};
-use crate::program::{Arm, Emit, Op, Program, Reg, Source};
+use crate::predicate::{Input, Inputs};
+use crate::program::{Arm, Bound, Emit, Op, Operand, Program, Reg, Source};
 use crate::run::{
     ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State,
-    Window,
 };
+use crate::window::Window;
 
 /// Runs `program` on the record at `position`; returns the position behind it.
 ///
@@ -511,7 +511,7 @@ impl<'a> Machine<'a> {
 
     fn switch(&mut self, on: Reg, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Result<(), Fault> {
         let value = self.get(on);
-        let holds = |&(lowest, highest): &(u64, u64)| in_range(value, lowest, highest, signed);
+        let holds = |&(lowest, highest): &(u64, u64)| bits::in_range(value, lowest, highest, signed);
         match (arms.iter().find(|(ranges, _)| ranges.iter().any(holds)), default) {
             (Some((_, block)), _) => self.block(block),
             (None, Some(block)) => self.block(block),
@@ -568,15 +568,6 @@ impl<'a> Machine<'a> {
 
     fn out(&mut self) -> &mut Vec<u8> {
         self.out.as_mut().expect("programs with text run through emit()")
-    }
-}
-
-/// Whether `value` lies in the range, both ends included.
-pub(crate) fn in_range(value: u64, lowest: u64, highest: u64, signed: bool) -> bool {
-    if signed {
-        (lowest as i64..=highest as i64).contains(&(value as i64))
-    } else {
-        (lowest..=highest).contains(&value)
     }
 }
 

@@ -20,18 +20,18 @@ pub mod phase;
 pub mod predicate;
 pub mod program;
 pub mod run;
+pub mod style;
 pub mod text;
 mod trim;
 pub mod verify;
+pub mod window;
 
 pub use cells::Cells;
 pub use predicate::Predicate;
-pub use program::{
-    Arm, Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program,
-    RealStyle, Reg, Slot, Source, Table, TextStyle,
-};
+pub use program::{Arm, Block, Bound, Cell, Column, Emit, Op, Operand, Phase, Program, Reg, Slot, Source, Table};
 pub use run::{
-    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop,
-    State, Window,
+    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State,
 };
+pub use style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 pub use verify::{VerifyError, VerifyErrorKind};
+pub use window::{SLACK, Window};

@@ -29,7 +29,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use crate::program::{Encoding, Reg};
+use crate::style::Encoding;
 
 pub use eval::{Datum, Inputs};
 pub use jumps::{Assembler, Targets};
@@ -366,36 +366,6 @@ fn glob_matches(parts: &[Box<[u8]>], text: &[u8]) -> bool {
         rest = &rest[at + part.len()..];
     }
     true
-}
-
-/// Where the inputs of a predicate are among the registers of a read program: see [`crate::Op::Keep`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Bound {
-    /// The predicate.
-    pub predicate: Arc<Predicate>,
-    /// For each input.
-    pub operands: Vec<Operand>,
-}
-
-/// Where an input is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operand {
-    /// A number.
-    Number {
-        /// The value: an integer, or a real as a double's bits.
-        value: Reg,
-        /// Not 0 where the input is there; `None`: it always is.
-        present: Option<Reg>,
-    },
-    /// Text.
-    Text {
-        /// First byte, counted from the start of the packet.
-        start: Reg,
-        /// In bytes.
-        length: Reg,
-        /// Not 0 where the input is there; `None`: it always is.
-        present: Option<Reg>,
-    },
 }
 
 /// Where the inputs of a predicate are in the arguments of a tracepoint: a structure of fixed size in memory.

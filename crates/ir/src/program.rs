@@ -17,9 +17,12 @@
 //!
 //! A position counts bits from the start of the *packet*, not of the bytes at hand.
 
+use std::sync::Arc;
+
 use kymo_units::ByteOrder;
 
-use crate::predicate::Bound;
+use crate::predicate::Predicate;
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 
 /// A register: 64 bits. Signed integers are sign-extended, unsigned ones zero-extended, reals are their bits.
 /// Registers start at 0, may be written again, and keep their value between blocks.
@@ -63,6 +66,36 @@ pub struct Program {
     pub body: Block,
 }
 
+/// Where the inputs of a predicate are among the registers of a read program: see [`Op::Keep`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    /// The predicate.
+    pub predicate: Arc<Predicate>,
+    /// For each input.
+    pub operands: Vec<Operand>,
+}
+
+/// Where an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// A number.
+    Number {
+        /// The value: an integer, or a real as a double's bits.
+        value: Reg,
+        /// Not 0 where the input is there; `None`: it always is.
+        present: Option<Reg>,
+    },
+    /// Text.
+    Text {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes.
+        length: Reg,
+        /// Not 0 where the input is there; `None`: it always is.
+        present: Option<Reg>,
+    },
+}
+
 /// What is known of a position: `position % 2^modulus_log2 == phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Phase {
@@ -104,15 +137,6 @@ pub enum Cell {
     /// Two `u32`: first and count. For bytes: first byte counted from the first byte of the window,
     /// and bytes. For lists: first row of the child table, and rows.
     Span,
-}
-
-/// Labels for ranges of an integer, for `Emit::Label`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Labels {
-    /// Compare as signed.
-    pub signed: bool,
-    /// (lowest, highest, label), both ends included, as registers hold them. In the order of the text; may overlap.
-    pub ranges: Vec<(u64, u64, Box<[u8]>)>,
 }
 
 /// Where `Out` writes: values that the caller of a program asks for.
@@ -374,104 +398,4 @@ pub enum Emit {
         /// How to write them.
         style: LabelStyle,
     },
-}
-
-/// How to write an integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntegerStyle {
-    /// `-12`
-    Decimal,
-    /// `-12,345`; up to four digits stay together: `-1234`.
-    Grouped,
-    /// `-0x1:2345`: sign and magnitude.
-    GroupedHexadecimal,
-    /// `-01:234`: sign and magnitude.
-    GroupedOctal,
-    /// `0x2A`: digits of the lowest `bits` bits, rounded up to whole digits.
-    HexadecimalUpper {
-        /// 1 to 64.
-        bits: u8,
-    },
-    /// `0x2a`: digits of the lowest `bits` bits, rounded up to whole digits.
-    HexadecimalLower {
-        /// 1 to 64.
-        bits: u8,
-    },
-    /// `052`: Babeltrace's octal: negative values are cut to `bits` rounded up to whole digits.
-    Octal {
-        /// 1 to 64.
-        bits: u8,
-    },
-    /// `0b00101010`: all `bits` bits.
-    Binary {
-        /// 1 to 64.
-        bits: u8,
-    },
-    /// `true` or `false`.
-    Boolean,
-    /// `Yes` or `No`.
-    YesNo,
-}
-
-/// How to write a real number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RealStyle {
-    /// As C's `%g`.
-    General,
-    /// As C's `%f`.
-    Fixed,
-    /// The shortest text that reads back as the same number; NaN and infinities as JSON strings.
-    Json,
-    /// The shortest text that reads back as the same number; `nan`, `inf`, `-inf`.
-    Shortest,
-}
-
-/// How the characters of a text are encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Encoding {
-    Utf8,
-    Utf16Be,
-    Utf16Le,
-    Utf32Be,
-    Utf32Le,
-}
-
-/// How to write text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TextStyle {
-    /// The bytes as they are (UTF-8: unchanged even if not valid).
-    Raw,
-    /// Babeltrace `pretty`: in double quotes, `\ ' " ?` and control characters escaped, other bytes as they are.
-    Pretty,
-    /// A JSON string with quotes; what is not valid becomes U+FFFD.
-    Json,
-    /// A CSV cell: quoted where needed.
-    Csv,
-}
-
-/// How to write bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BytesStyle {
-    /// `0a0b0c`
-    Hexadecimal,
-    /// `0a 0b 0c`
-    HexadecimalSpaced,
-}
-
-/// How to write labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LabelStyle {
-    /// Babeltrace `pretty`: `"A"`, `{ "A", "B" }` for several, `<unknown>` for none.
-    Pretty,
-    /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
-    PrettyFlags,
-    /// As `Pretty`, each label in the colours of Babeltrace.
-    Painted,
-    /// As `PrettyFlags`, each label in the colours of Babeltrace.
-    PaintedFlags,
-    /// JSON: `["A","B"]`.
-    Json,
-    /// The first label or nothing, raw.
-    First,
 }

@@ -1,65 +1,12 @@
-//! What a program runs on and what it answers: the contract that the evaluator defines and `jit` keeps.
-//!
-//! ```text
-//!            origin            end of content known to be at hand
-//! packet ──────┬──────────────────────┬───────┬──> bits
-//!              │ window.bytes         │ slack │
-//! ```
-//!
-//! Positions always count from the packet's first bit, so that alignment needs no other number.
+//! What a program runs on besides a window, and what it answers: the contract that the evaluator defines and `jit` keeps.
 
 use crate::program::{Program, Slot};
-
-/// Readable bytes behind `Window::end`: wide loads may touch them, no result depends on them.
-pub const SLACK: usize = 16;
 
 /// Elements of a record's lists that may take no bits, all lists together.
 pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
 /// The slot in which an event header leaves the id of the event record class.
 pub const SLOT_EVENT_CLASS: Slot = Slot(0);
-
-/// A part of a packet that is in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Window<'a> {
-    bytes: &'a [u8],
-    origin: u64,
-    end: u64,
-}
-
-impl<'a> Window<'a> {
-    /// `bytes` begin at byte `origin` of the packet, end with [`SLACK`] bytes of any value, and hold all
-    /// bits before `end`, a position in bits.
-    ///
-    /// # Panics
-    ///
-    /// If `bytes` is shorter than that, or `end` lies before `origin`.
-    #[must_use]
-    pub fn new(bytes: &'a [u8], origin: u64, end: u64) -> Self {
-        assert!(end / 8 >= origin, "the window ends at bit {end}, before its first byte {origin}");
-        let needed = end.div_ceil(8) - origin + SLACK as u64;
-        assert!(bytes.len() as u64 >= needed, "{} bytes at hand, {needed} needed", bytes.len());
-        Self { bytes, origin, end }
-    }
-
-    /// The bytes, slack included.
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// The byte of the packet that `bytes()[0]` is.
-    #[must_use]
-    pub fn origin(&self) -> u64 {
-        self.origin
-    }
-
-    /// The first position that must not be read.
-    #[must_use]
-    pub fn end(&self) -> u64 {
-        self.end
-    }
-}
 
 /// What lives as long as a packet (slots) or a stream (clock).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

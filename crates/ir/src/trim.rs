@@ -18,8 +18,7 @@
 
 use std::collections::HashMap;
 
-use crate::predicate::Operand;
-use crate::program::{Block, Emit, Op, Program, Reg, Source};
+use crate::program::{Block, Emit, Op, Operand, Program, Reg, Source};
 
 /// What an operation does with a register.
 #[derive(Clone, Copy, PartialEq)]

@@ -13,10 +13,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kymo_ir::predicate::{
-    Bound, Datum, Input, InputClass, InputKind, Layout, Number, Operand, Place, Predicate, Relation, Test,
+use kymo_ir::predicate::{Datum, Input, InputClass, InputKind, Layout, Number, Place, Predicate, Relation, Test};
+use kymo_ir::{
+    Bound, ClassTest, Op, Operand, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, State, Window,
 };
-use kymo_ir::{ClassTest, Op, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, State, Window};
 use kymo_jit::{Engine, NativeFilter, Scan, Target};
 use kymo_units::ByteOrder;
 

@@ -4,8 +4,8 @@
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::Reg;
-use kymo_ir::predicate::{Bound, Fact, Input, Operand};
+use kymo_ir::predicate::{Fact, Input};
+use kymo_ir::{Bound, Operand, Reg};
 
 use crate::predicate::{self, Operands, Span, Ways};
 use crate::translate::Translator;

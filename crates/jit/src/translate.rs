@@ -6,9 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::cells::Rows;
-use kymo_ir::predicate::Bound;
 use kymo_ir::{
-    Arm, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
+    Arm, Bound, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
     TextStyle,
 };
 use kymo_units::ByteOrder;

@@ -6,8 +6,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::layout::header;
 use crate::memory::{Memory, View};
-use crate::program::Program;
-use crate::recorder::Recorder;
+use crate::sides::{Program, Recorder};
 
 /// The file behind a bell, which tells it from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::layout::header;
 use crate::memory::{Memory, View};
-use crate::recorder::Recorder;
+use crate::sides::Recorder;
 
 /// What a program says of itself when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

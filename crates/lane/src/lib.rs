@@ -86,6 +86,7 @@ mod memory;
 mod program;
 mod recorder;
 mod registry;
+mod sides;
 mod slots;
 
 pub use bell::{Bell, Rings};
@@ -93,7 +94,8 @@ pub use identity::{Arena, Clock, Identity, NoArena};
 pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, READY_AT, Refused};
 pub use mapped::Mapped;
 pub use memory::{Memory, View};
-pub use program::{Lane, Program, Slot, Thread};
-pub use recorder::{Holder, Losses, Mode, Recorder, Seen, Wants};
+pub use program::{Lane, Slot};
+pub use recorder::{Holder, Losses, Mode, Seen, Wants};
 pub use registry::Definition;
+pub use sides::{Program, Recorder, Thread};
 pub use slots::{Code, FIRST_SLOT, Runs};

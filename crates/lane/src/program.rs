@@ -8,6 +8,7 @@ use crate::layout::{
     DESCRIPTOR_BYTES, FULL, LANE_BYTES, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header, lane,
 };
 use crate::memory::Memory;
+use crate::sides::{Program, Thread};
 
 /// A lane that somebody has.
 const LIVE: u64 = 1;
@@ -17,24 +18,6 @@ const LEFT: u64 = 2;
 const TRIES: u32 = 8;
 /// Sub-buffers that get memory at the same time.
 const STEP: u64 = 8;
-
-/// A program's memory, to whoever writes to it. Everything here may be done by handlers of signals too, and by several threads.
-#[derive(Clone, Copy, Debug)]
-pub struct Program<'m, M> {
-    pub(crate) memory: &'m M,
-    pub(crate) layout: Layout,
-}
-
-/// Who writes: it stands in what is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Thread {
-    /// Its number.
-    pub tid: u32,
-    /// How many handlers of signals it is in; each level has a lane of its own.
-    pub level: u8,
-    /// Its name; zeros behind.
-    pub name: [u8; 16],
-}
 
 /// A lane, as the thread that has it knows it. The first six words are all that events need that go where the last one went; who writes
 /// them on his own, as headers for C do, finds them at [`Lane::WORDS`] and does what [`Program::room_here`] and [`Program::publish`] do.
@@ -130,11 +113,6 @@ impl<'m, M: Memory> Program<'m, M> {
     /// Everything that recorders are to find from the first is there.
     pub fn show(&self) {
         self.memory.store(header::MAGIC, MAGIC, Release);
-    }
-
-    /// The same memory, which somebody else has begun.
-    pub fn of(memory: &'m M, layout: Layout) -> Self {
-        Self { memory, layout }
     }
 
     /// Switches an event, as a child of a process does in which it was switched.

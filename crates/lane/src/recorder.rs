@@ -1,15 +1,8 @@
 //! What a recorder does with a program's memory: looks, copies, frees. It believes nothing.
 
-use crate::layout::{DESCRIPTOR_BYTES, FULL, Layout, OPEN, Owner, descriptor, header, lane};
+use crate::layout::{DESCRIPTOR_BYTES, FULL, OPEN, Owner, descriptor, header, lane};
 use crate::memory::View;
-use crate::program::Thread;
-
-/// A program's memory, to whoever records it.
-#[derive(Clone, Copy, Debug)]
-pub struct Recorder<V> {
-    pub(crate) view: V,
-    pub(crate) layout: Layout,
-}
+use crate::sides::{Recorder, Thread};
 
 /// A sub-buffer that a lane has, as it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,21 +72,6 @@ pub struct Holder {
 }
 
 impl<V: View> Recorder<V> {
-    /// Of memory whose layout was [read](Layout::read).
-    pub fn new(view: V, layout: Layout) -> Self {
-        Self { view, layout }
-    }
-
-    /// The memory.
-    pub fn view(&self) -> &V {
-        &self.view
-    }
-
-    /// How large everything is.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// Switches an event: 0 is off, 1 on, more are filters.
     ///
     /// # Errors

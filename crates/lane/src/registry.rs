@@ -12,8 +12,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use crate::bell::Rings;
 use crate::layout::{Layout, PAGE, header};
 use crate::memory::{Memory, View};
-use crate::program::Program;
-use crate::recorder::Recorder;
+use crate::sides::{Program, Recorder};
 
 const IS_WHOLE: u64 = 1 << 63;
 const IS_CONTEXT: u64 = 1 << 62;

@@ -10,8 +10,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::layout::slot;
 use crate::memory::{Memory, View};
-use crate::program::Program;
-use crate::recorder::Recorder;
+use crate::sides::{Program, Recorder};
 
 const IS_SAID: u64 = 1 << 63;
 const IS_NATIVE: u64 = 1 << 62;

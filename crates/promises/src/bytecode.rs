@@ -10,25 +10,13 @@
 //!
 //! All of it is safe code: a read outside of a slice would be a panic, and a loop would not be over.
 
-use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, Registers, Texts, find_needs, header, validate};
+use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, Registers, find_needs, header, validate};
 use kymo_ir::predicate::Place;
 use kymo_random::predicates::{self, Options};
 
-use crate::plain_machine::PlainMachine;
+use crate::plain_machine::{Memory, PlainMachine};
 use crate::random::Random;
 use crate::random_bytecode::{random_constants, random_instructions};
-
-/// Texts behind any pointers.
-#[derive(Debug)]
-pub(crate) struct Memory(pub(crate) Vec<u8>);
-
-impl Texts for Memory {
-    fn text(&self, address: u64, length: u64) -> &[u8] {
-        let start = address as usize % (self.0.len() + 1);
-        let rest = &self.0[start..];
-        &rest[..length as usize % (rest.len() + 1)]
-    }
-}
 
 /// The promise for random bytes, damaged programs and sound ones: whether they were accepted.
 ///

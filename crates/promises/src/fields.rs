@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
-use kymo_decode::filter::FilterFacts;
-use kymo_decode::{Compile, Decoder};
+use kymo_decode::{Compile, Decoder, FilterFacts};
 use kymo_filter::Path;
 use kymo_format::TraceClass;
 use kymo_ir::predicate::Datum;

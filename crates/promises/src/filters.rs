@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use kymo_filter::{Binding, Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict};
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_ir::program::Encoding;
 use kymo_random::predicates;
 
 use crate::filter_text;

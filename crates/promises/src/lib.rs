@@ -42,6 +42,7 @@ pub mod recorded;
 pub mod recording;
 mod shaped;
 pub mod starts;
+mod stripped;
 mod values;
 pub mod written;
 

@@ -8,7 +8,17 @@ use kymo_bytecode::{
     Texts,
 };
 
-use crate::bytecode::Memory;
+/// Texts behind any pointers.
+#[derive(Debug)]
+pub(crate) struct Memory(pub(crate) Vec<u8>);
+
+impl Texts for Memory {
+    fn text(&self, address: u64, length: u64) -> &[u8] {
+        let start = address as usize % (self.0.len() + 1);
+        let rest = &self.0[start..];
+        &rest[..length as usize % (rest.len() + 1)]
+    }
+}
 
 pub(crate) struct PlainMachine<'a> {
     instructions: Vec<Instruction>,

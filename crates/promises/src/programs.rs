@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_ir::{
-    Block, Cells, ClassTest, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval,
-    verify,
+    Cells, ClassTest, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval, verify,
 };
 use kymo_jit::{Engine, Rows, Scan, Text};
 
 use crate::random::Random;
 use crate::random_program::random_program;
 use crate::random_test::random_test;
+use crate::stripped::{bare, prints, stores, without};
 
 /// Records that are looked at.
 pub const RECORDS_MAX: usize = 100;
@@ -78,33 +78,6 @@ pub struct Found {
     pub texts: Vec<Result<Vec<u8>, Fault>>,
     /// By class, the columns as far as they could be filled.
     pub columns: BTreeMap<u32, (Cells, Option<RowFault>)>,
-}
-
-fn prints(op: &Op) -> bool {
-    matches!(op, Op::Emit(_))
-}
-
-fn stores(op: &Op) -> bool {
-    matches!(op, Op::Store { .. } | Op::StoreSpan { .. } | Op::StoreList { .. } | Op::Row { .. })
-}
-
-/// The block without operations of some kind, at any depth.
-fn without(block: &Block, drop: fn(&Op) -> bool) -> Block {
-    let of = |op: &Op| match op.clone() {
-        Op::Repeat { count, index, body } => Op::Repeat { count, index, body: without(&body, drop) },
-        Op::Switch { on, signed, arms, default } => {
-            let arms = arms.into_iter().map(|(ranges, body)| (ranges, without(&body, drop))).collect();
-            Op::Switch { on, signed, arms, default: default.map(|body| without(&body, drop)) }
-        }
-        other => other,
-    };
-    block.iter().filter(|op| !drop(op)).map(of).collect()
-}
-
-/// The program without what prints and stores: it only moves the position, and reads.
-pub(crate) fn bare(whole: &Program) -> Program {
-    let body = without(&whole.body, |op| prints(op) || stores(op));
-    Program { body, tables: Vec::new(), columns: Vec::new(), ..whole.clone() }
 }
 
 impl Programs {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::{Bound, InputKind, Operand};
-use kymo_ir::{Encoding, Op, Program, Reg, Source};
+use kymo_ir::predicate::InputKind;
+use kymo_ir::{Bound, Encoding, Op, Operand, Program, Reg, Source};
 use kymo_random::predicates::{Options, predicate};
 
-use crate::programs::bare;
 use crate::random::Random;
 use crate::random_program::random_program;
+use crate::stripped::bare;
 
 /// A program that reads what a body would, and asks once or twice whether to go on.
 pub(crate) fn random_test(random: &mut Random) -> Program {

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use kymo_decode::columns::{ColumnReader, Projection};
-use kymo_decode::filter::{FilterFacts, StreamFilter};
+use kymo_decode::filter::StreamFilter;
 use kymo_decode::text::{Event as Line, LineFormat, Paint, PrettyOptions, Printer};
-use kymo_decode::{Compile, Decoder, HeadError, LowerError, PacketHead};
+use kymo_decode::{Compile, Decoder, FilterFacts, HeadError, LowerError, PacketHead};
 use kymo_filter::Filter;
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;

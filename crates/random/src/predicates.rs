@@ -14,8 +14,8 @@ mod tree;
 use kymo_units::ByteOrder;
 
 use crate::numbers::Random;
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{InputClass, InputKind, Layout, Place, Predicate};
-use kymo_ir::program::Encoding;
 
 pub use event::{arguments, data, event};
 

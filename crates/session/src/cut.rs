@@ -15,8 +15,7 @@ use std::sync::Arc;
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
 use kymo_format::{Dialect, TraceClass};
-use kymo_ir::run::SLACK;
-use kymo_ir::{Records, ScanStop, Window};
+use kymo_ir::{Records, SLACK, ScanStop, Window};
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 

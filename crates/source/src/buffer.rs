@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::error::Error;
-use crate::folder::Stream;
+use crate::stream::Stream;
 
 /// Bytes that may be touched behind a buffer's own, so that wide loads stay inside of memory.
 pub const SLACK: usize = 16;

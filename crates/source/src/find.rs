@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::archive::{Archive, MAGIC_BYTES, Packing};
 use crate::error::{Error, ErrorKind, Seen};
-use crate::folder::{Stream, TraceFolder};
+use crate::folder::TraceFolder;
 use crate::handles::Handles;
 use crate::import::Importer;
+use crate::stream::Stream;
 
 /// Folders inside of folders.
 const DEPTH_MAX: usize = 32;

@@ -1,6 +1,5 @@
 //! One trace's files.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,8 @@ use crate::error::Error;
 use crate::handles::Handles;
 use crate::import::Imported;
 use crate::live::Live;
-use crate::storage::{Bytes, Disk, InArchive, InMemory, ReadAt, Storage};
+use crate::storage::{Disk, FileIdentity, InArchive, InMemory, Storage};
+use crate::stream::{Bytes, Stream, StreamEntry};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
@@ -19,30 +19,6 @@ pub struct TraceFolder {
     path: PathBuf,
     streams: Vec<StreamEntry>,
     storage: Arc<dyn Storage>,
-}
-
-/// A stream of packets: a file, in an archive or in memory where the trace is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamEntry {
-    /// Its name in the folder, with U+FFFD for what is no text.
-    pub name: String,
-    /// Its name as it is.
-    file_name: OsString,
-    /// Its size when the folder was opened.
-    pub size: u64,
-}
-
-/// What tells whether a file is still the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileIdentity {
-    /// Device, 0 where there are none.
-    pub device: u64,
-    /// Inode, 0 where there are none.
-    pub inode: u64,
-    /// In bytes.
-    pub size: u64,
-    /// Nanoseconds since the Unix epoch.
-    pub modified_ns: i128,
 }
 
 impl TraceFolder {
@@ -59,7 +35,7 @@ impl TraceFolder {
                 continue;
             };
             if is_stream(&name) {
-                streams.push(StreamEntry { name, file_name, size: facts.len() });
+                streams.push(StreamEntry::new(name, file_name, facts.len()));
             }
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
@@ -70,16 +46,14 @@ impl TraceFolder {
     /// The trace in the folder `path`, but only one file of it.
     pub(crate) fn of_one_file(path: &Path, file: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
         let mut folder = Self::open(path, handles)?;
-        folder.streams.retain(|stream| Some(stream.file_name.as_os_str()) == file.file_name());
+        folder.streams.retain(|stream| Some(stream.file_name()) == file.file_name());
         Ok(folder)
     }
 
     /// The trace in a folder of an archive.
     pub(crate) fn in_archive(archive: &Arc<Archive>, folder: &str) -> Self {
         let files = archive.files_in(folder).filter(|(name, _)| is_stream(name));
-        let streams = files
-            .map(|(name, entry)| StreamEntry { name: name.to_owned(), file_name: name.into(), size: entry.size })
-            .collect();
+        let streams = files.map(|(name, entry)| StreamEntry::new(name.to_owned(), name.into(), entry.size)).collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
         let storage = InArchive { archive: Arc::clone(archive), folder: folder.to_owned() };
         Self { path, streams, storage: Arc::new(storage) }
@@ -89,11 +63,8 @@ impl TraceFolder {
     pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, Error> {
         let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
         let files = trace.streams_by_name(path)?;
-        let entry = |(name, bytes): (&String, &Vec<u8>)| StreamEntry {
-            name: name.clone(),
-            file_name: name.into(),
-            size: bytes.len() as u64,
-        };
+        let entry =
+            |(name, bytes): (&String, &Vec<u8>)| StreamEntry::new(name.clone(), name.into(), bytes.len() as u64);
         let streams = files.iter().map(entry).collect();
         let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(Bytes(bytes)))).collect();
         let storage = InMemory { path: path.to_owned(), metadata: Bytes(metadata), streams: files };
@@ -155,69 +126,7 @@ impl TraceFolder {
     }
 }
 
-impl StreamEntry {
-    /// Its name as the system has it.
-    pub(crate) fn file_name(&self) -> &OsStr {
-        &self.file_name
-    }
-}
-
 /// Whether a file of that name holds packets.
 fn is_stream(name: &str) -> bool {
     name != "metadata" && !name.starts_with('.')
-}
-
-/// Bytes that can be read at any place: a file, a part of an archive, or memory. Cheap to clone; may be read from several threads.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    path: PathBuf,
-    file: Arc<dyn ReadAt>,
-    /// First byte in the file.
-    start: u64,
-    /// Bytes that may be read; a file of its own ends where it ends.
-    size: u64,
-}
-
-/// Bytes read at once where a size is only claimed.
-const STEP: u64 = 1 << 20;
-
-impl Stream {
-    /// The part of `file` that is called `path`.
-    pub(crate) fn part(path: PathBuf, file: Arc<dyn ReadAt>, start: u64, size: u64) -> Self {
-        Self { path, file, start, size }
-    }
-
-    /// Reads from `offset` on until `buffer` is full or the file ends; returns how many bytes.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be opened or read.
-    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-        let Some(at) = self.start.checked_add(offset).filter(|_| offset < self.size) else {
-            return Ok(0);
-        };
-        let wanted = (self.size - offset).min(buffer.len() as u64) as usize;
-        self.file.read_at(at, &mut buffer[..wanted]).map_err(|error| Error::new(&self.path, error))
-    }
-
-    /// All bytes; the file may have fewer than the `size` that it is said to have.
-    pub(crate) fn read_all(&self, size: u64) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
-        while (bytes.len() as u64) < size {
-            let done = bytes.len();
-            bytes.resize(done + (size - done as u64).min(STEP) as usize, 0);
-            let read = self.read_at(done as u64, &mut bytes[done..])?;
-            bytes.truncate(done + read);
-            if read == 0 {
-                break;
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
-use crate::folder::Stream;
+use crate::stream::Stream;
 
 /// Reads the files of one format.
 pub trait Importer: fmt::Debug + Sync {

@@ -16,10 +16,13 @@ mod handles;
 mod import;
 mod live;
 mod storage;
+mod stream;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
 pub use error::{Error, ErrorKind, Seen};
 pub use find::{Finder, find};
-pub use folder::{FileIdentity, Stream, StreamEntry, TraceFolder};
+pub use folder::TraceFolder;
 pub use import::{Imported, Importer};
 pub use live::{LIVE_FILE, Live};
+pub use storage::FileIdentity;
+pub use stream::{Stream, StreamEntry};

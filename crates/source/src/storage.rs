@@ -16,9 +16,22 @@ use std::time::UNIX_EPOCH;
 
 use crate::archive::{Archive, join};
 use crate::error::Error;
-use crate::folder::{FileIdentity, Stream, StreamEntry};
-use crate::handles::{File, Handles};
+use crate::handles::Handles;
 use crate::live::Live;
+use crate::stream::{Bytes, Stream, StreamEntry};
+
+/// What tells whether a file is still the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// Device, 0 where there are none.
+    pub device: u64,
+    /// Inode, 0 where there are none.
+    pub inode: u64,
+    /// In bytes.
+    pub size: u64,
+    /// Nanoseconds since the Unix epoch.
+    pub modified_ns: i128,
+}
 
 /// Where the files of one trace are kept.
 pub(crate) trait Storage: fmt::Debug + Send + Sync {
@@ -34,36 +47,6 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     /// What a recorder says of the trace that it writes; `None`: it is not written by one of ours.
     fn live(&self) -> Option<Live> {
         None
-    }
-}
-
-/// Bytes that can be read at any place, by several threads.
-pub(crate) trait ReadAt: fmt::Debug + Send + Sync {
-    /// Reads from `offset` on until `buffer` is full or the bytes end; returns how many were read.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-}
-
-impl ReadAt for File {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        Self::read_at(self, offset, buffer)
-    }
-}
-
-/// Bytes in memory.
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
-
-impl fmt::Debug for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
-}
-
-impl ReadAt for Bytes {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
     }
 }
 

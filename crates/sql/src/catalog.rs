@@ -16,12 +16,12 @@ use datafusion::catalog::{
     CatalogProvider, MemoryCatalogProvider, MemoryCatalogProviderList, SchemaProvider, TableFunctionArgs,
     TableFunctionImpl, TableProvider,
 };
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, plan_err};
+use datafusion::common::{Result, ScalarValue, exec_datafusion_err, plan_err};
 use datafusion::datasource::{MemTable, TableType};
 use datafusion::logical_expr::Expr;
 
 use crate::provider::TraceProvider;
-use crate::table::{TableError, TraceTable};
+use crate::table::{TableError, TraceTable, external};
 
 /// The tables and functions of a trace.
 pub trait Catalog: Debug + Send + Sync {
@@ -76,11 +76,6 @@ pub enum Argument {
     Integer(i64),
     /// Yes or no.
     Boolean(bool),
-}
-
-/// An error from below, as DataFusion carries it.
-pub(crate) fn external(error: TableError) -> DataFusionError {
-    DataFusionError::External(error)
 }
 
 /// All schemas of a catalog.

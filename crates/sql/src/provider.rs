@@ -10,10 +10,9 @@ use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::catalog::external;
 use crate::filter::{Pushed, pushed};
 use crate::scan::TraceExec;
-use crate::table::{Question, TraceTable};
+use crate::table::{Question, TraceTable, external};
 
 /// A table whose rows are read when they are asked for.
 #[derive(Debug)]

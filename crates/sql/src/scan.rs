@@ -27,8 +27,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 
 use futures::StreamExt;
 
-use crate::catalog::external;
-use crate::table::{Batches, Question, TraceScan, TraceTable};
+use crate::table::{Batches, Question, TraceScan, TraceTable, external};
 
 /// Batches that are read before they are asked for, where all threads read them.
 const BATCHES_AHEAD: usize = 2;

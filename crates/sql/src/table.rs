@@ -10,9 +10,15 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
 
 /// What goes wrong below a table.
 pub type TableError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What goes wrong below a table, as DataFusion carries it.
+pub(crate) fn external(error: TableError) -> DataFusionError {
+    DataFusionError::External(error)
+}
 
 /// Rows, in the order of time where the table declares one. Dropping it stops whoever reads for it.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;

@@ -1,6 +1,7 @@
 //! What a writer refuses, and for which field.
 
 use std::fmt;
+use std::path::Path;
 
 /// Why something is not written. Nothing of it is in the packet then.
 #[derive(Debug)]
@@ -82,3 +83,8 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A file that cannot be made, read or written.
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
+    Problem::File { path: path.display().to_string(), error }.into()
+}

@@ -34,9 +34,8 @@ use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, file_error};
 use crate::packed;
-use crate::trace::file_error;
 
 /// Bytes of a packet before the caller's fields.
 pub const HEAD_BYTES: usize = 80;

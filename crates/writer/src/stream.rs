@@ -10,7 +10,7 @@ use kymo_format::value::Value;
 use kymo_wire::{index, magic};
 
 use crate::encode::Encoder;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, file_error};
 use crate::head::{FORMS_MAX, Known, build};
 
 /// The parts of an event record that its class has.
@@ -309,5 +309,5 @@ fn part(class: Option<&FieldClass>, scope: Scope, value: Option<&Value>, encoder
 
 fn append(file: &mut (PathBuf, File), bytes: &[u8]) -> Result<(), Error> {
     let (path, file) = file;
-    file.write_all(bytes).map_err(|error| crate::trace::file_error(path, error))
+    file.write_all(bytes).map_err(|error| file_error(path, error))
 }

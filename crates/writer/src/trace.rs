@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_format::model::{Role, TraceClass};
 use kymo_wire::index;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, file_error};
 use crate::stream::{StreamWriter, has_role};
 
 /// Where the metadata comes from.
@@ -92,8 +92,4 @@ fn create(path: PathBuf) -> Result<(PathBuf, File), Error> {
         Ok(file) => Ok((path, file)),
         Err(error) => Err(file_error(&path, error)),
     }
-}
-
-pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
-    Problem::File { path: path.display().to_string(), error }.into()
 }

@@ -10,8 +10,7 @@ use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching};
 use kymo_analysis::guess;
 use kymo_analysis::mapping::Mapping;
 use kymo_analysis::roles::{CONTEXT, FieldFacts};
-use kymo_decode::filter::FilterFacts;
-use kymo_decode::{Compile, Decoder, fields};
+use kymo_decode::{Compile, Decoder, FilterFacts, fields};
 
 /// Metadata of one data stream class. Events are lines `name: field field`, fields of which the name ends in `$` are
 /// text, in `[]` arrays, the others integers.

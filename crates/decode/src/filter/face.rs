@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use kymo_format::model::{FieldClass, Optional, Scope, Structure, Variant};
-use kymo_ir::predicate::{Bound, Input, InputKind, Operand, Test};
-use kymo_ir::{Op, Predicate, Reg, Source as Count};
+use kymo_ir::predicate::{Input, InputKind, Test};
+use kymo_ir::{Bound, Op, Operand, Predicate, Reg, Source as Count};
 
 use super::ask;
 use super::packet::PacketPart;

@@ -8,37 +8,30 @@
 
 use std::collections::HashSet;
 
-use kymo_format::model::Scope;
-use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Operand, Range, Relation, Test};
-use kymo_ir::{Op, Predicate, Program, Slot, State, Window, eval};
+use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Range, Relation, Test};
+use kymo_ir::{Predicate, Program, Slot, State, Window, eval};
 
-use super::face::TestFace;
-use crate::builder::Builder;
-use crate::decoder::Decoder;
 use crate::head::PacketHead;
-use crate::lower::{Face, Value};
 use crate::names::{Place, Source};
-use crate::plan::BodyFace;
 use crate::slots;
-use crate::walk::Walk;
 
 /// A field of packets' contexts that is asked for.
 #[derive(Debug)]
-struct PacketField {
-    places: Vec<Place>,
-    kind: InputKind,
-    value: Slot,
-    present: Slot,
+pub(super) struct PacketField {
+    pub(super) places: Vec<Place>,
+    pub(super) kind: InputKind,
+    pub(super) value: Slot,
+    pub(super) present: Slot,
 }
 
 /// A part of a predicate that is about packets alone, and asks for text: it is settled once for all events of a packet.
 #[derive(Debug)]
-struct Settled {
-    predicate: Predicate,
-    sources: Vec<Source>,
-    program: Option<Program>,
-    value: Slot,
-    present: Slot,
+pub(super) struct Settled {
+    pub(super) predicate: Predicate,
+    pub(super) sources: Vec<Source>,
+    pub(super) program: Option<Program>,
+    pub(super) value: Slot,
+    pub(super) present: Slot,
 }
 
 /// The part of a filter that is about packets.
@@ -46,10 +39,10 @@ struct Settled {
 pub(super) struct PacketPart {
     /// Slots that the decoder has itself.
     base: usize,
-    fields: Vec<PacketField>,
+    pub(super) fields: Vec<PacketField>,
     /// Leaves the fields in slots.
-    program: Option<Program>,
-    settled: Vec<Settled>,
+    pub(super) program: Option<Program>,
+    pub(super) settled: Vec<Settled>,
     /// What the classes ask of packets, each once.
     asked: HashSet<Asked>,
     /// Some class takes everything, or asks nothing of packets.
@@ -217,20 +210,6 @@ impl PacketPart {
         (value, present)
     }
 
-    /// Writes the program that reads the fields, once all are known.
-    pub(super) fn write(&mut self, decoder: &Decoder, stream_class: usize) -> Result<(), crate::LowerError> {
-        if !self.fields.is_empty() {
-            let mut face = PacketFace { fields: &self.fields, operands: Vec::new(), walk: Walk::new() };
-            self.program = Some(decoder.packet_context(stream_class, &mut face)?);
-        }
-        for number in 0..self.settled.len() {
-            let (predicate, sources) = (self.settled[number].predicate.clone(), self.settled[number].sources.clone());
-            let mut face = TestFace::of_packet(&predicate, &sources, self);
-            self.settled[number].program = Some(decoder.packet_context(stream_class, &mut face)?);
-        }
-        Ok(())
-    }
-
     /// Leaves the fields of a packet in its state.
     pub(super) fn enter(&self, head: &PacketHead, window: Window<'_>, state: &mut State) {
         state.slots.resize(self.base + 2 * (self.fields.len() + self.settled.len()), 0);
@@ -301,46 +280,5 @@ fn reduced(test: Test, is_about: &impl Fn(&mut Test) -> bool, anything: Input) -
             }
             Test::Compare { relation: Relation::Equal, left: Number::Input(anything), right: Number::Integer(0) }
         }
-    }
-}
-
-/// Reads fields of a packet's context into slots.
-struct PacketFace<'a> {
-    fields: &'a [PacketField],
-    operands: Vec<Operand>,
-    walk: Walk,
-}
-
-/// The walk itself is the face of the fields: only scopes and the ends concern this one.
-impl Face for PacketFace<'_> {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
-        Face::value(&mut self.walk, builder, value);
-    }
-}
-
-impl BodyFace for PacketFace<'_> {
-    fn begin(&mut self, builder: &mut Builder) {
-        for field in self.fields {
-            let operand = self.walk.want(builder, &field.places, field.kind, true);
-            self.operands.push(operand);
-        }
-    }
-
-    fn scope(&mut self, builder: &mut Builder, scope: Scope) {
-        self.walk.scope(builder, scope);
-    }
-
-    fn end(&mut self, builder: &mut Builder) {
-        builder.flush();
-        for (field, operand) in self.fields.iter().zip(&self.operands) {
-            if let Operand::Number { value, present: Some(present) } = *operand {
-                builder.push(Op::Out { slot: field.value, from: value });
-                builder.push(Op::Out { slot: field.present, from: present });
-            }
-        }
-    }
-
-    fn as_face(&mut self) -> &mut dyn Face {
-        &mut self.walk
     }
 }

@@ -11,8 +11,8 @@
 
 use std::cmp::Ordering;
 
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Assembler, InputKind, Pattern, Place, Refusal, Relation, Test, Text};
-use kymo_ir::program::Encoding;
 
 use super::assembly::Label;
 use super::instruction::{Condition, Instruction, Operand};

@@ -3,10 +3,10 @@
 
 use expect_test::{Expect, expect};
 use kymo_filter::bpf::{self, Instruction};
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{
     Arithmetic, Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Regex, Relation, Test, Text,
 };
-use kymo_ir::program::Encoding;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
 use kymo_units::ByteOrder;

@@ -1,10 +1,10 @@
 //! The kernel's verifier accepts the programs, and its machine code keeps what the evaluator keeps.
 
 use kymo_filter::bpf::{self, Instruction};
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{
     Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Relation, Test, Text,
 };
-use kymo_ir::program::Encoding;
 use kymo_probe::Program;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};

@@ -3,11 +3,11 @@
 use expect_test::{Expect, expect};
 use kymo_bytecode::validate;
 use kymo_filter::bytecode;
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{
     Arithmetic, Bitwise, Datum, Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Regex,
     Relation, Test, Text,
 };
-use kymo_ir::program::Encoding;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
 use kymo_units::ByteOrder;

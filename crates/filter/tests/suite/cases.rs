@@ -24,8 +24,8 @@ use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 
 use kymo_filter::{Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict, nearest};
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_ir::program::Encoding;
 
 use crate::forms;
 

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use kymo_filter::{Field, Fields, Filter, Found, Path};
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_ir::program::Encoding;
 
 use crate::forms;
 

@@ -14,12 +14,12 @@ use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
 };
-use crate::{said, tsdl};
+use crate::said;
 
 /// What was understood, and what was not.
 pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)>) {
     let mut reader = Reader {
-        trace: tsdl::empty_trace_class(Dialect::Ctf2),
+        trace: TraceClass::empty(Dialect::Ctf2),
         aliases: Aliases::new(),
         trace_seen: false,
         clocks: HashMap::new(),

@@ -50,7 +50,7 @@ struct Lower<'s> {
 /// Lowers what could be parsed.
 pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> (TraceClass, Places) {
     let mut lower = Lower {
-        trace: empty_trace_class(Dialect::Ctf1),
+        trace: TraceClass::empty(Dialect::Ctf1),
         types: Types::new(None, HashMap::new()),
         packet_header: None,
         streams: Vec::new(),
@@ -398,23 +398,6 @@ impl Lower<'_> {
         let mut trace = self.trace;
         trace.stream_classes = self.streams.into_iter().map(|draft| draft.class).collect();
         (trace, self.places)
-    }
-}
-
-/// A trace class that has nothing.
-pub(crate) fn empty_trace_class(dialect: Dialect) -> TraceClass {
-    TraceClass {
-        dialect,
-        uuid: None,
-        namespace: None,
-        name: None,
-        uid: None,
-        native_byte_order: None,
-        environment: Vec::new(),
-        packet_header: None,
-        clock_classes: Vec::new(),
-        stream_classes: Vec::new(),
-        attributes: None,
     }
 }
 

@@ -15,43 +15,38 @@ mod problem;
 mod types;
 
 pub(crate) use build::label_ranges;
-pub(crate) use lower::empty_trace_class;
 pub use problem::Problem;
 
 use crate::budget::{Places, first_of};
-use crate::diagnostic::{Assumption, Diagnostic, Severity};
+use crate::finding::{Assumption, Finding, Severity};
 use crate::model::TraceClass;
 
 /// Reads TSDL. Packets of metadata have their own magic number; plain text has a signature.
-pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places)>, Vec<Diagnostic>) {
+pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places)>, Vec<Finding<Problem>>) {
     let (tokens, mut errors) = lexer::tokens(text);
     let (items, syntax_errors) = parser::parse(&tokens);
     errors.extend(syntax_errors);
-    let mut findings = lower::Findings::default();
+    let mut found = lower::Findings::default();
     if !in_packets && !text.trim_start().starts_with("/* CTF 1.8") {
-        findings.doubts.push((0..0, Problem::Signature));
+        found.doubts.push((0..0, Problem::Signature));
     }
     if let Some(at) = text.find('\0') {
-        findings.doubts.push((at..at + 1, Problem::Nul));
+        found.doubts.push((at..at + 1, Problem::Nul));
     }
-    let trace = lower::lower(&items, text.len(), &mut findings);
-    errors.append(&mut findings.errors);
+    let trace = lower::lower(&items, text.len(), &mut found);
+    errors.append(&mut found.errors);
     let sound = errors.is_empty();
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let (errors, doubts) = (first_of(errors, Problem::More), first_of(findings.doubts, Problem::More));
-    diagnostics.extend(errors.into_iter().map(|(span, problem)| diagnostic(Severity::Error, span, problem)));
-    diagnostics.extend(doubts.into_iter().map(|(span, problem)| {
+    let mut findings: Vec<Finding<Problem>> = Vec::new();
+    let (errors, doubts) = (first_of(errors, Problem::More), first_of(found.doubts, Problem::More));
+    findings.extend(errors.into_iter().map(|(span, problem)| Finding { severity: Severity::Error, span, problem }));
+    findings.extend(doubts.into_iter().map(|(span, problem)| {
         let assumption = match problem {
             Problem::Signature => Assumption::MissingSignature,
             Problem::Nul => Assumption::NulCharacters,
             _ => Assumption::UnknownAttribute,
         };
-        diagnostic(Severity::Assumption(assumption), span, problem)
+        Finding { severity: Severity::Assumption(assumption), span, problem }
     }));
-    diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
-    (sound.then_some(trace), diagnostics)
-}
-
-fn diagnostic(severity: Severity, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic { severity, span, problem: problem.into() }
+    findings.sort_by_key(|finding| finding.span.start);
+    (sound.then_some(trace), findings)
 }

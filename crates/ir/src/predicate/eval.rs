@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::range::scaled;
 use super::{Arithmetic, Bitwise, Input, InputKind, Number, Predicate, Relation, Test, Text};
 use crate::emit;
-use crate::program::Encoding;
+use crate::style::{Encoding, TextStyle};
 
 /// The inputs of one event.
 pub trait Inputs {
@@ -131,7 +131,7 @@ impl Predicate {
             InputKind::Text(Encoding::Utf8) => Some(Cow::Borrowed(bytes)),
             InputKind::Text(encoding) => {
                 let mut utf8 = Vec::new();
-                emit::text(&mut utf8, bytes, encoding, crate::program::TextStyle::Raw);
+                emit::text(&mut utf8, bytes, encoding, TextStyle::Raw);
                 Some(Cow::Owned(utf8))
             }
             InputKind::Integer { .. } | InputKind::Real => None,

@@ -8,7 +8,7 @@
 
 use super::range::{arithmetic_range, bits_range, scaled};
 use super::{Arithmetic, Input, InputKind, Number, Predicate, Range, Relation, Test, Text};
-use crate::program::Encoding;
+use crate::style::Encoding;
 
 /// What is known of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]

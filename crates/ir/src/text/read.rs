@@ -4,10 +4,8 @@ use kymo_units::ByteOrder;
 
 use super::words::Words;
 use super::{TextError, TextErrorKind, write};
-use crate::program::{
-    Arm, Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Program, RealStyle,
-    Reg, Slot, Source, Table, TextStyle,
-};
+use crate::program::{Arm, Block, Cell, Column, Emit, Op, Program, Reg, Slot, Source, Table};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 use crate::verify::DEPTH_MAX;
 
 type Result<T> = std::result::Result<T, TextError>;

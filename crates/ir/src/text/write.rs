@@ -4,9 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use kymo_units::ByteOrder;
 
-use crate::program::{
-    BytesStyle, Cell, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Program, RealStyle, Reg, Source, TextStyle,
-};
+use crate::program::{Cell, Emit, Op, Program, Reg, Source};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 
 impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,9 @@
 //! What can be said of a program without following its paths: sizes, tables, numbers in bounds.
 
 use super::{DEPTH_MAX, NEED_MAX, OPERATIONS_MAX, VerifyErrorKind};
-use crate::predicate::{Bound, InputKind, Operand, PredicateError};
-use crate::program::{Block, Cell, Emit, IntegerStyle, Op, Program};
+use crate::predicate::{InputKind, PredicateError};
+use crate::program::{Block, Bound, Cell, Emit, Op, Operand, Program};
+use crate::style::IntegerStyle;
 
 type Checked = Result<(), VerifyErrorKind>;
 

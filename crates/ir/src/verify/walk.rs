@@ -4,8 +4,7 @@ use super::shape::{operands, within};
 use super::spans::{Spans, registers};
 use super::{VerifyError, VerifyErrorKind};
 use crate::EMPTY_ELEMENTS_MAX;
-use crate::predicate::{Bound, Operand};
-use crate::program::{Block, Emit, Op, Phase, Program, Reg, Source};
+use crate::program::{Block, Bound, Emit, Op, Operand, Phase, Program, Reg, Source};
 
 type Checked = Result<(), VerifyErrorKind>;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::{Bound, Input, InputClass, InputKind, Number, Operand, Pattern, Relation, Test, Text};
+use kymo_ir::predicate::{Input, InputClass, InputKind, Number, Pattern, Relation, Test, Text};
 use kymo_ir::{
-    ClassTest, Encoding, Op, Phase, Predicate, Program, Records, Reg, ScanPlan, ScanStop, State, Window, eval,
-    run::SLACK, text, verify,
+    Bound, ClassTest, Encoding, Op, Operand, Phase, Predicate, Program, Records, Reg, SLACK, ScanPlan, ScanStop, State,
+    Window, eval, text, verify,
 };
 
 /// Reads `entry`-aligned text of a program.

@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use kymo_ir::predicate::{Bound, Datum, InputClass, InputKind, Operand, Predicate};
+use kymo_ir::predicate::{Datum, InputClass, InputKind, Predicate};
 use kymo_ir::{
-    ClassTest, Op, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, Source, State, Window,
-    eval, verify,
+    Bound, ClassTest, Op, Operand, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, Source,
+    State, Window, eval, verify,
 };
 use kymo_jit::{Engine, Scan};
 use kymo_random::Random;

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kymo_ir::{Cell, Cells, Column, Op, Phase, Program, Reg, Slot, Source, State, Table, Window, eval, run::SLACK};
+use kymo_ir::{Cell, Cells, Column, Op, Phase, Program, Reg, SLACK, Slot, Source, State, Table, Window, eval};
 use kymo_jit::{Engine, Rows, Text};
 use kymo_units::ByteOrder;
 

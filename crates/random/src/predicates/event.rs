@@ -4,8 +4,8 @@ use kymo_units::ByteOrder;
 
 use super::{LETTERS, address, edge, piece, real};
 use crate::numbers::Random;
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, Input, InputKind, Layout, Number, Pattern, Place, Predicate, Range, Test, Text};
-use kymo_ir::program::Encoding;
 
 /// A value for each input; those that may be missing sometimes are.
 #[must_use]

@@ -19,8 +19,8 @@ use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching, Refusal, 
 use kymo_analysis::guess::{self, Guess};
 use kymo_analysis::mapping::{Mapping, MappingErrors, Section};
 use kymo_analysis::roles::{COMM, CONTEXT, CPU, FieldFacts, PID, ROLES, Role, TID};
+use kymo_decode::FilterFacts;
 use kymo_decode::fields;
-use kymo_decode::filter::FilterFacts;
 use kymo_filter::{Fields, nearest};
 use kymo_scan::Trace;
 

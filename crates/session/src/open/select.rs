@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_decode::ClockConverter;
-use kymo_decode::filter::{ClassOutcome, FilterFacts, StreamFilter};
+use kymo_decode::filter::{ClassOutcome, StreamFilter};
+use kymo_decode::{ClockConverter, FilterFacts};
 use kymo_filter::{Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};

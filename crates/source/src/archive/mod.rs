@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
-use crate::folder::Stream;
 use crate::handles::{File, Handles};
+use crate::stream::Stream;
 
 /// Entries of one archive.
 pub(crate) const ENTRIES_MAX: usize = 1 << 20;

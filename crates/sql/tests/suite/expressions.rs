@@ -13,10 +13,10 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::create_physical_expr;
+use kymo_ir::Encoding;
 use kymo_ir::predicate::{
     Bitwise, Datum, Input, InputClass, InputKind, Number, Pattern, Predicate, Regex, Relation, Test, Text,
 };
-use kymo_ir::program::Encoding;
 use kymo_random::Random;
 use kymo_random::predicates::{self, Options};
 

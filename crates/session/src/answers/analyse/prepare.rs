@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kymo_analysis::LaneFacts;
 use kymo_analysis::bind::{Bindings, StreamClass};
 use kymo_analysis::mapping::Mapping;
-use kymo_decode::ClockConverter;
-use kymo_decode::filter::{FilterFacts, StreamFilter};
+use kymo_decode::filter::StreamFilter;
+use kymo_decode::{ClockConverter, FilterFacts};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Slice, Trace};
 

@@ -1,0 +1,78 @@
+//! What one part of this crate finds in metadata: how bad it is, where, and a problem of its own.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A finding whose problem is one of a single part of this crate.
+#[derive(Debug)]
+pub(crate) struct Finding<P> {
+    pub(crate) severity: Severity,
+    pub(crate) span: Range<usize>,
+    pub(crate) problem: P,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The metadata cannot be used.
+    Error,
+    /// The metadata violates the specification but is understood: this was assumed.
+    Assumption(Assumption),
+}
+
+/// The closed list of what is assumed where metadata or data violate the specification.
+/// Anything not listed here is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Assumption {
+    /// TSDL text without `/* CTF 1.8` at its beginning is TSDL 1.8 all the same.
+    MissingSignature,
+    /// An attribute that the specification does not know says nothing about the layout of events.
+    UnknownAttribute,
+    /// The text is CTF 2 as drafted in SPECRC 7.0.
+    ReleaseCandidateDialect,
+    /// JSON with a comma behind the last element of an array or object means what it would without.
+    TrailingComma,
+    /// Metadata that are not UTF-8 mean U+FFFD where they are not.
+    MetadataEncoding,
+    /// NUL characters between the words of TSDL are white space.
+    NulCharacters,
+    /// A packet with another UUID than the metadata's belongs to this trace all the same.
+    UuidMismatch,
+    /// A stream whose clock steps back means what it says.
+    ClockStepsBack,
+}
+
+impl Assumption {
+    /// The whole list.
+    pub const ALL: [Self; 8] = [
+        Self::MissingSignature,
+        Self::UnknownAttribute,
+        Self::ReleaseCandidateDialect,
+        Self::TrailingComma,
+        Self::MetadataEncoding,
+        Self::NulCharacters,
+        Self::UuidMismatch,
+        Self::ClockStepsBack,
+    ];
+
+    /// The name by which `--strict` and the documentation call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MissingSignature => "missing-signature",
+            Self::UnknownAttribute => "unknown-attribute",
+            Self::ReleaseCandidateDialect => "release-candidate-dialect",
+            Self::TrailingComma => "trailing-comma",
+            Self::MetadataEncoding => "metadata-encoding",
+            Self::NulCharacters => "nul-characters",
+            Self::UuidMismatch => "uuid-mismatch",
+            Self::ClockStepsBack => "clock-steps-back",
+        }
+    }
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
