@@ -20,6 +20,7 @@
 mod acts;
 mod apart;
 mod done;
+mod file;
 mod file_rows;
 mod files;
 mod log;
@@ -28,6 +29,7 @@ mod over;
 mod pids;
 mod report;
 mod rows;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -58,8 +60,8 @@ pub use log::Logged;
 use log::{Behind, Log, Renumbered, Settled, Waiting};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 use pids::Pids;
-use rows::Sums;
 pub use rows::{IoRows, IoRun, Totals};
+use sums::{Limits, Sums};
 
 /// The analysis.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ pub struct Io {
     are_exits_named: bool,
     block: Block,
     wishes: Wishes,
-    limits: rows::Limits,
+    limits: Limits,
     room: Mutex<Room>,
 }
 
@@ -221,7 +223,7 @@ impl Io {
             setup.classes.iter().flat_map(|class| &class.roles).filter(|role| role.role == Role::SyscallExit);
         let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], Slot::Text(_)));
         let wishes = setup.wishes.clone();
-        let limits = rows::Limits::new(&wishes);
+        let limits = Limits::new(&wishes);
         let (block, room) = (Block::new(setup), Mutex::default());
         Self { settings: Settings::new(setup), names, ops, are_exits_named, block, wishes, limits, room }
     }

@@ -11,67 +11,17 @@
 //! of the program alone, `kymo --mi-version`. What the objects look like is `answer::lami`'s business.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use clap::Args;
-use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, TraceOffset, Zone};
+use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, Zone};
 use serde_json::Value;
 
 use crate::analyses::{self, Analysis, Refusal};
 use crate::answer::lami::{Description, VERSION, error, metadata, write};
-use crate::arguments::WantedArguments;
-use crate::quantity::trace_offset;
+use crate::arguments::LamiArguments;
 use crate::show::bytes;
 use crate::{Clocks, Outcome};
-
-const HELP: &str = "\
-Examples:
-  kymo lami count --metadata
-  kymo lami count --begin 1457113582794565804 --limit 10 my-trace
-
-In Trace Compass: External Analyses > Add External Analysis, and `kymo lami cpu` as command.
-
-Exit status: 0 the output is what was asked for, else the output is an object with
-`error-message` and `error-code`.";
-
-#[derive(Args)]
-#[command(after_help = HELP)]
-pub(crate) struct LamiArguments {
-    /// Which analysis
-    #[arg(value_name = "ANALYSIS")]
-    analysis: Option<String>,
-    /// Traces to analyse
-    #[arg(value_name = "TRACE")]
-    traces: Vec<PathBuf>,
-    /// Prints the version of the protocol
-    #[arg(long)]
-    mi_version: bool,
-    /// Prints what the analysis is and which tables it answers with
-    #[arg(long)]
-    metadata: bool,
-    /// Only says whether the trace can be analysed
-    #[arg(long)]
-    test_compatibility: bool,
-    /// Begins at this time, in nanoseconds
-    #[arg(long, value_name = "NS", allow_hyphen_values = true)]
-    begin: Option<i64>,
-    /// Ends at this time, in nanoseconds
-    #[arg(long, value_name = "NS", allow_hyphen_values = true)]
-    end: Option<i64>,
-    /// Says how far it is, before the results
-    #[arg(long)]
-    output_progress: bool,
-    #[command(flatten)]
-    wanted: WantedArguments,
-    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
-    trace_offset: Vec<TraceOffset>,
-    /// Threads to use; 0 means one for each core
-    #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
-    threads: usize,
-}
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_millis(200);

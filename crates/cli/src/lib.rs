@@ -30,7 +30,6 @@ mod state;
 mod stop;
 #[cfg(feature = "view")]
 mod view;
-mod when;
 pub mod words;
 
 use std::ffi::OsString;
@@ -92,7 +91,29 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         Ok(Outcome::Complete) => 0,
         Ok(Outcome::Incomplete) => 1,
         Ok(Outcome::Status(status)) => status,
-        Err(stop) => stop.tell(name.as_deref()),
+        Err(stop) => stopped(stop, name.as_deref()),
+    }
+}
+
+/// Says on standard error why there is no answer; the status with which the process should end. `command` is the one that was asked.
+fn stopped(stop: Stop, command: Option<&str>) -> u8 {
+    match stop {
+        // Whoever read our output has seen enough.
+        Stop::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Stop::Output(error) => {
+            stop::say(&format!("error: {error}"));
+            1
+        }
+        Stop::Usage(message) => {
+            let mut all = Arguments::command();
+            all.build();
+            let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
+            asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
+        }
+        Stop::Expression(lines) => {
+            stop::say(lines.trim_end());
+            2
+        }
     }
 }
 

@@ -2,11 +2,6 @@
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
-use clap::error::ErrorKind;
-
-use crate::arguments::Arguments;
-
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -30,28 +25,6 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// Says so on standard error; the status with which the process should end. `command` is the one that was asked.
-    pub(crate) fn tell(self, command: Option<&str>) -> u8 {
-        match self {
-            // Whoever read our output has seen enough.
-            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Output(error) => {
-                say(&format!("error: {error}"));
-                1
-            }
-            Self::Usage(message) => {
-                let mut all = Arguments::command();
-                all.build();
-                let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
-                asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
-            }
-            Self::Expression(lines) => {
-                say(lines.trim_end());
-                2
-            }
-        }
-    }
-
     /// What is said after `error: `.
     pub(crate) fn text(&self) -> String {
         match self {

@@ -4,7 +4,7 @@
 //! that only its user may read, as everybody sees the arguments of programs.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,29 +16,9 @@ use kymo_session::{Notes, OwnTracks, Recent, Session, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
 
-use crate::arguments::ViewArguments;
+use crate::arguments::{Listen, ViewArguments};
 use crate::stop::Stop;
 use crate::{Clocks, Outcome};
-
-/// Where to listen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listen {
-    address: IpAddr,
-    port: Option<u16>,
-}
-
-impl std::str::FromStr for Listen {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Ok(address) = text.parse::<SocketAddr>() {
-            return Ok(Self { address: address.ip(), port: Some(address.port()) });
-        }
-        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-        let address = inside.parse().map_err(|_| "it is an address with or without a port: `0.0.0.0:8000`, `[::1]`")?;
-        Ok(Self { address, port: None })
-    }
-}
 
 /// A tenth of a second of `examples/server`, for whoever has no trace; `examples/server/record.sh` made it.
 const SAMPLE: Sample =
@@ -217,20 +197,4 @@ fn opener(page: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).arg(page);
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_with_and_without_ports() {
-        let listen = |text: &str| text.parse::<Listen>().ok().map(|listen| (listen.address.to_string(), listen.port));
-        assert_eq!(listen("0.0.0.0:8000"), Some(("0.0.0.0".into(), Some(8000))));
-        assert_eq!(listen("192.168.1.5"), Some(("192.168.1.5".into(), None)));
-        assert_eq!((listen("[::1]:80"), listen("[::1]")), (Some(("::1".into(), Some(80))), Some(("::1".into(), None))));
-        for text in ["", "localhost", "8000", ":8000", "1.2.3", "::1:x", "[::1"] {
-            assert_eq!(listen(text), None, "{text}");
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! The paths of the API, each with what answers it. `openapi.json` describes them; a test holds that true.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::{Path, Request};
@@ -11,16 +11,17 @@ use axum::routing::{delete, get, post, put};
 use kymo_session::json;
 use serde_json::json;
 
+use crate::host::Hosted;
 use crate::options::Asks;
 use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
-use crate::stage::Hosted;
 use crate::{analyses, body, changes, filter, guard, notes, pages, recording, rows, start, timeline, told};
 
 /// Everything that is served.
 pub(crate) fn router(host: &Hosted) -> Router {
+    let recorded = get(recording::get).post(recording::post).with_state(Arc::clone(&host.recording));
     let api = Router::new()
         .route("/v1/health", get(health))
         .route("/v1/openapi.json", get(openapi))
@@ -41,7 +42,7 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .route("/v1/notes", get(notes::all))
         .route("/v1/notes/{id}", put(notes::put).delete(notes::remove))
         .route("/v1/changes", get(changes::changes))
-        .route("/v1/recording", get(recording::get).post(recording::post))
+        .route("/v1/recording", recorded)
         .route("/v1/start", get(start::start))
         .route("/v1/start/open", post(start::open))
         .route("/v1/start/sample", post(start::sample))
@@ -52,11 +53,11 @@ pub(crate) fn router(host: &Hosted) -> Router {
             Refusal::absent("there is nothing of this name; /api/v1/openapi.json says what there is")
         })
         .method_not_allowed_fallback(pages::not_allowed)
-        .layer(from_fn_with_state(host.clone(), guard::inner));
+        .layer(from_fn_with_state(Arc::clone(&host.guard), guard::inner));
     Router::new()
         .nest("/api", api)
         .fallback(pages::page)
-        .layer(from_fn_with_state(host.clone(), guard::outer))
+        .layer(from_fn_with_state(Arc::clone(&host.guard), guard::outer))
         .with_state(host.clone())
 }
 

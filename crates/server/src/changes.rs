@@ -12,11 +12,12 @@ use futures::stream;
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::host::Hosted;
+use crate::news::News;
 use crate::query::Query;
 use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Shared};
-use crate::stage::Hosted;
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(200);
@@ -26,19 +27,12 @@ const LOOKS_BEFORE_BUILDING: u32 = 5;
 /// How often something is said where nothing changes, so that who is gone is noticed.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// States, each of which has a name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct News {
-    states: Vec<(&'static str, String)>,
-}
-
-impl News {
-    fn of(shared: &Shared, recording: &Recording) -> Self {
-        let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
-        let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
-        let recording = recording.news().map(|told| ("recording", told));
-        Self { states: std::iter::once(jobs).chain(timeline).chain(recording).collect() }
-    }
+/// How it is now.
+fn news_of(shared: &Shared, recording: &Recording) -> News {
+    let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
+    let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
+    let recording = recording.news().map(|told| ("recording", told));
+    News { states: std::iter::once(jobs).chain(timeline).chain(recording).collect() }
 }
 
 /// Looks what has changed as long as somebody listens.
@@ -53,7 +47,7 @@ pub(crate) async fn watch(host: Hosted) {
         }
         if shared.news.receiver_count() > 0 {
             host.recording.refresh();
-            let news = News::of(shared, &host.recording);
+            let news = news_of(shared, &host.recording);
             shared.news.send_if_modified(|told| {
                 let is_new = *told != news;
                 *told = news;
@@ -90,7 +84,7 @@ impl Listener {
 /// Answers with all that changes from now on, first of all with how it is now.
 pub(crate) async fn changes(State(host): State<Hosted>, asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let told = News::of(&asked, &host.recording);
+    let told = news_of(&asked, &host.recording);
     let listener = Listener { news: asked.news.subscribe(), waiting: told.states.clone(), told };
     let events = stream::unfold(listener, Listener::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response())

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use kymo_session::{Follow, Look, OpenFailure, OpenOptions, Session};
 
+use crate::begin::Growing;
 use crate::current::Live;
-use crate::stage::Host;
+use crate::stage::Stage;
 
 /// How often is looked whether there is more.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -22,14 +23,42 @@ const QUIET_INTERVAL: Duration = Duration::from_secs(1);
 /// Who writes without saying so has ended when nothing came for so long.
 const ENDED: Duration = Duration::from_secs(10);
 
+/// What is to be looked at again and again, as soon as there is somebody to look.
+pub(crate) struct Followed {
+    /// `None`: they are recorded. Else they may be, if there is more than this.
+    session: Option<Arc<Session>>,
+    paths: Vec<PathBuf>,
+    open: OpenOptions,
+}
+
+impl Followed {
+    pub(crate) fn new(Growing { session, paths, open }: Growing) -> Self {
+        let is_recorded = session.is_none() || Follow::is_recorded(&paths);
+        Self { session: session.filter(|_| !is_recorded), paths, open }
+    }
+
+    /// The traces that are open, unless they are recorded.
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref()
+    }
+
+    /// Looks from now on, as long as the server runs.
+    pub(crate) fn begin(self, stage: &Arc<Stage>) -> std::io::Result<()> {
+        match &self.session {
+            Some(session) => follow_if_grown(stage, session, self.paths, self.open),
+            None => follow(stage, self.paths, self.open),
+        }
+    }
+}
+
 /// Follows traces on a thread of its own, as long as the server runs.
-pub(crate) fn follow(host: &Arc<Host>, paths: Vec<PathBuf>, options: OpenOptions) -> std::io::Result<()> {
-    let host = Arc::downgrade(host);
+fn follow(stage: &Arc<Stage>, paths: Vec<PathBuf>, options: OpenOptions) -> std::io::Result<()> {
+    let stage = Arc::downgrade(stage);
     let work = move || {
         let mut following = Following { follow: Follow::new(paths, options), came: Instant::now() };
-        while let Some(host) = host.upgrade().filter(|host| !host.stage.is_over()) {
-            let goes_on = following.look(&host);
-            drop(host);
+        while let Some(stage) = stage.upgrade().filter(|stage| !stage.is_over()) {
+            let goes_on = following.look(&stage);
+            drop(stage);
             if !goes_on {
                 return;
             }
@@ -40,21 +69,21 @@ pub(crate) fn follow(host: &Arc<Host>, paths: Vec<PathBuf>, options: OpenOptions
 }
 
 /// Follows traces that nobody says are recorded, as soon as there is more of them.
-pub(crate) fn follow_if_grown(
-    host: &Arc<Host>,
+fn follow_if_grown(
+    stage: &Arc<Stage>,
     session: &Arc<Session>,
     paths: Vec<PathBuf>,
     options: OpenOptions,
 ) -> std::io::Result<()> {
-    let (host, session) = (Arc::downgrade(host), Arc::clone(session));
+    let (stage, session) = (Arc::downgrade(stage), Arc::clone(session));
     let work = move || {
-        while let Some(host) = host.upgrade().filter(|host| !host.stage.is_over()) {
+        while let Some(stage) = stage.upgrade().filter(|stage| !stage.is_over()) {
             if session.has_grown() {
                 // Who cannot have a thread is told nothing new.
-                let _ = follow(&host, paths, options);
+                let _ = follow(&stage, paths, options);
                 return;
             }
-            drop(host);
+            drop(stage);
             std::thread::sleep(QUIET_INTERVAL);
         }
     };
@@ -69,26 +98,26 @@ struct Following {
 
 impl Following {
     /// Looks once; whether it is worth while to look again.
-    fn look(&mut self, host: &Host) -> bool {
+    fn look(&mut self, stage: &Stage) -> bool {
         match self.follow.look() {
-            Ok(Look::Nothing) => self.nothing(host),
+            Ok(Look::Nothing) => self.nothing(stage),
             Ok(Look::More(window)) => {
                 self.came = Instant::now();
                 let until = window.end_ns.map(|end| end.saturating_add(1));
-                if let Err(failure) = host.stage.grown(&window.session, until) {
-                    tell(host, failure.to_string());
+                if let Err(failure) = stage.grown(&window.session, until) {
+                    tell(stage, failure.to_string());
                 }
                 return until.is_some();
             }
             Ok(Look::Over) => return false,
             // What is half written is whole the next time.
-            Err(failure) => tell(host, told(&failure)),
+            Err(failure) => tell(stage, told(&failure)),
         }
         true
     }
 
-    fn nothing(&self, host: &Host) {
-        let Some(asked) = host.stage.asked() else { return };
+    fn nothing(&self, stage: &Stage) {
+        let Some(asked) = stage.asked() else { return };
         if self.came.elapsed() < ENDED || self.follow.is_told() {
             return;
         }
@@ -105,13 +134,13 @@ fn told(failure: &OpenFailure) -> String {
 }
 
 /// Says why nothing new is seen.
-fn tell(host: &Host, problem: String) {
-    match host.stage.asked() {
+fn tell(stage: &Stage, problem: String) {
+    match stage.asked() {
         Some(asked) => {
             if let Some(live) = asked.current.live() {
                 asked.current.set_live(Some(Live { problem: Some(problem), ..live }));
             }
         }
-        None => host.stage.tell_waiting(problem),
+        None => stage.tell_waiting(problem),
     }
 }

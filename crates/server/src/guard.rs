@@ -8,6 +8,7 @@
 //! ```
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -17,7 +18,6 @@ use axum::response::{IntoResponse, Response};
 
 use crate::query;
 use crate::refusal::Refusal;
-use crate::stage::Hosted;
 use crate::token::Token;
 
 /// Bytes of a URL.
@@ -151,8 +151,8 @@ fn shortened(text: &str) -> String {
 }
 
 /// Refuses who asks wrongly, and adds to answers what browsers should know.
-pub(crate) async fn outer(State(host): State<Hosted>, request: Request, next: Next) -> Response {
-    let mut response = match host.guard.check(request.uri(), request.headers()) {
+pub(crate) async fn outer(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => closing(refusal),
     };
@@ -165,8 +165,8 @@ pub(crate) async fn outer(State(host): State<Hosted>, request: Request, next: Ne
 }
 
 /// Refuses who may not know what is in the traces.
-pub(crate) async fn inner(State(host): State<Hosted>, request: Request, next: Next) -> Response {
-    match host.guard.check_token(request.uri(), request.headers()) {
+pub(crate) async fn inner(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check_token(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => closing(refusal),
     }

@@ -12,6 +12,7 @@
 
 mod analyses;
 mod api;
+mod begin;
 mod body;
 mod changes;
 mod connection;
@@ -20,12 +21,15 @@ mod filter;
 mod growing;
 mod guard;
 mod held;
+mod host;
 mod jobs;
+mod news;
 mod notes;
 mod options;
 mod pages;
 mod pool;
 mod query;
+mod readers;
 mod recording;
 mod refusal;
 mod rows;
@@ -34,6 +38,7 @@ mod shared;
 mod shown;
 mod stage;
 mod start;
+mod tags;
 mod tiles;
 mod timeline;
 mod token;
@@ -51,13 +56,13 @@ use futures::future;
 use kymo_session::OwnTracks;
 use tokio::runtime;
 
+pub use begin::{Begin, Choice, Growing, RecordHint, Sample};
 use connection::Patience;
 use guard::Guard;
+use host::Host;
 use pool::Pool;
 use recording::Recording;
 use shared::Means;
-pub use stage::{Begin, Choice, Growing, RecordHint, Sample};
-use stage::{Host, Stage};
 use token::Token;
 
 /// How to serve.
@@ -188,12 +193,9 @@ impl Server {
         let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
         let ServerOptions { roles, own, notes, patience, .. } = self.options;
         let recording = Recording::of(self.begin.paths());
-        let shown = Arc::clone(&recording);
-        let means = Means { pool: Arc::clone(&pool), roles, own, notes, recording: shown, memory, salt: self.salt };
+        let means = Means { pool, roles, own, notes, recording, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
-        let (stage, followed) = Stage::new(self.begin, means);
-        let host = Arc::new(Host { guard, pool, recording, stage });
-        followed.into_iter().try_for_each(|followed| followed.begin(&host)).map_err(ServeFailure::Threads)?;
+        let host = Arc::new(Host::new(guard, self.begin, means).map_err(ServeFailure::Threads)?);
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let served = connection::serve(listener, api::router(&host), patience);

@@ -27,7 +27,6 @@ use tokio::sync::{oneshot, watch};
 use crate::body;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
-use crate::stage::Hosted;
 use recorder::Recorded;
 
 /// How often is looked while somebody listens and something is recorded.
@@ -251,19 +250,18 @@ fn refused(message: &str) -> Refusal {
 }
 
 /// Who records what is shown, and how far that is.
-pub(crate) async fn get(State(host): State<Hosted>, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn get(State(recording): State<Arc<Recording>>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    Ok(answer(&host.recording.now().await?))
+    Ok(answer(&recording.now().await?))
 }
 
 /// Changes what is recorded.
-pub(crate) async fn post(State(host): State<Hosted>, request: Request) -> Result<Response, Refusal> {
+pub(crate) async fn post(State(recording): State<Arc<Recording>>, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let wanted: Wanted = body::read(request).await?;
     check(&wanted)?;
-    let recording = &host.recording;
     recording.changes.fetch_add(1, Ordering::AcqRel);
-    let place = Place(Arc::clone(recording));
+    let place = Place(Arc::clone(&recording));
     if recording.changes.load(Ordering::Acquire) > CHANGES_MAX {
         return Err(Refusal::busy(format!("{CHANGES_MAX} changes of what is recorded are under way")));
     }

@@ -10,7 +10,6 @@
 //! read at a time are so many; others wait for a while.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -23,26 +22,21 @@ use kymo_session::{
     Session,
 };
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::held;
 use crate::pool::{Held, Viewer};
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
-use crate::selection::selection;
+use crate::selection::{PATTERNS_MAX, selection};
 use crate::shared::Asked;
 
 /// Rows of an answer, if nobody says how many.
 const LIMIT: u64 = 1000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
-/// What is asked by one request.
-pub(crate) const PATTERNS_MAX: usize = 64;
+/// Columns of one request.
 const COLUMNS_MAX: usize = 1024;
-/// Answers that are read at a time.
-const READERS: usize = 64;
-/// How long others wait for one of them to end.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of memory of whoever reads events, about; and of a row of a page, as it is and as it is sent.
 const READ_BYTES: u64 = 1 << 20;
 const ROW_BYTES: u64 = 1024;
@@ -54,23 +48,6 @@ const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
 /// What an Arrow IPC stream is called.
 const KIND: &str = "application/vnd.apache.arrow.stream";
-
-/// Who may read at a time.
-#[derive(Debug)]
-pub(crate) struct Readers(Arc<Semaphore>);
-
-impl Default for Readers {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(READERS)))
-    }
-}
-
-impl Readers {
-    async fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
-        place.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy(format!("{READERS} others read events")))
-    }
-}
 
 /// What is asked of events.
 struct Question {

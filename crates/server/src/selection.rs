@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::refusal::Refusal;
 
+/// Patterns of one request.
+pub(crate) const PATTERNS_MAX: usize = 64;
+
 /// What is asked for. Refused where no event can be meant: somebody mistyped something.
 pub(crate) fn selection(session: &Session, events: Vec<String>, filter: Option<&str>) -> Result<Selection, Refusal> {
     if let Some(pattern) = session.unmatched(&events).first() {

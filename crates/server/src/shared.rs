@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, HeaderName};
 use kymo_session::{Info, Notes, OwnTracks, Session, TimelineOptions};
 use tokio::sync::watch;
 
-use crate::changes::News;
 use crate::current::{Current, Live};
 use crate::jobs::Jobs;
+use crate::news::News;
 use crate::pool::{Pool, Viewer};
+use crate::readers::Readers;
 use crate::recording::Recording;
 use crate::refusal::Refusal;
-use crate::rows::Readers;
 use crate::shown::Shown;
 
 /// The traces, and who asks them.

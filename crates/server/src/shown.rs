@@ -6,13 +6,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use axum::http::StatusCode;
 use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
 use serde_json::Value;
 
 use crate::current::Live;
 use crate::refusal::Refusal;
 use crate::selection::selection;
-use crate::timeline::refusal;
 
 /// Filters that have a timeline at a time.
 const SELECTED_MAX: usize = 4;
@@ -186,6 +186,15 @@ impl Shown {
             true => self.salt,
             false => self.salt ^ hash(chosen),
         }
+    }
+}
+
+/// Why there is no timeline, or no answer about it.
+pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
+    match failure {
+        TimelineFailure::Bounds { name, .. } => Refusal::parameter(name, failure),
+        TimelineFailure::NoTimes | TimelineFailure::Roles(_) => Refusal::new(StatusCode::CONFLICT, "traces", failure),
+        failure => Refusal::fault(failure),
     }
 }
 

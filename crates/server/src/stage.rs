@@ -8,138 +8,18 @@
 //!
 //! Traces are opened once: whoever looks at others runs another server. So no answer is about other traces than the one before.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
-use axum::http::request::Parts;
-use kymo_session::{Follow, Notes, OpenOptions, Recent, Session, TimelineFailure};
-use tokio::sync::oneshot;
+use kymo_session::{Notes, Recent, Session, TimelineFailure};
 
+use crate::begin::Choice;
 use crate::current::Live;
-use crate::growing;
-use crate::guard::Guard;
-use crate::pool::Pool;
-use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Means, Shared};
 use crate::uploads::Uploads;
-
-/// What a server begins with.
-#[derive(Debug)]
-pub enum Begin {
-    /// Traces that are open.
-    Traces(Arc<Session>),
-    /// Whoever looks chooses some.
-    Choice(Choice),
-    /// Traces that are open, and may be recorded right now: they are looked at as long as the server runs.
-    Growing(Growing),
-}
-
-/// Traces that may grow.
-#[derive(Debug)]
-pub struct Growing {
-    /// As they are open; `None`: there is no event yet.
-    pub session: Option<Arc<Session>>,
-    /// What was named.
-    pub paths: Vec<PathBuf>,
-    /// How they are opened.
-    pub open: OpenOptions,
-}
-
-impl Begin {
-    /// Where the traces are, as far as that is known: whoever records them is asked by that.
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        match self {
-            Self::Growing(growing) => growing.paths.clone(),
-            Self::Traces(_) | Self::Choice(_) => Vec::new(),
-        }
-    }
-}
-
-impl From<Growing> for Begin {
-    fn from(growing: Growing) -> Self {
-        Self::Growing(growing)
-    }
-}
-
-/// What is to be looked at again and again, as soon as there is somebody to look.
-pub(crate) struct Followed {
-    /// `None`: they are recorded. Else they may be, if there is more than this.
-    session: Option<Arc<Session>>,
-    paths: Vec<PathBuf>,
-    open: OpenOptions,
-}
-
-impl Followed {
-    fn new(Growing { session, paths, open }: Growing) -> Self {
-        let is_recorded = session.is_none() || Follow::is_recorded(&paths);
-        Self { session: session.filter(|_| !is_recorded), paths, open }
-    }
-
-    pub(crate) fn begin(self, host: &Hosted) -> std::io::Result<()> {
-        match &self.session {
-            Some(session) => growing::follow_if_grown(host, session, self.paths, self.open),
-            None => growing::follow(host, self.paths, self.open),
-        }
-    }
-}
-
-impl From<Arc<Session>> for Begin {
-    fn from(session: Arc<Session>) -> Self {
-        Self::Traces(session)
-    }
-}
-
-impl From<Choice> for Begin {
-    fn from(choice: Choice) -> Self {
-        Self::Choice(choice)
-    }
-}
-
-/// What there is to choose from.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// How traces are opened. Recent ones are known where these have a cache.
-    pub open: OpenOptions,
-    /// A trace that whoever has none can look at.
-    pub sample: Option<Sample>,
-    /// How to get traces of one's own.
-    pub record: &'static [RecordHint],
-    /// Bytes of all files together that may be sent; 0: none may.
-    pub upload_bytes_max: u64,
-}
-
-/// A trace as the bytes of an archive.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// The archive's name, whose end says of what kind it is.
-    pub name: &'static str,
-    /// What is in it.
-    pub bytes: &'static [u8],
-}
-
-/// One way to record a trace.
-#[derive(Clone, Copy, Debug)]
-pub struct RecordHint {
-    /// What is typed.
-    pub command: &'static str,
-    /// What becomes of that.
-    pub what: &'static str,
-}
-
-/// All that requests share, whatever is served.
-pub(crate) struct Host {
-    pub(crate) guard: Guard,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) recording: Arc<Recording>,
-    pub(crate) stage: Stage,
-}
-
-/// As every request has it.
-pub(crate) type Hosted = Arc<Host>;
 
 /// What is served now.
 pub(crate) struct Stage {
@@ -181,16 +61,8 @@ pub(crate) struct Chosen {
 }
 
 impl Stage {
-    /// And what is to be followed from now on.
-    pub(crate) fn new(begin: Begin, means: Means) -> (Self, Option<Followed>) {
-        let (choice, session, followed) = match begin {
-            Begin::Traces(session) => (None, Some(session), None),
-            Begin::Choice(choice) => (Some(choice), None, None),
-            Begin::Growing(growing) => {
-                let followed = Followed::new(growing);
-                (None, followed.session.clone(), Some(followed))
-            }
-        };
+    /// Of traces that are open, of a choice, or, without both, of traces whose first events are waited for.
+    pub(crate) fn new(session: Option<Arc<Session>>, choice: Option<Choice>, means: Means) -> Self {
         let is_waiting = choice.is_none() && session.is_none();
         let bytes_max = choice.as_ref().map_or(0, |choice| choice.upload_bytes_max);
         let uploads = Arc::new(Uploads::new(bytes_max));
@@ -200,7 +72,7 @@ impl Stage {
             let notes = stage.means.notes.clone();
             stage.take(session, notes, None);
         }
-        (stage, followed)
+        stage
     }
 
     fn progress(&self) -> MutexGuard<'_, Opening> {
@@ -290,7 +162,24 @@ impl Stage {
         self.uploads.end();
     }
 
-    fn open(&self, chosen: &Chosen) -> Result<(), Refusal> {
+    /// Nobody else opens anything until what this answers is dropped.
+    pub(crate) fn begin_opening(self: &Arc<Self>) -> Result<Opens, Refusal> {
+        self.choosing()?;
+        let mut progress = self.progress();
+        if progress.is_opening || self.asked().is_some() {
+            return Err(taken("somebody else has just chosen; GET /api/v1/start says how far that is"));
+        }
+        progress.is_opening = true;
+        Ok(Opens(Arc::clone(self)))
+    }
+
+    /// Why what was chosen last could not be opened, if it could not.
+    pub(crate) fn tell_failure(&self, why: Option<String>) {
+        self.progress().failure = why;
+    }
+
+    /// Opens what somebody chose, on this thread.
+    pub(crate) fn open(&self, chosen: &Chosen) -> Result<(), Refusal> {
         let Chosen { paths, stays } = chosen;
         let choice = self.choice.as_ref().expect("only who has a choice opens anything");
         // Where files that were sent lie is nothing that their sender knows.
@@ -314,55 +203,18 @@ impl Stage {
     }
 }
 
-impl Host {
-    /// Opens what somebody chose, also when he does not wait for it: only one does at a time.
-    pub(crate) async fn open(
-        self: &Arc<Self>,
-        find: impl FnOnce(&Stage) -> Result<Chosen, Refusal> + Send + 'static,
-    ) -> Result<(), Refusal> {
-        // Whoever asks at the same time is refused from here on.
-        let ended = {
-            self.stage.choosing()?;
-            let mut progress = self.stage.progress();
-            if progress.is_opening || self.stage.asked().is_some() {
-                return Err(taken("somebody else has just chosen; GET /api/v1/start says how far that is"));
-            }
-            progress.is_opening = true;
-            Ended(Arc::clone(self))
-        };
-        let (tell, told) = oneshot::channel();
-        // Nobody waits for this thread when the server ends.
-        let work = move || {
-            let stage = &ended.0.stage;
-            let opened = find(stage).and_then(|chosen| {
-                stage.open(&chosen)?;
-                // What was sent stays as it is.
-                if let (true, Some(asked), Some(choice)) = (chosen.stays, stage.asked(), &stage.choice) {
-                    let growing = Growing {
-                        session: Some(asked.current.session()),
-                        paths: chosen.paths,
-                        open: choice.open.clone(),
-                    };
-                    Followed::new(growing).begin(&ended.0).map_err(Refusal::fault)?;
-                }
-                Ok(())
-            });
-            stage.progress().failure = opened.as_ref().err().map(Refusal::message);
-            drop(ended);
-            let _ = tell.send(opened);
-        };
-        std::thread::Builder::new().name("kymo-opens".to_owned()).spawn(work).map_err(Refusal::fault)?;
-        told.await
-            .map_err(|_| Refusal::fault("the traces were not opened: that is a mistake in kymo; please report it"))?
+/// Somebody opens what he chose. Nothing is being opened any more once this is dropped, however that has ended.
+pub(crate) struct Opens(Arc<Stage>);
+
+impl Opens {
+    pub(crate) fn stage(&self) -> &Arc<Stage> {
+        &self.0
     }
 }
 
-/// Says that nothing is being opened any more, however that has ended.
-struct Ended(Hosted);
-
-impl Drop for Ended {
+impl Drop for Opens {
     fn drop(&mut self) {
-        self.0.stage.progress().is_opening = false;
+        self.0.progress().is_opening = false;
     }
 }
 
@@ -371,32 +223,7 @@ fn taken(message: &str) -> Refusal {
 }
 
 /// What was chosen cannot be opened.
-pub(crate) fn unopened(text: impl AsRef<str>) -> Refusal {
+fn unopened(text: impl AsRef<str>) -> Refusal {
     let text = text.as_ref().trim();
     Refusal::new(StatusCode::BAD_REQUEST, "unopened", text.strip_prefix("error: ").unwrap_or(text))
-}
-
-/// Whatever is about traces is refused before there are any.
-impl FromRequestParts<Hosted> for Asked {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(_: &mut Parts, host: &Hosted) -> Result<Self, Refusal> {
-        host.stage.asked().cloned().ok_or_else(|| {
-            Refusal::new(
-                StatusCode::CONFLICT,
-                "start",
-                "no traces are open yet; /api/v1/start says which can be opened",
-            )
-        })
-    }
-}
-
-/// A path as somebody has typed it: `~` is his own folder.
-pub(crate) fn typed(text: &str) -> PathBuf {
-    let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    match text.strip_prefix('~') {
-        Some("") => home().unwrap_or_else(|| text.into()),
-        Some(rest) if rest.starts_with('/') => home().map_or_else(|| text.into(), |home| home.join(&rest[1..])),
-        _ => Path::new(text).to_owned(),
-    }
 }

@@ -1,6 +1,6 @@
 //! Before traces are open: which ones whoever looks can open, files that he sends, and how to record some.
 
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -10,11 +10,13 @@ use kymo_session::{RecentFound, RecentTraces};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::begin::Choice;
 use crate::body;
+use crate::host::{Host, Hosted};
 use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
-use crate::stage::{self, Choice, Chosen, Host, Hosted, Stage};
+use crate::stage::{self, Chosen, Stage};
 use crate::uploads;
 
 /// Paths that are opened together.
@@ -93,8 +95,18 @@ fn checked(paths: &[String]) -> Result<Vec<PathBuf>, Refusal> {
         1..=PATHS_MAX if paths.iter().any(|path| path.trim().is_empty() || path.contains('\0')) => {
             Err(refused("a path of `paths` is empty, or has a NUL in it"))
         }
-        1..=PATHS_MAX => Ok(paths.iter().map(|path| stage::typed(path)).collect()),
+        1..=PATHS_MAX => Ok(paths.iter().map(|path| typed(path)).collect()),
         many => Err(refused(&format!("`paths` has {many} paths; {PATHS_MAX} are the most"))),
+    }
+}
+
+/// A path as somebody has typed it: `~` is his own folder.
+fn typed(text: &str) -> PathBuf {
+    let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    match text.strip_prefix('~') {
+        Some("") => home().unwrap_or_else(|| text.into()),
+        Some(rest) if rest.starts_with('/') => home().map_or_else(|| text.into(), |home| home.join(&rest[1..])),
+        _ => path::Path::new(text).to_owned(),
     }
 }
 

@@ -13,13 +13,13 @@ use kymo_session::{
 };
 
 use crate::held;
-use crate::pages::matches;
 use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
-use crate::rows::PATTERNS_MAX;
+use crate::selection::PATTERNS_MAX;
 use crate::shared::Asked;
-use crate::shown::Chosen;
+use crate::shown::{Chosen, refusal};
+use crate::tags;
 use crate::tiles::encode;
 
 /// The widest buckets.
@@ -33,14 +33,6 @@ const ENTRY_BYTES: u64 = 1024;
 const JSON: &str = "application/json";
 /// What tiles are called.
 const KIND: &str = "application/vnd.kymograph.tiles";
-
-pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
-    match failure {
-        TimelineFailure::Bounds { name, .. } => Refusal::parameter(name, failure),
-        TimelineFailure::NoTimes | TimelineFailure::Roles(_) => Refusal::new(StatusCode::CONFLICT, "traces", failure),
-        failure => Refusal::fault(failure),
-    }
-}
 
 /// How far it is.
 pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
@@ -87,7 +79,7 @@ pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: Heade
     let version = asked.shown.tag(&chosen, asked.shown.status()?.version);
     let exact = asked.shown.exact_tag(&chosen);
     let known = headers.get(header::IF_NONE_MATCH);
-    let holds = |tag: &&String| known.is_some_and(|known| matches(known, tag));
+    let holds = |tag: &&String| known.is_some_and(|known| tags::matches(known, tag));
     if let Some(tag) = [&exact, &version].into_iter().find(holds) {
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));
     }

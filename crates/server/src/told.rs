@@ -10,10 +10,10 @@ use axum::http::Uri;
 use kymo_session::json;
 use serde_json::{Map, Value, json};
 
+use crate::host::Host;
 use crate::pool::Viewer;
 use crate::refusal::Refusal;
 use crate::shared::Asked;
-use crate::stage::Host;
 use crate::start;
 
 /// Entries of a catalogue that is told with the page: who has more begins to read them before all of them are there.

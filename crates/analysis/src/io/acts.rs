@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{File, Kind, Looked, Piece, renamed};
-use super::ops::Category;
-use super::rows::Sums;
-use crate::calls::{CallId, Place, Who};
+use super::file::{File, Looked, renamed};
+use super::sums::{Piece, Slow, Sums, Use};
+use crate::calls::{Place, Who};
 use crate::names::Renumbering;
 use crate::threads::ThreadKey;
 
@@ -96,29 +95,6 @@ pub enum Act {
     Looked(Place, Box<Looked>),
 }
 
-/// What is done with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Use {
-    pub(super) bytes: u64,
-    pub(super) category: Category,
-    pub(super) is_error: bool,
-    /// What the same call does besides.
-    pub(super) is_second: bool,
-}
-
-impl Use {
-    /// A path is opened.
-    pub(super) fn open(is_error: bool) -> Self {
-        Self { bytes: 0, category: Category::Open, is_error, is_second: false }
-    }
-
-    /// Whether it moves bytes, and it is known of which kind of file these are.
-    #[inline]
-    pub(super) fn moves(&self, kind: Kind) -> bool {
-        self.bytes > 0 && kind != Kind::Unknown
-    }
-}
-
 /// A life that is over, since a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Whole {
@@ -141,18 +117,6 @@ pub enum Target {
     },
     /// Nobody knows, or none.
     None,
-}
-
-/// An operation that took long.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Slow {
-    pub(super) ns: u64,
-    pub(super) begin: Place,
-    pub(super) end: Place,
-    pub(super) call: CallId,
-    pub(super) ret: Option<i64>,
-    /// Of what was opened.
-    pub(super) path: Option<Box<[u8]>>,
 }
 
 impl Act {

@@ -23,14 +23,13 @@
 
 use hashbrown::HashMap;
 
-use super::acts::{Act, Slow, Target, Use, Whole};
+use super::acts::{Act, Target, Whole};
+use super::file::{File, FileKey, Kind, Looked, Owner};
 use super::file_rows::FileRows;
-use super::files::{File, FileKey, Kind, Kinds, Looked, Owner, Piece};
 use super::log::{From, Logged};
-use super::ops::Category;
 use super::over::Over;
 use super::pids::Pids;
-use super::rows::Limits;
+use super::sums::{Kinds, Limits, Piece, Slow, Use};
 use crate::Wishes;
 use crate::calls::Place;
 use crate::threads::{Slots, ThreadKey};
@@ -658,16 +657,6 @@ impl<'a> Apart<'a> {
             self.done.over.take(whole, &kinds);
         }
         true
-    }
-}
-
-impl Kinds {
-    /// Counts bytes of an operation on a file.
-    #[inline]
-    pub(super) fn count(&mut self, kind: Kind, used: Use) {
-        let Self { read, write } = self;
-        let bytes = if used.category == Category::Read { &mut read[kind as usize] } else { &mut write[kind as usize] };
-        *bytes = bytes.saturating_add(used.bytes);
     }
 }
 

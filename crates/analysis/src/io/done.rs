@@ -1,8 +1,9 @@
 //! What comes of a call: what it counts, how long it took, and what it does to files.
 
-use super::acts::{Act, Slow, Target, Use};
+use super::acts::{Act, Target};
 use super::ops::{Category, Op};
-use super::rows::{IoRows, IoRun, Limits, Totals};
+use super::rows::{IoRows, IoRun, Totals};
+use super::sums::{Limits, Slow, Use};
 use super::{IoEntry, IoExit};
 use crate::calls::{CallId, Entry, Exit, Outcome, Place};
 use crate::syscalls::errno;

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::files::FileKey;
-use super::rows::Sums;
+use super::file::FileKey;
+use super::sums::Sums;
 use crate::names::{Interner, NameId, Renumbering};
 
 /// Files by name, and what was done with each.

@@ -1,87 +1,19 @@
 //! What fds are, in the order of time; and so what was read from which file.
 
-use std::hash::{Hash, Hasher};
-
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::acts::{Act, Slow, Target, Use, Whole};
+use super::acts::{Act, Target, Whole};
 use super::apart::{Done, Left};
+use super::file::{File, FileKey, Kind, Looked, Owner, renamed};
 use super::file_rows::FileRows;
 use super::log::Logged;
 use super::over::{Over, SlowUse};
 use super::pids::Pids;
-use super::rows::Limits;
+use super::sums::{Kinds, Limits, Piece, Slow, Use};
 use crate::calls::{Bases, Place};
-use crate::names::{Interner, NameId, Renumbering};
+use crate::names::NameId;
 use crate::threads::{Slots, ThreadKey};
-
-/// What an operation concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum FileKey {
-    /// A file by its name.
-    Named(NameId),
-    /// An fd that nobody explains.
-    Fd(Owner, i32),
-    /// Nobody knows.
-    None,
-}
-
-/// Whose fds are these?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Owner {
-    /// A process, of a machine.
-    Process(u16, i32),
-    /// A thread whose process nobody knows.
-    Thread(ThreadKey),
-}
-
-impl Hash for Owner {
-    /// As one number: tables are looked up for every act.
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let (kind, host, number) = match *self {
-            Self::Process(host, pid) => (0_u64, host, pid),
-            Self::Thread(ThreadKey { host, tid }) => (1, host, tid),
-        };
-        state.write_u64(kind << 48 | u64::from(host) << 32 | u64::from(number.cast_unsigned()));
-    }
-}
-
-/// What it leads to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
-    /// A path.
-    Disk,
-    /// The internet.
-    Net,
-    /// Something else, or nobody knows.
-    #[default]
-    Unknown,
-}
-
-/// What an fd is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
-    pub(super) name: NameId,
-    pub(super) kind: Kind,
-    pub(super) closes_on_exec: bool,
-}
-
-/// What the first fd of a call and the other one were when it was entered.
-pub(super) type Looked = [Option<(FileKey, Kind)>; 2];
-
-/// The same where names have other numbers.
-pub(super) fn renamed(looked: Looked, names: &Renumbering) -> Looked {
-    looked.map(|looked| looked.map(|(file, kind)| (file.renamed(names), kind)))
-}
-
-/// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Kinds {
-    pub(super) read: [u64; 2],
-    pub(super) write: [u64; 2],
-}
 
 /// What a thread is to files. There are as many of these as threads were seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -105,14 +37,6 @@ struct Doing {
     is_used: bool,
     /// What waits to be told whose life it is of.
     pieces: Vec<Piece>,
-}
-
-/// What a thread used since a place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
-    pub(super) since: Place,
-    pub(super) kinds: Kinds,
-    pub(super) slow: Vec<(Slow, Option<FileKey>)>,
 }
 
 /// What fds were, up to some place in time.
@@ -157,84 +81,6 @@ impl Spare {
             (doing.looked, doing.looked_at, doing.is_used) = Default::default();
             doing.pieces.clear();
             self.0.push(doing);
-        }
-    }
-}
-
-/// Room for candidates for the slowest operations beyond those that are asked for.
-const CANDIDATES: usize = 64;
-
-impl Kinds {
-    pub(super) fn add(&mut self, other: &Self) {
-        let add = |own: &mut [u64; 2], more: &[u64; 2]| {
-            own.iter_mut().zip(more).for_each(|(own, more)| *own = own.saturating_add(*more));
-        };
-        add(&mut self.read, &other.read);
-        add(&mut self.write, &other.write);
-    }
-}
-
-impl FileKey {
-    /// The same where names have other numbers.
-    pub(super) fn renamed(self, names: &Renumbering) -> Self {
-        match self {
-            Self::Named(name) => Self::Named(names.of(name)),
-            other => other,
-        }
-    }
-}
-
-impl File {
-    /// The same where names have other numbers.
-    pub(super) fn renamed(self, names: &Renumbering) -> Self {
-        Self { name: names.of(self.name), ..self }
-    }
-
-    /// One that a process had before.
-    pub(super) fn stated(names: &mut Interner, path: &[u8]) -> Self {
-        let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
-        Self { name: names.intern(path), kind, closes_on_exec: false }
-    }
-
-    /// A socket or pipe.
-    pub(super) fn made(names: &mut Interner, is_socket: bool, is_net: bool, closes_on_exec: bool) -> Self {
-        let name = names.intern(if is_socket { b"socket" } else { b"pipe" });
-        Self { name, kind: if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec }
-    }
-
-    /// A socket of the kind of another, or the same file again, if it is one.
-    pub(super) fn derived(
-        names: &mut Interner,
-        from: Option<Self>,
-        is_socket: bool,
-        closes_on_exec: bool,
-    ) -> Option<Self> {
-        match is_socket {
-            true => {
-                let kind = from.map_or(Kind::Unknown, |from| from.kind);
-                Some(Self { name: names.intern(b"socket"), kind, closes_on_exec })
-            }
-            false => from.map(|from| Self { closes_on_exec, ..from }),
-        }
-    }
-}
-
-impl Piece {
-    pub(super) fn new(since: Place) -> Self {
-        Self { since, kinds: Kinds::default(), slow: Vec::new() }
-    }
-
-    /// Names have other numbers now.
-    pub(super) fn rename(&mut self, names: &Renumbering) {
-        self.slow.iter_mut().for_each(|(_, file)| *file = file.map(|file| file.renamed(names)));
-    }
-
-    /// One of the slowest operations, perhaps.
-    pub(super) fn slow(&mut self, limits: &Limits, slow: Slow, file: Option<FileKey>) {
-        self.slow.push((slow, file));
-        if self.slow.len() > limits.slow.saturating_add(CANDIDATES) {
-            self.slow.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
-            self.slow.truncate(limits.slow);
         }
     }
 }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::acts::{Slow, Whole};
-use super::files::{FileKey, Kinds};
-use super::rows::Sums;
+use super::acts::Whole;
+use super::file::FileKey;
+use super::sums::{Kinds, Slow, Sums};
 use crate::Wishes;
 use crate::calls::{Bases, Who};
 use crate::ranking::Ranking;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::files::{FileKey, Files, Kinds, Owner};
+use super::file::{FileKey, Owner};
+use super::files::Files;
 use super::log;
 use super::ops::Category;
 use super::over::SlowUse;
-use super::rows::{Sums, Totals};
+use super::rows::Totals;
+use super::sums::{Kinds, Sums};
 use super::{Io, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::report::{life_cells, thread_columns};

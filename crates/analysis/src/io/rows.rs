@@ -5,26 +5,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use serde::{Deserialize, Serialize};
 
-use super::acts::{Act, Use, Whole};
+use super::acts::{Act, Whole};
 use super::log::{Log, Renumbered};
-use super::ops::Category;
 use super::over::Over;
+use super::sums::{Limits, SLOW, Sums};
 use super::{IoEntry, IoExit};
 use crate::calls::{self, LifeView, Place, Who};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge, Wishes};
-
-/// Operations and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Sums {
-    pub(super) read: u64,
-    pub(super) write: u64,
-    pub(super) reads: u64,
-    pub(super) writes: u64,
-    pub(super) opens: u64,
-    pub(super) syncs: u64,
-    pub(super) errors: u64,
-}
 
 /// Operations of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -62,93 +50,6 @@ pub struct Totals {
     /// How long the slowest ones took here.
     #[serde(skip)]
     longest_ns: BinaryHeap<Reverse<u64>>,
-}
-
-/// Which operations count.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    min_ns: u64,
-    max_ns: u64,
-    min_bytes: u64,
-    max_bytes: u64,
-    cpus: Vec<u32>,
-    tids: Vec<i64>,
-    pub(super) is_by_thread: bool,
-    pub(super) slow: usize,
-}
-
-/// How many of the slowest operations are shown if nobody says.
-const SLOW: usize = 10;
-
-impl Limits {
-    pub(super) fn new(wishes: &Wishes) -> Self {
-        Self {
-            min_ns: wishes.min_ns.unwrap_or(0),
-            max_ns: wishes.max_ns.unwrap_or(u64::MAX),
-            min_bytes: wishes.min_bytes.unwrap_or(0),
-            max_bytes: wishes.max_bytes.unwrap_or(u64::MAX),
-            cpus: wishes.cpus.clone(),
-            tids: wishes.tids.clone(),
-            is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
-            slow: wishes.top.unwrap_or(SLOW),
-        }
-    }
-
-    /// Whether operations of a thread count for files.
-    #[inline]
-    pub(super) fn wants(&self, tid: i32) -> bool {
-        self.tids.is_empty() || self.tids.contains(&i64::from(tid))
-    }
-
-    /// Whether operations that end on a CPU count.
-    #[inline]
-    pub(super) fn counts_on(&self, cpu: u32) -> bool {
-        self.cpus.is_empty() || self.cpus.contains(&cpu)
-    }
-
-    /// Whether one that took so long, and moved so many bytes, is among those whose latency is asked for.
-    #[inline]
-    pub(super) fn times(&self, ns: u64, bytes: u64) -> bool {
-        (self.min_ns..=self.max_ns).contains(&ns) && (self.min_bytes..=self.max_bytes).contains(&bytes)
-    }
-}
-
-impl Sums {
-    pub(super) fn bytes(&self) -> u64 {
-        self.read.saturating_add(self.write)
-    }
-
-    pub(super) fn operations(&self) -> u64 {
-        self.reads + self.writes + self.opens + self.syncs
-    }
-
-    /// Adds an operation.
-    #[inline]
-    pub(super) fn count(&mut self, used: Use) {
-        self.errors += u64::from(used.is_error);
-        match used.category {
-            Category::Open => self.opens += 1,
-            Category::Read => {
-                self.reads += 1;
-                self.read = self.read.saturating_add(used.bytes);
-            }
-            Category::Write => {
-                self.writes += 1;
-                self.write = self.write.saturating_add(used.bytes);
-            }
-            Category::Sync => self.syncs += 1,
-        }
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.read = self.read.saturating_add(other.read);
-        self.write = self.write.saturating_add(other.write);
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.opens += other.opens;
-        self.syncs += other.syncs;
-        self.errors += other.errors;
-    }
 }
 
 impl IoRun {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kymo cpu TRACE      Common + SpanArguments + WantedArguments + FaceArguments
-//! kymo lami cpu TRACE          nanoseconds   + WantedArguments, see `crate::lami`
+//! kymo lami cpu TRACE          nanoseconds   + WantedArguments, see `lami`
 //! ```
 
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use kymo_session::{
     AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, SupportedOptions, Unsupported, When, Wishes,
 };
 
-use crate::arguments::Common;
+use super::Common;
+use super::when::Between;
 use crate::quantity::{micros, seconds, size};
-use crate::when::Between;
 
 /// Which analysis, and what it is told.
 #[derive(Args)]

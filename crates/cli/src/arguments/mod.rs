@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod analyses;
+mod lami;
 mod print;
 mod record;
 mod registered;
@@ -9,6 +10,7 @@ mod roles;
 mod sql;
 #[cfg(feature = "view")]
 mod view;
+mod when;
 
 use std::path::PathBuf;
 
@@ -16,14 +18,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kymo_session::{AnalysisEntry, TraceOffset};
 
-use crate::lami::LamiArguments;
 use crate::quantity::trace_offset;
-use crate::when::Between;
 
 pub(crate) use analyses::{
     AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
     StateArguments, WantedArguments,
 };
+pub(crate) use lami::LamiArguments;
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 #[cfg(any(target_os = "linux", feature = "view"))]
 pub(crate) use record::SessionArguments;
@@ -38,7 +39,8 @@ pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
 #[cfg(feature = "view")]
-pub(crate) use view::ViewArguments;
+pub(crate) use view::{Listen, ViewArguments};
+use when::Between;
 
 /// Records, reads and shows traces.
 #[derive(Parser)]

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::arguments::Common;
-use crate::when::Between;
+use super::Common;
+use super::when::Between;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,6 @@
 //! What the command line may say to `kymo view`.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +8,6 @@ use kymo_session::TraceOffset;
 
 use super::SessionArguments;
 use crate::quantity::{some_size, trace_offset};
-use crate::view::Listen;
 
 const HELP: &str = "\
 Examples:
@@ -80,6 +80,27 @@ impl ViewArguments {
     }
 }
 
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    pub(crate) address: IpAddr,
+    /// `None`: it is said elsewhere, or any that is free.
+    pub(crate) port: Option<u16>,
+}
+
+impl std::str::FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Self { address: address.ip(), port: Some(address.port()) });
+        }
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        let address = inside.parse().map_err(|_| "it is an address with or without a port: `0.0.0.0:8000`, `[::1]`")?;
+        Ok(Self { address, port: None })
+    }
+}
+
 /// Memory without which nobody could be answered.
 const MEMORY_MIN: u64 = 16 << 20;
 
@@ -88,4 +109,20 @@ fn memory(text: &str) -> Result<u64, &'static str> {
         .ok()
         .filter(|bytes| *bytes >= MEMORY_MIN)
         .ok_or("a size of 16MiB or more is expected, such as `512MiB`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_and_without_ports() {
+        let listen = |text: &str| text.parse::<Listen>().ok().map(|listen| (listen.address.to_string(), listen.port));
+        assert_eq!(listen("0.0.0.0:8000"), Some(("0.0.0.0".into(), Some(8000))));
+        assert_eq!(listen("192.168.1.5"), Some(("192.168.1.5".into(), None)));
+        assert_eq!((listen("[::1]:80"), listen("[::1]")), (Some(("::1".into(), Some(80))), Some(("::1".into(), None))));
+        for text in ["", "localhost", "8000", ":8000", "1.2.3", "::1:x", "[::1"] {
+            assert_eq!(listen(text), None, "{text}");
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::files::Files;
 use super::super::log::{Log, Renumbered, Settled, Waiting};
-use super::super::rows::Sums;
+use super::super::ops::Category;
+use super::super::sums::Sums;
 use super::*;
 use crate::Comm;
 use crate::calls::{Bases, CallId, Who};

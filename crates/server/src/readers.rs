@@ -1,0 +1,31 @@
+//! Who reads events: so many at a time; others wait for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::refusal::Refusal;
+
+/// Answers that are read at a time.
+const READERS: usize = 64;
+/// How long others wait for one of them to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who may read at a time.
+#[derive(Debug)]
+pub(crate) struct Readers(Arc<Semaphore>);
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(READERS)))
+    }
+}
+
+impl Readers {
+    /// Waits for a place among those who read; it is given back when what this answers is dropped.
+    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy(format!("{READERS} others read events")))
+    }
+}

@@ -1,0 +1,21 @@
+//! Tags of answers (`ETag`): who knows one that is still right is not sent the answer again.
+
+use axum::http::HeaderValue;
+
+/// Whether one of the tags that somebody knows is this one.
+pub(crate) fn matches(known: &HeaderValue, tag: &str) -> bool {
+    let is_tag = |one: &str| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag;
+    known.to_str().is_ok_and(|known| known.split(',').any(|one| is_tag(one.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_compared_whole() {
+        let known = |text: &str| matches(&HeaderValue::from_str(text).unwrap(), "\"ab\"");
+        assert!(known("\"ab\"") && known("\"x\", W/\"ab\"") && known("*"));
+        assert!(!known("\"a\"") && !known("ab"));
+    }
+}
