@@ -7,7 +7,7 @@
  *     leave    at = end ── published (release) ── busy = 0
  *
  * Nothing here is for people to call. A handler of signals may come between any two lines: while busy is set it writes to another lane,
- * and what it jumps over was not published. The library does the same in `crates/tracer/src/write.rs`: what changes here changes there.
+ * and what it jumps over was not published. The library does the same in `enter.rs` and `write.rs` of `crates/tracer/src`: what changes here changes there.
  */
 #ifndef KYMO_WRITE_H
 #define KYMO_WRITE_H

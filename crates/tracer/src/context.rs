@@ -8,8 +8,6 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use kymo_lane::{Mapped, Program, contexts};
 
-use crate::place::Descriptor;
-use crate::process::Process;
 use crate::thread;
 use crate::write::Write;
 
@@ -31,7 +29,7 @@ pub struct Context {
     /// Says it; it may be asked in handlers of signals.
     get: extern "C" fn(&mut Own),
     /// One more than its number; 0: it has none.
-    number: AtomicU32,
+    pub(crate) number: AtomicU32,
 }
 
 // Safety: what is changed is atomic.
@@ -51,7 +49,7 @@ pub struct Own {
 
 const NONE: Own = Own { value: 0, text: core::ptr::null(), length: 0 };
 
-static CONTEXTS: [AtomicPtr<Context>; OWN_MAX] = [const { AtomicPtr::new(null_mut()) }; OWN_MAX];
+pub(crate) static CONTEXTS: [AtomicPtr<Context>; OWN_MAX] = [const { AtomicPtr::new(null_mut()) }; OWN_MAX];
 
 impl Context {
     /// A context: its definition, how many bytes its value has (0: it is a text), and who says it.
@@ -61,23 +59,7 @@ impl Context {
         Self { definition: definition.as_ptr(), bytes, size, get, number: AtomicU32::new(0) }
     }
 
-    /// Makes it known to recorders; whether it is. It has to stay.
-    pub fn register(&'static self) -> bool {
-        if self.number.load(Ordering::Acquire) > 0 {
-            return true;
-        }
-        let Some(process) = Process::here() else { return false };
-        let this = (&raw const *self).cast_mut();
-        for (number, place) in CONTEXTS.iter().enumerate() {
-            if place.compare_exchange(null_mut(), this, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                self.number.store(number as u32 + 1, Ordering::Release);
-                return process.program().define_context(number as u16, self.definition());
-            }
-        }
-        false
-    }
-
-    fn definition(&self) -> &'static [u8] {
+    pub(crate) fn definition(&self) -> &'static [u8] {
         // Safety: so many bytes are there.
         unsafe { core::slice::from_raw_parts(self.definition, self.bytes as usize) }
     }
@@ -140,7 +122,7 @@ impl Carried {
         let (frames, own) = ([MaybeUninit::uninit(); FRAMES_MAX], [MaybeUninit::uninit(); OWN_MAX]);
         let mut this = Self { wanted, site: site as u64, frames, count: 0, own, own_bytes: 0 };
         if wanted & contexts::STACK != 0 {
-            this.count = Stack::walk(frame as usize, &mut this.frames);
+            this.count = walk(frame as usize, &mut this.frames);
         }
         for (number, context) in this.wanted_own() {
             let own = context.ask();
@@ -209,82 +191,28 @@ impl Carried {
     }
 }
 
-/// Where a thread's stack lies; all zeros: nobody has asked.
-#[derive(Debug)]
-pub(crate) struct Stack {
-    begin: usize,
-    end: usize,
-    /// How often it was looked for.
-    asked: u32,
-}
-
-/// A thread that changes its stack all the time does without return addresses.
-const ASKED_MAX: u32 = 16;
-
-impl Stack {
-    /// Return addresses from a frame on, as far as functions keep frame pointers; nothing outside of the thread's stack is read.
-    fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
-        let Some(stack) = thread::known_stack() else { return 0 };
-        let here = thread::stack();
-        if !(stack.begin..stack.end).contains(&here) && !stack.find(here) {
-            return 0;
-        }
-        let mut frame = frame;
-        let mut lowest = here;
-        for (count, into) in into.iter_mut().enumerate() {
-            let is_one =
-                frame >= lowest && frame.is_multiple_of(8) && frame.checked_add(16).is_some_and(|end| end <= stack.end);
-            if !is_one {
-                return count;
-            }
-            // Safety: it lies in the thread's stack, above what is used now.
-            let [next, back] = unsafe { (frame as *const [usize; 2]).read_volatile() };
-            if back < 4096 {
-                return count;
-            }
-            into.write(back as u64);
-            (lowest, frame) = (frame + 16, next);
-        }
-        into.len()
+/// Return addresses from a frame on, as far as functions keep frame pointers; nothing outside of the thread's stack is read.
+fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
+    let Some(stack) = thread::known_stack() else { return 0 };
+    let here = thread::stack();
+    if !(stack.begin..stack.end).contains(&here) && !stack.find(here) {
+        return 0;
     }
-
-    /// Whether two places are on the stack on which the second one is.
-    pub(crate) fn has(&mut self, other: usize, here: usize) -> bool {
-        ((self.begin..self.end).contains(&here) || self.find(here)) && (self.begin..self.end).contains(&other)
-    }
-
-    /// Asks the system, without memory of anybody's.
-    #[cold]
-    fn find(&mut self, here: usize) -> bool {
-        if self.asked == ASKED_MAX {
-            return false;
+    let mut frame = frame;
+    let mut lowest = here;
+    for (count, into) in into.iter_mut().enumerate() {
+        let is_one =
+            frame >= lowest && frame.is_multiple_of(8) && frame.checked_add(16).is_some_and(|end| end <= stack.end);
+        if !is_one {
+            return count;
         }
-        self.asked += 1;
-        let Some(file) = Descriptor::open(c"/proc/self/maps", libc::O_RDONLY | libc::O_CLOEXEC) else { return false };
-        let mut buffer = [0; 1024];
-        let (mut numbers, mut field, mut is_number) = ([0_usize; 2], 0, true);
-        loop {
-            let read = file.read(&mut buffer);
-            if read == 0 {
-                return false;
-            }
-            for byte in &buffer[..read] {
-                match byte {
-                    b'\n' => (numbers, field, is_number) = ([0; 2], 0, true),
-                    b'-' if is_number => field = 1,
-                    _ if !is_number => {}
-                    _ => match (*byte as char).to_digit(16) {
-                        Some(digit) => numbers[field] = numbers[field] << 4 | digit as usize,
-                        None => {
-                            is_number = false;
-                            if (numbers[0]..numbers[1]).contains(&here) {
-                                [self.begin, self.end] = numbers;
-                                return true;
-                            }
-                        }
-                    },
-                }
-            }
+        // Safety: it lies in the thread's stack, above what is used now.
+        let [next, back] = unsafe { (frame as *const [usize; 2]).read_volatile() };
+        if back < 4096 {
+            return count;
         }
+        into.write(back as u64);
+        (lowest, frame) = (frame + 16, next);
     }
+    into.len()
 }

@@ -1,4 +1,4 @@
-//! Events that a program has.
+//! Events that a program has. How they become known stands in `register`, how they are asked for in `filter`, and written in `enter`.
 
 #![allow(unsafe_code, reason = "events are found again by their ids")]
 
@@ -7,19 +7,14 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use kymo_lane::{Mapped, Program};
 
-use crate::filter::is_kept;
-use crate::pages::Errno;
-use crate::process::Process;
-use crate::write::{Write, enter};
-
 /// An event of this program. Headers for C know what it looks like.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Event {
     /// Its control byte: 0 is off.
-    control: AtomicPtr<u8>,
+    pub(crate) control: AtomicPtr<u8>,
     /// One more than its id; 0: it has none.
-    number: AtomicU32,
+    pub(crate) number: AtomicU32,
     /// What recorders are told of it, and how many bytes that has.
     bytes: u32,
     definition: *const u8,
@@ -33,12 +28,12 @@ unsafe impl Sync for Event {}
 /// The control byte of events that nobody knows.
 static OFF: AtomicU8 = AtomicU8::new(0);
 /// The number of an event that somebody is about to make known.
-const BEGINS: u32 = u32::MAX;
+pub(crate) const BEGINS: u32 = u32::MAX;
 
 /// All of them, by id: a child tells them again.
-static EVENTS: [AtomicPtr<Event>; 1 << 16] = [const { AtomicPtr::new(null_mut()) }; 1 << 16];
+pub(crate) static EVENTS: [AtomicPtr<Event>; 1 << 16] = [const { AtomicPtr::new(null_mut()) }; 1 << 16];
 /// Behind the last one that there ever was.
-static IDS: AtomicU32 = AtomicU32::new(0);
+pub(crate) static IDS: AtomicU32 = AtomicU32::new(0);
 
 impl Event {
     /// An event that nobody knows yet; what its definition looks like stands in `kymo-recorder`.
@@ -58,39 +53,6 @@ impl Event {
         }
     }
 
-    /// Makes it known to recorders; whether it is.
-    pub fn register(&'static self) -> bool {
-        self.register_as(None)
-    }
-
-    /// The same, for one that is as another one but for its fields: it is on from the begin if that one is, and a recorder that filters
-    /// that one decides what becomes of it.
-    pub fn register_like(&'static self, other: &Self) -> bool {
-        self.register_as(Some(other))
-    }
-
-    fn register_as(&'static self, like: Option<&Self>) -> bool {
-        match self.number.compare_exchange(0, BEGINS, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {}
-            Err(number) => return number != BEGINS,
-        }
-        let _errno = Errno::keep();
-        let define = |process: &Process| match like {
-            Some(other) => process.program().define_switched(self.definition(), other.is_on().into()),
-            None => process.program().define(self.definition()),
-        };
-        let process = Process::here();
-        let Some((process, id)) = process.and_then(|process| Some((process, define(process)?))) else {
-            self.number.store(0, Ordering::Release);
-            return false;
-        };
-        EVENTS[usize::from(id)].store((&raw const *self).cast_mut(), Ordering::Release);
-        IDS.fetch_max(u32::from(id) + 1, Ordering::AcqRel);
-        self.number.store(u32::from(id) + 1, Ordering::Release);
-        self.control.store(process.control(id), Ordering::Release);
-        true
-    }
-
     /// Takes it back, before its memory goes away: nobody may record it any more, and its id is never another's.
     pub fn unregister(&self) {
         self.control.store((&raw const OFF).cast_mut().cast(), Ordering::Release);
@@ -99,7 +61,7 @@ impl Event {
         }
     }
 
-    fn definition(&self) -> &'static [u8] {
+    pub(crate) fn definition(&self) -> &'static [u8] {
         // Safety: so many bytes are there, as long as the event is.
         unsafe { core::slice::from_raw_parts(self.definition, self.bytes as usize) }
     }
@@ -117,39 +79,6 @@ impl Event {
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.control() != 0
-    }
-
-    /// Whether somebody wants it with these arguments, for whose filter they lie in memory as in C; asked once it
-    /// [is on](Self::is_on).
-    #[inline]
-    pub fn is_kept<T: ?Sized>(&self, arguments: &T) -> bool {
-        match self.control() {
-            0 => false,
-            1 => true,
-            slot => is_kept(slot, (&raw const *arguments).cast(), size_of_val(arguments)),
-        }
-    }
-
-    /// Begins to record it, with so many bytes of fields. `None`: it is lost, and was counted.
-    #[inline]
-    pub fn enter(&self, bytes: u64) -> Option<Write> {
-        enter(self, bytes)
-    }
-
-    /// Records it, if somebody wants it, with the bytes that its definition says; no filter is asked.
-    #[inline]
-    pub fn record(&self, bytes: &[u8]) {
-        if self.is_on() {
-            self.put(bytes);
-        }
-    }
-
-    #[inline(never)]
-    fn put(&self, bytes: &[u8]) {
-        if let Some(mut write) = self.enter(bytes.len() as u64) {
-            write.put(bytes);
-            write.leave();
-        }
     }
 
     /// Its id, which it has once it is on.

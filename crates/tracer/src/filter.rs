@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use kymo_bytecode::{Program as Bytecode, Texts, validate};
 use kymo_lane::{Code, FIRST_SLOT, Mapped, Program, Runs};
 
+use crate::event::Event;
 use crate::pages::{self, Errno};
 use crate::place::may_be_looked_into;
 use crate::process::Process;
@@ -42,9 +43,22 @@ struct Interpreted {
     program: Bytecode<'static>,
 }
 
+impl Event {
+    /// Whether somebody wants it with these arguments, for whose filter they lie in memory as in C; asked once it
+    /// [is on](Self::is_on).
+    #[inline]
+    pub fn is_kept<T: ?Sized>(&self, arguments: &T) -> bool {
+        match self.control() {
+            0 => false,
+            1 => true,
+            slot => is_kept(slot, (&raw const *arguments).cast(), size_of_val(arguments)),
+        }
+    }
+}
+
 /// Asks a filter, of so many bytes of arguments.
 #[inline]
-pub(crate) fn is_kept(slot: u8, arguments: *const u8, size: usize) -> bool {
+fn is_kept(slot: u8, arguments: *const u8, size: usize) -> bool {
     // Safety: there is a function for each slot, and the recorder has chosen one for these arguments.
     unsafe { entry(slot)(arguments, u64::from(slot) | (size as u64) << SLOT_BITS) != 0 }
 }

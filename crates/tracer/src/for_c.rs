@@ -5,9 +5,9 @@
 use core::sync::atomic::{AtomicIsize, Ordering};
 
 use crate::context::Context;
+use crate::enter::ForC;
 use crate::event::Event;
 use crate::thread;
-use crate::write::ForC;
 
 /// Where the thread's word lies behind what points to the thread: it points to what the thread has, once it has something.
 #[unsafe(no_mangle)]

@@ -31,9 +31,11 @@ macro_rules! cfg_if {
 cfg_if! {
     if #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
         mod arena;
+        mod begin;
         mod bell;
         mod clock;
         mod context;
+        mod enter;
         mod event;
         mod filter;
         mod for_c;
@@ -43,15 +45,18 @@ cfg_if! {
         mod pages;
         mod place;
         mod process;
+        mod register;
+        mod stack;
         mod thread;
         mod write;
 
+        pub use begin::record_for;
         pub use bell::{BELL_NAME, Bell};
         pub use clock::{counter, counter_frequency, ticks};
         pub use context::{Context, Own};
         pub use event::Event;
         pub use lease::nobody_has;
-        pub use process::{control_file, record_for};
+        pub use process::control_file;
         pub use write::Write;
     } else {
         mod elsewhere;

@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering, compiler_f
 
 use kymo_lane::{CONTEXTS_AT, Lane, Thread};
 
-use crate::context::Stack;
 use crate::pages::{self, PAGE, Quiet};
 use crate::process::Process;
+use crate::stack::Stack;
 
 /// Handlers that may interrupt each other's writes, and the write that they interrupt.
 pub(crate) const LEVELS: usize = 3;

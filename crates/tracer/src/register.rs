@@ -1,0 +1,63 @@
+//! How events and contexts become known to recorders: the memory of this process begins with the first of them.
+
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use crate::begin::here;
+use crate::context::{CONTEXTS, Context};
+use crate::event::{BEGINS, EVENTS, Event, IDS};
+use crate::pages::Errno;
+use crate::process::Process;
+
+impl Event {
+    /// Makes it known to recorders; whether it is.
+    pub fn register(&'static self) -> bool {
+        self.register_as(None)
+    }
+
+    /// The same, for one that is as another one but for its fields: it is on from the begin if that one is, and a recorder that filters
+    /// that one decides what becomes of it.
+    pub fn register_like(&'static self, other: &Self) -> bool {
+        self.register_as(Some(other))
+    }
+
+    fn register_as(&'static self, like: Option<&Self>) -> bool {
+        match self.number.compare_exchange(0, BEGINS, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {}
+            Err(number) => return number != BEGINS,
+        }
+        let _errno = Errno::keep();
+        let define = |process: &Process| match like {
+            Some(other) => process.program().define_switched(self.definition(), other.is_on().into()),
+            None => process.program().define(self.definition()),
+        };
+        let process = here();
+        let Some((process, id)) = process.and_then(|process| Some((process, define(process)?))) else {
+            self.number.store(0, Ordering::Release);
+            return false;
+        };
+        EVENTS[usize::from(id)].store((&raw const *self).cast_mut(), Ordering::Release);
+        IDS.fetch_max(u32::from(id) + 1, Ordering::AcqRel);
+        self.number.store(u32::from(id) + 1, Ordering::Release);
+        self.control.store(process.control(id), Ordering::Release);
+        true
+    }
+}
+
+impl Context {
+    /// Makes it known to recorders; whether it is. It has to stay.
+    pub fn register(&'static self) -> bool {
+        if self.number.load(Ordering::Acquire) > 0 {
+            return true;
+        }
+        let Some(process) = here() else { return false };
+        let this = (&raw const *self).cast_mut();
+        for (number, place) in CONTEXTS.iter().enumerate() {
+            if place.compare_exchange(null_mut(), this, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                self.number.store(number as u32 + 1, Ordering::Release);
+                return process.program().define_context(number as u16, self.definition());
+            }
+        }
+        false
+    }
+}
