@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
 use crate::roles::{Role, block, disk_state};
 use crate::windows::Windows;
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
-    Question, Setup, Shape, SpoolError, SupportedOptions, Value, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Value, Wishes,
 };
 
 /// The analysis.
@@ -122,19 +123,18 @@ impl Timed for Request {
 }
 
 impl Block {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Latencies of requests to block devices";
-        AnalysisEntry::new("block", "Block devices", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo block my-trace\n\
+        AnalysisDescription::new("block", "Block devices", SENTENCE, OPTIONS).with_examples(
+            "kymo block my-trace\n\
                  kymo block --min 10ms my-trace",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::BlockIssue], Self::new)
     }
 

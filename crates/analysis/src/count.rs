@@ -11,11 +11,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::statistics::shorten;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, SupportedOptions, Wishes,
-};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -32,17 +30,17 @@ pub struct State {
 }
 
 impl Count {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions::NONE;
         const SENTENCE: &str = "Number of events of each class";
-        AnalysisEntry::new("count", "Events by class", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
+        AnalysisDescription::new("count", "Events by class", SENTENCE, OPTIONS)
             // `count(*)` is a function of SQL.
             .with_sql_name("counts")
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[], Self::new)
     }
 

@@ -19,11 +19,12 @@ mod tests;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
 use crate::threads::{ThreadKey, Threads};
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes,
-    Question, Setup, Shape, SpoolError, SupportedOptions, Wishes,
+    Analysis, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Wishes,
 };
 
 use self::lane::{Fork, SwitchColumns};
@@ -48,12 +49,12 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["cpu", "thread", "process"], ..SupportedOptions::COMMON };
         const SENTENCE: &str = "How long each CPU was busy, and with which threads and processes";
-        AnalysisEntry::new("cpu", "Busy CPUs", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+        AnalysisDescription::new("cpu", "Busy CPUs", SENTENCE, OPTIONS).with_examples(
             "kymo cpu my-trace\n\
                  kymo cpu --by process --top 20 my-trace\n\
                  kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n\
@@ -65,7 +66,7 @@ impl Cpu {
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 

@@ -40,6 +40,7 @@ pub use read::KEY_FIELDS_MAX;
 
 use kymo_filter::Filter;
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::mapping::{FieldSource, Mapping, MappingErrors, Pattern, Section};
 use crate::roles::{Role, rule};
 use crate::{Needs, Question, Wishes};
@@ -128,6 +129,12 @@ impl Declaration {
     /// ```
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
         read::declaration(text)
+    }
+
+    /// What people see of all own analyses before they ask; each has a title of its own.
+    pub(crate) fn description() -> AnalysisDescription {
+        const OPTIONS: SupportedOptions = SupportedOptions { by: &["key", "value"], ..SupportedOptions::COMMON };
+        AnalysisDescription::new("own", "", "What a file declares", OPTIONS)
     }
 
     /// The question that it answers.

@@ -9,11 +9,8 @@
 //! generic over [`Analysis`] is compiled once for each analysis: threads, queues, caches and periods are not generic.
 
 use std::any::Any;
-use std::ops::Range;
 
-use kymo_scan::merge::Place;
-
-use crate::{Analysis, Answer, BoundClass, EventRows, Later, Part, Setup, Shape, SpoolError, StateError};
+use crate::{Analysis, Answer, Feed, Later, Part, Setup, Shape, SpoolError, StateError};
 
 /// The state of some analysis. Only the analysis that made it can use it; another one panics.
 pub struct AnyState(Box<dyn Any + Send>);
@@ -49,62 +46,6 @@ impl AnyState {
 }
 
 const FOREIGN: &str = "a state is given to the analysis that made it";
-
-/// Events of a batch: their rows, all classes that are bound, the bytes of the window that they were read from.
-pub type RowsOf<'a> = (&'a EventRows, &'a [BoundClass], &'a [u8]);
-
-/// A part of a trace being read: see [`Part`], whose methods these are.
-pub trait AnyPart {
-    /// See [`Part::is_hungry`].
-    fn is_hungry(&self, lane: usize) -> bool;
-
-    /// Some rows of a batch of the lane; then what the lane noted is handed over.
-    fn steps_within(&mut self, lane: usize, rows: Range<usize>, batch: RowsOf<'_>);
-
-    /// Rows of several batches of the lane in the order of `order`, whose parts are indexes into `batches`; each batch counts rows
-    /// from the number beside it. Then what the lane noted is handed over.
-    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]);
-
-    /// See [`Part::finish`].
-    fn finish(&mut self, lane: usize);
-
-    /// See [`Part::settle`].
-    fn settle(&mut self) -> bool;
-}
-
-impl<A: Analysis> AnyPart for Part<'_, A> {
-    fn is_hungry(&self, lane: usize) -> bool {
-        Part::is_hungry(self, lane)
-    }
-
-    fn steps_within(&mut self, lane: usize, rows: Range<usize>, (all, classes, bytes): RowsOf<'_>) {
-        if rows.len() == all.times.len() {
-            self.steps(lane, (all, classes, bytes));
-        } else {
-            rows.for_each(|row| self.step(lane, &all.event(row, classes, bytes)));
-        }
-        self.flush(lane);
-    }
-
-    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]) {
-        for place in order {
-            let (first, (rows, classes, bytes)) = batches[place.part as usize];
-            self.step(lane, &rows.event(first + place.row as usize, classes, bytes));
-        }
-        self.flush(lane);
-    }
-
-    fn finish(&mut self, lane: usize) {
-        Part::finish(self, lane);
-    }
-
-    fn settle(&mut self) -> bool {
-        Part::settle(self)
-    }
-}
-
-/// Feeds a part until all of its events are read; returns whether it did.
-pub type Feed<'a> = dyn FnMut(&mut dyn AnyPart) -> bool + 'a;
 
 /// An analysis of any type; all that have type `Analysis` are. What each method does is said there.
 pub trait AnyAnalysis: Sync {

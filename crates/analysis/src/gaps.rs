@@ -20,12 +20,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, SupportedOptions, Wishes,
-};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 use busy::Busy;
 pub use busy::SPANS_MAX;
 
@@ -71,18 +69,18 @@ pub struct Lane {
 const LONGEST: usize = 10;
 
 impl Gaps {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { threads: false, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Longest times without events, and how many events were lost in them";
-        AnalysisEntry::new("gaps", "Gaps", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+        AnalysisDescription::new("gaps", "Gaps", SENTENCE, OPTIONS).with_examples(
             "kymo gaps my-trace\n\
                  kymo gaps --min 100ms --top all my-trace",
         )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[], Self::new)
     }
 

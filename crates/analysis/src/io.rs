@@ -42,15 +42,13 @@ use crate::calls::{
     self, Bases, CallLane, CallNames, CallState, CpuAt, Entry, Exit, LifeView, Outcome, Place, Settings, Summary,
     ToldRun, Watch,
 };
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::events::Meaning;
 use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot,
-    SpoolError, SupportedOptions, Wishes,
-};
+use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot, SpoolError, Wishes};
 
 pub use acts::Act;
 use apart::{Apart, Done, Mode};
@@ -166,23 +164,22 @@ impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
 }
 
 impl Io {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"],
             sizes: true,
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Bytes read and written, by thread, file, disk and network interface";
-        AnalysisEntry::new("io", "Input and output", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo io my-trace\n\
+        AnalysisDescription::new("io", "Input and output", SENTENCE, OPTIONS).with_examples(
+            "kymo io my-trace\n\
                  kymo io --by file --comm nginx my-trace",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[Role::SyscallEntry], Self::new) }
     }
 

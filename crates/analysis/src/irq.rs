@@ -16,11 +16,12 @@ mod tests;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, irq, softirq};
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
-    Question, Setup, Shape, SpoolError, SupportedOptions, Windows, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    SpoolError, Windows, Wishes,
 };
 
 /// The analysis.
@@ -110,8 +111,8 @@ struct Scope<'a> {
 const TOP: usize = 10;
 
 impl Irq {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["hard", "soft", "top", "irq"],
             threads: false,
@@ -119,14 +120,14 @@ impl Irq {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Durations of interrupts and softirqs, and how long softirqs waited";
-        AnalysisEntry::new("irq", "Interrupts", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+        AnalysisDescription::new("irq", "Interrupts", SENTENCE, OPTIONS).with_examples(
             "kymo irq my-trace\n\
                  kymo irq --by soft --cpu 0 my-trace",
         )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::IrqEntry, Role::SoftirqEntry], Self::new)
     }
 

@@ -14,12 +14,12 @@ mod usage;
 
 use serde::{Deserialize, Serialize};
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::rates::{Course, Periods};
 use crate::roles::{CPU, PID, Role, TID, page};
 use crate::shares::{self, Amount, Shares, Told, epoch};
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup,
-    Shape, SpoolError, SupportedOptions, Wishes,
+    Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
 };
 use usage::{Depth, Usage};
 
@@ -62,21 +62,20 @@ enum What {
 }
 
 impl Memory {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["thread", "process", "cpu"], durations: false, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Pages of memory that threads took from the kernel and gave back";
-        AnalysisEntry::new("memory", "Pages of memory", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo memory my-trace\n\
+        AnalysisDescription::new("memory", "Pages of memory", SENTENCE, OPTIONS).with_examples(
+            "kymo memory my-trace\n\
                  kymo memory --by process --top 20 my-trace\n\
                  kymo memory --period 100ms --csv --table course my-trace",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::PageAlloc, Role::PageFree], Self::new)
     }
 

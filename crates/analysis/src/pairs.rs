@@ -22,14 +22,15 @@ use kymo_filter::{Filter, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::key::{Key, Label};
 use crate::mapping::{Mapping, Pattern, Section};
 use crate::ranking::Ranking;
 use crate::roles::{Role, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes,
-    Question, Setup, Shape, Slot, SpoolError, SupportedOptions, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
+    Slot, SpoolError, Wishes,
 };
 
 pub use question::{PairsProblem, PairsQuestion};
@@ -193,12 +194,11 @@ impl Places {
 }
 
 impl Pairs {
-    /// Its entry in the registry: pairs of events that have the roles of beginning and ending something.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Latency between a start event and its matching end event";
-        let kind = AnalysisKind::Pairs(PairsQuestion::by_roles());
-        AnalysisEntry::new("pairs", "Pairs of events", SENTENCE, OPTIONS, kind)
+        AnalysisDescription::new("pairs", "Pairs of events", SENTENCE, OPTIONS)
     }
 
     /// The question that it answers.

@@ -5,14 +5,16 @@
 //! settle:                  notes that no unread event can precede go to the state
 //! ```
 //!
-//! Whoever drives it decides which lane is read next; [`Part::is_hungry`] says which ones the others wait for.
+//! Whoever drives it decides which lane is read next; [`Part::is_hungry`] says which ones the others wait for. A driver that does not
+//! know the type of the analysis drives an [`AnyPart`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_scan::Merger;
-use kymo_scan::merge::Keyed;
+use kymo_scan::merge::{Keyed, Place};
 
-use crate::{Analysis, BoundClass, Event, EventRows, Feed, Notes};
+use crate::{Analysis, BoundClass, Event, EventRows, Notes};
 
 /// A part of a trace being read.
 pub struct Part<'a, A: Analysis> {
@@ -126,3 +128,59 @@ impl<'a, A: Analysis> Part<'a, A> {
         state
     }
 }
+
+/// Events of a batch: their rows, all classes that are bound, the bytes of the window that they were read from.
+pub type RowsOf<'a> = (&'a EventRows, &'a [BoundClass], &'a [u8]);
+
+/// A part of a trace being read: see [`Part`], whose methods these are.
+pub trait AnyPart {
+    /// See [`Part::is_hungry`].
+    fn is_hungry(&self, lane: usize) -> bool;
+
+    /// Some rows of a batch of the lane; then what the lane noted is handed over.
+    fn steps_within(&mut self, lane: usize, rows: Range<usize>, batch: RowsOf<'_>);
+
+    /// Rows of several batches of the lane in the order of `order`, whose parts are indexes into `batches`; each batch counts rows
+    /// from the number beside it. Then what the lane noted is handed over.
+    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]);
+
+    /// See [`Part::finish`].
+    fn finish(&mut self, lane: usize);
+
+    /// See [`Part::settle`].
+    fn settle(&mut self) -> bool;
+}
+
+impl<A: Analysis> AnyPart for Part<'_, A> {
+    fn is_hungry(&self, lane: usize) -> bool {
+        Part::is_hungry(self, lane)
+    }
+
+    fn steps_within(&mut self, lane: usize, rows: Range<usize>, (all, classes, bytes): RowsOf<'_>) {
+        if rows.len() == all.times.len() {
+            self.steps(lane, (all, classes, bytes));
+        } else {
+            rows.for_each(|row| self.step(lane, &all.event(row, classes, bytes)));
+        }
+        self.flush(lane);
+    }
+
+    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]) {
+        for place in order {
+            let (first, (rows, classes, bytes)) = batches[place.part as usize];
+            self.step(lane, &rows.event(first + place.row as usize, classes, bytes));
+        }
+        self.flush(lane);
+    }
+
+    fn finish(&mut self, lane: usize) {
+        Part::finish(self, lane);
+    }
+
+    fn settle(&mut self) -> bool {
+        Part::settle(self)
+    }
+}
+
+/// Feeds a part until all of its events are read; returns whether it did.
+pub type Feed<'a> = dyn FnMut(&mut dyn AnyPart) -> bool + 'a;

@@ -19,11 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::statistics::saturated;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, SupportedOptions, Wishes,
-};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 pub use course::{Course, Periods};
 
 /// The analysis.
@@ -61,20 +59,19 @@ pub struct Lane {
 }
 
 impl Rates {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["class", "name", "cpu", "stream"], cpus: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Number of events in each period of time";
-        AnalysisEntry::new("rates", "Events over time", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo rates my-trace\n\
+        AnalysisDescription::new("rates", "Events over time", SENTENCE, OPTIONS).with_examples(
+            "kymo rates my-trace\n\
                  kymo rates --period 10ms --by cpu my-trace",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question { has_periods: true, ..Question::new(Self::needs(), &[], Self::new) }
     }
 

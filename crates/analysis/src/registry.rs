@@ -1,14 +1,14 @@
 //! The analyses that people ask for by name: one table, from which every face derives what it shows.
 //!
 //! ```text
-//! cpu::entry(), syscalls::entry(), ... ──> analyses() ──┬─> commands of `kymo`, their help and manual pages
+//! Cpu::description(), Cpu::question ... ─> analyses() ──┬─> commands of `kymo`, their help and manual pages
 //! a file that declares an analysis ─> AnalysisEntry ────┼─> functions of SQL
 //!                                                       ├─> GET /api/v1/analyses, and with it the viewer's choices
 //!                                                       └─> methods of the Python package, which a test compares
 //! ```
 //!
-//! A new analysis is a module with a function `entry` and a line in [`analyses`]; the test `registry` of the crate `cli` then asks for what
-//! documents say of it.
+//! A new analysis is a module with functions `description` and `question`, and a line in [`analyses`]; the test `registry` of the crate `cli`
+//! then asks for what documents say of it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -17,6 +17,7 @@ use crate::block::Block;
 use crate::count::Count;
 use crate::cpu::Cpu;
 use crate::declared::Declaration;
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::gaps::Gaps;
 use crate::io::Io;
 use crate::irq::Irq;
@@ -34,19 +35,19 @@ use crate::{Answer, Question, Setup, Wishes};
 pub fn analyses() -> &'static [AnalysisEntry] {
     static ALL: LazyLock<Vec<AnalysisEntry>> = LazyLock::new(|| {
         vec![
-            Cpu::entry(),
-            Syscalls::entry(),
-            Io::entry(),
-            Sched::entry(),
-            Irq::entry(),
-            Block::entry(),
-            Memory::entry(),
-            Pairs::entry(),
-            Periods::entry(),
-            Rates::entry(),
-            Gaps::entry(),
-            Whose::entry(),
-            Count::entry(),
+            AnalysisEntry::plain(Cpu::description(), Cpu::question),
+            AnalysisEntry::plain(Syscalls::description(), Syscalls::question),
+            AnalysisEntry::plain(Io::description(), Io::question),
+            AnalysisEntry::plain(Sched::description(), Sched::question),
+            AnalysisEntry::plain(Irq::description(), Irq::question),
+            AnalysisEntry::plain(Block::description(), Block::question),
+            AnalysisEntry::plain(Memory::description(), Memory::question),
+            AnalysisEntry::new(Pairs::description(), AnalysisKind::Pairs(PairsQuestion::by_roles())),
+            AnalysisEntry::new(Periods::description(), AnalysisKind::Periods(PeriodsQuestion::default())),
+            AnalysisEntry::plain(Rates::description(), Rates::question),
+            AnalysisEntry::plain(Gaps::description(), Gaps::question),
+            AnalysisEntry::plain(Whose::description(), Whose::question),
+            AnalysisEntry::plain(Count::description(), Count::question),
         ]
     });
     &ALL
@@ -75,83 +76,6 @@ pub struct AnalysisEntry {
     pub options: SupportedOptions,
     /// What is asked.
     pub kind: AnalysisKind,
-}
-
-/// Which options of [`Wishes`] change the answer of an analysis. Every face refuses the others: see [`SupportedOptions::unsupported`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SupportedOptions {
-    /// Words of [`Wishes::by`].
-    pub by: &'static [&'static str],
-    /// Shortest and longest duration.
-    pub durations: bool,
-    /// Smallest and largest size.
-    pub sizes: bool,
-    /// CPUs.
-    pub cpus: bool,
-    /// Threads, by number and by name.
-    pub threads: bool,
-    /// Interrupts and softirqs.
-    pub interrupts: bool,
-    /// Names: of system calls, of groups of pairs.
-    pub names: bool,
-}
-
-impl SupportedOptions {
-    /// Those of most analyses: durations, CPUs and threads.
-    pub const COMMON: Self =
-        Self { by: &[], durations: true, sizes: false, cpus: true, threads: true, interrupts: false, names: false };
-    /// None.
-    pub const NONE: Self =
-        Self { by: &[], durations: false, sizes: false, cpus: false, threads: false, interrupts: false, names: false };
-}
-
-/// An option that an analysis does not support. Each face has a name of its own for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsupported<'a> {
-    /// Shortest duration.
-    Min,
-    /// Longest duration.
-    Max,
-    /// Smallest size.
-    MinSize,
-    /// Largest size.
-    MaxSize,
-    /// CPUs.
-    Cpus,
-    /// Threads by number.
-    Tids,
-    /// Threads by name.
-    Comms,
-    /// Interrupts by number.
-    Irqs,
-    /// Softirqs by vector.
-    Softirqs,
-    /// Names.
-    Names,
-    /// This word of what to tell apart.
-    By(&'a str),
-}
-
-impl SupportedOptions {
-    /// The first option that is set and would change nothing.
-    #[must_use]
-    pub fn unsupported<'a>(&self, wishes: &'a Wishes) -> Option<Unsupported<'a>> {
-        let set = [
-            (Unsupported::Min, wishes.min_ns.is_some(), self.durations),
-            (Unsupported::Max, wishes.max_ns.is_some(), self.durations),
-            (Unsupported::MinSize, wishes.min_bytes.is_some(), self.sizes),
-            (Unsupported::MaxSize, wishes.max_bytes.is_some(), self.sizes),
-            (Unsupported::Cpus, !wishes.cpus.is_empty(), self.cpus),
-            (Unsupported::Tids, !wishes.tids.is_empty(), self.threads),
-            (Unsupported::Comms, !wishes.comms.is_empty(), self.threads),
-            (Unsupported::Irqs, !wishes.irqs.is_empty(), self.interrupts),
-            (Unsupported::Softirqs, !wishes.softirqs.is_empty(), self.interrupts),
-            (Unsupported::Names, !wishes.names.is_empty(), self.names),
-        ];
-        let option = set.into_iter().find(|(_, is_set, is_supported)| *is_set && !is_supported);
-        let word = || wishes.by.iter().find(|word| !self.by.contains(&word.as_str()));
-        option.map(|(option, ..)| option).or_else(|| word().map(|word| Unsupported::By(word)))
-    }
 }
 
 /// What is asked of traces.
@@ -191,33 +115,22 @@ impl AnalysisKind {
 }
 
 impl AnalysisEntry {
-    /// An entry without examples, whose function in SQL is called as it is itself.
-    pub(crate) fn new(
-        name: &'static str,
-        title: &'static str,
-        sentence: &'static str,
-        options: SupportedOptions,
-        kind: AnalysisKind,
-    ) -> Self {
-        let (name, title, sentence) = (name.into(), title.into(), sentence.into());
-        Self { sql_name: Cow::clone(&name), name, title, sentence, examples: "", options, kind }
+    fn new(description: AnalysisDescription, kind: AnalysisKind) -> Self {
+        let AnalysisDescription { name, sql_name, title, sentence, examples, options } = description;
+        let [name, sql_name, title, sentence] = [name, sql_name, title, sentence].map(Cow::Borrowed);
+        Self { name, sql_name, title, sentence, examples, options, kind }
     }
 
-    pub(crate) fn with_examples(self, examples: &'static str) -> Self {
-        Self { examples, ..self }
-    }
-
-    pub(crate) fn with_sql_name(self, name: &'static str) -> Self {
-        Self { sql_name: name.into(), ..self }
+    /// The entry of an analysis whose question wishes alone make.
+    fn plain(description: AnalysisDescription, question: fn() -> Question<'static>) -> Self {
+        Self::new(description, AnalysisKind::Plain(question))
     }
 
     /// The entry of an analysis that a declaration describes.
     #[must_use]
     pub fn declared(declaration: Declaration) -> Self {
-        let options = SupportedOptions { by: &["key", "value"], ..SupportedOptions::COMMON };
         let title = declaration.name.clone().into();
-        let kind = AnalysisKind::Own(declaration);
-        Self { title, ..Self::new("own", "", "What a file declares", options, kind) }
+        Self { title, ..Self::new(Declaration::description(), AnalysisKind::Own(declaration)) }
     }
 }
 
@@ -226,6 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::Unsupported;
 
     #[test]
     fn names_are_unique_and_sentences_have_no_end() {

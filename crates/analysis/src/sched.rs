@@ -26,13 +26,11 @@ mod tests;
 mod wakeups;
 mod whole;
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, SupportedOptions, Wishes,
-};
+use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 pub use lane::{Lane, Note};
 pub use state::State;
 
@@ -76,14 +74,14 @@ impl Tables {
 }
 
 impl Sched {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["total", "thread", "priority", "top", "waker", "run", "state"],
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Scheduling latency of threads, how long they ran, and what blocked them";
-        AnalysisEntry::new("sched", "Scheduling", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question)).with_examples(
+        AnalysisDescription::new("sched", "Scheduling", SENTENCE, OPTIONS).with_examples(
             "kymo sched my-trace\n\
                  kymo sched --by top --min 1ms my-trace\n\
                  kymo sched --by state --comm nginx my-trace",
@@ -91,7 +89,7 @@ impl Sched {
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 

@@ -7,6 +7,7 @@
 //!
 //! How entries find their exits is said in `calls`; here is what is counted of each call.
 
+mod outcomes;
 mod report;
 mod rows;
 #[cfg(test)]
@@ -16,14 +17,12 @@ mod totals;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{Bases, CallId, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError,
-    SupportedOptions, Wishes,
-};
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
-pub(crate) use rows::errno;
+pub(crate) use outcomes::errno;
 pub use rows::{CallRows, CallRun, Slow};
 pub use totals::Totals;
 
@@ -70,24 +69,23 @@ impl Limits {
 }
 
 impl Syscalls {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["syscall", "thread", "error", "slowest", "distribution"],
             names: true,
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Durations and errors of system calls";
-        AnalysisEntry::new("syscalls", "System calls", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo syscalls my-trace\n\
+        AnalysisDescription::new("syscalls", "System calls", SENTENCE, OPTIONS).with_examples(
+            "kymo syscalls my-trace\n\
                  kymo syscalls --comm nginx --min 1ms my-trace\n\
                  kymo syscalls --json my-trace | jq '.tables[0].rows'",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[Role::SyscallEntry], Self::new)
     }
 
@@ -153,7 +151,7 @@ impl Watch for Syscalls {
 
     #[inline]
     fn settle_in_run(&self, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
-        rows::settle_in_run(&self.limits, totals, run, outcome);
+        outcomes::settle_in_run(&self.limits, totals, run, outcome);
     }
 
     #[inline]
@@ -167,7 +165,7 @@ impl Watch for Syscalls {
 
     fn settle(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, outcome: Outcome<(), ()>) {
         totals.lend(rows);
-        rows::settle(&self.limits, totals, rows, outcome);
+        outcomes::settle(&self.limits, totals, rows, outcome);
     }
 
     #[inline]

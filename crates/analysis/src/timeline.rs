@@ -11,14 +11,18 @@
 //!
 //! Tracks have keys: what a thing is (a CPU, a thread, a lane of events), the machine, a number, which of its values.
 
+mod called;
 pub mod cells;
 pub mod changes;
+mod digest;
 pub mod marks;
 pub mod messages;
 pub mod node;
 pub mod numbers;
 pub mod own;
 pub mod slices;
+mod tally;
+mod thinning;
 mod tracks;
 
 use std::collections::BTreeMap;
@@ -33,14 +37,15 @@ use crate::states::{self, DOUBT, Doing, Entity, EntityKind, FLAGS, Note, Sequel,
 use crate::{
     Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Role, Setup, Shape, SpoolError, Windows,
 };
+pub use called::Called;
 use cells::Level;
 use changes::Lasting;
-use marks::{Called, Marks};
+use marks::Marks;
 use messages::{Messages, Route};
 use node::{Node, NodeBuilder};
-use numbers::Tally;
 use own::Own;
 use slices::Slices;
+use tally::Tally;
 pub use tracks::{ANYBODY, Crowd, Latency, Thing, TrackKey, bin, bin_begin, is_number, values_max, wakeup};
 use tracks::{STATE, is_lasting};
 

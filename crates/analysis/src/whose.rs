@@ -17,11 +17,11 @@ mod tests;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::roles::{COMM, CPU, PID, Role, TID};
 use crate::shares::{self, Amount, Pending, Shares, Told, epoch};
 use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Setup,
-    Shape, SpoolError, SupportedOptions, Wishes,
+    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
 };
 
 /// The analysis.
@@ -127,24 +127,23 @@ impl Said {
 }
 
 impl Whose {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["thread", "process", "application", "cpu"],
             durations: false,
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Number of events of each thread, process, application and CPU";
-        AnalysisEntry::new("threads", "Events by thread", SENTENCE, OPTIONS, AnalysisKind::Plain(Self::question))
-            .with_examples(
-                "kymo threads my-trace\n\
+        AnalysisDescription::new("threads", "Events by thread", SENTENCE, OPTIONS).with_examples(
+            "kymo threads my-trace\n\
                  kymo threads --by application --top 20 my-trace\n\
                  kymo threads --begin 17:46:23 --end 17:46:24 --csv my-trace",
-            )
+        )
     }
 
     /// The question that it answers.
-    fn question() -> Question<'static> {
+    pub(crate) fn question() -> Question<'static> {
         Question::new(Self::needs(), &[], Self::new)
     }
 

@@ -3,11 +3,9 @@
 //! Which events begin and end something is found by [`Borders`], on all cores; all else is known only in the end.
 
 use super::borders::State;
-use super::{Border, Borders, Definitions, Found, PeriodsQuestion, Sums};
-use crate::{
-    Analysis, AnalysisEntry, AnalysisKind, Answer, Event, Identity, Notes, Question, Setup, Shape, SpoolError,
-    SupportedOptions, Wishes,
-};
+use super::{Border, Borders, Definitions, Found, Sums};
+use crate::description::{AnalysisDescription, SupportedOptions};
+use crate::{Analysis, Answer, Event, Identity, Notes, Question, Setup, Shape, SpoolError, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -21,12 +19,11 @@ pub struct Periods {
 }
 
 impl Periods {
-    /// Its entry in the registry.
-    pub(crate) fn entry() -> AnalysisEntry {
+    /// What people see of it before they ask.
+    pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Durations of periods between events, and of the parts that they consist of";
-        let kind = AnalysisKind::Periods(PeriodsQuestion::default());
-        AnalysisEntry::new("periods", "Periods", SENTENCE, OPTIONS, kind)
+        AnalysisDescription::new("periods", "Periods", SENTENCE, OPTIONS)
     }
 
     /// The question without definitions: its tables are those of every other.

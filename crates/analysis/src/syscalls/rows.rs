@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
-use super::totals::Totals;
-use crate::calls::{CallId, Entry, Exit, Figures, Outcome, Place};
+use crate::calls::{CallId, Figures, Place};
 use crate::{Histogram, Merge};
 
 /// Calls of a run.
@@ -24,7 +23,7 @@ pub struct CallRun {
     many: Option<Box<CallRows>>,
     /// Candidates for the slowest ones; most calls are none.
     #[allow(clippy::box_collection, reason = "notes are moved several times, and almost none has any")]
-    slow: Option<Box<Vec<Slow>>>,
+    pub(super) slow: Option<Box<Vec<Slow>>>,
 }
 
 /// Calls that a run keeps one by one: half of all runs have fewer, and a note is still small.
@@ -32,18 +31,18 @@ const FEW: usize = 6;
 
 /// A call, as far as its thread's row is concerned.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Record {
-    ns: u64,
-    call: CallId,
+pub(super) struct Record {
+    pub(super) ns: u64,
+    pub(super) call: CallId,
     /// 0: none.
-    errno: u16,
-    fate: Fate,
+    pub(super) errno: u16,
+    pub(super) fate: Fate,
 }
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
-enum Fate {
+pub(super) enum Fate {
     Completed,
     BeganBefore,
     ChildReturns,
@@ -117,7 +116,7 @@ impl CallRun {
     }
 
     #[inline]
-    fn push(&mut self, limits: &Limits, record: Record) {
+    pub(super) fn push(&mut self, limits: &Limits, record: Record) {
         match self.few.get_mut(usize::from(self.count)) {
             Some(place) => {
                 *place = record;
@@ -158,7 +157,7 @@ impl CallRows {
     }
 
     #[inline]
-    fn count(&mut self, limits: &Limits, record: Record) {
+    pub(super) fn count(&mut self, limits: &Limits, record: Record) {
         let row = self.row(record.call);
         match record.fate {
             Fate::Completed => {
@@ -229,7 +228,7 @@ impl Others {
         self.lost_inside += other.lost_inside;
     }
 
-    fn count(&mut self, fate: Fate) {
+    pub(super) fn count(&mut self, fate: Fate) {
         match fate {
             Fate::Completed => {}
             Fate::BeganBefore => self.began_before += 1,
@@ -249,7 +248,7 @@ impl Detail {
     }
 
     #[inline]
-    fn record(&mut self, ns: u64, errno: Option<u16>) {
+    pub(super) fn record(&mut self, ns: u64, errno: Option<u16>) {
         self.latency_ns.record(ns);
         if let Some(errno) = errno {
             *self.errors.entry(errno).or_default() += 1;
@@ -265,75 +264,3 @@ pub(super) fn shorten<T: Ord>(limits: &Limits, slow: &mut Vec<T>) {
 
 /// Room for candidates beyond those that are asked for.
 pub(super) const CANDIDATES: usize = 64;
-
-/// The error that a call returns, if it does.
-pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
-    ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
-}
-
-/// Counts what came of a call within a run.
-#[inline]
-pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
-    let (record, slow) = settled(limits, totals, outcome);
-    if let Some(slow) = slow {
-        run.slow.get_or_insert_default().push(slow);
-    }
-    if let Some(record) = record {
-        run.push(limits, record);
-    }
-}
-
-/// Counts what came of a call of a life.
-pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
-    let (record, slow) = settled(limits, totals, outcome);
-    rows.slow.extend(slow);
-    if let Some(record) = record {
-        rows.count(limits, record);
-    }
-}
-
-/// What came of a call, if that is asked for; all calls together are counted already.
-#[inline]
-fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (Option<Record>, Option<Slow>) {
-    let (call, cpu, fate) = match outcome {
-        Outcome::Completed(entry, exit) => return completed(limits, totals, &entry, &exit),
-        // The exit may not say which call it is.
-        Outcome::Doubtful(entry, exit) => (entry.call, exit.cpu, Fate::LostInside),
-        Outcome::LostExit(exit) => (exit.call, exit.cpu, Fate::LostInside),
-        Outcome::LostEntry(entry) => (entry.call, entry.cpu, Fate::LostInside),
-        Outcome::BeganBefore(exit) => (exit.call, exit.cpu, Fate::BeganBefore),
-        Outcome::ChildReturns(exit) => (exit.call, exit.cpu, Fate::ChildReturns),
-        Outcome::NeverEnded(entry) => (entry.call, entry.cpu, Fate::NeverEnded),
-    };
-    if !limits.wants_cpu(cpu) || !limits.wants_call(call) {
-        return (None, None);
-    }
-    if !limits.is_by_thread {
-        totals.whole(call).others.count(fate);
-    }
-    (Some(Record { call, fate, ..Record::default() }), None)
-}
-
-#[inline]
-fn completed(
-    limits: &Limits,
-    totals: &mut Totals,
-    entry: &Entry<()>,
-    exit: &Exit<()>,
-) -> (Option<Record>, Option<Slow>) {
-    let (ns, call) = (entry.place.time.abs_diff(exit.place.time), entry.call);
-    let is_long = ns >= limits.min_ns && ns <= limits.max_ns;
-    if !is_long || !limits.wants_cpu(exit.cpu) || !limits.wants_call(call) {
-        return (None, None);
-    }
-    let errno = errno(exit.ret);
-    if !limits.is_by_thread {
-        let whole = totals.whole(call);
-        whole.figures.record(ns);
-        whole.errors += u64::from(errno.is_some());
-        whole.detail.record(ns, errno);
-    }
-    let is_slow = limits.is_by_thread || totals.is_slow(limits, ns);
-    let slow = is_slow.then_some(Slow { ns, begin: Reverse(entry.place), end: exit.place, call, ret: exit.ret });
-    (Some(Record { ns, call, errno: errno.unwrap_or(0), fate: Fate::Completed }), slow)
-}

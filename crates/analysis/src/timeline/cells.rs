@@ -32,7 +32,7 @@ pub type Level = u8;
 /// The widest level: a bucket holds all times.
 pub const LEVEL_MAX: Level = 62;
 
-/// The value of all that nodes do not tell apart: see [`thin`].
+/// The value of all that nodes do not tell apart: see `thinning`.
 pub const OTHERS: u64 = u64::MAX - 1;
 
 /// Adds up cells of the same bucket and value; afterwards they are in this order.
@@ -58,48 +58,6 @@ pub fn add_up(cells: &mut Vec<Cell>) {
         is_same
     });
     cells.retain(|cell| cell.begins != 0 || cell.net != 0 || cell.time != 0);
-}
-
-/// Leaves of each bucket, of cells that were added up, so many values: those that last longest there or happen most often, and all
-/// that are there before it or behind it, see [`Cell::stays`]. The rest becomes one: what lasts longer than that is told as it is.
-pub fn thin(cells: &mut Vec<Cell>, most: usize) {
-    if most == super::numbers::MOST {
-        return super::numbers::thin(cells);
-    }
-    let mut kept = 0;
-    let mut at = 0;
-    while at < cells.len() {
-        let bucket = cells[at].bucket;
-        let count = cells[at..].iter().position(|cell| cell.bucket != bucket).unwrap_or(cells.len() - at);
-        let mut left = count;
-        if count > most.saturating_add(1) {
-            let of_bucket = &mut cells[at..at + count];
-            of_bucket.sort_unstable_by_key(|cell| {
-                std::cmp::Reverse((
-                    cell.stays(),
-                    cell.value != OTHERS,
-                    cell.time,
-                    cell.begins,
-                    std::cmp::Reverse(cell.value),
-                ))
-            });
-            let lasting = of_bucket.iter().take_while(|cell| cell.stays()).count();
-            left = most.max(lasting);
-            let mut others = Cell { bucket, value: OTHERS, ..Cell::default() };
-            for cell in &of_bucket[left..] {
-                others.add(cell);
-            }
-            of_bucket[..left].sort_unstable_by_key(|cell| cell.value);
-            if left < count {
-                of_bucket[left] = others;
-                left += 1;
-            }
-        }
-        cells.copy_within(at..at + left, kept);
-        kept += left;
-        at += count;
-    }
-    cells.truncate(kept);
 }
 
 impl Cell {
@@ -246,47 +204,6 @@ mod tests {
 
     fn at(runs: &[((u64, u64), u64)], time: u64) -> Option<u64> {
         runs.iter().find(|((begin, end), _)| *begin <= time && time < *end).map(|run| run.1)
-    }
-
-    /// What is left out is less than what is kept, and sums stay.
-    #[test]
-    fn a_thinned_bucket_keeps_what_lasts_longest_and_what_stays() {
-        for seed in 0..300 {
-            let random = &mut Random(seed);
-            let cell = |value: u64, random: &mut Random| Cell {
-                bucket: random.below(3) as u64,
-                value,
-                begins: random.below(9) as u32,
-                net: i32::from(random.below(12) == 0),
-                time: random.below(50) as i64 - 5,
-            };
-            let mut all: Vec<Cell> = (0..40).map(|value| cell(value, random)).collect();
-            add_up(&mut all);
-            let (mut thinned, most) = (all.clone(), 1 + random.below(6));
-            thin(&mut thinned, most);
-            for bucket in 0..3 {
-                let of =
-                    |cells: &[Cell]| cells.iter().copied().filter(|cell| cell.bucket == bucket).collect::<Vec<_>>();
-                let (all, thinned) = (of(&all), of(&thinned));
-                let sums = |cells: &[Cell]| {
-                    let begins: u32 = cells.iter().map(|cell| cell.begins).sum();
-                    (
-                        begins,
-                        cells.iter().map(|cell| i64::from(cell.net)).sum::<i64>(),
-                        cells.iter().map(|cell| cell.time).sum::<i64>(),
-                    )
-                };
-                assert_eq!(sums(&all), sums(&thinned), "{seed}");
-                let is_kept = |cell: &Cell| thinned.contains(cell);
-                assert!(all.iter().filter(|cell| cell.stays()).all(is_kept), "{seed}");
-                let left_out = all.iter().filter(|cell| !is_kept(cell)).map(|cell| cell.time).max();
-                let kept =
-                    thinned.iter().filter(|cell| !cell.stays() && cell.value != OTHERS).map(|cell| cell.time).min();
-                assert!(left_out.zip(kept).is_none_or(|(left_out, kept)| left_out <= kept), "{seed}");
-                let lasting = all.iter().filter(|cell| cell.stays()).count();
-                assert!(thinned.len() <= most.max(lasting) + 1, "{seed}: {} of {most}", thinned.len());
-            }
-        }
     }
 
     #[test]

@@ -8,7 +8,9 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::called::Called;
 use super::changes::{Change, To};
+use super::digest::{Digest, NUMBER, NUMBER_BITS};
 use super::messages::Post;
 use super::numbers;
 use super::own::Own;
@@ -17,9 +19,6 @@ use crate::declared::{Act, KEY_FIELDS_MAX};
 use crate::roles::{Role, TID, counter, message, pair, rule, state};
 use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
 
-/// Bits of numbers that stand for something: those above say what it is.
-const NUMBER_BITS: u32 = 62;
-const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 /// Set in the value of a name that is an integer; the rest is the integer.
 const IS_INTEGER: u64 = 1 << NUMBER_BITS;
 /// Set in a key that says nothing but where it holds: what ends is what began last.
@@ -66,21 +65,6 @@ pub struct Marks {
     pub(super) posts: Vec<Post>,
 }
 
-/// What people call a counter or a component, and where it stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Called {
-    /// What it is called.
-    pub name: String,
-    /// Where: almost always the number of a process.
-    pub within: Option<String>,
-    /// What it is one of, if somebody says that.
-    pub group: Option<String>,
-    /// What a counter counts, if somebody says that.
-    pub unit: Option<String>,
-    /// An own analysis says so: of which machine it is, is not known.
-    pub is_own: bool,
-}
-
 /// For each class of events, whether it has a role that is looked at here.
 #[must_use]
 pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
@@ -96,40 +80,6 @@ pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
 #[must_use]
 pub fn integer_name(value: u64) -> Option<u64> {
     (value & IS_INTEGER != 0).then_some(value & NUMBER)
-}
-
-/// A number that stands for values, the same everywhere and always.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Digest(u64);
-
-impl Digest {
-    pub(super) fn word(self, word: u64) -> Self {
-        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self(mixed ^ mixed >> 29)
-    }
-
-    /// A value follows.
-    pub(super) fn with(self, value: Value<'_>) -> Self {
-        match value {
-            Value::Integer(integer) => self.word(1).word(integer.cast_unsigned()),
-            Value::Real(real) => self.word(2).word(real.to_bits()),
-            Value::Text(text) => {
-                let (words, rest) = text.as_chunks::<8>();
-                let mut last = [0; 8];
-                last[..rest.len()].copy_from_slice(rest);
-                let all = words
-                    .iter()
-                    .fold(self.word(3 + text.len() as u64), |all, word| all.word(u64::from_le_bytes(*word)));
-                all.word(u64::from_le_bytes(last))
-            }
-        }
-    }
-
-    /// The number; never 0.
-    pub(super) fn number(self) -> u64 {
-        let Self(spread) = self.word(0xc2b2_ae3d_27d4_eb4f);
-        (spread & NUMBER).max(1)
-    }
 }
 
 impl Marks {

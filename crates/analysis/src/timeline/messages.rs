@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::marks::Digest;
+use super::digest::Digest;
 use super::node::NodeBuilder;
 use super::{Thing, TrackKey};
 

@@ -17,7 +17,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use self::code::{Written, unit};
-use super::cells::{Cell, Level, add_up, thin};
+use super::cells::{Cell, Level, add_up};
+use super::thinning::thin;
 
 /// What happened in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,23 +2,10 @@
 //!
 //! A number lasts until another one follows, as a state does, and has the same cells: how often it begins in a bucket, and how long it
 //! lasts there. So the least, the greatest and the last number of a bucket are known, and what it is on average. What has many values is
-//! thinned otherwise than states are: what is between the least and the greatest number of a bucket becomes one number that lasts
-//! as long as all of them, and is what they are on average.
-//!
-//! ```text
-//! a bucket's cells    3 begins    5 ... 6 ... 7 ... 5 ...    9 once    4 lasts
-//! thinned             3           5.8, as long as all of these    9         4
-//! ```
-
-use hashbrown::HashMap;
+//! thinned: see `thinning`.
 
 use super::cells::{Cell, Level, last};
-use super::changes::{Change, Sequel, To};
 
-/// Instead of how many values of a bucket are told apart: they are numbers, and thinned as such.
-pub const MOST: usize = usize::MAX - 1;
-/// Values that numbers are thinned to, beside those that last longer than the bucket.
-const KEPT: usize = 3;
 /// Integers up to here stand for themselves; a double has each of them.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -92,78 +79,6 @@ fn bucket(cells: &[Cell], level: Level, carry: Option<u64>, last: Option<u64>) -
     let last = number(last?);
     let mean = if time > 0.0 { (sum / time).clamp(min, max) } else { last };
     (min <= max).then_some(Bucket { bucket: cells[0].bucket, changes, min, max, last, mean })
-}
-
-/// Leaves of each bucket, of cells that were added up, the least and the greatest number and all that last longer than it; the rest becomes one.
-pub(super) fn thin(cells: &mut Vec<Cell>) {
-    let thinned = cells.chunk_by(|a, b| a.bucket == b.bucket).flat_map(thinned).collect();
-    *cells = thinned;
-}
-
-fn thinned(cells: &[Cell]) -> Vec<Cell> {
-    let (lasting, mut passing): (Vec<Cell>, Vec<Cell>) = cells.iter().copied().partition(Cell::stays);
-    if passing.len() <= KEPT {
-        return cells.to_vec();
-    }
-    passing.sort_by(|a, b| number(a.value).total_cmp(&number(b.value)));
-    let (least, rest) = passing.split_first().expect("there are more");
-    let (greatest, rest) = rest.split_last().expect("there are more");
-    let mut kept: Vec<Cell> = [lasting, vec![*least, *greatest, average(rest)]].concat();
-    super::cells::add_up(&mut kept);
-    kept
-}
-
-/// One cell for several: its number is what they are on average, by how long they last, or how often they begin.
-fn average(cells: &[Cell]) -> Cell {
-    let mut all = Cell { bucket: cells[0].bucket, ..Cell::default() };
-    cells.iter().for_each(|cell| all.add(cell));
-    let weight = |cell: &Cell| if all.time > 0 { cell.time.max(0) as f64 } else { f64::from(cell.begins) };
-    let sum: f64 = cells.iter().map(weight).sum();
-    let middle = cells.iter().map(|cell| number(cell.value) * (weight(cell) / sum)).sum();
-    Cell { value: value(middle), ..all }
-}
-
-/// How many things there are at a time, from when each of them begins and ends.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    /// In any order.
-    pub(super) begins: Vec<i64>,
-    pub(super) ends: Vec<i64>,
-}
-
-impl Tally {
-    pub(super) fn is_empty(&self) -> bool {
-        self.begins.is_empty() && self.ends.is_empty()
-    }
-
-    /// How many more there are behind all than before.
-    pub(super) fn net(&self) -> i64 {
-        self.begins.len() as i64 - self.ends.len() as i64
-    }
-
-    /// How many there are since when, if there are so many before; a time at which as many begin as end is none.
-    pub(super) fn sequel(mut self, key: u64, before: i64) -> Sequel {
-        // They come in about the order of time.
-        self.begins.sort();
-        self.ends.sort();
-        let (mut begins, mut ends) = (&self.begins[..], &self.ends[..]);
-        let (mut now, mut changes) = (before, Vec::with_capacity(begins.len()));
-        while let Some(&time) = begins.first().into_iter().chain(ends.first()).min() {
-            let step = drop_at(&mut begins, time) - drop_at(&mut ends, time);
-            now += step;
-            if step != 0 {
-                changes.push(Change { time, key, to: To::Value(value(now as f64)) });
-            }
-        }
-        Sequel { changes, before: HashMap::from([(key, Some(value(before as f64)))]) }
-    }
-}
-
-/// Leaves out those that are at a time; how many these are.
-fn drop_at(times: &mut &[i64], at: i64) -> i64 {
-    let count = times.iter().take_while(|time| **time == at).count();
-    *times = &times[count..];
-    count as i64
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Their rules are sections of one mapping, numbered through all files; what begins and ends by them stays in the tables of `kymo analyse`.
 
 use super::Thing;
-use super::marks::{Called, Digest};
+use super::called::Called;
+use super::digest::Digest;
 use crate::Value;
 use crate::declared::{Act, Declaration, ItemKind, Rule};
 use crate::mapping::Mapping;

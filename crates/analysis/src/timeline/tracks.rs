@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::numbers;
+use super::thinning::AS_NUMBERS;
 use crate::states::{Doing, EntityKind, thread_track};
 
 /// What a track is of.
@@ -189,7 +189,7 @@ pub fn values_max(key: u64) -> usize {
         Some(Thing::Latency | Thing::Wakeups) => usize::MAX,
         Some(Thing::LaneEvents | Thing::ThreadEvents) => 3,
         Some(Thing::Messages) => 64,
-        Some(Thing::Counter | Thing::Crowd) => numbers::MOST,
+        Some(Thing::Counter | Thing::Crowd) => AS_NUMBERS,
         _ => 6,
     }
 }

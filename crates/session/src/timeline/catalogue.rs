@@ -9,10 +9,10 @@ use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
-use kymo_analysis::timeline::marks::{Called, NAMES_MAX, integer_name};
+use kymo_analysis::timeline::marks::{NAMES_MAX, integer_name};
 use kymo_analysis::timeline::messages::{ROUTES_MAX, Route};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
+use kymo_analysis::timeline::{Called, Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
 
 use super::Timeline;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
+use crate::timeline::Called;
 use crate::timeline::cells::{Cell, Level, add_up};
-use crate::timeline::marks::Called;
 use crate::timeline::node::Node;
 use crate::timeline::{Thing, Timeline, TrackKey};
 

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
+
 use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
 use crate::timeline::cells::add_up;
 use crate::timeline::node::Node;
+use crate::timeline::thinning::{AS_NUMBERS, KEPT, thin};
 use crate::timeline::{Crowd, State, Timeline, is_number};
 
 #[test]
@@ -168,7 +171,7 @@ fn thinned_numbers_say_the_same() {
         cells.push(Cell { bucket: 0, value: value(7.0), begins: 1, net: 1, time: 3 });
         add_up(&mut cells);
         let mut thinned = cells.clone();
-        thin(&mut thinned);
+        thin(&mut thinned, AS_NUMBERS);
         let said = |cells: &[Cell]| buckets(cells, 9, Some(value(100.0))).collect::<Vec<_>>();
         assert!(are_alike(&said(&thinned), &said(&cells), 1e-9), "{seed}: {thinned:?}, {cells:?}");
         assert!(thinned.len() <= 2 * (KEPT + 1), "{seed}");

@@ -1,0 +1,80 @@
+//! What comes of a call: what it counts for its run or its thread, and for all threads.
+
+use std::cmp::Reverse;
+
+use super::Limits;
+use super::rows::{CallRows, CallRun, Fate, Record, Slow};
+use super::totals::Totals;
+use crate::calls::{Entry, Exit, Outcome};
+
+/// The error that a call returns, if it does.
+pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
+    ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
+}
+
+/// Counts what came of a call within a run.
+#[inline]
+pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
+    let (record, slow) = settled(limits, totals, outcome);
+    if let Some(slow) = slow {
+        run.slow.get_or_insert_default().push(slow);
+    }
+    if let Some(record) = record {
+        run.push(limits, record);
+    }
+}
+
+/// Counts what came of a call of a life.
+pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+    let (record, slow) = settled(limits, totals, outcome);
+    rows.slow.extend(slow);
+    if let Some(record) = record {
+        rows.count(limits, record);
+    }
+}
+
+/// What came of a call, if that is asked for; all calls together are counted already.
+#[inline]
+fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (Option<Record>, Option<Slow>) {
+    let (call, cpu, fate) = match outcome {
+        Outcome::Completed(entry, exit) => return completed(limits, totals, &entry, &exit),
+        // The exit may not say which call it is.
+        Outcome::Doubtful(entry, exit) => (entry.call, exit.cpu, Fate::LostInside),
+        Outcome::LostExit(exit) => (exit.call, exit.cpu, Fate::LostInside),
+        Outcome::LostEntry(entry) => (entry.call, entry.cpu, Fate::LostInside),
+        Outcome::BeganBefore(exit) => (exit.call, exit.cpu, Fate::BeganBefore),
+        Outcome::ChildReturns(exit) => (exit.call, exit.cpu, Fate::ChildReturns),
+        Outcome::NeverEnded(entry) => (entry.call, entry.cpu, Fate::NeverEnded),
+    };
+    if !limits.wants_cpu(cpu) || !limits.wants_call(call) {
+        return (None, None);
+    }
+    if !limits.is_by_thread {
+        totals.whole(call).others.count(fate);
+    }
+    (Some(Record { call, fate, ..Record::default() }), None)
+}
+
+#[inline]
+fn completed(
+    limits: &Limits,
+    totals: &mut Totals,
+    entry: &Entry<()>,
+    exit: &Exit<()>,
+) -> (Option<Record>, Option<Slow>) {
+    let (ns, call) = (entry.place.time.abs_diff(exit.place.time), entry.call);
+    let is_long = ns >= limits.min_ns && ns <= limits.max_ns;
+    if !is_long || !limits.wants_cpu(exit.cpu) || !limits.wants_call(call) {
+        return (None, None);
+    }
+    let errno = errno(exit.ret);
+    if !limits.is_by_thread {
+        let whole = totals.whole(call);
+        whole.figures.record(ns);
+        whole.errors += u64::from(errno.is_some());
+        whole.detail.record(ns, errno);
+    }
+    let is_slow = limits.is_by_thread || totals.is_slow(limits, ns);
+    let slow = is_slow.then_some(Slow { ns, begin: Reverse(entry.place), end: exit.place, call, ret: exit.ret });
+    (Some(Record { ns, call, errno: errno.unwrap_or(0), fate: Fate::Completed }), slow)
+}
