@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 
-use crate::process::detached;
+use crate::interpreter::detached;
 use pyo3::prelude::*;
 
 /// Does what a command line asks for and ends the process, as the program `kymo` does. Nothing of Python is run after it:

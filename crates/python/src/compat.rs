@@ -33,3 +33,8 @@ pub(crate) mod bt2 {
     #[pymodule_export]
     use super::structure::Structure;
 }
+
+/// Not to be met: what the scan read can be read again.
+fn unreadable() -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err("a field cannot be read that was read before: this is a bug")
+}

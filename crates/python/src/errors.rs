@@ -8,7 +8,7 @@ use kymo_session::{SqlFailure, SqlFault};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::process::staying;
+use crate::interpreter::staying;
 
 /// Which exception.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{no_messages, refused};
-use crate::process::{detached, staying};
+use crate::interpreter::{detached, staying};
 use crate::pull::{Names, next_batch, pulled};
 use crate::session::Session;
 

@@ -15,7 +15,8 @@ use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::columns::{self, Schema};
 use crate::errors::{no_columns, not_shared};
-use crate::process::{Owned, detached};
+use crate::interpreter::detached;
+use crate::process::Owned;
 use crate::stream::{Ends, Rows, Stream};
 
 /// Events that nobody has read yet.

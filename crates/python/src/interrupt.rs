@@ -15,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use crate::process::detached;
+use crate::interpreter::detached;
 use kymo_session::{Progress, Session};
 use pyo3::intern;
 use pyo3::prelude::*;

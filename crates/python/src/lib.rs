@@ -10,12 +10,14 @@
 //! The interpreter's lock is given back around everything that reads. What goes wrong becomes an exception of
 //! `kymograph`, with the text that the command prints.
 
+mod answer;
 mod columns;
 mod command;
 mod compat;
 mod errors;
 mod event;
 mod events;
+mod interpreter;
 mod interrupt;
 mod printing;
 mod process;
@@ -42,9 +44,9 @@ mod _native {
     #[pymodule_export]
     use super::events::Events;
     #[pymodule_export]
-    use super::printing::Pieces;
+    use super::interpreter::ends;
     #[pymodule_export]
-    use super::process::ends;
+    use super::printing::Pieces;
     #[pymodule_export]
     use super::session::{Session, cache_folder, findings};
     #[pymodule_export]

@@ -11,8 +11,9 @@ use kymo_session::{PrintOptions, Progress, Report};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::interpreter::detached;
 use crate::interrupt::PATIENCE;
-use crate::process::{Owned, detached, foreign};
+use crate::process::{Owned, foreign};
 
 /// Bytes that are handed over together.
 const CHUNK_BYTES: usize = 1 << 16;

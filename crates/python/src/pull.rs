@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::errors::no_messages;
+use crate::interpreter::detached;
 use crate::interrupt::PATIENCE;
-use crate::process::detached;
 
 /// The next batch; `None` at the end.
 pub(crate) fn next_batch(py: Python<'_>, messages: &mut Messages) -> PyResult<Option<Arc<MessageBatch>>> {

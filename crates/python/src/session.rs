@@ -4,21 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_cli::{Clocks, words};
-use kymo_session::{EventsQuestion, Progress, TraceOffset, answer_columns};
+use kymo_session::{EventsQuestion, Progress, TraceOffset};
 use pyo3::prelude::*;
 
-use crate::columns::{Batch, batch};
+use crate::answer::{Said, said};
 use crate::errors::{Kind, cancelled, error, no_columns, refused};
 use crate::events::Events;
+use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
 use crate::printing::Pieces;
-use crate::process::detached;
 use crate::shares::Shares;
 
-/// A table of an answer: class, title, columns, from when to when, rows beyond these.
-type AnswerTable = (String, String, Batch, Option<(i64, i64)>, u64);
-/// An answer: its tables, the report, text for people, and warnings.
-pub(crate) type Said = (Vec<AnswerTable>, String, String, String);
 /// A file with a table: path, rows, texts that are not valid.
 type ExportedTable = (PathBuf, u64, u64);
 
@@ -143,17 +139,6 @@ impl Session {
         let table = detached(py, || self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
         Ok((Events::new(table, is_short(&self.inner)), chosen.warnings))
     }
-}
-
-/// An answer for Python; of one that nobody waits for any more, not all.
-pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered, progress: &Progress) -> Said {
-    let is_unix = session.times_are_unix();
-    let table = |table: kymo_session::Table| {
-        let columns = batch(answer_columns(&table, is_unix));
-        (table.class.to_owned(), table.title, columns, table.span_ns, table.omitted)
-    };
-    let tables = answered.tables.into_iter().take_while(|_| !progress.is_cancelled()).map(table).collect();
-    (tables, words::report(&answered.report), answered.text, answered.warnings)
 }
 
 /// What is wrong with traces, as JSON.

@@ -11,10 +11,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::answer::{Said, said};
 use crate::errors::{not_shared, refused};
+use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
-use crate::process::{Owned, detached};
-use crate::session::{Said, said};
+use crate::process::Owned;
 
 /// A question to an analysis of the command, to be answered in shares.
 #[pyclass(frozen, module = "kymograph._native")]

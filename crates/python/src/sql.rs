@@ -15,8 +15,9 @@ use pyo3::types::PyCapsule;
 
 use crate::columns::{self, Schema};
 use crate::errors::{not_answered, refused};
+use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
-use crate::process::{Owned, detached};
+use crate::process::Owned;
 use crate::session::Session;
 use crate::stream::{self, Ends, Stream};
 

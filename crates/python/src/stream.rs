@@ -27,8 +27,9 @@ use crate::columns::{self, Batch, stream_capsule};
 use crate::errors::no_columns;
 #[cfg(feature = "sql")]
 use crate::errors::not_answered;
+use crate::interpreter::detached;
 use crate::interrupt::{PATIENCE, interruptible, is_main_thread};
-use crate::process::{FOREIGN, Owned, detached, foreign};
+use crate::process::{FOREIGN, Owned, foreign};
 
 /// How streams of the same rows ended.
 #[derive(Clone, Default)]

@@ -8,7 +8,7 @@ use kymo_session::messages::{MessageTrace, MessagesFacts, StreamTraits};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::plan::{has_roles, shows_any};
+use super::unreadable;
 use crate::session::Session;
 
 /// What the traces of a session say of themselves, with their texts and the times of their streams.
@@ -222,7 +222,7 @@ impl<'py> Describer<'py, '_> {
                 made.set_item("options", options)?;
                 "variant"
             }
-            _ => return Err(super::plan::unreadable()),
+            _ => return Err(unreadable()),
         })
     }
 
@@ -290,5 +290,20 @@ impl<'py> Describer<'py, '_> {
             }
         }
         Ok(Some((scope, steps).into_pyobject(self.py)?))
+    }
+}
+
+/// Whether readers of packets use the field for themselves.
+fn has_roles(class: &FieldClass) -> bool {
+    !class.roles().is_empty()
+}
+
+/// Whether packets' contexts of that class have anything to show; those that are empty by themselves do.
+fn shows_any(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Structure(structure) => {
+            structure.members.is_empty() || structure.members.iter().any(|member| !has_roles(&member.class))
+        }
+        _ => true,
     }
 }

@@ -1,15 +1,16 @@
-//! Event messages, events, clock snapshots.
+//! Event messages, events and the packets that they lie in, clock snapshots.
 
 use std::sync::Arc;
 
-use kymo_session::messages::EventAt;
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use kymo_session::messages::{EventAt, Packet};
+use pyo3::exceptions::PyKeyError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::PyString;
 
-use super::plan::{Found, Known, KnownClass, Shelf, StructurePlan, unreadable};
-use super::structure::{Content, Structure};
+use super::plan::{Found, Known, KnownClass, Plan, Shelf, StructurePlan};
+use super::structure::{Content, Structure, string};
+use super::unreadable;
 
 /// A message with an event.
 #[pyclass(frozen, subclass, freelist = 64, name = "_EventMessageConst", module = "kymograph.compat.bt2")]
@@ -43,6 +44,35 @@ fn no_clock() -> PyErr {
     pyo3::exceptions::PyValueError::new_err(
         "cannot get default clock snapshot: stream class has no default clock class",
     )
+}
+
+impl Known {
+    /// `_PacketConst`
+    pub(super) fn packet(&self, py: Python<'_>, stream: usize, packet: &Arc<Packet>) -> PyResult<Py<PyAny>> {
+        let known = &self.streams[stream];
+        let lock = || known.packet.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((number, object)) = &*lock()
+            && *number == packet.number
+        {
+            return Ok(object.clone_ref(py));
+        }
+        let fields = &self.facts.streams[stream].packet_fields;
+        let context = match self.context(py, stream)? {
+            None => None,
+            Some(plan) => {
+                let values = fields.read(packet);
+                let member = |(index, plan): (usize, &Arc<Plan>)| {
+                    let values = values.as_ref().ok_or_else(unreadable)?;
+                    plan.object(py, self, fields.field(values, index))
+                };
+                let members: PyResult<Vec<Py<PyAny>>> = plan.members.iter().enumerate().map(member).collect();
+                Some(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?)
+            }
+        };
+        let object = self.maker.call_method1(py, intern!(py, "packet"), (&known.object, context))?;
+        *lock() = Some((packet.number, object.clone_ref(py)));
+        Ok(object)
+    }
 }
 
 /// An event.
@@ -137,14 +167,6 @@ impl Event {
             Found::Nowhere => Err(PyKeyError::new_err(name.clone().unbind())),
         }
     }
-}
-
-/// A key, which must be text.
-pub(super) fn string<'a, 'py>(key: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
-    key.cast::<PyString>().map_err(|_| {
-        let class = key.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
-        PyTypeError::new_err(format!("'{class}' is not a 'str' object"))
-    })
 }
 
 /// A clock's value at some time.

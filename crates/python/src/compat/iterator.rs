@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::event::{ClockSnapshot, EventMessage};
 use super::plan::{Known, Shelf};
 use crate::errors::no_messages;
-use crate::process::{detached, staying};
+use crate::interpreter::{detached, staying};
 use crate::pull::{next_batch, pulled};
 use crate::session::Session;
 

@@ -2,15 +2,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kymo_session::messages::model::{FieldClass, FieldKind, Scope};
-use kymo_session::messages::{FieldRef, MessageBatch, MessagesFacts, Packet, Shape, Value};
+use kymo_session::messages::model::Scope;
+use kymo_session::messages::{MessageBatch, MessagesFacts, Shape};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::PyString;
 
-use super::fields;
-use super::structure::{Content, Structure};
-use crate::event::text;
 use crate::pull::Names;
 
 /// A batch, and what is known of its classes.
@@ -38,7 +35,7 @@ pub(super) struct KnownStream {
     classes: Vec<OnceLock<Arc<KnownClass>>>,
     context: OnceLock<Option<Arc<StructurePlan>>>,
     /// The packet that was asked for last.
-    packet: Mutex<Option<(u64, Py<PyAny>)>>,
+    pub(super) packet: Mutex<Option<(u64, Py<PyAny>)>>,
 }
 
 /// What is known of an event class.
@@ -68,9 +65,9 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) cls: Py<PyAny>,
-    children: Vec<Arc<Plan>>,
+    pub(super) children: Vec<Arc<Plan>>,
     /// Of a structure.
-    structure: Option<Arc<StructurePlan>>,
+    pub(super) structure: Option<Arc<StructurePlan>>,
 }
 
 /// A structure's members.
@@ -173,33 +170,6 @@ impl Known {
         }
         Ok(known.context.get().and_then(Option::as_ref))
     }
-
-    /// `_PacketConst`
-    pub(super) fn packet(&self, py: Python<'_>, stream: usize, packet: &Arc<Packet>) -> PyResult<Py<PyAny>> {
-        let known = &self.streams[stream];
-        let lock = || known.packet.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((number, object)) = &*lock()
-            && *number == packet.number
-        {
-            return Ok(object.clone_ref(py));
-        }
-        let fields = &self.facts.streams[stream].packet_fields;
-        let context = match self.context(py, stream)? {
-            None => None,
-            Some(plan) => {
-                let values = fields.read(packet);
-                let member = |(index, plan): (usize, &Arc<Plan>)| {
-                    let values = values.as_ref().ok_or_else(unreadable)?;
-                    plan.object(py, self, fields.field(values, index))
-                };
-                let members: PyResult<Vec<Py<PyAny>>> = plan.members.iter().enumerate().map(member).collect();
-                Some(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?)
-            }
-        };
-        let object = self.maker.call_method1(py, intern!(py, "packet"), (&known.object, context))?;
-        *lock() = Some((packet.number, object.clone_ref(py)));
-        Ok(object)
-    }
 }
 
 impl StructurePlan {
@@ -246,80 +216,5 @@ impl Plan {
             }
         }
         Ok(Self { cls: cls.clone().unbind(), children, structure })
-    }
-
-    /// The field as an object.
-    #[inline]
-    pub(super) fn object(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
-        match field.value() {
-            Value::Unsigned(number) if is_enumeration(field) => fields::unsigned_enumeration(py, &self.cls, number),
-            Value::Unsigned(number) => fields::unsigned(py, &self.cls, number),
-            Value::Signed(number) if is_enumeration(field) => fields::signed_enumeration(py, &self.cls, number),
-            Value::Signed(number) => fields::signed(py, &self.cls, number),
-            Value::Boolean(is_true) => fields::boolean(py, &self.cls, is_true),
-            Value::Real(number) => fields::real(py, &self.cls, number, is_single(field)),
-            Value::Text(bytes, encoding) => fields::string(py, &self.cls, text(py, bytes, encoding)?, bytes.len()),
-            _ => self.compound(py, known, field),
-        }
-    }
-
-    fn compound(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
-        let maker = known.maker.bind(py);
-        let made = match field.value() {
-            Value::Structure => {
-                let plan = self.structure.as_ref().ok_or_else(unreadable)?;
-                let members = plan.members.iter().zip(field.members());
-                let members: PyResult<Vec<Py<PyAny>>> =
-                    members.map(|(plan, (_, member))| plan.object(py, known, member)).collect();
-                return Ok(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?.into_any());
-            }
-            Value::List(_) => {
-                let element = |element| self.children[0].object(py, known, element);
-                let elements: PyResult<Vec<Py<PyAny>>> = field.elements().map(element).collect();
-                maker.call_method1(intern!(py, "array"), (&self.cls, PyList::new(py, elements?)?))?
-            }
-            Value::Optional(content) => {
-                let content = content.map(|content| self.children[0].object(py, known, content)).transpose()?;
-                maker.call_method1(intern!(py, "option"), (&self.cls, content))?
-            }
-            Value::Variant(index, option) => {
-                let option = self.children[index].object(py, known, option)?;
-                maker.call_method1(intern!(py, "variant"), (&self.cls, index, option))?
-            }
-            Value::Blob(bytes) => maker.call_method1(intern!(py, "blob"), (&self.cls, PyBytes::new(py, bytes)))?,
-            Value::Bits(bits) => maker.call_method1(intern!(py, "bits"), (&self.cls, bits))?,
-            _ => return Err(unreadable()),
-        };
-        Ok(made.unbind())
-    }
-}
-
-#[inline]
-fn is_enumeration(field: FieldRef<'_>) -> bool {
-    matches!(field.shape(), Shape::Integer { labels: Some(_), .. })
-}
-
-/// Of a real, whether it has 32 bits.
-fn is_single(field: FieldRef<'_>) -> bool {
-    matches!(field.shape(), Shape::Real { cell, .. } if cell.width() == 4)
-}
-
-/// Not to be met: what the scan read can be read again.
-pub(super) fn unreadable() -> PyErr {
-    pyo3::exceptions::PyRuntimeError::new_err("a field cannot be read that was read before: this is a bug")
-}
-
-/// Whether readers of packets use the field for themselves.
-pub(super) fn has_roles(class: &FieldClass) -> bool {
-    !class.roles().is_empty()
-}
-
-/// Whether packets' contexts of that class have anything to show; those that are empty by themselves do.
-pub(super) fn shows_any(class: &FieldClass) -> bool {
-    match &class.kind {
-        FieldKind::Structure(structure) => {
-            structure.members.is_empty() || structure.members.iter().any(|member| !has_roles(&member.class))
-        }
-        _ => true,
     }
 }

@@ -1,16 +1,19 @@
-//! Fields that are structures: the scopes of events, whose members are read when they are asked for, and others.
+//! How fields become objects; and those that are structures: the scopes of events, whose members are read when they are asked for, and
+//! others.
 
 use std::sync::Arc;
 
-use kymo_session::messages::EventAt;
+use kymo_session::messages::{EventAt, FieldRef, Shape, Value};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyList, PyMapping, PyString};
+use pyo3::types::{PyBytes, PyList, PyMapping, PyString};
 
-use super::event::string;
-use super::fields::Field;
-use super::plan::{Shelf, StructurePlan, unreadable};
+use super::fields::{self, Field};
+use super::plan::{Known, Plan, Shelf, StructurePlan};
+use super::unreadable;
+use crate::event::text;
 
 /// Named members, as a mapping.
 #[pyclass(frozen, subclass, freelist = 64, mapping, extends = Field, name = "_StructureFieldConst", module = "kymograph.compat.bt2")]
@@ -44,7 +47,7 @@ impl Structure {
     }
 
     fn equals(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let other = super::fields::leaf(other)?;
+        let other = fields::leaf(other)?;
         let Ok(mapping) = other.cast::<PyMapping>() else { return Ok(false) };
         if mapping.len()? != self.plan.keys.len() {
             return Ok(false);
@@ -138,4 +141,69 @@ impl Structure {
 
 fn view<'py>(slf: &Bound<'py, Structure>, class: &str) -> PyResult<Bound<'py, PyAny>> {
     slf.py().import("collections.abc")?.getattr(class)?.call1((slf,))
+}
+
+/// A key, which must be text.
+pub(super) fn string<'a, 'py>(key: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
+    key.cast::<PyString>().map_err(|_| {
+        let class = key.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+        PyTypeError::new_err(format!("'{class}' is not a 'str' object"))
+    })
+}
+
+impl Plan {
+    /// The field as an object.
+    #[inline]
+    pub(super) fn object(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+        match field.value() {
+            Value::Unsigned(number) if is_enumeration(field) => fields::unsigned_enumeration(py, &self.cls, number),
+            Value::Unsigned(number) => fields::unsigned(py, &self.cls, number),
+            Value::Signed(number) if is_enumeration(field) => fields::signed_enumeration(py, &self.cls, number),
+            Value::Signed(number) => fields::signed(py, &self.cls, number),
+            Value::Boolean(is_true) => fields::boolean(py, &self.cls, is_true),
+            Value::Real(number) => fields::real(py, &self.cls, number, is_single(field)),
+            Value::Text(bytes, encoding) => fields::string(py, &self.cls, text(py, bytes, encoding)?, bytes.len()),
+            _ => self.compound(py, known, field),
+        }
+    }
+
+    fn compound(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+        let maker = known.maker.bind(py);
+        let made = match field.value() {
+            Value::Structure => {
+                let plan = self.structure.as_ref().ok_or_else(unreadable)?;
+                let members = plan.members.iter().zip(field.members());
+                let members: PyResult<Vec<Py<PyAny>>> =
+                    members.map(|(plan, (_, member))| plan.object(py, known, member)).collect();
+                return Ok(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?.into_any());
+            }
+            Value::List(_) => {
+                let element = |element| self.children[0].object(py, known, element);
+                let elements: PyResult<Vec<Py<PyAny>>> = field.elements().map(element).collect();
+                maker.call_method1(intern!(py, "array"), (&self.cls, PyList::new(py, elements?)?))?
+            }
+            Value::Optional(content) => {
+                let content = content.map(|content| self.children[0].object(py, known, content)).transpose()?;
+                maker.call_method1(intern!(py, "option"), (&self.cls, content))?
+            }
+            Value::Variant(index, option) => {
+                let option = self.children[index].object(py, known, option)?;
+                maker.call_method1(intern!(py, "variant"), (&self.cls, index, option))?
+            }
+            Value::Blob(bytes) => maker.call_method1(intern!(py, "blob"), (&self.cls, PyBytes::new(py, bytes)))?,
+            Value::Bits(bits) => maker.call_method1(intern!(py, "bits"), (&self.cls, bits))?,
+            _ => return Err(unreadable()),
+        };
+        Ok(made.unbind())
+    }
+}
+
+#[inline]
+fn is_enumeration(field: FieldRef<'_>) -> bool {
+    matches!(field.shape(), Shape::Integer { labels: Some(_), .. })
+}
+
+/// Of a real, whether it has 32 bits.
+fn is_single(field: FieldRef<'_>) -> bool {
+    matches!(field.shape(), Shape::Real { cell, .. } if cell.width() == 4)
 }
