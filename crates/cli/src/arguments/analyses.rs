@@ -21,7 +21,7 @@ use crate::quantity::{micros, seconds, size};
 /// Which analysis, and what it is told.
 #[derive(Args)]
 pub(crate) struct NamedAnalysisArguments {
-    /// A file that declares it, or the name of a ready-made one
+    /// A file that declares the analysis, or the name of a built-in analysis
     #[arg(value_name = "FILE")]
     pub(crate) analysis: String,
     #[command(flatten)]
@@ -34,20 +34,20 @@ pub(crate) struct NamedAnalysisArguments {
 pub(crate) struct PairsArguments {
     #[command(flatten)]
     pub(crate) told: AnalysisArguments,
-    /// Events that begin something: `NAME` or `NAME if EXPR`; `*` is any text; may be repeated. Without it and `--stop`,
-    /// those that have the roles `begin` and `end`; see `kymo roles`
+    /// Events that begin a pair: `NAME` or `NAME if EXPR`; `*` matches any text; repeatable. Default without `--stop`:
+    /// events with the roles `begin` and `end`; see `kymo roles`
     #[arg(long, value_name = "EVENT")]
     pub(crate) start: Vec<String>,
-    /// Events that end it
+    /// Events that end a pair
     #[arg(long, value_name = "EVENT")]
     pub(crate) stop: Vec<String>,
-    /// What both have in common: `FIELD`, or `FIELD=FIELD` where it has another name in the event that ends
+    /// Fields that both events share: `FIELD`, or `FIELD=FIELD` if the end event names it differently
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
-    /// A field of the event that begins, by which pairs are told apart
+    /// Group pairs by this field of the start event
     #[arg(long, value_name = "FIELD")]
     pub(crate) group: Option<String>,
-    /// What begins again while it is open is open twice; what began last ends first
+    /// Allow nesting: a second start opens a second pair, and the last started pair ends first
     #[arg(long)]
     pub(crate) nested: bool,
 }
@@ -57,9 +57,9 @@ Examples:
   kymo pairs --start irq_handler_entry --stop irq_handler_exit --key packet.cpu_id,irq my-trace
   kymo pairs --start 'sched_wakeup' --stop sched_switch --key tid=next_tid --top 20 my-trace
   kymo pairs --start 'app:*_begin if size > 4KiB' --stop 'app:*_end' --key id --group name my-trace
-  kymo pairs --min 10ms my-trace            pairs by the roles `begin` and `end`
+  kymo pairs --min 10ms my-trace            use the roles `begin` and `end`
 
-What began and never ended, and what ended without having begun, has rows of its own.";
+Starts without an end and ends without a start have rows of their own.";
 
 /// How periods are summed up.
 #[derive(Args)]
@@ -67,16 +67,16 @@ What began and never ended, and what ended without having begun, has rows of its
 pub(crate) struct PeriodsArguments {
     #[command(flatten)]
     pub(crate) told: AnalysisArguments,
-    /// Says of what each period of this name consists: how much of its time is within periods that it contains
+    /// Show the parts of each period of this name: the time within the periods that it contains
     #[arg(long, value_name = "NAME")]
     pub(crate) aggregate_by: Option<String>,
-    /// Only these periods are parts; without it, all that are within
+    /// Use only these periods as parts; default: all contained periods
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "aggregate_by")]
     pub(crate) select: Vec<String>,
-    /// Tells periods apart by what --period-captures tells of them or of a period that they are within: `NAME.WORD`
+    /// Group periods by values of --period-captures, of the period or of a containing period: `NAME.WORD`
     #[arg(long, value_name = "NAME.WORD", value_delimiter = ',')]
     pub(crate) group_by: Vec<String>,
-    /// In which order periods are shown
+    /// Sort order of periods
     #[arg(long, value_enum, value_name = "ORDER", default_value = "duration")]
     pub(crate) order_by: OrderBy,
 }
@@ -93,22 +93,22 @@ Examples:
   kymo periods --period ': irq_handler_entry : irq_handler_exit if irq == $begin.irq' \\
     --min 1ms --top all --order-by time --csv --table periods my-trace
 
-`$begin` is the event that began the period; 'NAME(OTHER) : ...' only begins while OTHER is open,
-whose first event is `$parent`. Without END, each BEGIN ends the period before. Colons have spaces
-around them. With other analyses, --period gives their answer for each period: `kymo cpu --help`.
+`$begin` is the event that began the period; 'NAME(OTHER) : ...' begins only while a period OTHER
+is open, and `$parent` is the first event of that one. Without END, each BEGIN ends the previous
+period. Put spaces around the colons. With other analyses, --period separates their results by
+period: `kymo cpu --help`.
 
 Tables: statistics, per-part and per-parent (with --aggregate-by; a part without a name is the time
-in which no part is open), periods, open (never ended), distribution. They are defined in
-docs/analyses.md.";
+in which no part is open), periods, open (never ended), distribution. docs/analyses.md defines them.";
 
-/// In which order periods are shown.
+/// Sort order of periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderBy {
-    /// The longest first
+    /// Longest first
     Duration,
-    /// As they begin
+    /// By begin
     Time,
-    /// As they begin, each behind the one that it is within
+    /// By begin, each period after the period that contains it
     Hierarchy,
 }
 
@@ -131,13 +131,13 @@ pub(crate) struct StateArguments {
     /// The instant: a time of day, a date with one, or seconds since the clock's origin
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) at: When,
-    /// Takes and shows times in UTC instead of the local zone
+    /// Parse and show times in UTC instead of the local time zone
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,
-    /// Shows times as seconds since the clock's origin
+    /// Show times as seconds since the clock's origin
     #[arg(long)]
     pub(crate) clock_seconds: bool,
-    /// Threads that are shown at most; `all` or 0: every one; 10 where people read them
+    /// Maximum number of threads; `all` or 0: no limit; default in tables: 10
     #[arg(long, visible_alias = "limit", value_name = "ROWS")]
     pub(crate) top: Option<Top>,
     /// Only these CPUs, and threads that run on them: `0,2-3`
@@ -146,13 +146,13 @@ pub(crate) struct StateArguments {
     /// Only these threads
     #[arg(long, value_name = "TIDS", value_delimiter = ',')]
     pub(crate) tid: Vec<i64>,
-    /// Only threads with such a name; `*` is any text, `?` any character
+    /// Only threads with a matching name; `*` matches any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
-    /// Shows too in which states things are that an own analysis declares (`kymo analyse`): `[[states]]` of this file
+    /// Show the states of an own analysis (`kymo analyse`) too: `[[states]]` of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) own: Option<PathBuf>,
-    /// A mapping from events to roles that goes before those that are built in
+    /// A mapping from events to roles, which takes precedence over the built-in mappings
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
     #[command(flatten)]
@@ -166,9 +166,8 @@ Examples:
   kymo state --at 17:46:23.5 --cpu 0-3 --json my-trace | jq '.tables[0].rows'
   kymo state --at 17:46:23.5 --own server.toml --table own-states my-trace
 
-The first time, the trace is read as a whole; what CPUs and threads did is kept in the cache, so
-that any other instant is answered at once. So are states of an own analysis, as long as its file
-stays as it is.";
+The first run reads the whole trace and caches the states of CPUs and threads; later runs answer
+for any instant at once. The states of an own analysis are cached until its file changes.";
 
 impl StateArguments {
     /// As plain values; `top` counts where nothing was said.
@@ -202,10 +201,10 @@ pub(crate) struct AnalysisArguments {
 pub(crate) struct SpanArguments {
     #[command(flatten)]
     pub(crate) between: Between,
-    /// Takes and shows times in UTC instead of the local zone
+    /// Parse and show times in UTC instead of the local time zone
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,
-    /// Shows times as seconds since the clock's origin
+    /// Show times as seconds since the clock's origin
     #[arg(long)]
     pub(crate) clock_seconds: bool,
 }
@@ -213,41 +212,41 @@ pub(crate) struct SpanArguments {
 /// Which events and results are wanted, and how they are divided.
 #[derive(Args)]
 pub(crate) struct WantedArguments {
-    /// Looks only at events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// Use only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
     #[arg(short = 'F', long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// What to tell apart, in the words of the analysis; one that it does not know lists them
+    /// Group by these words of the analysis; an unknown word lists them
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
-    /// Rows of each table at most; `all` or 0: every one; 10 where people read them
+    /// Maximum number of rows of each table; `all` or 0: no limit; default in tables: 10
     #[arg(long, visible_alias = "limit", value_name = "ROWS")]
     pub(crate) top: Option<Top>,
-    /// Only what lasts at least so long: `3ms`; a bare number is in microseconds
+    /// Only durations of at least this length: `3ms`; a bare number is in microseconds
     #[arg(long, alias = "min-duration", value_name = "DURATION", value_parser = micros)]
     pub(crate) min: Option<u64>,
-    /// Only what lasts at most so long
+    /// Only durations of at most this length
     #[arg(long, alias = "max-duration", value_name = "DURATION", value_parser = micros)]
     pub(crate) max: Option<u64>,
-    /// Only what has at least so many bytes: `4KiB`
+    /// Only sizes of at least: `4KiB`
     #[arg(long, visible_alias = "minsize", value_name = "SIZE", value_parser = size)]
     pub(crate) min_size: Option<u64>,
-    /// Only what has at most so many bytes
+    /// Only sizes of at most
     #[arg(long, visible_alias = "maxsize", value_name = "SIZE", value_parser = size)]
     pub(crate) max_size: Option<u64>,
     /// Only on these CPUs: `0,2-3`
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub(crate) cpu: Vec<CpuRange>,
-    /// Only of these threads
+    /// Only these threads
     #[arg(long, value_name = "TIDS", value_delimiter = ',')]
     pub(crate) tid: Vec<i64>,
-    /// Only of threads with such a name; `*` is any text, `?` any character
+    /// Only threads with a matching name; `*` matches any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
-    /// Only these interrupts, by number; no softirqs but those that --softirq names
+    /// Only these interrupts, by number, and the softirqs of --softirq
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) irq: Vec<i64>,
-    /// Only these softirqs, by number; no interrupts but those that --irq names
+    /// Only these softirqs, by number, and the interrupts of --irq
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) softirq: Vec<i64>,
     /// Of `sched`, the total alone
@@ -259,24 +258,24 @@ pub(crate) struct WantedArguments {
     /// As `--by priority`
     #[arg(long, hide = true)]
     pub(crate) per_prio: bool,
-    /// Results apart for each span of time of this length (a bare number is in seconds), or from event to event:
-    /// `NAME : BEGIN [: END]`, both `EVENT` or `EVENT if CONDITION`; may be repeated. See `kymo cpu --help`
+    /// Separate results for each interval of this length (a bare number is in seconds), or for periods between events:
+    /// `NAME : BEGIN [: END]`, both `EVENT` or `EVENT if CONDITION`; repeatable. See `kymo cpu --help`
     #[arg(long, visible_alias = "refresh", value_name = "DURATION|EVENTS")]
     pub(crate) period: Vec<PeriodArgument>,
-    /// What is told of such periods: `NAME : WORD=FIELD, ... [: WORD=FIELD, ...]`, of the events that begin and end them
+    /// Values of periods to show: `NAME : WORD=FIELD, ... [: WORD=FIELD, ...]`, of the begin and the end event
     #[arg(long, value_name = "FIELDS", requires = "period")]
     pub(crate) period_captures: Vec<String>,
-    /// Into how many bins distributions are divided
+    /// Number of bins of distributions
     #[arg(long, visible_alias = "freq-resolution", value_name = "BINS", default_value_t = BINS,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub(crate) bins: usize,
-    /// Gives all distributions of one kind the same bins
+    /// Use the same bins for all distributions of one kind
     #[arg(long)]
     pub(crate) freq_uniform: bool,
-    /// Puts distributions of one kind into one table, with the same bins
+    /// Put distributions of one kind into one table, with the same bins
     #[arg(long)]
     pub(crate) freq_series: bool,
-    /// A mapping from events to roles that goes before those that are built in
+    /// A mapping from events to roles, which takes precedence over the built-in mappings
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
     /// Is always so: answers of traces with losses say what they do not know
@@ -290,25 +289,25 @@ pub(crate) struct WantedArguments {
 /// How the answer is shown.
 #[derive(Args)]
 pub(crate) struct FaceArguments {
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long, conflicts_with_all = ["csv", "lami"])]
     pub(crate) json: bool,
-    /// Prints comma-separated values: the first table, or those that --table names
+    /// Print comma-separated values: the first table, or the tables of --table
     #[arg(long, conflicts_with = "lami")]
     pub(crate) csv: bool,
-    /// Prints the results object of LAMI 1.0, which Trace Compass reads; see `kymo lami --help`
+    /// Print the results object of LAMI 1.0, which Trace Compass reads; see `kymo lami --help`
     #[arg(long)]
     pub(crate) lami: bool,
-    /// Shows only these tables, by their class; `all`
+    /// Show only these tables, by their class; `all`
     #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
-    /// Shows numbers only, without bars and courses
+    /// Show numbers only, without bars and time series
     #[arg(long)]
     pub(crate) no_plot: bool,
-    /// Shows no colours; nor does it where `NO_COLOR` is set
+    /// Do not use colors; also if `NO_COLOR` is set
     #[arg(long)]
     pub(crate) no_color: bool,
-    /// Does not show how far it is
+    /// Do not show progress
     #[arg(long)]
     pub(crate) no_progress: bool,
     /// Does one after the other what so many threads would do, and says on standard error what: read, merge or leave, by which

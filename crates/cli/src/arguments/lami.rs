@@ -13,44 +13,43 @@ Examples:
   kymo lami count --metadata
   kymo lami count --begin 1457113582794565804 --limit 10 my-trace
 
-In Trace Compass: External Analyses > Add External Analysis, and `kymo lami cpu` as command.
+In Trace Compass: External Analyses > Add External Analysis, with `kymo lami cpu` as the command.
 
-Exit status: 0 the output is what was asked for, else the output is an object with
-`error-message` and `error-code`.";
+Exit status: 0 success; otherwise the output is an object with `error-message` and `error-code`.";
 
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LamiArguments {
-    /// Which analysis
+    /// The analysis
     #[arg(value_name = "ANALYSIS")]
     pub(crate) analysis: Option<String>,
-    /// Traces to analyse
+    /// Traces to analyze
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Prints the version of the protocol
+    /// Print the version of the protocol
     #[arg(long)]
     pub(crate) mi_version: bool,
-    /// Prints what the analysis is and which tables it answers with
+    /// Print a description of the analysis and its tables
     #[arg(long)]
     pub(crate) metadata: bool,
-    /// Only says whether the trace can be analysed
+    /// Only check whether the trace can be analyzed
     #[arg(long)]
     pub(crate) test_compatibility: bool,
-    /// Begins at this time, in nanoseconds
+    /// Begin at this time, in nanoseconds
     #[arg(long, value_name = "NS", allow_hyphen_values = true)]
     pub(crate) begin: Option<i64>,
-    /// Ends at this time, in nanoseconds
+    /// End at this time, in nanoseconds
     #[arg(long, value_name = "NS", allow_hyphen_values = true)]
     pub(crate) end: Option<i64>,
-    /// Says how far it is, before the results
+    /// Print progress before the results
     #[arg(long)]
     pub(crate) output_progress: bool,
     #[command(flatten)]
     pub(crate) wanted: WantedArguments,
-    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated
+    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable
     #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
     pub(crate) trace_offset: Vec<TraceOffset>,
-    /// Threads to use; 0 means one for each core
+    /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
 }

@@ -10,13 +10,13 @@ use super::when::Between;
 pub(crate) enum Format {
     /// One line per event, byte for byte as `babeltrace2` prints it
     Text,
-    /// A block for everything that is in a trace, byte for byte as `babeltrace2`'s `sink.text.details` prints it
+    /// A block for each class, packet, event and loss, byte for byte as `babeltrace2`'s `sink.text.details`
     Details,
     /// One JSON object per line; numbers are exact, times are nanoseconds since the clock's origin
     Json,
-    /// Comma-separated values: a column for each field where the events have the same fields, else JSON in one
+    /// Comma-separated values: one column per field if all events have the same fields, else one JSON column
     Csv,
-    /// Nothing: everything is read all the same
+    /// Nothing, but read everything
     None,
 }
 
@@ -30,15 +30,15 @@ Examples:
   kymo print --event sched_switch --format csv my-trace > switches.csv
   kymo print --filter 'next_tid == 4297' my-trace
   kymo print --begin 12:18:50 --end 12:18:50.5 my-trace
-  kymo print --format details my-trace       classes, packets and losses too
+  kymo print --format details my-trace       print classes, packets and losses too
   kymo print --stream-intersection my-trace  only while all data streams are active
-  kymo print --format none my-trace          reads everything, prints nothing
-  kymo print --follow my-trace               while it is being recorded, too";
+  kymo print --format none my-trace          read everything, print nothing
+  kymo print --follow my-trace               continue while it is being recorded";
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// Where a terminal shows it
+    /// If the output is a terminal that shows colors
     Auto,
     Always,
     Never,
@@ -49,70 +49,70 @@ pub(crate) enum Color {
 pub(crate) struct PrintArguments {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// What to print
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Goes on while the trace is being recorded, until its recorder ends
+    /// Continue while the trace is being recorded, until its recorder ends
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Prints only events with such a name; `*` is any text, `?` any character; may be repeated
+    /// Print only events with a matching name; `*` matches any text, `?` any character; repeatable
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,
-    /// Prints only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// Print only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
     #[arg(short = 'F', long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// Stops after so many events
+    /// Stop after this number of events
     #[arg(long, value_name = "EVENTS")]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) between: Between,
-    /// Shows of each trace only the time in which all its data streams are active
+    /// Limit each trace to the time in which all its data streams are active
     #[arg(long)]
     pub(crate) stream_intersection: bool,
-    /// Takes the times of all clocks as counted from 1970-01-01, so that they can be compared
+    /// Treat all clocks as counting from 1970-01-01, so that their times can be compared
     #[arg(long)]
     pub(crate) clock_force_correlate: bool,
-    /// Colours, as `babeltrace2` uses them; `auto` also asks `BABELTRACE_TERM_COLOR` and `NO_COLOR`
+    /// Use the colors of `babeltrace2`; `auto` respects `BABELTRACE_TERM_COLOR` and `NO_COLOR`
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
-    /// Splits a value of an enumeration that has no label into bits that have one
+    /// Split an enumeration value without a label into labeled bits
     #[arg(long)]
     pub(crate) print_enum_flags: bool,
-    /// Says on standard error how many events were printed
+    /// Report the number of printed events on standard error
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Shows no names of traces, in details
+    /// Hide trace names, in details
     #[arg(long)]
     pub(crate) no_trace_name: bool,
-    /// Shows no names of data streams, in details
+    /// Hide data stream names, in details
     #[arg(long)]
     pub(crate) no_stream_name: bool,
-    /// Shows clock values in cycles
+    /// Show clock values in cycles
     #[arg(long)]
     pub(crate) clock_cycles: bool,
-    /// Shows the date too
+    /// Show the date too
     #[arg(long)]
     pub(crate) clock_date: bool,
-    /// Shows times in UTC instead of the local zone
+    /// Show times in UTC instead of the local time zone
     #[arg(long)]
     pub(crate) clock_gmt: bool,
-    /// Shows times as seconds since the clock's origin
+    /// Show times as seconds since the clock's origin
     #[arg(long)]
     pub(crate) clock_seconds: bool,
-    /// Shifts all clocks by seconds
+    /// Shift all clocks by seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) clock_offset: i64,
-    /// Shifts all clocks by nanoseconds
+    /// Shift all clocks by nanoseconds
     #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) clock_offset_ns: i64,
-    /// Hides the time since the event before
+    /// Hide the time since the previous event
     #[arg(long)]
     pub(crate) no_delta: bool,
-    /// Which names to show: payload, context, scope, header, all, none
+    /// Names to show: payload, context, scope, header, all, none
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) names: Vec<Names>,
-    /// What to show of trace and event class: trace, trace:hostname, trace:domain, trace:procname, trace:vpid,
+    /// Fields of trace and event class to show: trace, trace:hostname, trace:domain, trace:procname, trace:vpid,
     /// loglevel, emf, all, none
     #[arg(short, long, value_name = "FIELDS", value_delimiter = ',')]
     pub(crate) fields: Vec<Fields>,

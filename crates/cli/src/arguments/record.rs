@@ -11,31 +11,33 @@ use crate::quantity;
 
 const RECORD_HELP: &str = "\
 Examples:
-  kymo record -- ./server --port 8080       what it and what it starts record
-  kymo record                               everything that records now, and what begins meanwhile, until Ctrl-C
+  kymo record -- ./server --port 8080       record it and its child processes
+  kymo record                               record running and new programs until Ctrl-C
   kymo record -e 'net:*' -e '!net:poll*' --level info --process server
   kymo record -e net:sent --filter 'bytes > 4KiB && host == \"10.*\"' --duration 10s
   kymo record --mode overwrite --detach --name flight && sleep 60; kymo snapshot flight
   kymo record --rotate-size 100MiB --keep 1GiB --detach
-  kymo record --capture-output -- make      the lines that a program writes, with the time of each
+  kymo record --capture-output -- make      record the output lines, with timestamps
 
-COMMAND's standard streams, terminal and signals are its own, and kymo ends with its exit
-status, or 128 and the number of the signal that it died of; 127 when it is not there, 126 when
-it cannot be executed. Without COMMAND everything of this user is recorded, and of all users when
-root asks, until Ctrl-C; a second one does not wait. Several sessions may run side by side.
+COMMAND keeps its standard streams, terminal and signals. kymo exits with the status of COMMAND,
+or with 128 plus the number of the signal that killed it, 127 if it does not exist, 126 if it
+cannot be executed. Without COMMAND, kymo records all programs of this user (of all users if run
+by root) until Ctrl-C; a second Ctrl-C does not wait. Several sessions may run at the same time.
 
-Exit status: 0 the trace is whole, 1 something could not be recorded, 2 wrong usage; with
-COMMAND, its own.";
+Only user-space programs can be recorded, not the kernel.
+
+Exit status: 0 the trace is complete, 1 a part could not be recorded, 2 wrong usage; with
+COMMAND, the status of COMMAND.";
 
 #[derive(Args)]
 #[command(after_help = RECORD_HELP)]
 pub(crate) struct RecordArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Goes on in the background until `kymo stop`
+    /// Run in the background until `kymo stop`
     #[arg(long, conflicts_with_all = ["command"])]
     pub(crate) detach: bool,
-    /// Prints one JSON object at the end
+    /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -45,46 +47,46 @@ pub(crate) struct RecordArguments {
 pub(crate) struct SessionArguments {
     #[command(flatten)]
     pub(crate) rule: RuleArguments,
-    /// Keeps only events for which this expression is true, such as `port == 80 && host == "10.*"`; see `kymo filter
+    /// Keep only events for which this expression is true, such as `port == 80 && host == "10.*"`; see `kymo filter
     /// --help`
     #[arg(short = 'F', long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// The folder of the trace, which is made; without it, `kymo-traces/NAME-DATE-TIME`
+    /// The new folder of the trace; default: `kymo-traces/NAME-DATE-TIME`
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What the session is called, for `kymo stop` and its like; without it, as COMMAND is
+    /// The name of the session, for `kymo stop` and other commands; default: the name of COMMAND
     #[arg(short, long)]
     pub(crate) name: Option<String>,
     /// The dialect of the trace
     #[arg(long = "format", value_enum, value_name = "FORMAT", default_value = "ctf1.8")]
     pub(crate) format: TraceFormat,
-    /// What is lost where programs record faster than the disk writes
+    /// Which events to lose when programs record faster than the disk writes
     #[arg(long, value_enum, default_value = "discard")]
     pub(crate) mode: Mode,
-    /// Memory that a thread may have; without it, as much as is free
+    /// Buffer memory of each thread; default: all free memory of the program's buffers
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) lane_size: Option<u64>,
-    /// Memory that a program may have, at most 128MiB; without it, 16MiB, and more when events are lost
+    /// Buffer memory of each program, at most 128MiB; default: 16MiB, and more when events are lost
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) pool_size: Option<u64>,
-    /// What events carry: cpu_id, pid, tid, procname, ip, stack, namespaces or single ones (net_ns, pid_ns, ...), and contexts
-    /// that programs define, such as `app.request`; `none`
+    /// Context fields of all events: cpu_id, pid, tid, procname, ip, stack, namespaces or single ones (net_ns, pid_ns,
+    /// ...), and contexts that programs define, such as `app.request`; `none`
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu_id")]
     pub(crate) context: Vec<String>,
-    /// Begins a new part of the trace when one has this size
+    /// Start a new part of the trace when the current part reaches this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) rotate_size: Option<u64>,
-    /// Begins a new part of the trace after this time
+    /// Start a new part of the trace after this time
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) rotate_time: Option<u64>,
-    /// Deletes the oldest parts when all have more than this size
+    /// Delete the oldest parts when all parts together exceed this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) keep: Option<u64>,
-    /// Records the lines that COMMAND writes to its standard output and error as events `output:stdout` and
-    /// `output:stderr`, whatever else is selected
+    /// Record the lines of COMMAND's standard output and error as events `output:stdout` and `output:stderr`, regardless
+    /// of the selected events
     #[arg(long, requires = "command")]
     pub(crate) capture_output: bool,
-    /// Ends after this time
+    /// End after this time
     #[arg(short, long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) duration: Option<u64>,
     /// The program to start and record, and its arguments
@@ -122,14 +124,14 @@ impl SessionArguments {
 /// Which events of which programs.
 #[derive(Args)]
 pub(crate) struct RuleArguments {
-    /// Only events `PROVIDER:NAME` of such a name; `*` is any text, `?` any character, `!GLOB` takes out; may be
-    /// repeated
+    /// Only events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes;
+    /// repeatable
     #[arg(short, long = "event", value_name = "GLOB", value_parser = events)]
     pub(crate) events: Vec<String>,
-    /// Only events that are at least as important: a name such as `info`, or a number from 0 (emergency) to 14 (debug)
+    /// Only events with this log level or a more severe one: a name such as `info`, or 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<u8>,
-    /// Only programs of such a name, or this number; `*` is any text; may be repeated
+    /// Only programs with a matching name or this PID; `*` matches any text; repeatable
     #[arg(short, long, value_name = "NAME|PID", value_parser = program)]
     pub(crate) process: Vec<String>,
 }
@@ -137,7 +139,7 @@ pub(crate) struct RuleArguments {
 /// The dialect of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceFormat {
-    /// CTF 1.8, which every tool reads
+    /// CTF 1.8, which all CTF tools read
     #[value(name = "ctf1.8")]
     Ctf18,
     /// CTF 2
@@ -157,9 +159,9 @@ impl From<TraceFormat> for Dialect {
 /// What is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// New events, which are counted; everything else is written as it comes
+    /// New events, and count them; all other events are written immediately
     Discard,
-    /// The oldest events; nothing is written before `kymo snapshot` (a flight recorder)
+    /// The oldest events; only `kymo snapshot` writes events (a flight recorder)
     Overwrite,
 }
 
@@ -169,61 +171,61 @@ Examples:
   kymo enable disk:read --filter 'bytes > 4KiB' --process 'server*'
   kymo disable net:poll
 
-What comes later has its say over what came before, for programs that run and for those that
-begin later. Of several filters that an event was enabled with, one has to be true.
+Later commands override earlier ones, for running programs and for programs that start later. If
+an event was enabled with several filters, one of them has to be true.
 
-Exit status: 0 it matches events of programs that run, 1 it matches none yet, 2 wrong usage.";
+Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong usage.";
 
 #[derive(Args)]
 #[command(after_help = SWITCH_HELP)]
 pub(crate) struct SwitchArguments {
-    /// Events `PROVIDER:NAME` of such a name; `*` is any text, `?` any character, `!GLOB` takes out; without any, all
+    /// Events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes; default: all
     #[arg(value_name = "GLOB", value_parser = events)]
     pub(crate) events: Vec<String>,
-    /// Only events that are at least as important: a name such as `info`, or a number from 0 (emergency) to 14 (debug)
+    /// Only events with this log level or a more severe one: a name such as `info`, or 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<u8>,
-    /// Only in programs of such a name, or this number; `*` is any text; may be repeated
+    /// Only in programs with a matching name or this PID; `*` matches any text; repeatable
     #[arg(short, long, value_name = "NAME|PID", value_parser = program)]
     pub(crate) process: Vec<String>,
-    /// Keeps only events for which this expression is true (with `enable`)
+    /// Keep only events for which this expression is true (with `enable`)
     #[arg(short = 'F', long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// The session; needed where there are several
+    /// The session; required if there are several
     #[arg(short, long, value_name = "NAME")]
     pub(crate) session: Option<String>,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo snapshot\n  kymo snapshot flight --output crash\n\n\
-                        Everything that programs still have in memory is written, and stays there: snapshots may overlap.\n\n\
-                        Exit status: 0 it is written, 1 something could not be, 2 wrong usage, or no such session.")]
+                        A snapshot has all events that are in the memory of the programs, and keeps them there: snapshots may overlap.\n\n\
+                        Exit status: 0 the snapshot is complete, 1 a part could not be written, 2 wrong usage, or no such session.")]
 pub(crate) struct SnapshotArguments {
-    /// The session; needed where there are several
+    /// The session; required if there are several
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// The folder of the trace, which is made; without it, `snapshot-1` and so on in the session's folder
+    /// The new folder of the trace; default: `snapshot-1` and so on in the folder of the session
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo stop\n  kymo stop flight\n  kymo stop --all\n\n\
-                        Exit status: 0 what was recorded is whole, 1 something could not be, 2 wrong usage, or no such session.")]
+                        Exit status: 0 the trace is complete, 1 a part could not be recorded, 2 wrong usage, or no such session.")]
 pub(crate) struct StopArguments {
-    /// The session; needed where there are several
+    /// The session; required if there are several
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Ends all of them
+    /// End all sessions
     #[arg(long, conflicts_with = "session")]
     pub(crate) all: bool,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -232,13 +234,13 @@ pub(crate) struct StopArguments {
 #[command(after_help = "Examples:\n  kymo status\n  kymo status --events server\n  \
                         kymo status --json | jq '.programs[].events[] | select(.is_on) | .name'")]
 pub(crate) struct StatusArguments {
-    /// Only programs of such a name, or this number; `*` is any text
+    /// Only programs with a matching name or this PID; `*` matches any text
     #[arg(value_name = "NAME|PID")]
     pub(crate) process: Vec<String>,
-    /// Shows each event of each program: whether it is on, for which session, and where its filter runs
+    /// Show each event of each program: whether it is enabled, for which session, and where its filter runs
     #[arg(long)]
     pub(crate) events: bool,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -246,40 +248,40 @@ pub(crate) struct StatusArguments {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo sessions\n  kymo sessions --json | jq -r '.[].summary.output'")]
 pub(crate) struct SessionsArguments {
-    /// Prints one JSON array
+    /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo doctor\n  kymo doctor --json | jq '.[] | select(.grade == \"wrong\")'\n\n\
-                        Exit status: 0 nothing is wrong, 1 something is, 2 wrong usage.")]
+                        Exit status: 0 no problem, 1 a problem was found, 2 wrong usage.")]
 pub(crate) struct DoctorArguments {
-    /// Prints one JSON array
+    /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  kymo recover                              ends sessions whose recorder was killed, with what programs still have\n  \
-                        kymo recover my-trace                     mends a trace whose recorder was killed, wherever it is now\n  \
-                        kymo recover saved/*.ctl --output rescued   writes copies of programs' memory as a trace\n\n\
-                        Without a path: a session whose recorder was killed ends; what its programs, dead or alive, had recorded\n\
-                        meanwhile is in its trace. Memory of dead programs that no session knows becomes a trace of its own and is\n\
-                        deleted when that is written. While a recorder runs, its sessions go on; `kymo stop` ends them.\n\n\
-                        A trace: half of a packet is cut, half of the metadata mended, and index files are made. One that is whole\n\
-                        stays as it is; one that is being recorded is left alone.\n\n\
-                        Exit status: 0 everything was recovered, or there was nothing to recover; 1 a part could not be; 2 wrong usage."
+    after_help = "Examples:\n  kymo recover                              end sessions of killed recorders, with the events in memory\n  \
+                        kymo recover my-trace                     repair a trace whose recorder was killed, on any machine\n  \
+                        kymo recover saved/*.ctl --output rescued   write copies of programs' memory as a trace\n\n\
+                        Without a path, kymo ends sessions of killed recorders; their traces get the events that programs, dead or\n\
+                        alive, recorded since. Memory of dead programs that belongs to no session becomes a new trace, and is\n\
+                        deleted when the trace is complete. Sessions of a running recorder continue; `kymo stop` ends them.\n\n\
+                        With a trace, kymo cuts an incomplete packet, repairs incomplete metadata, and writes index files. It does\n\
+                        not change a complete trace or a trace that is being recorded.\n\n\
+                        Exit status: 0 everything was recovered, or there was nothing to recover; 1 a part could not be recovered; 2 wrong usage."
 )]
 pub(crate) struct RecoverArguments {
-    /// Traces to mend, or copies of programs' memory (`.ctl`)
+    /// Traces to repair, or copies of programs' memory (`.ctl`)
     #[arg(value_name = "TRACE|FILE.ctl")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The folder of the trace of what lies in memory, which is made; without it `kymo-traces/recovered-DATE-TIME`
+    /// The new folder for events found in memory; default: `kymo-traces/recovered-DATE-TIME`
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -15,9 +15,9 @@ const DESCRIBES_ITSELF: &str = "count";
 
 const PERIODS: &str = "
 
-`--period 'NAME : BEGIN [: END]'` gives an answer for each period from event to event. In its
-conditions `$begin` is the event that began the period. `NAME(OTHER) : ...` begins only while
-OTHER is open, whose first event is `$parent`. Colons have spaces around them.";
+`--period 'NAME : BEGIN [: END]'` separates the results by periods between events. In its
+conditions, `$begin` is the event that began the period. `NAME(OTHER) : ...` begins only while a
+period OTHER is open; `$parent` is the first event of that one. Put spaces around the colons.";
 
 /// The analysis that is a command of this name, unless [`Command`] has one.
 fn registered(name: &str) -> Option<&'static AnalysisEntry> {

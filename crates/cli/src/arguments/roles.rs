@@ -7,42 +7,42 @@ use clap::Args;
 const ROLES_HELP: &str = "\
 Examples:
   kymo roles my-trace
-  kymo roles --write mine.toml my-trace      writes a mapping to edit
-  kymo roles --roles mine.toml my-trace      says what it binds, and what is wrong with it
-  kymo cpu --roles mine.toml my-trace        uses it
+  kymo roles --write mine.toml my-trace      write a mapping to edit
+  kymo roles --roles mine.toml my-trace      check the mapping and show its bindings
+  kymo cpu --roles mine.toml my-trace        use the mapping
   kymo roles --json my-trace | jq '.bound[] | {role, mapping, classes}'
 
-Analyses ask for roles of events: `thread_switch`, `syscall_entry`, `begin`. A mapping says which
-events have them, and which of their fields are the role's:
+Analyses use roles of events: `thread_switch`, `syscall_entry`, `begin`. A mapping assigns roles to
+events, and fields of the events to fields of the role:
 
   name = \"my-rtos\"
   [[thread_switch]]
-  event = \"task_resumed\"          # `*` is any text; a list is any of them
-  when = \"from != to\"             # a filter: of which of these events
-  prev_tid = \"from\"               # a field; of a list the first that exists
+  event = \"task_resumed\"          # `*` matches any text; a list matches any of its names
+  when = \"from != to\"             # a filter: only events for which it is true
+  prev_tid = \"from\"               # a field; in a list, the first existing field
   next_tid = \"to\"
 
-Those of LTTng, perf, ftrace and Genode are built in. The whole format stands in docs/roles.md.
+Mappings for LTTng, perf, ftrace and Genode are built in. docs/roles.md describes the format.
 
-Exit status: 0 something is bound, 1 nothing is, or the mapping is wrong, 2 wrong usage.";
+Exit status: 0 a role is bound, 1 no role is bound or the mapping has an error, 2 wrong usage.";
 
 #[derive(Args)]
 #[command(after_help = ROLES_HELP)]
 pub(crate) struct RolesArguments {
-    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
     /// tar.gz, tar.zst, zip) of them
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// A mapping from events to roles that goes before those that are built in
+    /// A mapping from events to roles, which takes precedence over the built-in mappings
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
-    /// Writes what is bound and guessed as a mapping to a new file, or to standard output if it is `-`
+    /// Write the bound and guessed roles as a mapping to a new file; `-`: standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) write: Option<PathBuf>,
-    /// Shows all classes, guesses and fields instead of some
+    /// Show all classes, guesses and fields instead of some
     #[arg(long)]
     pub(crate) all: bool,
-    /// Prints one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -17,22 +17,21 @@ Examples:
   kymo sql my-trace \"select comm, state, sum(duration) from thread_states() group by all\"
   kymo sql my-trace 'select * from sched_switch' --output switches.parquet
   kymo sql my-trace 'explain select * from sched_switch where prev_prio < 100'
-  kymo sql my-trace                    a shell, with history and completion by TAB
+  kymo sql my-trace                    open a shell, with history and TAB completion
   kymo sql my-trace < queries.sql
 
-Tables     one for each class of events, by its name; events (all of them: fields['x'] is a
+Tables     one for each event class, by its name; events (all events: fields['x'] is
            text), streams, packets, losses, fields
 Functions  FUNCTIONS
-           state_at('12:18:50') thread_states(); a text names one of the tables of an
-           analysis, or an option: cpu('per-process', 'period=100ms')
+           state_at('12:18:50') thread_states(); an argument names a table of the analysis
+           or an option: cpu('per-process', 'period=100ms')
 
-Names are as the trace has them; those with other signs stand in double quotes:
-\"my_app:request\". Times are UTC. Conditions on time, names and fields are asked where
-events are decoded, and packets of other times are not read: `explain` shows that. Rows
-without `order by` come in the order of time where nothing changes it.
+Names are the names of the trace; quote names with special characters:
+\"my_app:request\". Times are UTC. The decoder evaluates conditions on time, names and fields,
+and skips packets of other times: `explain` shows this. Without `order by`, rows are in time
+order unless the query changes it.
 
-Exit status: 0 all that was asked for was read, 1 something could not be read, 2 the query
-is wrong.";
+Exit status: 0 everything was read, 1 a part could not be read, 2 the query has an error.";
 
 /// The help with the functions that analyses are, seven in a line.
 fn help() -> String {
@@ -44,35 +43,35 @@ fn help() -> String {
 #[derive(Args)]
 #[command(after_help = help(), override_usage = "kymo sql [OPTIONS] <TRACE>... [QUERY]")]
 pub(crate) struct SqlArguments {
-    /// Traces, and behind them a query: what has a space in it and is no file
+    /// Traces, followed by a query: an argument that contains a space and is not a file
     #[arg(required = true, value_name = "TRACE")]
     words: Vec<OsString>,
-    /// How answers are written; by default as the name of the output says, else as a table
+    /// Output format; default: by the extension of the output file, else a table
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<SqlFormat>,
-    /// The same as `--format csv`
+    /// Same as `--format csv`
     #[arg(long, conflicts_with_all = ["format", "json"])]
     csv: bool,
-    /// The same as `--format json`: an object in a line for each row
+    /// Same as `--format json`: one object per line and row
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// The file to write the answer to
+    /// The output file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// What sorting, grouping and joining may hold in memory; beyond it, they write to temporary files
+    /// Memory for sorting, grouping and joining; larger data goes to temporary files
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     pub(crate) memory: u64,
-    /// Does not rely on events being in the order of time: for clocks that step back
+    /// Do not rely on time order: for clocks that step back
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
-    /// several, the nearest to a trace counts
+    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
+    /// longest matching path applies
     #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
     pub(crate) trace_offset: Vec<TraceOffset>,
-    /// Threads to use; 0 means one for each core
+    /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
-    /// Counts what has to be assumed as errors
+    /// Count assumptions as errors
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -80,15 +79,15 @@ pub(crate) struct SqlArguments {
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SqlFormat {
-    /// For people
+    /// A table with aligned columns
     Table,
-    /// Comma-separated values, with a line of names
+    /// Comma-separated values, with a header line
     Csv,
-    /// An object in a line for each row
+    /// One object per line and row
     Json,
     /// A Parquet file
     Parquet,
-    /// An Arrow IPC file; without an output, a stream
+    /// An Arrow IPC file; on standard output, a stream
     Arrow,
 }
 

@@ -11,62 +11,62 @@ use crate::quantity::{some_size, trace_offset};
 
 const HELP: &str = "\
 Examples:
-  kymo view                             asks in the browser which: recent ones, a path, dropped files, a sample
-  kymo view my-trace                    opens the browser; the same as `kymo my-trace --view`
+  kymo view                             choose in the browser: recent traces, a path, dropped files, a sample
+  kymo view my-trace                    open the browser; same as `kymo my-trace --view`
   kymo view kernel/ ust/ host2/         several traces on one time axis
-  kymo view --no-browser my-trace       only prints the address, for a browser anywhere on this machine
-  kymo view --port 8000 my-trace        on a port that you know, as for `ssh -L 8000:127.0.0.1:8000 HOST`
-  kymo view --listen 0.0.0.0 my-trace   for other machines, too, by this machine's address
-  kymo view --record -- ./app           records a program, as `kymo record` does, and shows it meanwhile
-  kymo view --record --event 'net:*' --process server    programs that run already, until Ctrl-C
+  kymo view --no-browser my-trace       print the URL only, for a browser on this machine
+  kymo view --port 8000 my-trace        use a fixed port, as for `ssh -L 8000:127.0.0.1:8000 HOST`
+  kymo view --listen 0.0.0.0 my-trace   serve other machines too, by this machine's address
+  kymo view --record -- ./app           record a program, as `kymo record` does, and show it live
+  kymo view --record --event 'net:*' --process server    record running programs until Ctrl-C
 
-The address that is printed has a token: without it nobody is answered, neither another user of this
-machine nor a page of another site. Nothing is sent anywhere else, and nothing is loaded from elsewhere.
-What the viewer asks, scripts can ask, too: docs/http.md.
+The printed URL contains a token. The server rejects requests without it, from other users of this
+machine and from pages of other sites. The viewer sends no data elsewhere and loads none from there.
+Scripts can use the same HTTP API: docs/http.md.
 
-With `--record`, signals are COMMAND's as long as it runs; the view goes on behind that, until
-Ctrl-C. A session that somebody else records, as `kymo record --detach`, is viewed as any trace.
+With `--record`, COMMAND receives the signals while it runs; the view continues after that until
+Ctrl-C. A session of another command, such as `kymo record --detach`, is viewed like any trace.
 
-Exit status: 0 it was ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong usage; with
-`--record`, that of `kymo record`.";
+Exit status: 0 ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong usage; with `--record`, the
+status of `kymo record`.";
 
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ViewArguments {
-    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them; without any, the page asks which
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
+    /// tar.gz, tar.zst, zip) of them; default: choose in the page
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
-    /// several, the nearest to a trace counts
+    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
+    /// longest matching path applies
     #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
     pub(crate) trace_offset: Vec<TraceOffset>,
-    /// Where to listen, for other machines to connect; the token is asked for all the same
+    /// Listen on this address, so that other machines can connect; the token is still required
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) listen: Option<Listen>,
-    /// The port; without it, any that is free
+    /// The port; default: any free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Opens no browser
+    /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Memory for the questions and answers of all viewers, results of analyses, and what was looked at last: what does not
-    /// fit waits for its turn
+    /// Memory for requests and responses of all viewers, results of analyses, and recently shown data; requests that do
+    /// not fit wait
     #[arg(long, value_name = "SIZE", default_value = "192MiB", value_parser = memory)]
     pub(crate) memory: u64,
-    /// Threads to use; 0 means one for each core
+    /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
-    /// The file of notes on the traces; without it `TRACE.kymo-notes` beside the first one
+    /// The file of notes on the traces; default: `TRACE.kymo-notes` beside the first trace
     #[arg(long, value_name = "FILE")]
     pub(crate) notes: Option<PathBuf>,
-    /// A mapping from events to roles that goes before those that are built in
+    /// A mapping from events to roles, which takes precedence over the built-in mappings
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
-    /// Own analyses (`kymo analyse`), whose states and counters are shown as tracks; may be repeated
+    /// Show the states and counters of this own analysis (`kymo analyse`) as tracks; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) own: Vec<PathBuf>,
-    /// Records COMMAND, or what runs, as `kymo record` does, and shows it meanwhile
+    /// Record COMMAND or running programs, as `kymo record` does, and show them live
     #[arg(long)]
     pub(crate) record: bool,
     #[command(flatten, next_help_heading = "With --record")]

@@ -10,13 +10,13 @@ use crate::stop::Stop;
 /// Which events are wanted, by their time.
 #[derive(Args)]
 pub(crate) struct Between {
-    /// Begins with the first event that is not before this time
+    /// Begin with the first event at or after this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     begin: Option<When>,
-    /// Ends with the last event that is not after this time
+    /// End with the last event at or before this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<When>,
-    /// Both: `BEGIN,END` or `[BEGIN,END]`
+    /// Begin and end: `BEGIN,END` or `[BEGIN,END]`
     #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
     timerange: Option<TimeRange>,
 }
