@@ -248,7 +248,7 @@ class Kymo:
     def answer(self, analysis, options, trace):
         options = [KYMO_WORDS.get(word, word) for word in options]
         done, seconds = asked([self.path, *COMMANDS.get(analysis, [analysis]), trace, "--json", *options])
-        if "no event of these traces means" in done.stderr:
+        if "no event of these traces has the role" in done.stderr:
             return {}, set(), seconds
         if done.returncode:
             raise RuntimeError(f"kymo {analysis}: {done.stderr.strip()[:300]}")

@@ -162,7 +162,7 @@ def test_what_is_wrong_is_said_as_by_the_command(trace: kymograph.Trace, query: 
 
 
 def test_what_these_traces_cannot_answer(trace: kymograph.Trace) -> None:
-    with pytest.raises(kymograph.UnanswerableError, match="no event of these traces means"):
+    with pytest.raises(kymograph.UnanswerableError, match="no event of these traces has the role"):
         trace.sql("select * from cpu()")
     with pytest.raises(kymograph.QuestionError, match="zero"):
         list(trace.sql("select id / (id - id) from \"jobs:end\""))

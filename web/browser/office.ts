@@ -83,7 +83,7 @@ export class Office {
   private job(id: string): string {
     const job = this.jobs.get(id);
     const state: State = this.isHeld ? "running" : job?.kind === "cpu" ? "failed" : "done";
-    const failure = state === "failed" ? { code: "traces", message: "no event of these traces means `thread_switch`" } : null;
+    const failure = state === "failed" ? { code: "traces", message: "no event of these traces has the role `thread_switch`" } : null;
     return JSON.stringify({ id, kind: job?.kind, state, done: state === "done" ? 400 : 100, total: 400, eta_ms: state === "running" ? 3_000 : null, failure });
   }
 }

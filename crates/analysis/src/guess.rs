@@ -188,8 +188,8 @@ impl Pairing {
             Some(key) if is_identity(&key.name) > 0 => ((sure + 0.05).min(0.95), format!("both have `{}`", key.name)),
             Some(key) => (sure - 0.1, format!("both have `{}`, though it does not look like a key", key.name)),
             None => match place {
-                Some((_, "thread")) => (sure - 0.1, "what ends is what the thread began last".to_owned()),
-                Some((_, place)) => (sure - 0.4, format!("what ends is what the {place} began last")),
+                Some((_, "thread")) => (sure - 0.1, "each end ends the last begin of the thread".to_owned()),
+                Some((_, place)) => (sure - 0.4, format!("each end ends the last begin of the {place}")),
                 None => (sure - 0.5, "nothing tells which end belongs to which begin".to_owned()),
             },
         };

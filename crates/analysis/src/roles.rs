@@ -325,12 +325,12 @@ fields! { rule:
     KEY_8 either("key8");
 }
 
-const RULE: RoleFacts = facts(Role::Rule, "rule", "a rule of an analysis that somebody declared", rule::FACTS);
+const RULE: RoleFacts = facts(Role::Rule, "rule", "a rule of a declared analysis", rule::FACTS);
 
 /// All roles that mappings know, in the order of [`Role`].
 pub const ROLES: &[RoleFacts] = &[
     facts(Role::Switch, "thread_switch", "a CPU stops running one thread and runs another", switch::FACTS),
-    facts(Role::Waking, "thread_waking", "a thread is asked to run again, on the CPU of who asks", wake::FACTS),
+    facts(Role::Waking, "thread_waking", "a thread is asked to run again, on the CPU of the waker", wake::FACTS),
     facts(Role::Wakeup, "thread_wakeup", "a thread can run again: it waits for a CPU", wake::FACTS),
     facts(Role::Migrate, "thread_migrate", "a thread goes to another CPU", migrate::FACTS),
     facts(Role::Fork, "thread_fork", "a thread makes another one", fork::FACTS),
@@ -361,7 +361,7 @@ pub const ROLES: &[RoleFacts] = &[
     facts(Role::End, "end", "it ends", pair::FACTS),
     facts(Role::Counter, "counter", "a number has another value from now on", counter::FACTS),
     facts(Role::State, "state", "a component is in another state from now on", state::FACTS),
-    facts(Role::Send, "send", "something is sent; what receives it has the same key", message::FACTS),
+    facts(Role::Send, "send", "a message is sent; the receive event has the same key", message::FACTS),
     facts(Role::Receive, "receive", "it is received", message::FACTS),
 ];
 

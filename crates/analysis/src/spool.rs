@@ -85,7 +85,7 @@ pub enum SpoolErrorKind {
         cause: io::Error,
     },
     /// A block is not what was written.
-    #[error("a block of {size_bytes} bytes is not what was written there")]
+    #[error("a block of {size_bytes} bytes differs from the written block")]
     Changed {
         /// The size of the block.
         size_bytes: usize,

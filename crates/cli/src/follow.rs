@@ -85,7 +85,7 @@ pub(crate) fn count(arguments: &CountArguments) -> Result<Outcome, Stop> {
         let mut text = count::text(&counts, arguments, is_terminal)?;
         if !arguments.json {
             text += &match window.end_ns {
-                Some(end) => format!("exact up to {}; what is later is provisional\n", instant(end)),
+                Some(end) => format!("exact up to {}; later counts are provisional\n", instant(end)),
                 None => "the recording has ended\n".to_owned(),
             };
         }

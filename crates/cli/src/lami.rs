@@ -114,7 +114,7 @@ fn selection(session: &Session, arguments: &LamiArguments) -> Result<Selection, 
     let filter = Filter::parse(text).map_err(rendered)?;
     let selection = Selection { events: Vec::new(), filter: Some(filter), zone: Zone::Local };
     match session.meaning(&selection).applies {
-        0 => Err(format!("no class of events has what `{text}` asks for")),
+        0 => Err(format!("no event class matches `{text}`")),
         _ => Ok(selection),
     }
 }

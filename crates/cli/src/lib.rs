@@ -198,7 +198,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         Command::View(arguments) if arguments.lacks_record().is_some() => {
             let what = arguments.lacks_record().unwrap_or_default();
             Err(Stop::Usage(format!(
-                "{what} says what is recorded: `kymo view --record [OPTIONS] -- COMMAND` records and shows it"
+                "{what} selects events to record: use `kymo view --record [OPTIONS] -- COMMAND` to record and show them"
             )))
         }
         #[cfg(feature = "view")]

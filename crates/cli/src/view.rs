@@ -31,13 +31,13 @@ const UPLOAD_BYTES_MAX: u64 = 2 << 30;
 const RECORD: &[RecordHint] = &[
     RecordHint {
         command: "kymo view --record -- ./app",
-        what: "A program while it runs: the timeline follows, and what is recorded is changed in the page",
+        what: "A live program: the timeline follows, and the page changes the recorded events",
     },
     RecordHint {
         command: "kymo record -- ./app",
         what: "A program from its first event to its last; the trace is in kymo-traces/ then",
     },
-    RecordHint { command: "kymo record", what: "Everything of yours that runs and has events, until Ctrl-C" },
+    RecordHint { command: "kymo record", what: "All your running programs that have events, until Ctrl-C" },
     RecordHint {
         command: "kymo record --capture-output -- make",
         what: "A program without events of its own: the lines that it writes, with their times",
@@ -148,7 +148,7 @@ pub(crate) fn tell(
     out.flush()?;
     if !server.address().ip().is_loopback() {
         crate::stop::say(
-            "warning: other machines can connect; whoever knows the token can read these traces, and it is sent unencrypted",
+            "warning: other machines can connect; every client with the token can read these traces, and the token is sent unencrypted",
         );
     }
     let opened = (!arguments.no_browser && has_display()).then(|| open(&url));

@@ -47,7 +47,7 @@ impl<'t> Binder<'t> {
         let is_chain = matches!(value, Value::Test(Test::Compare { relation, .. }) if is_order(relation));
         if is_chain && is_order(&relation) {
             let what = format!("`{}` is 0 or 1 where it is compared: ", self.written(left));
-            self.note(self.span(left), &what, "what lies between two values is asked with `&&` or `in (..)`");
+            self.note(self.span(left), &what, "to test for a range of values, use `&&` or `in (..)`");
         }
     }
 

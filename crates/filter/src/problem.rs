@@ -50,7 +50,7 @@ pub enum ProblemKind {
     EscapeDigits(char),
     #[error("`{0}` is above 18446744073709551615, the highest integer")]
     IntegerTooHigh(String),
-    #[error("`{0}` is beyond what a real number of 64 bits holds")]
+    #[error("`{0}` is out of range for a 64-bit real number")]
     RealTooHigh(String),
     #[error("`{0}` begins with 0 and so is octal, but has a digit above 7")]
     OctalDigit(String),

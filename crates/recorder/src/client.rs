@@ -243,9 +243,7 @@ fn later(writes_to: Option<&Path>, milliseconds: u64) -> String {
     let seconds = milliseconds as f64 / 1000.0;
     let why = writes_to.map_or_else(
         || "it has much to do".to_owned(),
-        |folder| {
-            format!("what it writes to {} takes that long; programs go on and count what they lose", folder.display())
-        },
+        |folder| format!("writing to {} takes that long; programs continue and count lost events", folder.display()),
     );
     format!("the recorder has not answered for {seconds:.0} s: {why}")
 }

@@ -147,8 +147,7 @@ fn examine_room(folder: &Path) -> Option<Finding> {
 /// Where there may be no more files there is no room either, however many bytes are free.
 fn judge_inodes(path: &Path, free: u64, all: u64) -> Option<Finding> {
     let found = format!("none of {all} files is left that there may be in {}", path.display());
-    let help =
-        format!("mount -o remount,nr_inodes=0 {}, or files that nobody needs are deleted", mount_point(path).display());
+    let help = format!("mount -o remount,nr_inodes=0 {}, or delete unneeded files", mount_point(path).display());
     (free == 0 && all > 0).then(|| Finding::new("room for events", Grade::Wrong, found).help(help))
 }
 
@@ -262,7 +261,7 @@ fn examine_disk() -> Option<Finding> {
     let about = "room for traces";
     Some(match free {
         0..DISK_BYTES => Finding::new(about, Grade::Note, found)
-            .help("kymo record --output DIR writes elsewhere; --rotate-size 100MiB --keep 500MiB deletes what is old"),
+            .help("kymo record --output DIR writes elsewhere; --rotate-size 100MiB --keep 500MiB deletes old parts"),
         _ => Finding::new(about, Grade::Good, found),
     })
 }

@@ -128,7 +128,7 @@ pub struct DefinitionError {
 pub enum DefinitionErrorKind {
     #[error("a definition has {found} bytes; at most {BYTES_MAX} can be")]
     Long { found: usize },
-    #[error("what is no UTF-8 is no text")]
+    #[error("the definition is not UTF-8")]
     Encoding,
     #[error("a control character stands in a name")]
     Control,

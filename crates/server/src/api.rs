@@ -49,9 +49,7 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .route("/v1/start/uploads/{id}", delete(start::remove))
         // Slashes of the path are written as `%2F`.
         .route("/v1/start/uploads/{id}/{path}", put(start::put))
-        .fallback(|| async {
-            Refusal::absent("there is nothing of this name; /api/v1/openapi.json says what there is")
-        })
+        .fallback(|| async { Refusal::absent("no such resource; /api/v1/openapi.json lists all resources") })
         .method_not_allowed_fallback(pages::not_allowed)
         .layer(from_fn_with_state(Arc::clone(&host.guard), guard::inner));
     Router::new()

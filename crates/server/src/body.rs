@@ -26,9 +26,7 @@ pub(crate) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Ref
     let bytes = bytes(body).await?;
     let mut json = serde_json::Deserializer::from_slice(&bytes);
     let value = object(&mut json).and_then(|value| json.end().map(|()| value));
-    value.map_err(|error| {
-        Refusal::new(StatusCode::BAD_REQUEST, "body", format!("the body is not what is expected: {error}"))
-    })
+    value.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "body", format!("the body is invalid: {error}")))
 }
 
 /// An object: what has named members is no list of them, which serde would take as well.

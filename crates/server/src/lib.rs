@@ -120,7 +120,7 @@ pub enum ServeFailure {
 impl std::fmt::Display for ServeFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Listen(address, error) => write!(f, "nobody can listen on {address}: {error}"),
+            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Random(error) => {
                 write!(f, "the system gives no random numbers, without which there is no token: {error}")
             }

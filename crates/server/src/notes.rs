@@ -20,9 +20,10 @@ fn refusal(failure: &NotesFailure) -> Refusal {
 }
 
 fn notes(asked: &Asked) -> Result<&Notes, Refusal> {
-    asked.notes.as_ref().ok_or_else(|| {
-        Refusal::absent("there is no file for notes: what was sent, and the sample, have none beside them")
-    })
+    asked
+        .notes
+        .as_ref()
+        .ok_or_else(|| Refusal::absent("there is no notes file: uploaded traces and the sample have none"))
 }
 
 /// All notes, and what stands in their file that is none.

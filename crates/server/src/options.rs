@@ -131,7 +131,7 @@ impl Asks {
         only("sums", options.sums.is_some(), "periods")?;
         only("declaration", options.declaration.is_some(), "own")?;
         if name == "own" {
-            let missing = || Refusal::parameter("declaration", "`own` is what `declaration` says, which is missing");
+            let missing = || Refusal::parameter("declaration", "`own` requires `declaration`, which is missing");
             let text = options.declaration.as_ref().ok_or_else(missing)?;
             let declared = Declaration::parse(text);
             let refused = |errors: kymo_session::MappingErrors| Refusal::parameter("declaration", errors);

@@ -263,7 +263,7 @@ pub(crate) async fn post(State(recording): State<Arc<Recording>>, request: Reque
     recording.changes.fetch_add(1, Ordering::AcqRel);
     let place = Place(Arc::clone(&recording));
     if recording.changes.load(Ordering::Acquire) > CHANGES_MAX {
-        return Err(Refusal::busy(format!("{CHANGES_MAX} changes of what is recorded are under way")));
+        return Err(Refusal::busy(format!("{CHANGES_MAX} changes of the recording are in progress")));
     }
     let (tell, told) = oneshot::channel();
     spawn(move || {

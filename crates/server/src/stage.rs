@@ -167,7 +167,7 @@ impl Stage {
         self.choosing()?;
         let mut progress = self.progress();
         if progress.is_opening || self.asked().is_some() {
-            return Err(taken("somebody else has just chosen; GET /api/v1/start says how far that is"));
+            return Err(taken("another client has just chosen; GET /api/v1/start shows its progress"));
         }
         progress.is_opening = true;
         Ok(Opens(Arc::clone(self)))

@@ -83,7 +83,7 @@ pub(crate) async fn open(State(host): State<Hosted>, viewer: Viewer, request: Re
         Wanted { paths: None, upload: Some(id) } => {
             host.open(move |stage| Ok(Chosen { paths: stage.uploads.paths(&id)?, stays: false })).await?;
         }
-        _ => return Err(Refusal::parameter("paths", "what is to be opened is either `paths` or an `upload`")),
+        _ => return Err(Refusal::parameter("paths", "give either `paths` or an `upload`")),
     }
     Ok(answer(&told(&host, &viewer).await?))
 }

@@ -92,7 +92,7 @@ pub enum EventsFailure {
         near: Vec<String>,
     },
     /// Some events have no time by which they could be found.
-    #[error("the events of some data stream have no times: nobody can go back from one")]
+    #[error("the events of a data stream have no times: paging backwards is impossible")]
     NoTimes,
     /// Packets turned out not to tell the times of their events when part of them was read: who asks again gets one
     /// partition, which needs no times.

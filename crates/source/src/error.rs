@@ -43,7 +43,7 @@ pub enum ErrorKind {
         bytes: u64,
     },
     /// Compressed bytes are broken.
-    #[error("what is compressed can be unpacked to byte {bytes} only: it was cut short or damaged")]
+    #[error("the compressed data can be unpacked to byte {bytes} only: it was cut short or is damaged")]
     Packed {
         /// What was unpacked.
         bytes: u64,

@@ -26,7 +26,7 @@ pub enum Problem {
     Length { found: u64, expected: i128 },
     #[error("the structure has {found} values; its class has {expected} members")]
     Members { found: usize, expected: usize },
-    #[error("the selector's value {selector} does not select what is given")]
+    #[error("the selector's value {selector} does not select the given option")]
     Selector { selector: i128 },
     #[error("the text has a zero code unit or half a code unit")]
     Text,

@@ -13,7 +13,7 @@ use crate::mapping::{FieldSource, MappingErrors, MappingProblemKind as Kind};
 pub const KEY_FIELDS_MAX: usize = 8;
 
 const A_RULE: &str = "an event's name, a table (`{ event = ..., when = ... }`), or a list of these";
-const AN_ITEM: &str = "tables: `[[pairs]]`, `[[states]]`, `[[counters]]`, then what they say";
+const AN_ITEM: &str = "tables: `[[pairs]]`, `[[states]]`, `[[counters]]` with their keys";
 
 /// Reads an own analysis.
 pub(super) fn declaration(text: &str) -> Result<Declaration, MappingErrors> {
@@ -99,7 +99,7 @@ impl Declarer<'_> {
     }
 
     fn name(&mut self, table: &DeTable<'_>, at: usize, place: &'static str) -> String {
-        let value = self.required(table, at, (place, "name", "what people call it"));
+        let value = self.required(table, at, (place, "name", "its displayed name"));
         value.and_then(|value| self.reader.string(value)).unwrap_or_default()
     }
 
@@ -264,7 +264,7 @@ impl Declarer<'_> {
             }
             DeValue::Table(table) if get(table, "capture").is_some() => self.reader.source(value),
             _ => {
-                self.reader.unexpected(value, "a text, an integer, or what a field says: `{ field = \"name\" }`");
+                self.reader.unexpected(value, "a text, an integer, or the value of a field: `{ field = \"name\" }`");
                 None
             }
         }

@@ -222,14 +222,14 @@ change = [{ event = "e*", add = { capture = 2 } }, { event = "e", to = 999999999
 "#,
         &expect![[r#"
             1:1: an own analysis has no `nam`; did you mean `name`?
-            1:1: an own analysis lacks `name`: what people call it
+            1:1: an own analysis lacks `name`: its displayed name
             2:3: an own analysis has no `pair`; did you mean `pairs`?
             5:38: found the end, expected a value: a field, a number, a text, or `(`
             6:7: `end` lacks `event`: the name of an event, or a pattern of it
             6:9: `end` has no `evnt`; did you mean `event`?
             8:10: found an integer, expected a truth value
             11:8: found a text, expected an event's name, a table (`{ event = ..., when = ... }`), or a list of these
-            11:33: found a truth value, expected a text, an integer, or what a field says: `{ field = "name" }`
+            11:33: found a truth value, expected a text, an integer, or the value of a field: `{ field = "name" }`
             11:41: fields of this key: 1; of another one that it shall meet: 0
             15:10: a change either adds (`add`) or sets (`to`)
             15:10: a key of 9 fields; 8 are the most

@@ -38,7 +38,7 @@ pub(crate) struct Reader<'t> {
 }
 
 pub(crate) const A_TEXT: &str = "a text";
-const A_ROLE: &str = "a table: `[[role]]`, then what it says";
+const A_ROLE: &str = "a table: `[[role]]` with its keys";
 const A_FIELD: &str =
     "a field as a text, `{ value = 3 }`, `{ capture = 1 }`, or a list of these, of which the first that exists counts";
 

@@ -122,8 +122,8 @@ key = { value = 9223372036854775808 }
     check(
         "name = 'x'\nbegin = 3\nend = ['x']",
         &expect![[r#"
-        my.toml:2:9: found an integer, expected a table: `[[role]]`, then what it says
-        my.toml:3:8: found a text, expected a table: `[[role]]`, then what it says
+        my.toml:2:9: found an integer, expected a table: `[[role]]` with its keys
+        my.toml:3:8: found a text, expected a table: `[[role]]` with its keys
     "#]],
     );
 }

@@ -27,9 +27,7 @@ pub enum PeriodProblem {
         problems: Vec<Problem>,
     },
     /// A comparison with an earlier event is part of something else.
-    #[error(
-        "`{0}`: what compares with `$begin` or `$parent` is `FIELD == $begin.FIELD` or the like, and stands between `&&`"
-    )]
+    #[error("`{0}`: comparisons with `$begin` or `$parent` have the form `FIELD == $begin.FIELD`, joined by `&&`")]
     Comparison(String),
     /// What begins a period cannot be compared with what began it; only children have parents.
     #[error("`{0}`: there is no such event to compare with")]

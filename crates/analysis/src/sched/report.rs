@@ -123,7 +123,7 @@ impl Sched {
             Column::of("incarnation", "Life", "lives"),
         ];
         columns.extend([Column::of("count", "Count", "times"), Column::new("total", "Wakeup to run", Class::Duration)]);
-        let mut table = Table::new("wakers", "Who wakes whom", columns);
+        let mut table = Table::new("wakers", "Wakeups between threads", columns);
         table.plot = Some(Plot::Bars { value: 4 });
         let (rows, omitted) = self.first(&whole.state.settled.wakers, &whole.last.wakers);
         table.omitted = omitted;

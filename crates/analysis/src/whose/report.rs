@@ -184,7 +184,7 @@ impl Whose {
         let columns = vec![
             Column::of("count", "Count", "events"),
             Column::of("idle", "Of idle CPUs", "events"),
-            Column::of("unknown", "Of nobody known", "events"),
+            Column::of("unknown", "Of unknown threads", "events"),
             Column::of("lost", "Lost", "events"),
         ];
         let mut table = Table::new("total", "All events", columns);

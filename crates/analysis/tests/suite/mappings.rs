@@ -437,9 +437,9 @@ fn pairs_are_guessed() {
             0.95 end lib.eal.service.run.end key="id" name={ value = "lib.eal.service.run" } within="lcore_id" group={ value = "lib.eal.service.run.end" }
                  begun by `lib.eal.service.run.begin` by their names; both have `id`
             0.45 begin my_start name="what" within="packet.cpu_id" group={ value = "my_end" }
-                 ended by `my_end` by their names; what ends is what the CPU began last
+                 ended by `my_end` by their names; each end ends the last begin of the CPU
             0.45 end my_end name={ value = "my" } within="packet.cpu_id" group={ value = "my_end" }
-                 begun by `my_start` by their names; what ends is what the CPU began last
+                 begun by `my_start` by their names; each end ends the last begin of the CPU
             0.85 begin Event_IoOperationBegin key="matchingId" name={ value = "Event_IoOperation" } within="handle" group={ value = "Event_IoOperationComplete" }
                  ended by `Event_IoOperationComplete` by their names; both have `matchingId`
             0.85 end Event_IoOperationComplete key="matchingId" name={ value = "Event_IoOperation" } within="handle" group={ value = "Event_IoOperationComplete" }
@@ -451,9 +451,9 @@ fn pairs_are_guessed() {
             0.85 begin ust_libc:calloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
                  ended by `ust_libc:free` by their names; both have `ptr`
             0.25 begin app:open name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
-                 ended by `app:close` by their names; what ends is what the CPU began last
+                 ended by `app:close` by their names; each end ends the last begin of the CPU
             0.25 end app:close name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
-                 begun by `app:open` by their names; what ends is what the CPU began last
+                 begun by `app:open` by their names; each end ends the last begin of the CPU
         "#]],
     );
     check_guesses(
@@ -461,9 +461,9 @@ fn pairs_are_guessed() {
         "ros:callback_start: cb\nros:callback_end: cb\nphase_begin: what$\nphase_end:",
         expect![[r#"
         0.80 begin phase_begin name="what" within="$ctx.vtid" group={ value = "phase_end" }
-             ended by `phase_end` by their names; what ends is what the thread began last
+             ended by `phase_end` by their names; each end ends the last begin of the thread
         0.80 end phase_end name={ value = "phase" } within="$ctx.vtid" group={ value = "phase_end" }
-             begun by `phase_begin` by their names; what ends is what the thread began last
+             begun by `phase_begin` by their names; each end ends the last begin of the thread
         0.75 begin ros:callback_start key="cb" name={ value = "ros:callback" } group={ value = "ros:callback_end" }
              ended by `ros:callback_end` by their names; both have `cb`, though it does not look like a key
         0.75 end ros:callback_end key="cb" name={ value = "ros:callback" } group={ value = "ros:callback_end" }

@@ -137,7 +137,7 @@ fn of_name(output: &Path) -> Result<SqlFormat, Stop> {
         "parquet" => Ok(SqlFormat::Parquet),
         "arrow" | "feather" => Ok(SqlFormat::Arrow),
         _ => Err(Stop::Usage(format!(
-            "the name `{}` says no format: it ends in .txt, .csv, .json, .parquet or .arrow, or `--format` says what to write",
+            "the name `{}` has no known extension: use .txt, .csv, .json, .parquet or .arrow, or `--format`",
             output.display()
         ))),
     }

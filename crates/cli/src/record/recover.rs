@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Result<Outcome, Problem> {
         return Err(Stop::Usage(what.to_owned()).into());
     }
     if !folders.is_empty() && arguments.output.is_some() {
-        let what = "a trace is mended where it is: `--output` is for what lies in memory";
+        let what = "a trace is repaired in place: `--output` is for events found in memory";
         return Err(Stop::Usage(what.to_owned()).into());
     }
     let recovered = match (folders.is_empty(), files.is_empty()) {

@@ -99,7 +99,7 @@ impl<'a> Plan<'a> {
         let signals = Signals::catch()?;
         arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
         if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
-            warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
+            warn(&format!("programs may have no room for their events, {found}: run `kymo doctor` for remedies"));
         }
         let was_there = options.output.exists();
         let (client, answer) = super::ask_to_start(&Question::Start { options: Box::new(options) })?;
@@ -124,7 +124,7 @@ impl Begun<'_> {
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
             Ok(ended) => ended,
             Err(problem) => {
-                say(&format!("error: {problem}\nnote: what was recorded until then is in {}", output.display()));
+                say(&format!("error: {problem}\nnote: the events recorded until then are in {}", output.display()));
                 let outcome = child.map_or(Outcome::Incomplete, |child| Outcome::Status(alone(child, &signals)));
                 return Ok(Recorded { outcome, has_trace: true, signals });
             }
@@ -223,7 +223,7 @@ fn nobody(wanted: &str) -> Option<String> {
     let Ok(found) = process.metadata() else { return Some(format!("no process has the number {number}")) };
     let (user, own) = (found.uid(), kymo_recorder::folder::own_user());
     if own != 0 && user != own {
-        return Some(format!("process {number} is user {user}'s: who may record it is that user, and root"));
+        return Some(format!("process {number} belongs to user {user}: only that user and root may record it"));
     }
     let has_memory = std::fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains(".ctl"));
     let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
@@ -240,9 +240,9 @@ fn nobody(wanted: &str) -> Option<String> {
 fn not_started(word: &OsStr, error: &io::Error) -> String {
     let name = show::quoted(&word.to_string_lossy());
     let help = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOEXEC) => "\nhelp: a script says in its first line what runs it: #!/bin/sh",
+        Some(Errno::NOEXEC) => "\nhelp: the first line of a script names its interpreter: #!/bin/sh",
         Some(Errno::NOENT) if Path::new(word).is_file() => {
-            "\nhelp: it is there, and what is to run it is not: the interpreter in its first line, or the loader that it was linked for"
+            "\nhelp: the file exists, but its interpreter (first line) or its dynamic loader does not"
         }
         Some(Errno::ACCESS) if Path::new(word).is_file() => "\nhelp: `chmod +x` makes a file one that can be executed",
         _ => "",
@@ -445,7 +445,7 @@ fn no_context(name: &str) -> String {
     let near = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     let (known, kinds) = (KNOWN.join(", "), NAMES.join(", "));
     format!(
-        "there is no context `{name}`{near}\n  there are {known} (or one of {kinds}), `none`, and what programs define, as `app.{name}`"
+        "there is no context `{name}`{near}\n  there are {known} (or one of {kinds}), `none`, and contexts of programs, as `app.{name}`"
     )
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
     if let Some(snapshots) = summary.snapshots {
         let taken = counted(snapshots.into(), "snapshot");
-        let text = format!("kept what {programs} recorded in memory for {took}; {taken} taken\n") + &problems(summary);
+        let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n") + &problems(summary);
         let is_lost = snapshots == 0 && summary.programs > 0;
         return text
             + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" };
@@ -75,8 +75,8 @@ fn nothing(summary: &Summary, told: &Told<'_>) -> String {
              or kymo_tracing (`kymo doctor` says what else may be in the way); {lines}"
         ),
         None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
-        _ if summary.filtered > 0 => "of what happened, the filter keeps nothing".to_owned(),
-        _ => "what was selected did not happen; `kymo status --events` shows what programs have, while a session runs"
+        _ if summary.filtered > 0 => "the filter kept no event".to_owned(),
+        _ => "no selected event occurred; `kymo status --events` shows the events of programs while a session runs"
             .to_owned(),
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn losses(summary: &Summary) -> Option<String> {
         .map(|(count, why)| format!("{} {why}", counted(*count, "event")))
         .collect();
     if summary.overwritten > 0 {
-        said.push(format!("what {} held was overwritten meanwhile", counted(summary.overwritten, "sub-buffer")));
+        said.push(format!("{} were overwritten meanwhile", counted(summary.overwritten, "sub-buffer")));
     }
     if summary.damaged_bytes > 0 {
         said.push(format!("{} of damaged memory", bytes(summary.damaged_bytes)));

@@ -111,7 +111,7 @@ impl Pumps {
         for thread in self.threads {
             while !thread.is_finished() {
                 if is_over() {
-                    all.problems.push("what the program has written last was not passed on".to_owned());
+                    all.problems.push("the last output of the program was not passed on".to_owned());
                     return all;
                 }
                 std::thread::sleep(LOOK);

@@ -372,7 +372,7 @@ fn a_flight_recorder_that_ends_says_what_it_has_written() {
     program.tell("count 5");
     let told = place.says(&["stop", "s"], 0);
     assert!(
-        told.contains("kept what 1 program recorded in memory for ") && told.contains("0 snapshots taken"),
+        told.contains("kept the events of 1 program in memory for ") && told.contains("0 snapshots taken"),
         "{told}"
     );
     assert!(told.contains("`kymo snapshot` does") && !told.contains("trace"), "{told}");

@@ -108,7 +108,7 @@ fn what_cannot_be_listened_on_is_told() {
     let second = start(&["view", "--port", port, "--no-browser", "examples/traces/demo"]).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(2), "{said}");
-    assert!(said.starts_with(&format!("error: nobody can listen on {address}: ")), "{said}");
+    assert!(said.starts_with(&format!("error: cannot listen on {address}: ")), "{said}");
     interrupt(&first);
     assert!(first.wait().unwrap().success());
     let both =

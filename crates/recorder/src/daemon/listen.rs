@@ -128,7 +128,7 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Wr
                 let kymo = env!("CARGO_PKG_VERSION").to_owned();
                 Answer::Hello { version: VERSION, kymo, pid: std::process::id() }
             }
-            (_, false) => Answer::Refused { message: "nobody said which version is spoken".to_owned() },
+            (_, false) => Answer::Refused { message: "the client did not send its protocol version".to_owned() },
             (_, true) => {
                 let (answer, answered) = mpsc::channel();
                 say.send(Heard::Asked { who, question, answer }).map_err(io::Error::other)?;

@@ -42,7 +42,7 @@ impl Daemon {
             }
             Err(message) => {
                 self.seen.append(&mut left);
-                Err(format!("{message}: what the programs have left stays where it is"))
+                Err(format!("{message}: the memory of the programs stays in place"))
             }
         }
     }

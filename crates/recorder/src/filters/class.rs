@@ -144,7 +144,7 @@ impl ClassFilter {
             match *source {
                 Source::Field(field) => Ok(places[usize::from(field)]),
                 Source::Element(..) => refuse("elements of arrays are not looked at in programs"),
-                Source::Carried(_) => refuse("what events carry is not known before they are recorded"),
+                Source::Carried(_) => refuse("context fields are not known before events are recorded"),
             }
         };
         let places = self.sources.iter().enumerate().map(place).collect::<Result<_, _>>()?;
@@ -291,7 +291,7 @@ mod tests {
             all
               $ctx.vtid == 3
               port > 2
-            what events carry is not known before they are recorded: $ctx.vtid
+            context fields are not known before events are recorded: $ctx.vtid
             --- $ctx.vpid == 12
             AlwaysTrue
             true

@@ -41,7 +41,7 @@ pub enum Why {
 fn no_arena(why: NoArena) -> &'static str {
     match why {
         NoArena::Off => "KYMO_NATIVE=off",
-        NoArena::Privileged => "the program has more privileges than who started it",
+        NoArena::Privileged => "the program has more privileges than the user who started it",
         NoArena::Refused => "the system gives the program no memory that can be executed",
     }
 }

@@ -260,7 +260,7 @@ impl Finder {
         let why = match opened {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV) => return None,
             Err(Errno::ACCESS | Errno::PERM) => {
-                format!("it is user {user}'s: who may record those programs is that user, and root")
+                format!("it belongs to user {user}: only that user and root may record these programs")
             }
             Err(error) => error.to_string(),
             Ok(folder) => match rustix::fs::fstat(&folder) {

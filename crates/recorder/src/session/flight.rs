@@ -156,7 +156,7 @@ mod tests {
             assert_eq!(
                 program.runs_but(&HashSet::new(), 19).len(),
                 1,
-                "what it has now is newer than what was kept before"
+                "its current events are newer than the kept ones"
             );
         }
     }

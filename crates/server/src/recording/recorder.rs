@@ -17,7 +17,7 @@ const PATIENCE_TO_DO: Duration = Duration::from_secs(20);
 /// Characters of a command that are told.
 const COMMAND_MAX: usize = 4096;
 
-const NOBODY: &str = "no recorder of this user writes these traces: `kymo sessions` says what is recorded now";
+const NOBODY: &str = "no recorder of this user writes these traces: `kymo sessions` lists the running sessions";
 const KILLED: &str = "the recorder was killed; programs go on, and the next command, as `kymo status`, starts one that goes on with the session";
 
 /// A session, as it was when somebody looked.

@@ -97,7 +97,7 @@ fn what_there_is_not() {
         &server,
         "/api/v1/nothing",
         &expect![[
-            r#"404 {"error":{"code":"absent","message":"there is nothing of this name; /api/v1/openapi.json says what there is"}}"#
+            r#"404 {"error":{"code":"absent","message":"no such resource; /api/v1/openapi.json lists all resources"}}"#
         ]],
     );
     get(&server, "/api/v1/jobs/17", &expect![[r#"404 {"error":{"code":"absent","message":"there is no job `17`"}}"#]]);
@@ -257,31 +257,31 @@ fn jobs_that_make_no_sense_are_refused_by_name() {
     post(
         json!({"kind": "own"}),
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"`own` is what `declaration` says, which is missing","parameter":"declaration"}}"#
+            r#"400 {"error":{"code":"parameter","message":"`own` requires `declaration`, which is missing","parameter":"declaration"}}"#
         ]],
     );
     post(
         json!({"kind": "count", "options": {"tpo": 1}}),
         &expect![[
-            r#"400 {"error":{"code":"body","message":"the body is not what is expected: unknown field `tpo`, expected one of `begin_ns`, `end_ns`, `filter`, `by`, `top`, `min_ns`, `max_ns`, `min_bytes`, `max_bytes`, `cpus`, `tids`, `comms`, `irqs`, `softirqs`, `names`, `period_ns`, `periods`, `period_captures`, `bins`, `uniform_bins`, `series`, `pairs`, `sums`, `declaration`"}}"#
+            r#"400 {"error":{"code":"body","message":"the body is invalid: unknown field `tpo`, expected one of `begin_ns`, `end_ns`, `filter`, `by`, `top`, `min_ns`, `max_ns`, `min_bytes`, `max_bytes`, `cpus`, `tids`, `comms`, `irqs`, `softirqs`, `names`, `period_ns`, `periods`, `period_captures`, `bins`, `uniform_bins`, `series`, `pairs`, `sums`, `declaration`"}}"#
         ]],
     );
     post(
         json!(["count"]),
         &expect![[
-            r#"400 {"error":{"code":"body","message":"the body is not what is expected: invalid type: sequence, expected a map at line 1 column 0"}}"#
+            r#"400 {"error":{"code":"body","message":"the body is invalid: invalid type: sequence, expected a map at line 1 column 0"}}"#
         ]],
     );
     post(
         json!({"kind": "count", "options": []}),
         &expect![[
-            r#"400 {"error":{"code":"body","message":"the body is not what is expected: invalid type: sequence, expected a map"}}"#
+            r#"400 {"error":{"code":"body","message":"the body is invalid: invalid type: sequence, expected a map"}}"#
         ]],
     );
     post(
         json!({"kind": "pairs", "options": {"pairs": [[]]}}),
         &expect![[
-            r#"400 {"error":{"code":"body","message":"the body is not what is expected: invalid type: sequence, expected a map"}}"#
+            r#"400 {"error":{"code":"body","message":"the body is invalid: invalid type: sequence, expected a map"}}"#
         ]],
     );
 }
@@ -296,7 +296,10 @@ fn bodies_are_json_of_some_size() {
     expect![[r#"413 {"error":{"code":"body","message":"a body has 262144 bytes at most"}}"#]].assert_eq(&large.line());
     let twice =
         server.ask("POST", "/api/v1/filter/check", &["content-type: application/json"], "{\"filter\": \"a\"} {}");
-    expect![[r#"400 {"error":{"code":"body","message":"the body is not what is expected: trailing characters at line 1 column 17"}}"#]].assert_eq(&twice.line());
+    expect![[
+        r#"400 {"error":{"code":"body","message":"the body is invalid: trailing characters at line 1 column 17"}}"#
+    ]]
+    .assert_eq(&twice.line());
 }
 
 #[test]

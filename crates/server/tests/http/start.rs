@@ -226,7 +226,7 @@ fn names_of_files_lead_nowhere_else() {
     refused(
         json!({"paths": ["a"], "upload": "u"}),
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"what is to be opened is either `paths` or an `upload`","parameter":"paths"}}"#
+            r#"400 {"error":{"code":"parameter","message":"give either `paths` or an `upload`","parameter":"paths"}}"#
         ]],
     );
 }

@@ -69,7 +69,7 @@ pub enum AnalyseFailure {
         errors: MappingErrors,
     },
     /// No event means what the analysis is about.
-    #[error("no event of these traces means `{}`: {}; `kymo roles` shows what events mean", role.name(), role.facts().meaning)]
+    #[error("no event of these traces has the role `{}`: {}; `kymo roles` shows the roles of events", role.name(), role.facts().meaning)]
     NoRole {
         /// What is missing.
         role: Role,
@@ -81,7 +81,7 @@ pub enum AnalyseFailure {
     #[error("{0}")]
     Periods(String),
     /// What was found out cannot be written down.
-    #[error("what CPUs and threads did cannot be written down: {0}")]
+    #[error("the states of CPUs and threads cannot be encoded: {0}")]
     Written(Arc<dyn std::error::Error + Send + Sync>),
     /// Nobody waits for the answer any more.
     #[error(transparent)]

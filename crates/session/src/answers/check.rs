@@ -91,7 +91,7 @@ const SOURCE: Rule = rule(Gravity::Error, "unreadable-file", "check the path and
 const ARCHIVE: Rule = rule(
     Gravity::Error,
     "broken-archive",
-    "copy the archive again; of a tar file only what lies before the damage is read",
+    "copy the archive again; of a tar file, only the part before the damage is read",
 );
 
 /// The rule that is broken where a file cannot be read.
@@ -241,9 +241,7 @@ const ORIGINS: Rule = rule(
 
 /// Times that count from different origins lie on one time.
 pub(crate) fn origins_apart(traces: &[Arc<Trace>]) -> Finding {
-    let message =
-        "the clocks of these traces count from different origins: what is at the same time here need not have been so"
-            .to_owned();
+    let message = "the clocks of these traces have different origins: equal times need not be simultaneous".to_owned();
     let Rule { gravity, name: rule, help } = ORIGINS;
     let place = traces.iter().map(|trace| trace.folder.path().display().to_string()).collect::<Vec<_>>().join(", ");
     Finding { gravity, rule, place, message, help: Some(help.to_owned()), times: 1 }

@@ -103,7 +103,8 @@ impl Recent {
 
     /// What the file says, or what is wrong with it; a file that is not there says nothing.
     fn content(&self) -> Result<Content, String> {
-        let wrong = |why: String| format!("{}: {why}; it begins anew with what is opened next", self.path.display());
+        let wrong =
+            |why: String| format!("{}: {why}; the file is rewritten when a trace is opened", self.path.display());
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::default()),
             opened => opened.map_err(|error| wrong(error.to_string()))?,

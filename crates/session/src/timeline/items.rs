@@ -196,7 +196,7 @@ impl Timeline {
             Some(TrackKind::States | TrackKind::Instants | TrackKind::Arrows) if !is_inside => None,
             Some(TrackKind::States) => walk.states()?,
             Some(TrackKind::Instants | TrackKind::Arrows) => walk.others()?,
-            _ => return Err(wrong("what that track shows adds up: it has no items")),
+            _ => return Err(wrong("this track shows sums and has no items")),
         };
         let waits = walk.waits()?;
         let Walk { found, is_complete, .. } = walk;

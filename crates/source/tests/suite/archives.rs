@@ -188,10 +188,10 @@ fn a_cut_compressed_archive_gives_what_is_there() {
     assert_eq!((lines.len(), lines[0]), (3, "ARCHIVE M"), "{shown}");
     let size: usize = lines[1].split(' ').nth(3).unwrap().parse().unwrap();
     assert!(size > 100_000 && size < 300_000, "{shown}");
-    assert!(lines[2].starts_with("ARCHIVE: what is compressed can be unpacked to byte "), "{shown}");
+    assert!(lines[2].starts_with("ARCHIVE: the compressed data can be unpacked to byte "), "{shown}");
     // Zstandard keeps its window to itself until a frame is complete; frames that are stay.
     let packed = [zstd_of(&tar[..100_000]), zstd_of(&tar[100_000..])].concat();
-    let end = "ARCHIVE: what is compressed can be unpacked to byte 100000 only: it was cut short or damaged\n";
+    let end = "ARCHIVE: the compressed data can be unpacked to byte 100000 only: it was cut short or is damaged\n";
     let shown = show_broken(&packed[..packed.len() * 3 / 4]);
     assert!(shown.starts_with("ARCHIVE M\n  stream 98464 from byte 1: ") && shown.ends_with(end), "{shown}");
 }

@@ -323,7 +323,7 @@ fn reasons_are_told() {
         3 interpreter (KYMO_NATIVE=off)
         2 interpreter (KYMO_NATIVE=off)
         1 recorder (KYMO_NATIVE=off; bytecode has no regular expressions: text =~ "a+")
-        1 recorder (what events carry is not known before they are recorded: $ctx.tid)
+        1 recorder (context fields are not known before events are recorded: $ctx.tid)
         1 always ()
         0 never ()
     "#]]

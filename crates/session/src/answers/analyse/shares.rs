@@ -48,10 +48,10 @@ pub enum ShareFailure {
     #[error(transparent)]
     State(#[from] StateError),
     /// What is known cannot be written down.
-    #[error("what is known of a share cannot be written down: {0}")]
+    #[error("the state of a share cannot be encoded: {0}")]
     Written(postcard::Error),
     /// States do not follow each other.
-    #[error("share {wanted} is missing: what comes next begins with share {found}")]
+    #[error("share {wanted} is missing: the next state begins with share {found}")]
     Gap {
         /// What should come.
         wanted: u32,
@@ -290,7 +290,7 @@ impl Shares {
         all_there(&shares, count)?;
         let state = state.ok_or(ShareProblem::NoShare)?;
         if analysis.is_odd(&state) {
-            return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
+            return Err(ShareFailure::Whole("one part contradicts an earlier part"));
         }
         let Streams { doubts, left_out } = streams;
         let read = parts::Read { state, faults: Vec::new(), doubts, left_out };

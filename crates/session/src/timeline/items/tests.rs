@@ -281,5 +281,5 @@ fn questions_without_an_answer_are_refused_in_words() {
     assert_eq!(ask(0, 0), Err("limit is 0, but 1 to 1000 items can be asked for".into()));
     assert_eq!(ask(9999, 1), Err("track is 9999, but no track has that number".into()));
     let heat = number(&timeline, "latency/0/waiting");
-    assert_eq!(ask(heat, 1), Err(format!("track is {heat}, but what that track shows adds up: it has no items")));
+    assert_eq!(ask(heat, 1), Err(format!("track is {heat}, but this track shows sums and has no items")));
 }

@@ -97,9 +97,9 @@ fn what_does_not_belong_is_refused() {
     let count = all.len();
     assert_eq!(finish(&states), Ok(()));
     assert_eq!(finish(&states[..count - 1]), Err(format!("{} of {count} shares are there", count - 1)));
-    assert_eq!(finish(&states[1..]), Err("share 0 is missing: what comes next begins with share 1".to_owned()));
+    assert_eq!(finish(&states[1..]), Err("share 0 is missing: the next state begins with share 1".to_owned()));
     let gap: Vec<Vec<u8>> = [&states[..1], &states[2..]].concat();
-    assert_eq!(finish(&gap), Err("share 1 is missing: what comes next begins with share 2".to_owned()));
+    assert_eq!(finish(&gap), Err("share 1 is missing: the next state begins with share 2".to_owned()));
     let twice: Vec<Vec<u8>> = [&states[..2], &states[1..]].concat();
     assert_eq!(finish(&twice), Err("share 1 is there twice".to_owned()));
     let inside: Vec<Vec<u8>> = [vec![merge(&states[..3])], states[1..].to_vec()].concat();
