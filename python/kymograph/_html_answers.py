@@ -9,7 +9,7 @@
       thread               count    total                           and by its name
       rcu_preempt (7)        332  1.69 ms                           columns that belong together are one
       ... and 1,512 more rows
-    > Who wakes whom  wakers  24,406 rows                           folded
+    > Wakeups between threads  wakers  24,406 rows                           folded
 """
 
 from __future__ import annotations
