@@ -8,6 +8,7 @@ mod cycles;
 mod functions;
 mod house;
 mod inputs;
+mod measure;
 mod names;
 mod sizes;
 mod stages;
@@ -21,6 +22,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask check               formatting, the house table, unsafe, sizes, links, clippy, docs
 cargo xtask house               the same without clippy and docs: seconds
+cargo xtask measure [FOLDER]    figures of the house, of this clone or another one
 cargo xtask words               lowers the limits of `cargo xtask house` for words that hide subjects
 cargo xtask test                every test; a stage that passed runs again only when one of its inputs has changed
 cargo xtask test --all          every test
@@ -42,6 +44,10 @@ fn main() -> ExitCode {
     let problems = match words[..] {
         ["check"] => check(),
         ["house"] => house(),
+        ["measure", ref folder @ ..] => {
+            measure::print(&folder.first().map_or_else(root, PathBuf::from));
+            Vec::new()
+        }
         ["words"] => {
             words::lower(&root());
             Vec::new()

@@ -13,10 +13,7 @@ const SHARED_MAX: usize = 559;
 /// Names and terms that mean more than one thing.
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let mut problems = terms(&fs::read_to_string(root.join("docs/GLOSSARY.md")).unwrap_or_default());
-    let mut counts = BTreeMap::new();
-    for folder in fs::read_dir(root.join("crates")).into_iter().flatten().flatten() {
-        read(&folder.path().join("src"), &mut counts);
-    }
+    let counts = counted(root);
     let (all, shared) = shares(&counts);
     if shared * 1000 > all * SHARED_MAX {
         let mut most: Vec<(&String, &usize)> = counts.iter().collect();
@@ -32,6 +29,19 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 }
 
 /// How many types there are, and how many of them share their name.
+pub(crate) fn types(root: &Path) -> (usize, usize) {
+    shares(&counted(root))
+}
+
+/// How many types of each name there are.
+fn counted(root: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for folder in fs::read_dir(root.join("crates")).into_iter().flatten().flatten() {
+        read(&folder.path().join("src"), &mut counts);
+    }
+    counts
+}
+
 fn shares(counts: &BTreeMap<String, usize>) -> (usize, usize) {
     (counts.values().sum(), counts.values().filter(|count| **count > 1).sum())
 }
