@@ -39,7 +39,7 @@ function rowsOf(bytes: ArrayBuffer): Rows {
   try {
     return readRows(bytes);
   } catch (error) {
-    throw new ApiFault("nonsense", `events came as what is no Arrow stream: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ApiFault("nonsense", `the response is not an Arrow stream: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 

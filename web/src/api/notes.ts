@@ -46,7 +46,7 @@ export function notesAdvice(kind: FaultKind): string {
     case "busy":
     case "server":
     case "unreachable":
-      return "Try again; what `kymo view` wrote to the terminal may say more.";
+      return "Try again; the terminal output of `kymo view` may say more.";
     default:
       return advice(kind);
   }

@@ -110,7 +110,7 @@ export function cellHint(cell: Cell): string {
     case "process":
       return [cell.pid === null ? "" : `process ${cell.pid}`, cell.tid === null ? "" : `thread ${cell.tid}`].filter((part) => part !== "").join(", ");
     case "unknown":
-      return "There is something here, but the trace does not say what.";
+      return "There is activity here, but the trace does not identify it.";
     default:
       return "";
   }

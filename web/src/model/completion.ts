@@ -30,15 +30,15 @@ const OFFERS_MAX = 12;
 /** Names that mean something in all traces. */
 const WORDS: readonly Offer[] = [
   { text: "event.name", what: "name of the event" },
-  { text: "time", what: "when it was" },
+  { text: "time", what: "time of the event" },
   { text: "packet.cpu_id", what: "CPU" },
-  { text: "has(", what: "there is such a field" },
+  { text: "has(", what: "whether the field exists" },
   { text: "$ctx.", what: "a context" },
   { text: "$payload.", what: "a field of the payload" },
   { text: "stream.id", what: "data stream" },
   { text: "trace.name", what: "folder of the trace" },
   { text: "env.hostname", what: "of the trace's environment" },
-  { text: "event.log_level", what: "how severe it is" },
+  { text: "event.log_level", what: "log level" },
   { text: "cycles", what: "value of the clock" },
 ];
 

@@ -61,17 +61,17 @@ test("what is not known of a run is said instead of a duration", () => {
 test("an arrow says who woke whom, and leads to both", () => {
   expect(titleOf(arrow, telling)).toBe("CPU 3 wakes make (7)");
   expect(lines(...factsOf(arrow, CPU, telling)).slice(0, 6)).toEqual([
-    "who wakes: nobody knows?",
+    "waker: unknown?",
     "from: CPU 3 -> cpu/0/3/thread at 2000",
-    "who is woken: make (7) -> thread/0/7/state at 4500",
+    "wakee: make (7) -> thread/0/7/state at 4500",
     "woken: 0.000 001 000 s",
     "runs: 0.000 003 500 s",
     "latency: 2.500 µs",
   ]);
   const known = { ...arrow, waker: value, endKnown: false };
   expect(titleOf(known, telling)).toBe("make (7) wakes make (7)");
-  expect(lines(...factsOf(known, CPU, telling))).toContain("who wakes: make (7) -> thread/0/7/state at 2000");
-  expect(lines(...factsOf(known, CPU, telling))).toContain("runs: nobody knows when?");
+  expect(lines(...factsOf(known, CPU, telling))).toContain("waker: make (7) -> thread/0/7/state at 2000");
+  expect(lines(...factsOf(known, CPU, telling))).toContain("runs: time unknown?");
 });
 
 test("copied are whole nanoseconds, also of times of the day", () => {

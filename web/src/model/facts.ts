@@ -142,12 +142,12 @@ function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
   }
   return [
     waker === null
-      ? fact("who wakes", "nobody knows", { copy: null, isDoubtful: true })
-      : fact("who wakes", waker.label, { to: link(waker.track === null ? from : trackAt(tracks, waker.track), begin) }),
+      ? fact("waker", "unknown", { copy: null, isDoubtful: true })
+      : fact("waker", waker.label, { to: link(waker.track === null ? from : trackAt(tracks, waker.track), begin) }),
     fact("from", from === null ? "a track that is not known yet" : nameOf(from), { to: link(from, begin), copy: null }),
-    fact("who is woken", value.label, { to: link(to, endKnown ? end : begin) }),
+    fact("wakee", value.label, { to: link(to, endKnown ? end : begin) }),
     timeFact("woken", begin, clock),
-    endKnown ? timeFact("runs", end, clock) : fact("runs", "nobody knows when", { copy: null, isDoubtful: true }),
+    endKnown ? timeFact("runs", end, clock) : fact("runs", "time unknown", { copy: null, isDoubtful: true }),
     ...spanFact("latency", item),
   ];
 }

@@ -21,11 +21,11 @@ export function advice(kind: FaultKind): string {
     case "token":
       return "Open the URL that `kymo view` has printed.";
     case "traces":
-      return "`kymo print` lists their events, `kymo info` says what else is in them.";
+      return "`kymo print` lists their events, `kymo info` summarizes them.";
     case "busy":
       return "It is asked again in a moment.";
     case "server":
-      return "It is asked again; what `kymo view` wrote to the terminal may say more.";
+      return "The page retries; the terminal output of `kymo view` may say more.";
     case "refused":
     case "absent":
     case "nonsense":

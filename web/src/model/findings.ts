@@ -56,7 +56,7 @@ const WHY: Readonly<Record<string, string>> = {
   "packets-overlap": "Something near the borders of packets may be shown a little too early or too late.",
   "begin-after-end": "Until all was read, the overview may show it at a wrong time.",
   "sequence-steps-back": "What is shown may be of several recordings.",
-  "discarded-steps-back": "How many events were lost, nobody knows.",
+  "discarded-steps-back": "The number of lost events is unknown.",
 };
 
 export function whyOf(finding: Finding): string {

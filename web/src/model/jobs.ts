@@ -118,14 +118,14 @@ export function progressText(asked: Asked): string {
 export function adviceFor(code: string): string {
   switch (code) {
     case "traces":
-      return "Choose another analysis, or say in a file what your events mean: `kymo view --roles FILE`.";
+      return "Choose another analysis, or map your events to roles in a file: `kymo view --roles FILE`.";
     case "large":
       return "Ask for fewer rows, or for a shorter time.";
     case "filter":
     case "parameter":
     case "question":
     case "refused":
-      return "Change what is asked for.";
+      return "Change the request.";
     case "busy":
       return "Cancel something else, then ask again.";
     case "unreachable":
@@ -135,6 +135,6 @@ export function adviceFor(code: string): string {
     case "forgotten":
       return "Ask again.";
     default:
-      return "Ask again; what `kymo view` wrote to the terminal may say more.";
+      return "Try again; the terminal output of `kymo view` may say more.";
   }
 }

@@ -66,9 +66,9 @@ export function answerTo(query: string, world: OmniWorld): OmniAnswer {
 }
 
 const HELP: readonly OmniHit[] = [
-  { key: "help >", what: ">", label: "commands", detail: "all that keys do, by what it is", goal: { kind: "query", query: ">" } },
+  { key: "help >", what: ">", label: "commands", detail: "all commands and their keys", goal: { kind: "query", query: ">" } },
   { key: "help @", what: "@", label: "times", detail: "@+1.5ms  @-200us  @1.25s  @12:18:50.43  @2016-03-04 17:46:22", goal: { kind: "query", query: "@" } },
-  { key: "help names", what: "name", label: "tracks, threads, processes, events, notes", detail: "Enter goes to a track or a note, and leaves nothing but an event", goal: { kind: "query", query: "" } },
+  { key: "help names", what: "name", label: "tracks, threads, processes, events, notes", detail: "Enter goes to a track or a note, or shows one event only", goal: { kind: "query", query: "" } },
 ];
 
 function commandsFor(text: string, { commands }: OmniWorld): OmniAnswer {

@@ -105,7 +105,7 @@ export function arranged<F>(files: readonly Dropped<F>[]): readonly Dropped<F>[]
 /** What is wrong with files before any is sent, in one sentence with what to do; `null`: nothing is. */
 export function refusalOf(files: ReadonlyArray<{ readonly size: number }>, bytesMax: number): string | null {
   if (files.length === 0) {
-    return "There is no file in what was dropped: drop the folder of a trace, its files, or an archive of it.";
+    return "The drop contains no file: drop the folder of a trace, its files, or an archive of it.";
   }
   const bytes = files.reduce((sum, file) => sum + file.size, 0);
   return bytes <= bytesMax ? null : `These files have ${bytesText(bytes)}, and ${bytesText(bytesMax)} are the most that can be sent: type the path of the trace instead.`;

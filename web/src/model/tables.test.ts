@@ -47,7 +47,7 @@ test("cells are exact, and say what is not certain and what nobody knows", () =>
 
 test("what does not fit into a cell is said beside it", () => {
   const [row] = tableOf("a:size b:duration c:number", `[[3404410, {"value": 17, "low": 12, "high": 20}, {"unknown": true}]]`).rows;
-  expect((row ?? []).map((cell) => plain(cellHint(cell)))).toEqual(["3 404 410 bytes", "The truth is not outside of the bounds in brackets.", "There is something here, but the trace does not say what."]);
+  expect((row ?? []).map((cell) => plain(cellHint(cell)))).toEqual(["3 404 410 bytes", "The truth is not outside of the bounds in brackets.", "There is activity here, but the trace does not identify it."]);
 });
 
 test("a table with rows of other lengths than its columns is refused at once", () => {

@@ -40,7 +40,7 @@ test("a blocked thread is told with its call, its file, who woke it and where th
   expect(told(item)).toEqual(["in: read (fd 5) -> thread/0/7/calls at 1500", "woken by: helper (9) of make (7) on CPU 3 -> thread/0/9/state at 9000"]);
   const nameless = stateOf("blocked", { ...NO_WAIT, call: { ...CALL, fd: null }, waker: { ...WAKER, value: null } });
   expect(titleOf(nameless, telling)).toBe("blocked in read");
-  expect(told(nameless)[1]).toBe("woken by: somebody unknown on CPU 3 -> cpu/0/3/thread at 9000");
+  expect(told(nameless)[1]).toBe("woken by: an unknown thread on CPU 3 -> cpu/0/3/thread at 9000");
 });
 
 test("whoever is woken from within an interrupt is not said to be woken by who was interrupted", () => {
@@ -77,13 +77,13 @@ test("requests to disks are told with how long these took", () => {
 
 test("what is not recorded, what nobody knows and what is not the case are told apart", () => {
   expect(told(stateOf("blocked", NO_WAIT))).toEqual(["in: no system call"]);
-  expect(told(stateOf("blocked", { ...NO_WAIT, unknown: ["call", "waker"] }))).toEqual(["in: not known?", "woken by: nobody knows?"]);
+  expect(told(stateOf("blocked", { ...NO_WAIT, unknown: ["call", "waker"] }))).toEqual(["in: not known?", "woken by: unknown?"]);
   expect(told(stateOf("uninterruptible", { ...NO_WAIT, unrecorded: ["calls", "wakeups", "interrupts", "requests"] }))).toEqual([
     "in: not known: no system calls are recorded?",
     "disk: not known: no requests are recorded?",
     "woken by: not known: no wakeups are recorded?",
   ]);
-  expect(told(stateOf("preempted", { ...NO_WAIT, unknown: ["instead", "to"] }))).toEqual(["in: no system call", "behind: nobody knows?", "runs then on: nobody knows?"]);
+  expect(told(stateOf("preempted", { ...NO_WAIT, unknown: ["instead", "to"] }))).toEqual(["in: no system call", "behind: unknown?", "runs then on: unknown?"]);
 });
 
 test("a run of which nothing is told of waiting is told as before", () => {

@@ -67,7 +67,7 @@ function ofWaker({ waker, unknown, unrecorded }: Wait, at: (number: TrackNumber)
     return unrecorded.has("wakeups")
       ? [absent("woken by", "not known: no wakeups are recorded")]
       : unknown.has("waker")
-        ? [absent("woken by", "nobody knows", "No event says that it was woken then.")]
+        ? [absent("woken by", "unknown", "No event tells that the thread was woken then.")]
         : [];
   }
   const cpu = at(waker.from);
@@ -87,7 +87,7 @@ function ofWaker({ waker, unknown, unrecorded }: Wait, at: (number: TrackNumber)
 function wakerText({ value, irq, softirq }: Waker, cpu: Track | null, at: (number: TrackNumber) => Track | null): string {
   const where = cpu === null ? "" : ` on ${nameOf(cpu)}`;
   const within = [irq?.label, softirq === null ? undefined : `softirq ${softirq.label}`].filter((label) => label !== undefined);
-  const who = value === null ? "somebody unknown" : ofProcess(value, at);
+  const who = value === null ? "an unknown thread" : ofProcess(value, at);
   return within.length === 0 ? `${who}${where}` : `${within.join(" in ")}${where}, where ${who} ran`;
 }
 
@@ -107,13 +107,13 @@ function ofTurn(item: RunItem, { instead, to, unknown }: Wait, at: (number: Trac
     const row = instead.track === null ? null : at(instead.track);
     lines.push({ name: "behind", text: instead.label, hint: "Who has the CPU when it begins to wait.", to: row === null ? null : { track: row.id, time: item.begin } });
   } else if (unknown.has("instead")) {
-    lines.push(absent("behind", "nobody knows", "Who has the CPU when it begins to wait."));
+    lines.push(absent("behind", "unknown", "The thread that has the CPU when the wait begins."));
   }
   const cpu = to === null ? null : at(to);
   if (cpu !== null) {
     lines.push({ name: "runs then on", text: nameOf(cpu), copy: null, to: { track: cpu.id, time: item.end } });
   } else if (unknown.has("to")) {
-    lines.push(absent("runs then on", "nobody knows"));
+    lines.push(absent("runs then on", "unknown"));
   }
   return lines;
 }

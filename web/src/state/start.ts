@@ -67,7 +67,7 @@ export function startAdvice(kind: FaultKind, wanted: "path" | "files" | "sample"
         ? "Name a folder with a `metadata` file, a folder above such, or an archive of them, on the machine where `kymo view` runs."
         : wanted === "files"
           ? "Drop the whole folder of a trace, with its `metadata` file, or an archive of it."
-          : "Try again; what `kymo view` wrote to the terminal may say more.";
+          : "Try again; the terminal output of `kymo view` may say more.";
     case "traces":
       return "Reload this page to see what is open.";
     case "token":
@@ -77,7 +77,7 @@ export function startAdvice(kind: FaultKind, wanted: "path" | "files" | "sample"
     case "unreachable":
       return "Is `kymo view` still running? Start it again, and open the URL that it prints.";
     case "server":
-      return "Is there room on the disk? What `kymo view` wrote to the terminal may say more.";
+      return "Is there room on the disk? The terminal output of `kymo view` may say more.";
     default:
       return "Are this page and `kymo view` of the same version? Reload the page.";
   }

@@ -77,13 +77,13 @@ function summary(status: Status, { findings }: Findings): string {
 
 function readingOf(status: Status, isFiltering: boolean): { readonly text: string; readonly tone: string; readonly hint: string } {
   if (isFiltering && status.state === "complete") {
-    return { text: "filtering", tone: "busy", hint: "All of the traces has been read, but what the filter means is still looked for where it is hatched." };
+    return { text: "filtering", tone: "busy", hint: "The traces have been read; the filter is still being applied to the hatched parts." };
   }
   switch (status.state) {
     case "building":
       return { text: progress(status), tone: "busy", hint: "What is hatched is not read yet; you can look around meanwhile." };
     case "complete":
-      return { text: "complete", tone: "good", hint: status.failure ?? "All of the traces has been read: what is shown is exact." };
+      return { text: "complete", tone: "good", hint: status.failure ?? "The traces have been read: all shown data is exact." };
     case "failed":
       return { text: "failed", tone: "bad", hint: status.failure ?? "Reading ended early." };
   }
@@ -161,7 +161,7 @@ function Losses({ page, status, findings, close }: HealthOptions): JSX.Element |
   return (
     <>
       <h3>When events were lost: {many === 1 ? "once" : `${many.toLocaleString("en")} times`}</h3>
-      <p class="faint">On the timeline and in the overview these times have red marks{status.lost === null ? "; how many events that were, nobody says" : ""}.</p>
+      <p class="faint">On the timeline and in the overview these times have red marks{status.lost === null ? "; their number of events is unknown" : ""}.</p>
       <ul class="losses">
         {losses.slice(0, LOSSES_SHOWN).map(({ begin, end }, index) => (
           <li key={index}>

@@ -148,7 +148,7 @@ test.each<[string, Partial<State>, string | null]>([
   ["nothing is read", { rows: [], catalogue: { tracks: [], values: [] } }, "Nothing is read yet. Tracks appear as soon as they are found."],
   ["there are rows", {}, null],
   ["all is hidden", { rows: [] }, "All tracks are hidden. Press U to show them again."],
-  ["there is nothing", { status: { ...STATUS, state: "complete" }, rows: [], catalogue: { tracks: [], values: [] } }, "There is nothing in these traces that could be drawn. `kymo TRACE` says what is in them."],
+  ["there is nothing", { status: { ...STATUS, state: "complete" }, rows: [], catalogue: { tracks: [], values: [] } }, "These traces contain nothing to draw. `kymo TRACE` summarizes them."],
   ["reading failed", { status: { ...STATUS, state: "failed", failure: "the disk is gone" } }, "The disk is gone. What was read before that is shown."],
   ["nothing new of what is recorded is seen", { status: { ...STATUS, live: { state: "recording", watermark: nanos(9), behindMs: 5, problem: "`metadata` cannot be read" } } }, "`metadata` cannot be read. What was recorded before is shown."],
   ["the server is gone", { fault: { kind: "unreachable", message: "the server does not answer" } }, "The server does not answer. Is `kymo view` still running? It is asked again until it answers."],

@@ -27,7 +27,7 @@ export function LiveChip({ page }: { readonly page: Page }): JSX.Element | null 
   const behind = behindText(status.live, follow.isOn && view !== null ? lagOf(status.extent, view) : nanos(0));
   const since = follow.left === null ? null : sinceText(follow.left, status);
   const age = behind === null ? "" : ` What is drawn at its end is ${behind}.`;
-  const title = follow.isOn ? `The window goes along with what is recorded.${age} Space holds it back.` : `The window is held back; the recorder goes on.${behind === null ? "" : ` The traces are ${behind}.`} Space or L follows again.`;
+  const title = follow.isOn ? `The window follows the recording.${age} Space holds it back.` : `The window is held back; the recorder goes on.${behind === null ? "" : ` The traces are ${behind}.`} Space or L follows again.`;
   return (
     <button type="button" class={`badge live-chip ${follow.isOn ? "on" : "off"}`} title={title} onClick={() => store.update(toggledFollow)}>
       {follow.isOn ? (

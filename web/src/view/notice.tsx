@@ -57,7 +57,7 @@ export function wordsFor({ fault, status, rows, catalogue, isCatalogued, filter,
   }
   return status.state === "building"
     ? { why: "Nothing is read yet.", todo: "Tracks appear as soon as they are found.", isBad: false }
-    : { why: "There is nothing in these traces that could be drawn.", todo: "`kymo TRACE` says what is in them.", isBad: false };
+    : { why: "These traces contain nothing to draw.", todo: "`kymo TRACE` summarizes them.", isBad: false };
 }
 
 function sentence(text: string): string {

@@ -63,7 +63,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
           <div class="sticky">
             <Labels page={page} />
             <div class="area" ref={area}>
-              <canvas ref={canvas} role="img" aria-label="Timeline: what each track shows in the window" {...gestures(page)} />
+              <canvas ref={canvas} role="img" aria-label="Timeline: the tracks in the window" {...gestures(page)} />
               <CursorLine page={page} />
               <Notice page={page} />
             </div>

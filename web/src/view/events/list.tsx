@@ -156,7 +156,7 @@ function wordsFor({ fault, reel, asking, question }: EventsState, rows: number):
     return ["Events are being read.", ""];
   }
   return question.filter === null && question.names.length === 0
-    ? ["There are no events in these traces.", "`kymo TRACE` says what is in them."]
+    ? ["There are no events in these traces.", "`kymo TRACE` summarizes them."]
     : ["No event is like that.", "Change the names of events, or the filter."];
 }
 

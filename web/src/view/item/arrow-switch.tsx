@@ -18,7 +18,7 @@ export function ArrowSwitch({ page }: { readonly page: Page }): JSX.Element | nu
       class="plain arrow-switch"
       aria-label="Arrows between rows"
       aria-pressed={isOn}
-      title={isOn ? "Hide the arrows between rows (V)" : "Show arrows between rows: who wakes whom, what is sent where (V)"}
+      title={isOn ? "Hide the arrows between rows (V)" : "Show arrows between rows: wakeups and messages (V)"}
       onClick={() => store.update((state) => ({ ...state, arrows: !state.arrows }))}
     >
       <svg width="18" height="14" viewBox="0 0 18 14" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">

@@ -34,7 +34,7 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
         <input class="field wide" type="search" placeholder="Search notes: text, author, track" aria-label="Search notes" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
       )}
       <div class="rail-bar">
-        <button type="button" class="button small" title="About what is selected, else where the pointer or the mark is (M)" disabled={file === null || editing !== null} onClick={() => desk.make()}>
+        <button type="button" class="button small" title="About the selection, else at the pointer or the mark (M)" disabled={file === null || editing !== null} onClick={() => desk.make()}>
           New note
         </button>
         <span class="faint">{all.length === 0 ? "" : `${found.length === all.length ? "" : `${found.length.toLocaleString("en")} of `}${countText(all.length)}`}</span>
@@ -69,7 +69,7 @@ function emptyWords({ file, fault, editing }: NotesState): string {
   if (file === null) {
     return fault === null ? "The notes are being read." : "";
   }
-  return editing === null ? "There are no notes yet: M makes one where the pointer is, or about what is selected." : "";
+  return editing === null ? "There are no notes yet: M makes one at the pointer, or about the selection." : "";
 }
 
 function Failure({ state, desk }: { readonly state: NotesState; readonly desk: NotesDesk }): JSX.Element | null {

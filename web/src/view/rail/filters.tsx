@@ -18,9 +18,9 @@ import { FacetList } from "./facet.tsx";
 import "./rail.css";
 
 const MODES: Readonly<Record<FilterMode, string>> = {
-  dim: "Rows of what is not chosen are paler; lists are without it",
-  hide: "Rows of what is not chosen are not there; lists are without it",
-  exclude: "Rows of what is not chosen are not there; lists and analyses are without it",
+  dim: "Rows of other items are paler; lists omit them",
+  hide: "Rows of other items are hidden; lists omit them",
+  exclude: "Rows of other items are hidden; lists and analyses omit them",
 };
 
 export function Filters({ page }: { readonly page: Page }): JSX.Element {
@@ -71,7 +71,7 @@ function Scope({ page }: { readonly page: Page }): JSX.Element {
         </span>
       )}
       {isLive && !inWindow && busy === null ? (
-        <button type="button" class="plain link" title="Counts what was recorded since then, too" onClick={() => counting.recount()}>
+        <button type="button" class="plain link" title="Count the events recorded since then, too" onClick={() => counting.recount()}>
           up to now
         </button>
       ) : null}
@@ -161,17 +161,17 @@ function othersNote(whose: Whose | null): string | null {
 
 function applicationNote(entries: readonly unknown[], names: FieldNames | null): string | null {
   if (entries.length === 0) {
-    return "Nothing of these traces says what threads are called.";
+    return "These traces do not contain thread names.";
   }
   const lacks = names !== null && [names.thread, names.process, names.processName].every((fields) => fields.length === 0);
-  return lacks ? "Events of these traces do not say whose they are: rows follow what is chosen here, lists and statistics cannot." : null;
+  return lacks ? "Events of these traces do not name their threads: this choice applies to rows, but not to lists and statistics." : null;
 }
 
 /** What is said of a list that is empty, or that events cannot follow. */
 function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {
   if (entries.length === 0) {
-    return `No track of these traces says of which ${what} it is.`;
+    return `No track of these traces names its ${what}.`;
   }
   const lacks = names !== null && names[kind].length === 0;
-  return lacks ? `Events of these traces do not say their ${what}: rows follow what is chosen here, lists and statistics cannot.` : null;
+  return lacks ? `Events of these traces do not name their ${what}: this choice applies to rows, but not to lists and statistics.` : null;
 }

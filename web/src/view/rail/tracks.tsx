@@ -47,7 +47,7 @@ export function Tracks({ page }: { readonly page: Page }): JSX.Element {
       {lines.length === 0 ? <p class="hint">{emptyWords(isCatalogued, query)}</p> : <Tree page={page} lines={lines} />}
       <p class="hint">
         <kbd>Space</kbd>shows or hides, <kbd>P</kbd>pins, <kbd>+</kbd>
-        <kbd>−</kbd>height, <kbd>Alt ↑ ↓</kbd>moves groups and what is pinned, <kbd>Enter</kbd>goes there.
+        <kbd>−</kbd>height, <kbd>Alt ↑ ↓</kbd>moves groups and pinned tracks, <kbd>Enter</kbd>goes there.
       </p>
     </div>
   );

@@ -30,7 +30,7 @@ async function collect(entry: FileSystemEntry, within: string, found: Dropped<Bl
     const file = await new Promise<File>((done, fail) => entry.file(done, fail));
     found.push({ path, size: file.size, file });
     if (found.length > FILES_MAX) {
-      throw new RangeError(`There are more than ${FILES_MAX.toLocaleString("en")} files in what was dropped.`);
+      throw new RangeError(`There are more than ${FILES_MAX.toLocaleString("en")} files in the drop.`);
     }
   } else if (isFolder(entry)) {
     const reader = entry.createReader();
