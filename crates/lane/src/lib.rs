@@ -74,13 +74,13 @@
 //! | two lanes never own the same sub-buffer | step 1 is a compare-and-swap, and a free sub-buffer has one generation |
 //! | copied bytes are published bytes | step 5, with the fence of step 1: a reader of a newer generation's byte sees its owner |
 //! | a freed sub-buffer was copied | step 6 is a release, and a lane reads that byte before it takes the sub-buffer |
-//! | each event is published or counted as lost | step 2, or the counter, before the callsite continues (footnote) |
+//! | each event is published or counted as lost | step 2, or the counter, before the callsite continues (see below) |
 //! | timestamps never decrease in a lane | the clock is read after room is found; signal handlers have lanes of their own |
 //! | the recorder sleeps through no turn | the fences of the bell: the last look sees the turn, or the program rings |
 //! | the low half of the ticks is sufficient | the lane closes a sub-buffer that is 2^32 ticks old |
 //!
-//! Footnote: if the program is killed in between, at most one event of each thread is neither
-//! published nor counted.
+//! If the program is killed in between, at most one event of each thread is neither published nor
+//! counted.
 //!
 //! A signal handler may write while the write that it interrupts is in progress, to the lane of
 //! another level. It may also jump out and never return to that write, which then has no effect. A
