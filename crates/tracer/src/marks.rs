@@ -64,7 +64,7 @@ labels! {
 }
 
 labels! {
-    /// What happens at a checkpoint: the numbers are those of Genode.
+    /// Kinds of checkpoints; the numbers are those of Genode.
     pub enum Checkpoint: u8 {
         Undefined = 0, Start = 1, End = 2, New = 0x10, Delete = 0x11, State = 0x12, Exception = 0xFE, Failure = 0xFF,
     }
