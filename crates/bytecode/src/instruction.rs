@@ -1,5 +1,5 @@
-//! Instructions as values, and as the sixteen bytes they are: who writes programs encodes, the validator and the
-//! disassembler decode, and the interpreter reads the bytes themselves.
+//! Instructions as values, and as their sixteen bytes. Code that writes programs encodes, the
+//! validator and the disassembler decode, and the interpreter reads the bytes directly.
 //!
 //! ```text
 //! byte  0   1  2     4      6      8              16
@@ -7,7 +7,7 @@
 //!                    offset
 //! ```
 //!
-//! Bytes that an instruction has no use for are 0, so that an instruction has one encoding alone.
+//! Unused bytes of an instruction are 0, so that each instruction has only one encoding.
 
 use crate::operands::{
     Arithmetic, Bitwise, Condition, Field, INTEGERS, Kind, Literal, Operand, Orders, Pattern, Place, REALS,
@@ -20,8 +20,8 @@ pub const INSTRUCTION_BYTES: usize = 16;
 /// An instruction as bytes.
 pub(crate) type Bytes = [u8; INSTRUCTION_BYTES];
 
-/// The numbers of opcodes; those that test an integer of the arguments are `FIELD | kind << 3 | action`, those
-/// that load one `LOAD | kind`.
+/// Opcode numbers. Tests of an integer argument are `FIELD | kind << 3 | action`; loads are `LOAD |
+/// kind`.
 pub(crate) mod opcode {
     pub(crate) const KEEP: u8 = 0x01;
     pub(crate) const DROP: u8 = 0x02;
@@ -51,7 +51,7 @@ pub(crate) mod opcode {
     pub(crate) const FIELD: u8 = 0x80;
 }
 
-/// An instruction. `skip` is how many instructions a jump leaves out: jumps go forward alone.
+/// An instruction. `skip` is the number of instructions that a jump skips: jumps only go forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Instruction {
@@ -61,18 +61,18 @@ pub enum Instruction {
     Drop,
     /// Jumps.
     Jump { skip: u16 },
-    /// Jumps if an integer of the arguments is as the condition says.
+    /// Jumps if an integer argument satisfies the condition.
     Test { field: Field, condition: Condition, skip: u16 },
-    /// Loads an integer of the arguments, extended to 64 bits.
+    /// Loads an integer argument, extended to 64 bits.
     Load { to: u8, field: Field },
     /// Loads a constant.
     Constant { to: u8, value: u64 },
-    /// Jumps if the result does not fit into 64 bits of its sign, or a divisor is 0.
+    /// Jumps if the result does not fit into 64 bits of its signedness, or a divisor is 0.
     Arithmetic { operation: Arithmetic, to: u8, left: u8, right: Operand, signs: Signs, skip: u16 },
-    /// Jumps if the count of a shift is above 63; other operations on bits never jump.
+    /// Jumps if a shift count is above 63; other bitwise operations never jump.
     Bits { operation: Bitwise, to: u8, left: u8, right: Operand, skip: u16 },
-    /// `floor(from * multiply / divide) + add`, which stand among the constants as 8 bytes each; `left` and `result` of the
-    /// signs. Jumps as arithmetic does.
+    /// `floor(from * multiply / divide) + add`; the three operands are 8-byte constants. Uses
+    /// `left` and `result` of the signs. Jumps like arithmetic.
     Scale { to: u8, from: u8, signs: Signs, offset: u32, skip: u16 },
     /// Jumps if the order of two integers is one of the set; `left` and `right` of the signs.
     Compare { left: u8, right: Operand, signs: Signs, orders: Orders, skip: u16 },
@@ -86,17 +86,17 @@ pub enum Instruction {
     Reals { operation: RealArithmetic, to: u8, left: u8, right: u8 },
     /// Jumps if the order of two reals is one of the set.
     CompareReals { left: u8, right: u8, orders: Orders, skip: u16 },
-    /// Loads where a text is and how long.
+    /// Loads the address and length of a text.
     LoadText { to: u8, place: Place },
     /// Jumps if the order of two texts is one of the set.
     CompareTexts { left: u8, right: u8, orders: Orders, skip: u16 },
     /// Jumps if the order of a text and a literal is one of the set.
     CompareLiteral { left: u8, right: Literal, orders: Orders, skip: u16 },
-    /// Jumps if a text is of the pattern, or if it is not.
+    /// Jumps if a text matches the pattern, or if it does not.
     TestText { text: u8, pattern: Pattern, jumps_if: bool, skip: u16 },
 }
 
-/// The parts of an instruction's bytes.
+/// The parts of an encoded instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     op: u8,
@@ -125,7 +125,7 @@ impl Parts {
         u16::from_le_bytes([self.b, self.c])
     }
 
-    /// With an operand: an opcode for registers and one for constants.
+    /// Adds a right operand, with one opcode for registers and one for constants.
     fn with(self, right: Operand, op: u8, op_constant: u8) -> Self {
         match right {
             Operand::Register(number) => Self { op, c: number, ..self },
@@ -133,7 +133,7 @@ impl Parts {
         }
     }
 
-    /// Bit 3 of the opcode tells constants from registers.
+    /// Bit 3 of the opcode distinguishes constants from registers.
     fn right(self) -> Operand {
         if self.op & 8 == 0 { Operand::Register(self.c % INTEGERS) } else { Operand::Constant(self.immediate) }
     }
@@ -159,7 +159,7 @@ pub(crate) fn needs(bytes: &[u8; INSTRUCTION_BYTES]) -> Registers {
     Registers(u16::from_le_bytes([bytes[6], bytes[7]]))
 }
 
-/// How many instructions a jump leaves out.
+/// Number of instructions that a jump skips.
 #[inline]
 pub(crate) fn skip(instruction: &Bytes) -> usize {
     u16::from_le_bytes([instruction[2], instruction[3]]).into()
@@ -186,8 +186,8 @@ pub(crate) fn read<const N: usize>(instruction: &Bytes, arguments: &[u8]) -> Opt
 }
 
 impl Instruction {
-    /// The bytes of the instruction. `needs` are the registers that it and what comes behind it read before they write
-    /// them.
+    /// Encodes the instruction. `needs` is the set of registers that it and the instructions after
+    /// it read before they write them.
     #[must_use]
     pub fn encode(&self, needs: Registers) -> [u8; INSTRUCTION_BYTES] {
         self.parts().bytes(needs)
@@ -266,8 +266,8 @@ impl Instruction {
         }
     }
 
-    /// What the bytes say, whatever stands where an instruction has nothing, and with numbers of registers cut to those
-    /// that there are: encoding it again shows both.
+    /// Decodes an instruction. Unused bytes are ignored, and register numbers are reduced to
+    /// existing registers; encoding the result again reveals both.
     pub(crate) fn decode(bytes: &[u8; INSTRUCTION_BYTES]) -> Option<Self> {
         let parts = Parts::of(bytes);
         let Parts { op, a, skip, b, immediate, .. } = parts;
@@ -293,7 +293,7 @@ impl Instruction {
         })
     }
 
-    /// How many instructions its jump leaves out; `None`: it never jumps.
+    /// Number of instructions that its jump skips; `None`: it never jumps.
     #[must_use]
     pub fn skip(&self) -> Option<u16> {
         match *self {
@@ -311,7 +311,7 @@ impl Instruction {
         }
     }
 
-    /// Sets how many instructions its jump leaves out; does nothing if it never jumps.
+    /// Sets the number of instructions that its jump skips; does nothing if it never jumps.
     pub fn set_skip(&mut self, count: u16) {
         match self {
             Self::Jump { skip }
@@ -328,7 +328,7 @@ impl Instruction {
         }
     }
 
-    /// The test that jumps exactly where this one does not; `None`: it is no test.
+    /// The test that jumps exactly when this one does not; `None`: it is not a test.
     #[must_use]
     pub fn inverted(mut self) -> Option<Self> {
         match &mut self {
@@ -343,13 +343,13 @@ impl Instruction {
         Some(self)
     }
 
-    /// Whether the instruction behind it may be next.
+    /// Whether execution may continue with the next instruction.
     #[must_use]
     pub fn falls_through(&self) -> bool {
         !matches!(self, Self::Keep | Self::Drop | Self::Jump { .. })
     }
 
-    /// The registers that it reads.
+    /// Registers that it reads.
     #[must_use]
     pub fn reads(&self) -> Registers {
         let operand = |right: Operand| match right {
@@ -371,7 +371,7 @@ impl Instruction {
         }
     }
 
-    /// The register that it writes if it does not jump.
+    /// Register that it writes if it does not jump.
     #[must_use]
     pub fn writes(&self) -> Registers {
         match *self {

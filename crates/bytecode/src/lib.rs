@@ -1,6 +1,7 @@
-//! Filters as portable bytes for traced programs: their form, validator and interpreter; no standard library, no heap.
+//! Filters as portable bytecode for traced programs: format, validator and interpreter, without the
+//! standard library and without a heap.
 //!
-//! It must never know the text of expressions, nor where arguments come from.
+//! It must never know the text of expressions, nor the origin of arguments.
 //!
 //! ```text
 //! recorder   predicate, layout ── filter::bytecode ──> bytes ─┐
@@ -9,7 +10,8 @@
 //!
 //! # The form, version 1
 //!
-//! Everything is little-endian. A header of 16 bytes, then instructions of 16 bytes each, then constants; nothing behind.
+//! All numbers are little-endian. A program is a header of 16 bytes, then instructions of 16 bytes
+//! each, then constants; nothing follows.
 //!
 //! ```text
 //! header       0       4        6              8      12           16
@@ -20,10 +22,11 @@
 //!                           offset
 //! ```
 //!
-//! `skip` is how many instructions a jump leaves out, so that programs only go forward. `needs` is the set of registers
-//! that this instruction and those behind it read before they write them: bits 0 to 7 for the integers `r0` to `r7`, 8 to
-//! 11 for the reals `f0` to `f3`, 12 to 15 for the texts `t0` to `t3`. It says nothing to the interpreter; it lets the
-//! validator prove a program without memory of its own. What an instruction has no use for is 0.
+//! `skip` is the number of instructions that a jump skips, so programs only go forward. `needs` is
+//! the set of registers that this instruction and the ones after it read before they write them:
+//! bits 0 to 7 for the integers `r0` to `r7`, 8 to 11 for the reals `f0` to `f3`, 12 to 15 for the
+//! texts `t0` to `t3`. The interpreter ignores it; the validator uses it to prove a program correct
+//! without memory of its own. Unused bytes of an instruction are 0.
 //!
 //! | op | meaning | a | b | c | immediate |
 //! |---|---|---|---|---|---|
@@ -81,8 +84,8 @@
 //! ");
 //! ```
 //!
-//! Nothing has three values: a compiler gives each test a place to go for true, false and unknown. Text is a text's bytes,
-//! compared as unsigned ones.
+//! No value has three states: a compiler gives each test a target for true, false and unknown. A
+//! text is a sequence of bytes, compared as unsigned ones.
 //!
 //! # What it costs
 //!
@@ -99,8 +102,9 @@
 //! A first instruction with registers costs 5 more, each of them 1 to 2; a text of 16 bytes in a place of 24 is compared in
 //! 11 together with them, and searched for four letters in 24.
 //!
-//! That is safe code: offsets are checked when they are used, though the validator has checked them, for two predicted
-//! instructions each. See `run` for why instructions of the same operation are faster in a row.
+//! The interpreter is safe code: it checks offsets again when it uses them, although the validator
+//! has checked them; each check costs two predicted instructions. See `run` for the reason why a
+//! sequence of instructions of the same operation is faster.
 #![no_std]
 
 mod instruction;
@@ -123,7 +127,7 @@ pub use validate::{
     ValidateErrorKind, find_needs, header, validate,
 };
 
-/// A sound program: see [`validate`].
+/// A validated program: see [`validate`].
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'p> {
     /// Bytes of the arguments.
@@ -133,7 +137,7 @@ pub struct Program<'p> {
 }
 
 impl<'p> Program<'p> {
-    /// Bytes of the structure of arguments that it is for.
+    /// Bytes of the argument structure that the program expects.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.size
@@ -144,7 +148,7 @@ impl<'p> Program<'p> {
         self.code.iter().filter_map(Instruction::decode)
     }
 
-    /// Its constants: what literals, patterns and scales refer to.
+    /// Constants that literals, patterns and scales refer to.
     #[must_use]
     pub fn constants(&self) -> &'p [u8] {
         self.constants
@@ -155,7 +159,7 @@ impl<'p> Program<'p> {
         self.constants.get(literal.offset as usize..)?.get(..literal.length as usize)
     }
 
-    /// The part of a pattern at an offset among the constants, which then is behind it.
+    /// The pattern part at offset `at` among the constants; moves `at` behind it.
     fn part(&self, at: &mut u32) -> Option<&'p [u8]> {
         let (length, rest) = self.constants.get(*at as usize..)?.split_first_chunk::<2>()?;
         let length = u16::from_le_bytes(*length);

@@ -1,7 +1,8 @@
-//! Registers, and what instructions do with them: integers, reals, texts.
+//! Registers, and the instructions that use them: integers, reals, texts.
 //!
-//! Integers are held as 64 bits; each instruction says which of its operands are in two's complement. Arithmetic is done on
-//! 128 bits, which hold every exact result but a product's, and that one is checked; then one asks whether the result fits.
+//! Integers have 64 bits; each instruction says which of its operands are in two's complement.
+//! Arithmetic uses 128 bits, which hold every exact result except a product, which is checked
+//! separately; then the result is checked against its 64 bits.
 
 use crate::instruction::{Bytes, half, immediate, opcode, read};
 use crate::operands::{
@@ -20,12 +21,12 @@ pub(crate) struct Machine<'a> {
     texts: [&'a [u8]; TEXTS as usize],
 }
 
-/// The number that 64 bits are.
+/// The exact number that 64 bits represent.
 fn exact(bits: u64, is_signed: bool) -> i128 {
     if is_signed { i128::from(bits as i64) } else { i128::from(bits) }
 }
 
-/// The 64 bits that hold a number, if they can.
+/// The 64 bits that represent a number, if it fits.
 fn held(value: i128, is_signed: bool) -> Option<u64> {
     if is_signed { i64::try_from(value).ok().map(|value| value as u64) } else { u64::try_from(value).ok() }
 }
@@ -48,7 +49,7 @@ impl<'a> Machine<'a> {
         self.texts[usize::from(number % TEXTS)]
     }
 
-    /// Sets an integer: no jump.
+    /// Sets an integer register; does not jump.
     pub(crate) fn set(&mut self, number: u8, value: u64) -> bool {
         self.integers[usize::from(number % INTEGERS)] = value;
         false
@@ -64,13 +65,14 @@ impl<'a> Machine<'a> {
         false
     }
 
-    /// Sets an integer, or jumps because there is none.
+    /// Sets an integer register, or jumps if there is no value.
     fn set_or_jump(&mut self, number: u8, value: Option<u64>) -> bool {
         value.is_none_or(|value| self.set(number, value))
     }
 
-    /// Does what an instruction says: whether it jumps; `None`: there is no such instruction.
-    /// Inlined into its loop: 9.7 in place of 11 ns for three instructions (`interpreter.registers` of the speed example).
+    /// Executes one instruction. Returns whether it jumps; `None`: there is no such instruction.
+    /// Inlined into its loop: 9.7 instead of 11 ns for three instructions (`interpreter.registers`
+    /// of the speed example).
     #[inline(always)]
     pub(crate) fn step<T: Texts + ?Sized>(&mut self, instruction: &Bytes, texts: &'a T) -> Option<bool> {
         let &[op, a, _, _, b, c, ..] = instruction;
@@ -141,7 +143,8 @@ impl<'a> Machine<'a> {
         Some(self.set_real(to, value))
     }
 
-    /// The product as a whole might not fit into 128 bits: the rest is below 2^64, so that its product is below 2^128.
+    /// The full product might not fit into 128 bits. The remainder is below 2^64, so that its
+    /// product is below 2^128.
     fn scale(&mut self, a: u8, from: u8, offset: u32) -> Option<bool> {
         let (multiply, divide, add) = self.program.scale(offset)?;
         let signs = Signs::of(a >> 4);
@@ -171,7 +174,8 @@ impl<'a> Machine<'a> {
         self.program.literal(Literal { offset: half::<8>(instruction), length: half::<12>(instruction) })
     }
 
-    /// Taking each part as early as possible leaves most to the ones behind it.
+    /// Greedy match: matching each part as early as possible leaves the most text for the later
+    /// ones.
     fn is_like(&self, text: u8, mut at: u32, parts: u32) -> Option<bool> {
         let mut rest = self.text(text);
         let first = self.program.part(&mut at)?;

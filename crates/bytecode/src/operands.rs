@@ -1,24 +1,24 @@
-//! What instructions work on: registers, integers of the arguments, constants, and how things compare.
+//! Operands of instructions: registers, integer arguments, constants, and comparison results.
 
-/// Registers of integers.
+/// Number of integer registers.
 pub const INTEGERS: u8 = 8;
-/// Registers of reals.
+/// Number of real registers.
 pub const REALS: u8 = 4;
-/// Registers of texts.
+/// Number of text registers.
 pub const TEXTS: u8 = 4;
 
-/// How an integer lies in the arguments: width, sign and byte order.
+/// Representation of an integer argument: width, sign and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind(pub(crate) u8);
 
 impl Kind {
-    /// All of them, by their numbers, as they are written in disassembly.
+    /// Names of all kinds, by number, as in disassembly.
     pub(crate) const NAMES: [&'static str; 14] = [
         "u8", "i8", "u16le", "u16be", "i16le", "i16be", "u32le", "u32be", "i32le", "i32be", "u64le", "u64be", "i64le",
         "i64be",
     ];
 
-    /// The kind of an integer of 1, 2, 4 or 8 bytes; `None`: of another number of bytes.
+    /// The kind of an integer of 1, 2, 4 or 8 bytes; `None`: `bytes` is another number.
     #[must_use]
     pub fn new(bytes: u8, is_signed: bool, is_big_endian: bool) -> Option<Self> {
         let (sign, order) = (u8::from(is_signed), u8::from(is_big_endian));
@@ -36,7 +36,7 @@ impl Kind {
         (usize::from(number) < Self::NAMES.len()).then_some(Self(number))
     }
 
-    /// Bytes of such an integer.
+    /// Size of the integer in bytes.
     #[must_use]
     pub fn bytes(self) -> u8 {
         match self.0 {
@@ -47,13 +47,13 @@ impl Kind {
         }
     }
 
-    /// It is in two's complement.
+    /// Whether it is in two's complement.
     #[must_use]
     pub fn is_signed(self) -> bool {
         if self.0 < 2 { self.0 == 1 } else { (self.0 - 2) & 2 != 0 }
     }
 
-    /// Its most significant byte comes first.
+    /// Whether its most significant byte comes first.
     #[must_use]
     pub fn is_big_endian(self) -> bool {
         self.0 >= 2 && self.0 & 1 != 0
@@ -71,39 +71,40 @@ impl Kind {
         (1 << (8 * self.bytes() - u8::from(self.is_signed()))) - 1
     }
 
-    /// Whether an instruction can test for a range of such integers, or for some of their bits: two constants must fit.
+    /// Whether an instruction can test such integers for a range, or for some of their bits: two
+    /// constants must fit.
     #[must_use]
     pub fn has_ranges(self) -> bool {
         self.bytes() <= 4
     }
 
-    /// As it is written.
+    /// Name in disassembly.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES[usize::from(self.0)]
     }
 
-    /// The number that bits stand for.
+    /// The number that `bits` represent.
     pub(crate) fn value(self, bits: u64) -> i128 {
         if self.is_signed() { i128::from(bits as i64) } else { i128::from(bits) }
     }
 
-    /// The number that 32 bits of an immediate stand for.
+    /// The number that 32 bits of an immediate represent.
     pub(crate) fn half(self, bits: u32) -> i128 {
         if self.is_signed() { i128::from(bits as i32) } else { i128::from(bits) }
     }
 }
 
-/// An integer of the arguments.
+/// An integer argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// How it lies there.
+    /// Its representation.
     pub kind: Kind,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub offset: u16,
 }
 
-/// What an integer of the arguments is tested for. Constants are values of its kind.
+/// Condition on an integer argument. Constants are values of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Condition {
@@ -111,18 +112,19 @@ pub enum Condition {
     NotEqual(i128),
     Less(i128),
     AtLeast(i128),
-    /// From the first to the second, both included. Not for integers of 8 bytes.
+    /// Between the two constants, both included. Not for integers of 8 bytes.
     Within(i128, i128),
     /// Not [`Condition::Within`].
     Without(i128, i128),
-    /// Its bits of the first, a mask, are the second. Not for integers of 8 bytes.
+    /// The bits selected by the first constant, a mask, equal the second. Not for integers of 8
+    /// bytes.
     BitsEqual(u32, u32),
     /// Not [`Condition::BitsEqual`].
     BitsDiffer(u32, u32),
 }
 
 impl Condition {
-    /// What holds exactly where this does not.
+    /// The condition that holds exactly when this one does not.
     #[must_use]
     pub fn inverted(self) -> Self {
         match self {
@@ -138,8 +140,9 @@ impl Condition {
     }
 }
 
-/// A set of results of a comparison: bit 0 less, bit 1 equal, bit 2 greater, bit 3 none of them, as of what is not a
-/// number. The jump is taken if the result is one of the set, so that "not less" and "greater or equal" can differ.
+/// A set of comparison results: bit 0 less, bit 1 equal, bit 2 greater, bit 3 unordered, as for
+/// NaN. The jump is taken if the result is in the set, so that "not less" and "greater or equal"
+/// can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Orders(pub u8);
 
@@ -150,19 +153,19 @@ impl Orders {
     pub const GREATER: Self = Self(4);
     pub const NONE: Self = Self(8);
 
-    /// Those of both.
+    /// Union of two sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are not in it.
+    /// Complement of the set.
     #[must_use]
     pub const fn inverted(self) -> Self {
         Self(!self.0 & 15)
     }
 
-    /// Whether a result is in it; `None`: none of the three.
+    /// Whether a result is in the set; `None`: unordered.
     #[must_use]
     pub fn has(self, order: Option<core::cmp::Ordering>) -> bool {
         let bit = order.map_or(3, |order| order as i8 + 1);
@@ -170,16 +173,16 @@ impl Orders {
     }
 }
 
-/// Exact arithmetic of integers.
+/// Exact integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Arithmetic {
     Add,
     Subtract,
     Multiply,
-    /// Towards zero.
+    /// Rounds toward zero.
     Divide,
-    /// Has the sign of the left one.
+    /// The result has the sign of the left operand.
     Remainder,
 }
 
@@ -190,9 +193,9 @@ pub enum Bitwise {
     And,
     Or,
     Xor,
-    /// Counts above 63 have no result, here and to the right.
+    /// Counts above 63 have no result; the same holds for the right shift.
     ShiftLeft,
-    /// Zeros come in.
+    /// Shifts in zeros.
     ShiftRight,
 }
 
@@ -206,7 +209,7 @@ pub enum RealArithmetic {
     Divide,
 }
 
-/// A right operand: its 64 bits.
+/// A right operand of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A register.
@@ -215,7 +218,8 @@ pub enum Operand {
     Constant(u64),
 }
 
-/// Which integers are in two's complement; others are unsigned. They say what number 64 bits are.
+/// Which integers are in two's complement; others are unsigned. This determines the number that 64
+/// bits represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Signs {
@@ -234,19 +238,20 @@ impl Signs {
     }
 }
 
-/// Where a text is.
+/// Location of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// In the arguments, up to its first zero byte or to the end of its place.
+    /// In the arguments, up to its first zero byte or the end of its place.
     Inline {
-        /// First byte.
+        /// Offset of its first byte.
         offset: u16,
-        /// Bytes of the place.
+        /// Size of the place in bytes.
         capacity: u32,
     },
-    /// Elsewhere: an address of 8 bytes and the length as 8 bytes, in the machine's byte order.
+    /// Outside the arguments: an address of 8 bytes and a length of 8 bytes, in the machine's byte
+    /// order.
     Pointer {
-        /// First byte of the address.
+        /// Offset of the address.
         offset: u16,
     },
 }
@@ -254,24 +259,25 @@ pub enum Place {
 /// Bytes among the constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Literal {
-    /// The first one, from the start of the constants.
+    /// Offset from the beginning of the constants.
     pub offset: u32,
-    /// How many.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// What a text is tested for.
+/// Condition on a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// It is these bytes.
+    /// It equals these bytes.
     Is(Literal),
     /// It begins with these bytes.
     Begins(Literal),
     /// It consists of parts with any bytes between them.
     Like {
-        /// Where the first part is among the constants: its length as 2 bytes, then its bytes; then the next one.
+        /// Offset of the first part among the constants. Each part is its length as 2 bytes, then
+        /// its bytes; the next one follows.
         offset: u32,
-        /// How many parts: the first one begins the text, the last one ends it. At least 2.
+        /// Number of parts, at least 2: the first one begins the text, the last one ends it.
         parts: u32,
     },
 }
@@ -293,13 +299,13 @@ impl Registers {
         Self(1 << (12 + number % TEXTS))
     }
 
-    /// Those of both.
+    /// Union of two sets.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that are not in the other one.
+    /// Set difference.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

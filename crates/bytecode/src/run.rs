@@ -1,4 +1,4 @@
-//! Running a program on the arguments of one event.
+//! Runs a program on the arguments of one event.
 //!
 //! ```text
 //! run ──> fields: tests of integers in the arguments, jumps           most filters are nothing else
@@ -7,23 +7,24 @@
 //!         general: registers, arithmetic, reals, texts
 //! ```
 //!
-//! The first loop has no registers to prepare, and stays inside of an instruction as long as the next one is of the same
-//! operation: the processor then sees a loop of its own in place of one jump that goes everywhere. What that is worth
-//! stands in the documentation of the crate.
+//! The first loop has no registers to initialize, and stays inside an instruction as long as the
+//! next one is of the same operation. The processor then sees a separate loop for each operation,
+//! instead of one indirect jump with many targets. The documentation of the crate states the gain.
 //!
-//! Nothing here trusts the validator for safety: where it promises that something is there, its absence drops the event.
+//! This code does not rely on the validator for safety: if data that the validator guarantees are
+//! missing, it drops the event.
 
 use crate::Program;
 use crate::instruction::{Bytes, half, immediate, opcode, read, skip};
 use crate::machine::Machine;
 use crate::texts::Texts;
 
-/// The arguments have fewer bytes than the structure that the program is for.
+/// The arguments have fewer bytes than the structure that the program expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// What there is.
+    /// Bytes found.
     pub found: usize,
-    /// What there must be.
+    /// Bytes expected.
     pub expected: u32,
 }
 
@@ -36,11 +37,12 @@ impl core::fmt::Display for Short {
 impl core::error::Error for Short {}
 
 impl Program<'_> {
-    /// Whether the event with these arguments is kept. Bytes of them behind the structure's size do not matter.
+    /// Whether to keep the event with these arguments. Bytes after the structure's size are
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// There are fewer arguments than the program is for.
+    /// The arguments have fewer bytes than the program expects.
     #[inline]
     pub fn run<T: Texts + ?Sized>(&self, arguments: &[u8], texts: &T) -> Result<bool, Short> {
         let short = Short { found: arguments.len(), expected: self.size };
@@ -53,7 +55,7 @@ impl Program<'_> {
         })
     }
 
-    /// Runs from an instruction that has registers.
+    /// Runs from an instruction that uses registers.
     #[inline(never)]
     fn general<T: Texts + ?Sized>(&self, mut code: &[Bytes], arguments: &[u8], texts: &T) -> bool {
         let mut machine = Machine::new(*self, arguments);
@@ -81,12 +83,12 @@ impl Program<'_> {
     }
 }
 
-/// The operation of the first instruction; a program that went on behind its end would drop.
+/// Opcode of the first instruction; a program that continued past its end would drop the event.
 fn operation(code: &[Bytes]) -> u8 {
     code.first().map_or(opcode::DROP, |instruction| instruction[0])
 }
 
-/// The opcodes of a kind of field.
+/// Opcodes of a kind of field.
 macro_rules! kinds {
     ($($module:ident = $number:literal;)*) => {
         $(mod $module {
@@ -113,8 +115,8 @@ kinds! {
     u64_le = 10; u64_be = 11; i64_le = 12; i64_be = 13;
 }
 
-/// The match of [`fields`]: for each kind of field its type, how bytes become one, and for kinds with ranges its unsigned
-/// type.
+/// The match of [`fields`]: for each kind of field, its type, the conversion from bytes and, for
+/// kinds with ranges, its unsigned type.
 macro_rules! fields_match {
     ($code:ident, $arguments:ident;
      { $($narrow:ident $type:ident $unsigned:ident $from:ident;)* }
@@ -124,7 +126,8 @@ macro_rules! fields_match {
             $narrow::NOT_EQUAL => stay($code, $arguments, $type::$from, |v, i| v != half::<8>(i) as $type),
             $narrow::LESS => stay($code, $arguments, $type::$from, |v, i| v < half::<8>(i) as $type),
             $narrow::AT_LEAST => stay($code, $arguments, $type::$from, |v, i| v >= half::<8>(i) as $type),
-            // An integer in two's complement minus the lowest one, as unsigned ones, is as far as it is above it.
+            // The unsigned difference of an integer and the lowest one is its distance from it,
+            // also in two's complement.
             $narrow::WITHIN => stay($code, $arguments, $unsigned::$from, |v, i| {
                 let (lowest, highest) = (half::<8>(i) as $unsigned, half::<12>(i) as $unsigned);
                 v.wrapping_sub(lowest) <= highest.wrapping_sub(lowest)
@@ -149,7 +152,7 @@ macro_rules! fields_match {
     };
 }
 
-/// Runs tests of fields and jumps: returns what begins with another instruction.
+/// Runs tests of fields and jumps; returns the code from the first other instruction on.
 #[inline]
 fn fields<'p>(mut code: &'p [Bytes], arguments: &[u8]) -> &'p [Bytes] {
     loop {
@@ -165,7 +168,7 @@ fn fields<'p>(mut code: &'p [Bytes], arguments: &[u8]) -> &'p [Bytes] {
     }
 }
 
-/// Runs a test, and those behind it while they are of the same operation and do not jump.
+/// Runs a test, and the following ones of the same operation until one jumps.
 #[inline(always)]
 fn stay<'p, const N: usize, V>(
     mut code: &'p [Bytes],
@@ -192,7 +195,7 @@ fn jump(code: &[Bytes]) -> &[Bytes] {
     behind.get(skip(instruction)..).unwrap_or_default()
 }
 
-/// An integer of the arguments, extended to 64 bits.
+/// An integer argument, extended to 64 bits.
 #[inline(always)]
 fn load(instruction: &Bytes, arguments: &[u8]) -> Option<u64> {
     let (i, a) = (instruction, arguments);

@@ -1,4 +1,5 @@
-//! Programs as text, for people and tests: an instruction a line, with its number; `-> 7` goes on with instruction 7.
+//! Disassembly for people and tests: one instruction per line, with its number; `-> 7` continues
+//! with instruction 7.
 //!
 //! ```text
 //! for 24 bytes of arguments
@@ -158,7 +159,7 @@ fn show_operand(f: &mut Formatter<'_>, operand: Operand, is_signed: bool) -> fmt
     }
 }
 
-/// A register and whether its integer is in two's complement.
+/// A register, and whether its integer is in two's complement.
 struct Register(u8, bool);
 
 impl Display for Register {
@@ -167,7 +168,7 @@ impl Display for Register {
     }
 }
 
-/// A constant and whether it is in two's complement.
+/// A constant, and whether it is in two's complement.
 struct Constant(u64, bool);
 
 impl Display for Constant {
@@ -198,7 +199,7 @@ impl Display for Condition {
 }
 
 impl Orders {
-    /// As it is written of reals.
+    /// Symbol for reals.
     fn symbol(self) -> &'static str {
         const SYMBOLS: [&str; 16] = [
             "never",
@@ -221,7 +222,7 @@ impl Orders {
         SYMBOLS[usize::from(self.0 & 15)]
     }
 
-    /// As it is written of what always has an order.
+    /// Symbol for values that always have an order.
     fn symbol_of_ordered(self) -> &'static str {
         const SYMBOLS: [&str; 8] = ["never", "<", "==", "<=", ">", "!=", ">=", "whatever"];
         SYMBOLS[usize::from(self.0 & 7)]

@@ -1,13 +1,14 @@
-//! Texts that are not among the arguments of an event, but behind an address there.
+//! Texts outside an event's arguments, which hold their addresses.
 
-/// The texts that arguments point to. Whoever has the arguments knows what their addresses mean.
+/// Texts that arguments point to. The provider of the arguments interprets their addresses.
 pub trait Texts {
-    /// The bytes of a text; for an address of nothing whatever shall stand for it, as an empty text. An instruction takes
-    /// time for each of them: who wants a limit cuts what is longer.
+    /// Returns the bytes of a text. For an invalid address, return a substitute, for example an
+    /// empty text. An instruction takes time proportional to the length: truncate longer texts if
+    /// you want a limit.
     fn text(&self, address: u64, length: u64) -> &[u8];
 }
 
-/// No text is elsewhere: every one is empty.
+/// There are no texts outside: every one is empty.
 impl Texts for () {
     fn text(&self, _: u64, _: u64) -> &[u8] {
         &[]

@@ -1,17 +1,20 @@
-//! What bytes must keep so that running them can neither crash, nor loop, nor read outside.
+//! The validator: its rules guarantee that running a program can neither crash, nor loop, nor read
+//! outside.
 //!
-//! Jumps go forward by a count of instructions, so nothing loops and nobody lands inside of an instruction. What is left
-//! is that offsets, literals and targets are there, and that registers are written before they are read. The last one
-//! usually takes a state for each target of a jump; here each instruction carries what it *needs*: the registers that it
-//! and what comes behind it read before they write them. Then one look at an instruction and where it goes is enough:
+//! Jumps go forward by a count of instructions, so nothing loops and no jump lands inside an
+//! instruction. It remains to check that offsets, literals and targets exist, and that registers
+//! are written before they are read. The last check usually takes a state for each target of a
+//! jump; here each instruction carries its *needs*: the registers that it and the instructions
+//! after it read before they write them. Then one look at each instruction and its successors is
+//! enough:
 //!
 //! ```text
 //! needs(first) is nothing
 //! needs(i)  holds  what i reads,  needs(i + 1) but what i writes,  needs(target of i)
 //! ```
 //!
-//! By induction over the way that was taken, a register that is read was written. Registers of integers, reals and texts
-//! are apart, so that their types need no proof.
+//! By induction over the executed path, a register that is read was written before. Registers of
+//! integers, reals and texts are separate, so that their types need no proof.
 
 use core::fmt;
 
@@ -19,31 +22,31 @@ use crate::Program;
 use crate::instruction::{INSTRUCTION_BYTES, Instruction, needs};
 use crate::operands::{Condition, Kind, Literal, Pattern, Place, Registers};
 
-/// What the bytes begin with.
+/// First bytes of a program.
 pub const MAGIC: [u8; 4] = *b"kyBC";
-/// The version of the form.
+/// Version of the format.
 pub const VERSION: u16 = 1;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 16;
-/// Instructions of a program, at most.
+/// Maximum number of instructions of a program.
 pub const INSTRUCTIONS_MAX: usize = 1 << 14;
-/// Bytes of constants, at most.
+/// Maximum bytes of constants.
 pub const CONSTANTS_MAX: usize = 1 << 16;
-/// Parts of a pattern, at most.
+/// Maximum number of parts of a pattern.
 pub const PARTS_MAX: u32 = 255;
-/// Bytes of a structure of arguments, at most: what two bytes of an offset reach.
+/// Maximum bytes of an argument structure: the range of a two-byte offset.
 pub const ARGUMENTS_MAX: u32 = 1 << 16;
 
-/// Why bytes are refused, and where.
+/// Reason why bytes are rejected, and the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidateError {
-    /// First byte of the header or instruction that is wrong.
+    /// First byte of the invalid header or instruction.
     pub at: usize,
-    /// What is wrong with it.
+    /// The error at that place.
     pub kind: ValidateErrorKind,
 }
 
-/// What is wrong with bytes.
+/// Kinds of errors in a program's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValidateErrorKind {
@@ -51,27 +54,29 @@ pub enum ValidateErrorKind {
     Header,
     /// They do not begin with [`MAGIC`].
     Magic([u8; 4]),
-    /// They are of another version.
+    /// They have another version.
     Version(u16),
     /// A count of the header is above its limit: found, limit.
     Limit(u32, u32),
-    /// The header speaks of another number of bytes than there are: expected, found.
+    /// The length does not match the header: expected, found.
     Length(usize, usize),
-    /// There is no such operation.
+    /// The operation does not exist.
     Opcode(u8),
-    /// A byte that the operation has no use for is not 0, or it names a register that is not there.
+    /// An unused byte is not 0, or a register does not exist.
     Operands,
-    /// A constant is not a value of the field's kind, a range is upside down, or bits are not of their mask.
+    /// A constant is not a value of the field's kind, a range is inverted, or bits are outside
+    /// their mask.
     Constant,
-    /// It reads arguments up to this byte; there are fewer: end, size.
+    /// It reads arguments up to this byte, but there are fewer: end, size.
     Arguments(u64, u32),
-    /// It reads constants up to this byte; there are fewer: end, count.
+    /// It reads constants up to this byte, but there are fewer: end, count.
     Constants(u64, usize),
     /// A pattern with fewer than two parts or more than [`PARTS_MAX`].
     Parts(u32),
-    /// The program goes on behind its last instruction.
+    /// The program continues past its last instruction.
     End,
-    /// Registers that are not written on every way there are read, as the instruction's needs have it.
+    /// These registers are read but not written on every path, according to the needs of the
+    /// instructions.
     Registers(Registers),
 }
 
@@ -116,8 +121,8 @@ pub fn header(size: u32, instructions: u16, constants: u32) -> [u8; HEADER_BYTES
     bytes
 }
 
-/// Finds what each instruction needs, as [`Instruction::encode`] wants it, for as many as there is room for. A jump behind
-/// the end needs nothing.
+/// Computes the needs of each instruction, for [`Instruction::encode`], for as many as there is
+/// room for. A jump past the end needs nothing.
 pub fn find_needs(instructions: &[Instruction], needs: &mut [Registers]) {
     let of = |needs: &[Registers], index: usize| needs.get(index).copied().unwrap_or_default();
     for index in (0..instructions.len().min(needs.len())).rev() {
@@ -133,13 +138,15 @@ pub fn find_needs(instructions: &[Instruction], needs: &mut [Registers]) {
     }
 }
 
-/// The program that the bytes are, if it is sound: it can neither crash nor loop nor read outside of the arguments.
+/// Validates bytes and returns the program: it can neither crash nor loop nor read outside of the
+/// arguments.
 ///
-/// Whoever else can write to the bytes can still make it unsound afterwards: copy them first.
+/// If other code can write to the bytes, it can make the program invalid afterwards: copy them
+/// first.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong.
+/// The first error found.
 pub fn validate(bytes: &[u8]) -> Result<Program<'_>, ValidateError> {
     let program = parts(bytes).map_err(|kind| ValidateError { at: 0, kind })?;
     for index in 0..program.code.len() {
@@ -149,7 +156,7 @@ pub fn validate(bytes: &[u8]) -> Result<Program<'_>, ValidateError> {
     Ok(program)
 }
 
-/// What the header says, without a look at instructions.
+/// Checks the header, without the instructions.
 fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
     let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(ValidateErrorKind::Header)?;
     let [m0, m1, m2, m3, v0, v1, n0, n1, s0, s1, s2, s3, c0, c1, c2, c3] = *header;
@@ -181,7 +188,7 @@ fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
     Ok(Program { size, code, constants })
 }
 
-/// Checks the instruction with this index; constant time but for the parts of a pattern.
+/// Checks the instruction with this index, in constant time except for the parts of a pattern.
 fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
     let bytes = &program.code[index];
     let needed = needs(bytes);
@@ -198,7 +205,7 @@ fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
     if let Some(skip) = instruction.skip() {
         wanted = wanted.or(behind(usize::from(skip))?);
     }
-    // Nothing is written before the first one.
+    // No register is written before the first instruction.
     let missing = if index == 0 { needed.or(wanted) } else { wanted.without(needed) };
     if missing == Registers::default() { Ok(()) } else { Err(ValidateErrorKind::Registers(missing)) }
 }
@@ -233,7 +240,8 @@ fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<()
     }
 }
 
-/// Whether the constants of a condition are values of the kind, a range is not upside down, bits lie in their mask.
+/// Whether the constants of a condition are values of the kind, a range is not inverted, and bits
+/// are inside their mask.
 fn suits(kind: Kind, condition: Condition) -> bool {
     let (lowest, highest) = match condition {
         Condition::Equal(value) | Condition::NotEqual(value) | Condition::Less(value) | Condition::AtLeast(value) => {

@@ -1,6 +1,6 @@
-//! When a recorder that sleeps is woken.
+//! The bell protocol: when a program wakes a sleeping recorder.
 //!
-//! What has to hold is in the crate's own words: [The bell](crate#the-bell).
+//! The crate documentation states the protocol and its guarantees: [The bell](crate#the-bell).
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -8,33 +8,39 @@ use crate::layout::header;
 use crate::memory::{Memory, View};
 use crate::sides::{Program, Recorder};
 
-/// The file behind a bell, which tells it from all others.
+/// Identity of the file behind a bell. Device and inode together distinguish it from all other
+/// files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bell {
-    /// The device that it is on.
+    /// Device that holds the file.
     pub device: u64,
-    /// Its inode, which is not 0.
+    /// Inode of the file; never 0.
     pub inode: u64,
 }
 
-/// What is rung for.
+/// Events that the recorder wants to be woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rings {
-    /// Definitions.
+    /// New definitions only.
     ForDefinitions = 1,
-    /// Each turn to another sub-buffer too.
+    /// New definitions, and each turn to another sub-buffer.
     ForAll = 2,
 }
 
 impl<M: Memory> Program<'_, M> {
-    /// Says which bell it rings.
+    /// Publishes which bell the program rings.
     pub fn has_bell(&self, bell: &Bell) {
         self.memory.store(header::BELL_DEVICE, bell.device, Relaxed);
         self.memory.store(header::BELL_INODE, bell.inode, Relaxed);
     }
 
-    /// Rings if the recorder sleeps and wants to be told of that, which everybody sees who looks.
+    /// Rings the bell if the recorder sleeps and asked to be woken for `what`. The caller has
+    /// already published the change that it rings for, so that a recorder that looks sees it.
+    ///
+    /// The sequentially consistent fence orders that change before the load of `ASLEEP`;
+    /// [`Recorder::sleep`] has the matching fence. The compare-and-swap lets only one thread ring
+    /// for each sleep.
     pub(crate) fn ring(&self, what: Rings) {
         self.memory.fence(SeqCst);
         let asleep = self.memory.load(header::ASLEEP, Relaxed);
@@ -45,7 +51,8 @@ impl<M: Memory> Program<'_, M> {
 }
 
 impl<V: View> Recorder<V> {
-    /// The bell that the program rings, as it says; `None`: it has to be looked at all the time.
+    /// The bell that the program says it rings; `None`: the program has no bell, and the recorder
+    /// must poll it.
     ///
     /// # Errors
     ///
@@ -55,8 +62,9 @@ impl<V: View> Recorder<V> {
         Ok((inode != 0).then_some(Bell { device, inode }))
     }
 
-    /// Says that it is not looked at from now on. What comes before the program knows that is seen by who looks once more behind this,
-    /// which has to be done before anybody sleeps.
+    /// Announces that the recorder stops polling this program. The program may publish changes
+    /// before it sees this; the recorder must look once more after this call and before it sleeps,
+    /// and that look finds them.
     ///
     /// # Errors
     ///
@@ -67,7 +75,8 @@ impl<V: View> Recorder<V> {
         Ok(())
     }
 
-    /// Says that it is looked at again, unless the program [knows](Self::has_rung).
+    /// Announces that the recorder polls this program again. Not needed when the program [has
+    /// rung](Self::has_rung).
     ///
     /// # Errors
     ///
@@ -76,7 +85,7 @@ impl<V: View> Recorder<V> {
         self.view.set_byte(header::ASLEEP, 0)
     }
 
-    /// Whether the program has rung since it was slept.
+    /// Whether the program has rung since the last [`sleep`](Self::sleep).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Who a program is, as it sees itself, and what it offers.
+//! The identity of a program, from its own point of view, and its arena for machine code.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,64 +6,64 @@ use crate::layout::header;
 use crate::memory::{Memory, View};
 use crate::sides::Recorder;
 
-/// What a program says of itself when it begins.
+/// Identity that a program publishes when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// Its number, in its namespace.
+    /// Process ID, in its own PID namespace.
     pub pid: u32,
-    /// When it began, in the clock ticks that the system counts it in.
+    /// Start time, in clock ticks of the system.
     pub started: u64,
-    /// The inode of the namespace that its number is of; 0: it cannot say.
+    /// Inode of the PID namespace that `pid` belongs to; 0: unknown.
     pub pid_namespace: u64,
-    /// Its effective user.
+    /// Effective user ID.
     pub user: u32,
-    /// What events are stamped with.
+    /// Clock of the event timestamps.
     pub clock: Clock,
-    /// What it is called; zeros behind.
+    /// Program name, padded with zeros.
     pub name: [u8; 16],
-    /// The path of what it runs, as it sees it.
+    /// Path of its executable, as the program sees it.
     pub path: &'a [u8],
-    /// Where machine code can be put.
+    /// Memory for machine code.
     pub arena: Result<Arena, NoArena>,
 }
 
-/// What events are stamped with.
+/// Clock of the event timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The processor's counter: `rdtsc`, `cntvct_el0`.
     #[default]
     Counter,
-    /// Nanoseconds of `CLOCK_MONOTONIC`, where the counter cannot be relied on.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, where the counter is unreliable.
     Monotonic,
 }
 
-/// Memory of a program that it can execute and that others, who may do that, write to.
+/// Executable memory of a program. Other processes with sufficient permission can write to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arena {
-    /// Of the file behind it.
+    /// Inode of the file behind it.
     pub inode: u64,
-    /// Where it is mapped.
+    /// Address where the program maps it.
     pub address: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
-    /// The program's descriptor of the file.
+    /// File descriptor of the file in the program.
     pub descriptor: u32,
-    /// What ELF calls the machine that it runs on: an emulator has another one than its host.
+    /// ELF machine number of the program; under an emulator it differs from the host's.
     pub machine: u16,
 }
 
-/// Why there is none.
+/// Reason why a program has no arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoArena {
-    /// Nobody wants it: `KYMO_NATIVE=off`.
+    /// Switched off: `KYMO_NATIVE=off`.
     Off,
-    /// The program has privileges that who started it has not.
+    /// The program has privileges that the user that started it lacks.
     Privileged,
-    /// The system does not give it.
+    /// The system refuses it.
     Refused,
 }
 
-/// Nobody, who offers nothing.
+/// An empty identity without an arena.
 impl Default for Identity<'_> {
     fn default() -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Default for Identity<'_> {
 }
 
 impl Identity<'_> {
-    /// Writes it down, before anybody can see it.
+    /// Writes the identity, before any recorder can see the memory.
     pub(crate) fn tell<M: Memory>(&self, memory: &M) {
         let (inode, address, bytes, descriptor) = match self.arena {
             Ok(Arena { inode, address, bytes, descriptor, machine }) => {
@@ -111,7 +111,8 @@ impl Identity<'_> {
 }
 
 impl<V: View> Recorder<V> {
-    /// Who the program says it is; nothing of it need be true. The path has as many bytes as fit into `path`.
+    /// Identity as the program claims it; none of it need be true. The path is truncated to the
+    /// length of `path`.
     ///
     /// # Errors
     ///

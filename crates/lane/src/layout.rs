@@ -1,24 +1,25 @@
-//! Where everything is.
+//! The layout of the shared memory.
 //!
 //! ```text
 //! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers
 //! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)
 //! ```
 //!
-//! All numbers are little-endian words of 8 bytes at multiples of 8, so that whoever copies them one by one gets each of them whole.
+//! All numbers are little-endian 8-byte words at multiples of 8, so that a reader that copies them
+//! word by word gets each of them whole.
 
 use crate::memory::View;
 
 /// `kymoLANE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"kymoLANE");
-/// What is written down here.
+/// Version of this layout.
 pub const ABI: u64 = 1;
 
-/// Regions begin at multiples of it.
+/// Regions begin at multiples of this size.
 pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a lane's entry.
 pub(crate) const LANE_BYTES: u64 = 64;
-/// Bytes of what describes a sub-buffer: two lines of a cache, so that neighbours do not disturb each other.
+/// Bytes of a sub-buffer's descriptor: two cache lines, so that neighbors do not share one.
 pub(crate) const DESCRIPTOR_BYTES: u64 = 128;
 
 /// Words of the header.
@@ -27,75 +28,78 @@ pub(crate) mod header {
     pub(crate) const MAGIC: u64 = 0;
     /// [`super::ABI`].
     pub(crate) const ABI: u64 = 8;
-    /// How many control bytes, lanes and sub-buffers there are, bytes of a sub-buffer and of the registry.
+    /// Numbers of control bytes, lanes and sub-buffers; bytes of a sub-buffer and of the registry.
     pub(crate) const EVENTS: u64 = 16;
     pub(crate) const LANES: u64 = 24;
     pub(crate) const SUB_BUFFERS: u64 = 32;
     pub(crate) const SUB_BUFFER_BYTES: u64 = 40;
     pub(crate) const REGISTRY_BYTES: u64 = 48;
-    /// The process as it sees itself, and when it began, in ticks of the system's clock since it was started.
+    /// Process ID as the process sees it, and its start time in system clock ticks since boot.
     pub(crate) const PID: u64 = 56;
     pub(crate) const STARTED: u64 = 64;
     /// Bytes for the bytecode of filters.
     pub(crate) const FILTER_BYTES: u64 = 72;
-    /// What events are stamped with.
+    /// Clock of the event timestamps.
     pub(crate) const CLOCK: u64 = 80;
-    /// The namespace that the process' number is of.
+    /// PID namespace of the process ID.
     pub(crate) const PID_NAMESPACE: u64 = 88;
-    /// Memory for machine code: its inode, where it is mapped, `machine << 32 | bytes`, its descriptor and why there is none.
+    /// Memory for machine code: its inode; its address, or the reason why there is none; `machine
+    /// << 32 | bytes`; its descriptor plus one, 0 without an arena.
     pub(crate) const ARENA_INODE: u64 = 96;
     pub(crate) const ARENA_ADDRESS: u64 = 104;
     pub(crate) const ARENA_BYTES: u64 = 112;
     pub(crate) const ARENA_DESCRIPTOR: u64 = 120;
-    /// The effective user.
+    /// Effective user ID.
     pub(crate) const USER: u64 = 128;
-    /// How many bytes the path of what it runs has.
+    /// Length of the executable's path.
     pub(crate) const PATH_BYTES: u64 = 136;
-    /// What the process is called: 16 bytes.
+    /// Process name: 16 bytes.
     pub(crate) const NAME: u64 = 144;
-    /// Bytes of the registry that are taken, and ids that are given.
+    /// Bytes of the registry that are taken, and number of IDs that are assigned.
     pub(crate) const REGISTRY_TAKEN: u64 = 256;
     pub(crate) const IDS: u64 = 264;
-    /// Sub-buffers that have memory.
+    /// Number of sub-buffers that have memory.
     pub(crate) const READY: u64 = 272;
-    /// Events that were lost where there was no lane for them.
+    /// Number of events lost by threads without a lane.
     pub(crate) const DISCARDED: u64 = 280;
-    /// Lanes and bytes of the registry that have memory.
+    /// Number of lanes, and bytes of the registry, that have memory.
     pub(crate) const LANES_READY: u64 = 288;
     pub(crate) const REGISTRY_READY: u64 = 296;
-    /// The bell that it rings: device and inode of the file behind it. An inode of 0: none.
+    /// Device and inode of the file behind the program's bell. Inode 0: no bell.
     pub(crate) const BELL_DEVICE: u64 = 304;
     pub(crate) const BELL_INODE: u64 = 312;
-    /// What the recorder says: it changes when sub-buffers were freed; what a lane does that has no room; how many sub-buffers a
-    /// lane may have; what events carry with them; how many sub-buffers all lanes may have.
+    /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
+    /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
+    /// events carry; the maximum number of sub-buffers of all lanes.
     pub(crate) const EPOCH: u64 = 512;
     pub(crate) const MODE: u64 = 520;
     pub(crate) const LIMIT: u64 = 528;
     pub(crate) const CONTEXTS: u64 = 536;
     pub(crate) const POOL: u64 = 544;
-    /// What the recorder says when it does not look: for what it is to be rung; whoever rings makes it 0.
+    /// Written by the recorder when it sleeps: the events that it wants to be woken for. The thread
+    /// that rings resets it to 0.
     pub(crate) const ASLEEP: u64 = 552;
-    /// The path of what it runs.
+    /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;
 }
 
-/// Where it stands how many sub-buffers have memory: of 0, nothing was ever recorded.
+/// Offset of the number of sub-buffers that have memory; 0 means that nothing was ever recorded.
 pub const READY_AT: u64 = header::READY;
-/// Where the recorder says which contexts events carry, for those who look on their own.
+/// Offset of the contexts that events carry, for code that reads them without this crate.
 pub const CONTEXTS_AT: u64 = header::CONTEXTS;
 
 /// Words of a lane's entry.
 pub(crate) mod lane {
     /// `generation << 32 | state`.
     pub(crate) const STATE: u64 = 0;
-    /// Events that it lost since it is there.
+    /// Number of events that the lane has lost since it exists.
     pub(crate) const DISCARDED: u64 = 8;
-    /// Texts that it cut.
+    /// Number of texts that it truncated.
     pub(crate) const CUT: u64 = 16;
-    /// How many sub-buffers it has taken.
+    /// Number of sub-buffers that it has taken.
     pub(crate) const SEQUENCE: u64 = 24;
-    /// `level << 32 | thread` of whoever has it.
+    /// `level << 32 | thread` of its current owner.
     pub(crate) const THREAD: u64 = 32;
 }
 
@@ -105,42 +109,42 @@ pub(crate) mod descriptor {
     pub(crate) const OWNER: u64 = 0;
     /// `bytes << 32 | low half of the last event's ticks`.
     pub(crate) const PUBLISHED: u64 = 8;
-    /// How many the lane had taken before.
+    /// Number of sub-buffers that the lane had taken before.
     pub(crate) const SEQUENCE: u64 = 16;
-    /// Ticks when it was taken.
+    /// Timestamp, in ticks, when the lane took it.
     pub(crate) const BEGIN: u64 = 24;
-    /// What the lane had lost then.
+    /// Number of events that the lane had lost then.
     pub(crate) const DISCARDED: u64 = 32;
     /// `level << 32 | thread`.
     pub(crate) const THREAD: u64 = 40;
     /// The thread's name, 16 bytes.
     pub(crate) const NAME: u64 = 48;
-    /// What events carry.
+    /// Contexts that its events carry.
     pub(crate) const CONTEXTS: u64 = 64;
 }
 
 /// Words of a filter's slot.
 pub(crate) mod slot {
-    /// What the recorder says; 0: nothing yet.
+    /// Location of the filter, written by the recorder; 0: not assigned.
     pub(crate) const SAID: u64 = 0;
-    /// What the program did about it.
+    /// How the program runs the filter.
     pub(crate) const DONE: u64 = 8;
 }
 
-/// Values of control bytes: off, on, and filters.
+/// Number of values of a control byte: off, on, and filters.
 pub(crate) const SLOTS: u64 = 256;
 pub(crate) const SLOT_BYTES: u64 = 32;
 
-/// How large everything is.
+/// Sizes of all regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Control bytes: events that a program may have.
+    /// Control bytes: the maximum number of events of a program.
     pub events: u32,
-    /// Lanes.
+    /// Number of lanes.
     pub lanes: u32,
-    /// Sub-buffers of the pool.
+    /// Number of sub-buffers in the pool.
     pub sub_buffers: u32,
-    /// Bytes of each.
+    /// Bytes of each sub-buffer.
     pub sub_buffer_bytes: u32,
     /// Bytes for definitions.
     pub registry_bytes: u32,
@@ -148,8 +152,8 @@ pub struct Layout {
     pub filter_bytes: u32,
 }
 
-/// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, 128 MiB in sub-buffers of 32 KiB: that much could be
-/// there. What is, the recorder says.
+/// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, and 128 MiB in sub-buffers
+/// of 32 KiB. These are upper limits; the recorder sets how much of the pool is used.
 impl Default for Layout {
     fn default() -> Self {
         Self {
@@ -163,35 +167,35 @@ impl Default for Layout {
     }
 }
 
-/// Sub-buffers that a program's lanes may have when nobody has said anything: 16 MiB.
+/// Number of sub-buffers that a program's lanes may have before a recorder sets a limit: 16 MiB.
 pub(crate) const POOL: u32 = 512;
-/// Bytes that sub-buffers of a program may have at most: whoever records takes them all in one round.
+/// Maximum bytes of all sub-buffers of a program: the recorder takes them all in one round.
 const POOL_BYTES_MAX: u64 = 1 << 30;
 
-/// Why memory is no program's.
+/// Reason why memory is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It does not begin as such memory does, or not yet.
+    /// It does not begin like a program's memory, or does not yet.
     NoProgram,
-    /// It is of another version.
+    /// It has another version.
     Version(u64),
-    /// A size that cannot be.
+    /// It has an impossible size.
     Size {
-        /// Of what.
+        /// Name of the quantity.
         what: &'static str,
-        /// How much it says.
+        /// Value found.
         found: u64,
-        /// How much there may be at most.
+        /// Maximum value.
         most: u64,
     },
 }
 
 impl Layout {
-    /// Sizes that somebody else says, if they can be; `bytes` are there.
+    /// Reads and validates the sizes that another process wrote; the memory has `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// They cannot be, or it cannot be read.
+    /// The memory cannot be read. The inner result is [`Refused`] if the sizes are impossible.
     pub fn read<V: View>(view: &V, bytes: u64) -> Result<Result<Self, Refused>, V::Fault> {
         if bytes < PAGE || view.word(header::MAGIC)? != MAGIC {
             return Ok(Err(Refused::NoProgram));
@@ -200,7 +204,8 @@ impl Layout {
         if version != ABI {
             return Ok(Err(Refused::Version(version)));
         }
-        // Whoever looks at all of them has room for all: 257 bytes for each sub-buffer, and what definitions are read to.
+        // These limits bound the recorder's own memory: it allocates 257 bytes for each sub-buffer,
+        // and room for the definitions.
         let sizes = [
             ("control bytes", header::EVENTS, 1 << 16),
             ("lanes", header::LANES, u16::MAX.into()),
@@ -229,19 +234,20 @@ impl Layout {
         Ok(Ok(layout))
     }
 
-    /// Bytes of all of it.
+    /// Size of the whole memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.sub_buffer(self.sub_buffers)
     }
 
-    /// Bytes that a child may go on to see: what its parent's events are switched to.
+    /// Bytes that a child process still sees after a fork: the header and the control bytes of its
+    /// parent.
     #[must_use]
     pub fn inherited_bytes(&self) -> u64 {
         self.lane(0)
     }
 
-    /// The control byte of an event.
+    /// Offset of an event's control byte.
     #[must_use]
     pub fn control(&self, id: u16) -> u64 {
         PAGE + u64::from(id)
@@ -259,12 +265,12 @@ impl Layout {
         self.descriptor(0) + page(DESCRIPTOR_BYTES * u64::from(self.sub_buffers)) + u64::from(number)
     }
 
-    /// Where the slot of a filter is.
+    /// Offset of a filter's slot.
     pub(crate) fn slot(&self, number: u8) -> u64 {
         self.freed(0) + page(self.sub_buffers.into()) + SLOT_BYTES * u64::from(number)
     }
 
-    /// Where the bytecode of filters begins.
+    /// Offset of the bytecode of filters.
     #[must_use]
     pub fn filters(&self) -> u64 {
         self.slot(0) + SLOT_BYTES * SLOTS
@@ -274,7 +280,7 @@ impl Layout {
         self.filters() + page(self.filter_bytes.into())
     }
 
-    /// Where a sub-buffer begins.
+    /// Offset of a sub-buffer.
     #[must_use]
     pub fn sub_buffer(&self, number: u32) -> u64 {
         let pool = self.registry() + page(self.registry_bytes.into());
@@ -286,7 +292,7 @@ fn page(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)
 }
 
-/// Whose a sub-buffer is.
+/// Owner of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) generation: u32,
@@ -294,13 +300,13 @@ pub(crate) struct Owner {
     pub(crate) state: u16,
 }
 
-/// Nobody ever had it.
+/// No lane ever owned it.
 pub(crate) const UNUSED: u16 = 0;
-/// A lane is about to have it.
+/// A lane is taking it.
 pub(crate) const TAKING: u16 = 1;
 /// A lane writes to it.
 pub(crate) const OPEN: u16 = 2;
-/// Nothing more comes.
+/// The lane has closed it: no more events follow.
 pub(crate) const FULL: u16 = 3;
 
 impl Owner {
@@ -312,12 +318,13 @@ impl Owner {
         u64::from(self.generation) << 32 | u64::from(self.lane) << 16 | u64::from(self.state)
     }
 
-    /// Somebody may take it.
+    /// Whether a lane may take it.
     pub(crate) fn is_free(self, freed: u8) -> bool {
         self.state == UNUSED || (self.state != TAKING && freed == self.mark())
     }
 
-    /// What the recorder says to free it: of 255 generations each has another one, and none is what a new file says.
+    /// Free mark of this generation, which the recorder writes to free the sub-buffer. 255
+    /// consecutive generations have different marks, and none is 0, the value in a new file.
     pub(crate) fn mark(self) -> u8 {
         (self.generation % 255) as u8 + 1
     }

@@ -1,7 +1,9 @@
-//! The memory that a traced program and its recorder share: what lies where, who writes what, and when.
+//! The memory that a traced program and its recorder share: its layout, the writers of each word,
+//! and the order of writes.
 //!
-//! It must never know files, what events mean, or the text of filters. A [`Program`] writes, a [`Recorder`] looks; both are written over
-//! traits of memory, so that the models in `tests/` check the very lines that programs run.
+//! It must never know files, the meaning of events, or the text of filters. A [`Program`] writes
+//! and a [`Recorder`] looks; both are generic over memory traits, so that the models in `tests/`
+//! check the very lines that programs run.
 //!
 //! ```text
 //! program                                    recorder
@@ -15,61 +17,80 @@
 //!
 //! # The protocol
 //!
-//! A sub-buffer's *owner* is one word: generation, lane and state. Each time that it changes hands the generation is another one.
+//! A sub-buffer's *owner* is one word: generation, lane and state. Each change of owner increments
+//! the generation.
 //!
-//! 1. **Take.** Who wants one exchanges the owner of one that is free for itself, *taking*, one generation later; a fence; then its
-//!    description and `published` (no bytes); then the owner again, *open* (release).
-//! 2. **Write.** Bytes behind what is published, then `published` (release): how many bytes there are and the low half of the last
-//!    event's ticks, in one word. What lies behind that does not exist.
-//! 3. **Close.** The owner, *full* (release). Nothing more comes.
-//! 4. **Look.** The owner (acquire), `published` (acquire), the description, a fence, the owner: of another generation, nothing was seen.
-//! 5. **Copy.** Bytes, a fence, the owner: of another generation, what was copied is thrown away.
-//! 6. **Free.** When everything was copied, one byte beside the sub-buffer, which tells its generation (release). A sub-buffer is free if
-//!    that byte is its owner's.
+//! 1. **Take.** A lane that needs a sub-buffer replaces the owner of a free one, by
+//!    compare-and-swap, with itself, in state *taking*, one generation later. Then it executes a
+//!    fence, writes the descriptor and `published` (no bytes), and stores the owner again, in state
+//!    *open* (release).
+//! 2. **Write.** The lane writes bytes after the published ones, then stores `published` (release):
+//!    the number of bytes and the low half of the last event's ticks, in one word. Bytes after the
+//!    published ones do not exist for a reader.
+//! 3. **Close.** The lane stores the owner in state *full* (release). No more events follow.
+//! 4. **Look.** The recorder reads the owner (acquire), `published` (acquire) and the descriptor,
+//!    executes a fence, and reads the owner again. If the generation differs, it discards the
+//!    snapshot.
+//! 5. **Copy.** The recorder copies the bytes, executes a fence, and reads the owner. If the
+//!    generation differs, it discards the copy.
+//! 6. **Free.** After the recorder has copied everything, it writes one byte beside the sub-buffer,
+//!    which encodes the generation (release). A sub-buffer is free if that byte matches its owner.
 //!
-//! Who looks at sub-buffers one after the other may see one of a lane and not the one before it, which was not there yet: sequence
-//! numbers tell, and the recorder takes each in its turn.
+//! A recorder that looks at sub-buffers one after the other may see one of a lane and miss the one
+//! before it, which did not exist yet when the recorder looked there. Sequence numbers reveal this,
+//! and the recorder takes sub-buffers in sequence.
 //!
 //! # The bell
 //!
-//! A recorder that looks at a quiet program seldom says so, and is rung when the program turns to its next sub-buffer or defines something:
-//! never by what an event costs that goes where the last one went. The bell is the program's business (a word that a system call changes and
-//! wakes by); here is when it is rung.
+//! A recorder polls a quiet program only seldom. It announces that, and the program then rings the
+//! bell when it turns to its next sub-buffer or defines something. An event that goes to the same
+//! sub-buffer as the last one never rings. The caller implements the bell itself (a word that a
+//! system call changes and that a reader waits on); this crate decides when to ring.
 //!
 //! ```text
 //! program   next sub-buffer is there │ fence │ asleep? ── yes: it is 0 now ──> ring      no: nothing
 //! recorder  asleep │ fence │ look once more: nothing ──> sleep                           something: awake
 //! ```
 //!
-//! One of both sees what the other has done, as both fences are sequentially consistent: no sub-buffer is turned to of which neither the
-//! last look tells nor the bell. Of several threads one rings, and once for each sleep. What is rung in vain, because whoever slept was
-//! killed, costs a system call; a program that cannot ring says so, and is not slept on again. What a bell that is lost may cost is as long as the
-//! recorder sleeps without it.
+//! Both fences are sequentially consistent, so at least one side sees the write of the other: the
+//! recorder learns of each turn to another sub-buffer either by its last look or by the bell. Of
+//! several threads one rings, and only once for each sleep. If the sleeping recorder was killed, a
+//! ring costs one useless system call. A program that cannot ring says so, and the recorder no
+//! longer sleeps on it. If a ring is lost, the recorder notices the events only when it wakes by
+//! itself.
 //!
-//! Filters of events have slots, which are never used twice, so that a site that still goes to an old one finds what belongs to it.
+//! Filters have slots, which are never reused, so that a callsite that still uses an old slot finds
+//! the filter that belongs to it.
 //!
-//! Lanes that find no room remember the recorder's *epoch* and do not look again before that is another one.
+//! A lane that finds no room remembers the recorder's *epoch*, and does not look again before the
+//! epoch changes.
 //!
-//! # What has to hold
+//! # Guarantees
 //!
-//! | | because |
+//! | guarantee | because |
 //! |---|---|
-//! | what is published is whole | 2: bytes before the word, and who sees the word sees them |
-//! | nothing is published twice or into what is another's | a lane writes only to what it took, and lets go of it in 3 before anybody can take it |
-//! | two lanes never have one sub-buffer | 1 is an exchange, and a free one is of one generation |
-//! | what was copied is what was published | 5, with the fences of 1: who has seen a byte of a later generation sees its owner |
-//! | what is freed was copied | 6 is a release, and who takes it looks at that byte first |
-//! | events are published or counted | 2, or the lane's counter, before the site goes on; killed in between, it is one event of each thread at most |
-//! | times never step back in a lane | the clock is asked after there is room, and handlers of signals write to lanes of their own |
-//! | no turn to another sub-buffer is slept through | the fences of the bell: it is seen by the last look, or rung for |
-//! | the low half of the ticks tells all | a sub-buffer is closed when it is 2^32 ticks old |
+//! | published events are complete | step 2: bytes before the word; a reader that sees the word sees the bytes |
+//! | no event is published twice, or into another lane's sub-buffer | a lane writes only to its own, and lets go in step 3 |
+//! | two lanes never own the same sub-buffer | step 1 is a compare-and-swap, and a free sub-buffer has one generation |
+//! | copied bytes are published bytes | step 5, with the fence of step 1: a reader of a newer generation's byte sees its owner |
+//! | a freed sub-buffer was copied | step 6 is a release, and a lane reads that byte before it takes the sub-buffer |
+//! | each event is published or counted as lost | step 2, or the counter, before the callsite continues (see below) |
+//! | timestamps never decrease in a lane | the clock is read after room is found; signal handlers have lanes of their own |
+//! | the recorder sleeps through no turn | the fences of the bell: the last look sees the turn, or the program rings |
+//! | the low half of the ticks is sufficient | the lane closes a sub-buffer that is 2^32 ticks old |
 //!
-//! Handlers of signals write while a write that they interrupt goes on, to lanes of other levels, and may jump over its rest: it is as if it
-//! had not begun. Only while a lane turns to its next sub-buffer they must not: whoever calls [`Program::room`] keeps them away meanwhile
-//! (a third of a microsecond each time).
+//! If the program is killed in between, at most one event of each thread is neither published nor
+//! counted.
 //!
-//! A recorder that was killed left no lock: positions are the program's, and each step of the recorder's is one byte, or a word of which only
-//! matters that it changes. What it copied and did not free is there again for the next one, who knows it by lane and sequence number.
+//! A signal handler may write while the write that it interrupts is in progress, to the lane of
+//! another level. It may also jump out and never return to that write, which then has no effect. A
+//! handler must not write while a lane turns to its next sub-buffer: the caller of
+//! [`Program::room`] blocks signals meanwhile (a third of a microsecond each time).
+//!
+//! A recorder that was killed leaves no lock: the program owns all positions, and each write of the
+//! recorder is one byte, or a word for which only a change matters. The next recorder finds again
+//! all data that the killed one copied but did not free, and recognizes it by lane and sequence
+//! number.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! Memory that is mapped into this process.
+//! The shared memory as mapped into this process.
 
 #![allow(unsafe_code, reason = "what is mapped is reached by address")]
 
@@ -6,26 +6,28 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
 use crate::memory::Memory;
 
-/// Memory of this process that others share.
+/// Memory that this process shares with other processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped {
     base: *mut u8,
-    /// Makes sure that so many bytes from an address on have memory.
+    /// Ensures that `bytes` bytes from `address` on have memory.
     reserve: fn(address: *mut u8, bytes: u64) -> bool,
     ring: fn() -> bool,
 }
 
-// Everything but the bytes of events is atomic, and those are written by the one who has their sub-buffer.
+// All words are atomic. Event bytes are not: only the lane that owns their sub-buffer writes them.
 unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Memory from an address on, which is a multiple of 4096.
+    /// Wraps the mapping at `base`, which is a multiple of 4096.
     ///
     /// # Safety
     ///
-    /// All bytes of the layout that it is used with are mapped there, to be read and written, as long as this is used; `reserve` says
-    /// the truth; and everybody else who writes there keeps to this crate's rules. `ring` rings the bell, and says whether there is one.
+    /// The caller must guarantee that all bytes of the layout used with this value are mapped
+    /// there, readable and writable, as long as the value is used; that `reserve` returns the
+    /// truth; and that all other writers of the memory follow this crate's protocol. `ring` rings
+    /// the bell and returns whether there is one.
     #[must_use]
     pub unsafe fn new(base: *mut u8, reserve: fn(address: *mut u8, bytes: u64) -> bool, ring: fn() -> bool) -> Self {
         Self { base, reserve, ring }
@@ -40,13 +42,13 @@ impl Mapped {
     #[inline]
     fn cell(&self, at: u64) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(8), "words lie at multiples of 8");
-        // Safety: it is mapped and aligned, and nobody reaches a word otherwise.
+        // Safety: the word is mapped and aligned, and all accesses to a word are atomic.
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
     }
 
     #[inline]
     fn small(&self, at: u64) -> &AtomicU8 {
-        // Safety: it is mapped, and nobody reaches such a byte otherwise.
+        // Safety: the byte is mapped, and all accesses to such a byte are atomic.
         unsafe { AtomicU8::from_ptr(self.at(at)) }
     }
 }

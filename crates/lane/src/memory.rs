@@ -1,4 +1,4 @@
-//! The memory, as each side sees it.
+//! Access to the memory, one trait for each side.
 //!
 //! ```text
 //! Memory   the program: mapped, cannot fail      words, whole and in order; bytes of events, plain
@@ -6,68 +6,71 @@
 //!          as the program may take it away
 //! ```
 //!
-//! The protocol is written once over these two, so that a model checker runs what programs run.
+//! The protocol is written once over these two traits, so that a model checker runs the code that
+//! programs run.
 
 use core::sync::atomic::Ordering;
 
-/// The memory as the program sees it, which made it. Places are bytes from its begin; words lie at multiples of 8.
+/// The memory as seen by the program that created it. Places are byte offsets from its beginning;
+/// words lie at multiples of 8.
 pub trait Memory {
-    /// A word.
+    /// Loads a word.
     fn load(&self, at: u64, order: Ordering) -> u64;
-    /// Changes one.
+    /// Stores a word.
     fn store(&self, at: u64, value: u64, order: Ordering);
-    /// Changes one if it is what it was; what was done before by whoever changed it last is seen, and what was done here is seen
-    /// by whoever does next.
+    /// Compare-and-swap of a word, with acquire ordering and release ordering on success: this side
+    /// sees all writes that preceded the last exchange of the word, and the next exchange sees all
+    /// writes that precede this one. Returns whether it succeeded.
     fn exchange(&self, at: u64, old: u64, new: u64) -> bool;
-    /// Adds to one, in one step also for handlers of signals; what it was.
+    /// Atomic fetch-and-add, also with respect to signal handlers. Returns the old value.
     fn add(&self, at: u64, more: u64) -> u64;
-    /// A byte; what the recorder did before it set that is done.
+    /// Loads a byte (acquire): all writes of the recorder before it set the byte are visible.
     fn byte(&self, at: u64) -> u8;
-    /// Makes a byte 0.
+    /// Stores 0 to a byte.
     fn clear(&self, at: u64);
-    /// Writes bytes that nobody looks at before they are published.
+    /// Writes bytes that no reader looks at before they are published.
     fn put(&self, at: u64, bytes: &[u8]);
-    /// Orders what is before it and what is behind it.
+    /// Memory fence.
     fn fence(&self, order: Ordering);
-    /// Makes sure that there is memory; whether there is.
+    /// Ensures that the range has memory; returns whether it has.
     fn reserve(&self, at: u64, bytes: u64) -> bool;
-    /// Rings the bell; whether there is one.
+    /// Rings the bell; returns whether there is one.
     fn ring(&self) -> bool;
 }
 
-/// The memory as the recorder sees it, who trusts nobody.
+/// The memory as seen by the recorder, which trusts none of its contents.
 pub trait View {
-    /// Why it cannot be seen.
+    /// Reason why the memory cannot be accessed.
     type Fault;
 
-    /// A word; what was written before it is seen by who looks later.
+    /// Loads a word (acquire): later reads see all writes that preceded it.
     ///
     /// # Errors
     ///
     /// It is not there.
     fn word(&self, at: u64) -> Result<u64, Self::Fault>;
 
-    /// Bytes, in no order.
+    /// Copies bytes, in no particular order.
     ///
     /// # Errors
     ///
     /// They are not there.
     fn copy(&self, at: u64, into: &mut [u8]) -> Result<(), Self::Fault>;
 
-    /// What is looked at before this is not looked at behind it.
+    /// Load fence: reads before it are not delayed past it.
     fn fence(&self);
 
-    /// What was changed before this is seen by others before anything is looked at behind it.
+    /// Full fence: other processes see all writes before it before any read after it happens.
     fn settle(&self);
 
-    /// Changes a byte, when all that was looked at before has been.
+    /// Stores a byte after all earlier reads have completed.
     ///
     /// # Errors
     ///
     /// It is not there.
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Self::Fault>;
 
-    /// Changes a word of which only matters whether it is another one; it need not change in one step.
+    /// Stores a word for which only a change matters; the store need not be atomic.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What a program does with its memory: lanes and sub-buffers are taken, events written and published.
+//! The program's operations on its memory: it takes lanes and sub-buffers, and writes and publishes
+//! events.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -10,54 +11,56 @@ use crate::layout::{
 use crate::memory::Memory;
 use crate::sides::{Program, Thread};
 
-/// A lane that somebody has.
+/// State of a lane that a thread owns.
 const LIVE: u64 = 1;
-/// One that nobody has any more.
+/// State of a lane that its thread has given back.
 const LEFT: u64 = 2;
-/// How often a sub-buffer is looked for that others take too.
+/// Maximum number of attempts to take a sub-buffer that other threads compete for.
 const TRIES: u32 = 8;
-/// Sub-buffers that get memory at the same time.
+/// Number of sub-buffers that get memory at the same time.
 const STEP: u64 = 8;
 
-/// A lane, as the thread that has it knows it. The first six words are all that events need that go where the last one went; who writes
-/// them on his own, as headers for C do, finds them at [`Lane::WORDS`] and does what [`Program::room_here`] and [`Program::publish`] do.
+/// A lane, as its owning thread knows it. The first six words are all that the fast path needs, for
+/// an event that goes to the same sub-buffer as the last one. Code that writes events without this
+/// crate, like the C headers, finds them at [`Lane::WORDS`] and does what [`Program::room_here`]
+/// and [`Program::publish`] do.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lane {
-    /// Where the next event goes, and where the sub-buffer ends; both 0: there is none.
+    /// Place of the next event, and end of the sub-buffer; both 0: the lane has none.
     at: u64,
     end: u64,
-    /// Ticks when it was taken.
+    /// Timestamp, in ticks, when the lane took the sub-buffer.
     begin: u64,
-    /// Where it begins, and where the word is that publishes.
+    /// Place of the sub-buffer's first byte, and of the word that publishes events.
     base: u64,
     published: u64,
-    /// What events carry.
+    /// Contexts that its events carry.
     contexts: u64,
     number: u16,
     generation: u32,
     thread: Thread,
     current: u32,
-    /// Its generation.
+    /// Generation of the current sub-buffer.
     taken: u32,
     sequence: u64,
-    /// The recorder's epoch and the pool's size when there was no room.
+    /// The recorder's epoch and the pool's size when the lane last found no room.
     full_at: Option<(u64, u64)>,
 }
 
-/// Where an event goes.
+/// Reserved room for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its first byte.
+    /// Place of its first byte.
     pub at: u64,
-    /// When it happens.
+    /// Its timestamp in ticks.
     pub ticks: u64,
-    /// Behind its last one.
+    /// Place after its last byte.
     pub end: u64,
 }
 
 impl Lane {
-    /// Where the first words are: `at`, `end`, `begin`, `base`, `published`, `contexts`.
+    /// Offsets of the first words: `at`, `end`, `begin`, `base`, `published`, `contexts`.
     pub const WORDS: [usize; 6] = [
         core::mem::offset_of!(Self, at),
         core::mem::offset_of!(Self, end),
@@ -67,19 +70,19 @@ impl Lane {
         core::mem::offset_of!(Self, contexts),
     ];
 
-    /// What its events carry with them; it is the same for all of a sub-buffer.
+    /// Contexts that its events carry; all events of a sub-buffer carry the same.
     #[inline]
     #[must_use]
     pub fn contexts(&self) -> u64 {
         self.contexts
     }
 
-    /// The thread is called so from the next sub-buffer on.
+    /// Sets the thread name that the next sub-buffers record.
     pub fn rename(&mut self, name: [u8; 16]) {
         self.thread.name = name;
     }
 
-    /// Who writes to it.
+    /// The thread that owns the lane.
     #[must_use]
     pub fn thread(&self) -> Thread {
         self.thread
@@ -87,8 +90,9 @@ impl Lane {
 }
 
 impl<'m, M: Memory> Program<'m, M> {
-    /// Begins; the memory is all zeros. Other processes see it once it is [shown](Self::show). `None`: there is no memory. What is there at
-    /// first are the header, the first control bytes, what frees sub-buffers, and slots; all else gets memory when it is needed.
+    /// Initializes memory that is all zeros. Recorders see it once [`show`](Self::show) was called.
+    /// `None`: there is no memory. Initially only the header, the first control bytes, the free
+    /// marks and the slots have memory; the other regions get memory when they need it.
     pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Option<Self> {
         let frees_and_slots = layout.filters() - layout.freed(0);
         if !memory.reserve(0, 2 * PAGE) || !memory.reserve(layout.freed(0), frees_and_slots) {
@@ -110,28 +114,29 @@ impl<'m, M: Memory> Program<'m, M> {
         Some(Self { memory, layout })
     }
 
-    /// Everything that recorders are to find from the first is there.
+    /// Publishes the memory: all data that a recorder needs at first is written.
     pub fn show(&self) {
         self.memory.store(header::MAGIC, MAGIC, Release);
     }
 
-    /// Switches an event, as a child of a process does in which it was switched.
+    /// Sets the control byte of an event, as a child process does for events that its parent had
+    /// switched.
     pub fn switch(&self, id: u16, to: u8) {
         self.memory.put(self.layout.control(id), &[to]);
     }
 
-    /// Whether a lane has ever had a sub-buffer.
+    /// Whether any lane has ever taken a sub-buffer.
     #[must_use]
     pub fn has_recorded(&self) -> bool {
         self.memory.load(header::READY, Relaxed) > 0
     }
 
-    /// An event was lost by somebody who has no lane.
+    /// Counts a lost event of a thread without a lane.
     pub fn discard(&self) {
         self.memory.add(header::DISCARDED, 1);
     }
 
-    /// A lane for a thread; `None`: all are taken.
+    /// Takes a lane for a thread; `None`: all lanes are taken.
     #[must_use]
     pub fn lane(&self, thread: Thread) -> Option<Lane> {
         for number in 0..self.layout.lanes as u16 {
@@ -166,7 +171,7 @@ impl<'m, M: Memory> Program<'m, M> {
         None
     }
 
-    /// Whether there is memory for a lane; there is some for as many as fit into a page, each time.
+    /// Ensures that a lane has memory. Lanes get memory one page at a time.
     fn has_lane(&self, number: u16) -> bool {
         let ready = self.memory.load(header::LANES_READY, Relaxed);
         if u64::from(number) < ready {
@@ -175,41 +180,44 @@ impl<'m, M: Memory> Program<'m, M> {
         let has_memory = self.memory.reserve(self.layout.lane(number), LANE_BYTES);
         if has_memory {
             let more = (u64::from(number) + 1).next_multiple_of(PAGE / LANE_BYTES);
-            // Somebody else may have been faster.
+            // If this exchange fails, another thread has already raised the number.
             self.memory.exchange(header::LANES_READY, ready, more);
         }
         has_memory
     }
 
-    /// Gives a lane back. What was published stays until the recorder has it.
+    /// Gives a lane back. Its published events stay until the recorder has copied them.
     pub fn leave(&self, mut lane: Lane) {
         self.close(&mut lane);
         let at = self.layout.lane(lane.number);
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
     }
 
-    /// What events are to carry with them, now.
+    /// Contexts that the recorder currently wants.
     #[inline]
     pub fn contexts(&self) -> u64 {
         self.memory.load(header::CONTEXTS, Relaxed)
     }
 
-    /// What events carry before any recorder says so.
+    /// Sets the contexts that events carry until a recorder sets others.
     pub fn carry(&self, contexts: u64) {
         self.memory.store(header::CONTEXTS, contexts, Relaxed);
     }
 
-    /// Room for an event of so many bytes where the lane is, now; it is to be put there and then [published](Self::publish).
+    /// Reserves room for an event of `bytes` bytes in the lane's current sub-buffer. Write the
+    /// event there, then [publish](Self::publish) it.
     #[inline]
     #[must_use]
     pub fn room_here(&self, lane: &Lane, bytes: u64, ticks: u64) -> Option<Slot> {
-        // The low half of the ticks has to tell all of them.
+        // `published` holds only the low half of the ticks, so a sub-buffer must not span 2^32 of
+        // them.
         let has_room = lane.end - lane.at >= bytes && ticks.wrapping_sub(lane.begin) >> 32 == 0;
         has_room.then_some(Slot { at: lane.at, ticks, end: lane.at + bytes })
     }
 
-    /// The same, in the next sub-buffer if it has to be, also because events there carry something else. `None`: the event is lost, and
-    /// was counted. The clock is asked when there is room: times never step back in a lane.
+    /// Like [`room_here`](Self::room_here), but turns to the next sub-buffer if necessary, also if
+    /// the events there carry other contexts. `None`: the event is lost and counted. The clock is
+    /// read again after each turn, because timestamps must never decrease in a lane.
     #[inline]
     pub fn room(&self, lane: &mut Lane, contexts: u64, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
         loop {
@@ -225,27 +233,29 @@ impl<'m, M: Memory> Program<'m, M> {
         }
     }
 
-    /// Bytes of an event, in its room.
+    /// Writes bytes of an event into its reserved room.
     #[inline]
     pub fn put(&self, at: u64, bytes: &[u8]) {
         self.memory.put(at, bytes);
     }
 
-    /// An event is there: the one store that others see it by. Who never comes to it, because the process ends or a handler
-    /// jumps over it, has written nothing.
+    /// Publishes an event with one store (release), by which other processes see it. An event that
+    /// is never published, because the process ends or a handler jumps out of the write, has no
+    /// effect.
     #[inline]
     pub fn publish(&self, lane: &mut Lane, slot: Slot) {
-        // First what only this thread sees: whoever is jumped out of in between publishes with the next event.
+        // First the word that only this thread sees: if a handler jumps out between the two stores,
+        // the event is published together with the next one.
         lane.at = slot.end;
         self.memory.store(lane.published, (slot.end - lane.base) << 32 | slot.ticks & 0xffff_ffff, Release);
     }
 
-    /// A text of an event had to be cut.
+    /// Counts a truncated text.
     pub fn cut(&self, lane: &Lane) {
         self.memory.add(self.layout.lane(lane.number) + lane::CUT, 1);
     }
 
-    /// The next sub-buffer for an event of so many bytes; whether there is one.
+    /// Turns to the next sub-buffer, for an event of `bytes` bytes. Returns whether there is one.
     #[cold]
     fn turn(&self, lane: &mut Lane, bytes: u64, ticks: u64, contexts: u64) -> bool {
         if bytes > self.layout.sub_buffer_bytes.into() {
@@ -260,7 +270,7 @@ impl<'m, M: Memory> Program<'m, M> {
         next.is_some()
     }
 
-    /// A sub-buffer that was taken is the lane's current one.
+    /// Makes a sub-buffer that was taken the lane's current one.
     fn open(&self, lane: &mut Lane, next: (u32, u32), ticks: u64, contexts: u64) {
         let (number, generation) = next;
         let at = self.layout.descriptor(number);
@@ -284,7 +294,7 @@ impl<'m, M: Memory> Program<'m, M> {
         (lane.at, lane.end) = (lane.base, lane.base + u64::from(self.layout.sub_buffer_bytes));
     }
 
-    /// Nothing more comes into the lane's sub-buffer.
+    /// Closes the lane's current sub-buffer.
     fn close(&self, lane: &mut Lane) {
         if lane.end > 0 {
             let owner = Owner { generation: lane.taken, lane: lane.number, state: FULL };
@@ -292,11 +302,12 @@ impl<'m, M: Memory> Program<'m, M> {
         }
     }
 
-    /// Takes a sub-buffer: one that nobody has, or in overwrite mode one of the oldest.
+    /// Takes a free sub-buffer or, in overwrite mode, one of the oldest.
     fn take(&self, lane: &mut Lane) -> Option<(u32, u32)> {
         let overwrites = self.memory.load(header::MODE, Relaxed) & 1 == 1;
         let limit = self.memory.load(header::LIMIT, Relaxed).max(1);
-        // Before anything is looked at: what is freed meanwhile is looked at again.
+        // Read before the search: if the recorder frees a sub-buffer during the search, the epoch
+        // differs and the lane searches again.
         let full_at = (self.memory.load(header::EPOCH, Acquire), self.memory.load(header::READY, Relaxed));
         let is_limited = limit < self.layout.sub_buffers.into();
         if lane.full_at != Some(full_at) && (!is_limited || self.held(lane).0 < limit) {
@@ -308,7 +319,7 @@ impl<'m, M: Memory> Program<'m, M> {
         if overwrites { (0..TRIES).find_map(|_| self.recycle(lane, limit)) } else { None }
     }
 
-    /// A sub-buffer that nobody has.
+    /// Searches the pool for a free sub-buffer and takes it.
     fn find(&self, lane: u16) -> Option<(u32, u32)> {
         let all = self.memory.load(header::POOL, Relaxed).clamp(1, self.layout.sub_buffers.into());
         let mut begin = 0;
@@ -325,7 +336,7 @@ impl<'m, M: Memory> Program<'m, M> {
             if !has_memory {
                 return None;
             }
-            // Somebody else may have been faster.
+            // If this exchange fails, another thread has already raised the number.
             self.memory.exchange(header::READY, ready, more);
             begin = ready;
         }
@@ -338,7 +349,9 @@ impl<'m, M: Memory> Program<'m, M> {
         owner.is_free(self.memory.byte(self.layout.freed(number))).then(|| self.own(number, word, lane)).flatten()
     }
 
-    /// Makes a sub-buffer the lane's if it is what it was. Nothing is written to it before everybody can see that it is another one.
+    /// Takes a sub-buffer by compare-and-swap, if its owner is still `was`. The fence after it
+    /// makes the new owner visible before any write to the sub-buffer, so that a recorder that
+    /// copies a new byte also sees the new generation.
     fn own(&self, number: u32, was: u64, lane: u16) -> Option<(u32, u32)> {
         let generation = Owner::of(was).generation.wrapping_add(1);
         let taking = Owner { generation, lane, state: TAKING };
@@ -350,8 +363,9 @@ impl<'m, M: Memory> Program<'m, M> {
         Some((number, generation))
     }
 
-    /// The oldest one of the lane's own, whatever it holds; or of all, while it has less than its share. `None`: another lane was
-    /// faster, or there is none.
+    /// Takes the lane's own oldest sub-buffer, even if the recorder has not copied it; or, while
+    /// the lane has less than its share, the oldest of all lanes. `None`: another lane was faster,
+    /// or there is none.
     fn recycle(&self, lane: &mut Lane, limit: u64) -> Option<(u32, u32)> {
         let (held, (_, number, generation)) = self.held(lane);
         if held < self.share().min(limit)
@@ -361,7 +375,8 @@ impl<'m, M: Memory> Program<'m, M> {
         }
         let generation = generation?;
         if lane.end > 0 && lane.current == number {
-            // It has no other one. As soon as nothing more comes into it, the recorder may give it to anybody.
+            // It is the lane's only sub-buffer. Once it is closed, the recorder may free it for any
+            // lane.
             self.close(lane);
             (lane.at, lane.end) = (0, 0);
         }
@@ -369,8 +384,9 @@ impl<'m, M: Memory> Program<'m, M> {
         self.own(number, was.word(), lane.number)
     }
 
-    /// Sub-buffers that a lane may take from others: half of what each had if all had as many. Whoever has come late has room soon, and
-    /// those who write all the time do not take it away from each other for ever.
+    /// Number of sub-buffers up to which a lane may take those of other lanes: half of an equal
+    /// share. So a lane that starts late soon has room, and busy lanes do not take sub-buffers from
+    /// each other forever.
     fn share(&self) -> u64 {
         let lanes = self.memory.load(header::LANES_READY, Relaxed).min(self.layout.lanes.into());
         let state = |number: u64| self.memory.load(self.layout.lane(number as u16) + lane::STATE, Relaxed);
@@ -379,7 +395,7 @@ impl<'m, M: Memory> Program<'m, M> {
         (all / (2 * live.max(1))).max(1)
     }
 
-    /// The full one that was taken first, of all lanes: when that was, which one it is, and what it says of its owner.
+    /// The oldest full sub-buffer of all lanes: its begin, its number, and its owner word.
     fn oldest(&self) -> Option<(u64, u32, u64)> {
         let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
         let full = |number: u64| {
@@ -391,8 +407,8 @@ impl<'m, M: Memory> Program<'m, M> {
         (0..ready).filter_map(full).min()
     }
 
-    /// How many sub-buffers are the lane's, also those of threads that had it before; and the oldest one: its sequence number, which
-    /// one it is, and its generation.
+    /// Number of sub-buffers that the lane owns, including those of earlier threads on it; and its
+    /// oldest one: sequence number, number, and generation.
     fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<u32>)) {
         let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
         let its = |number: u64| {

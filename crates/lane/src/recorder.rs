@@ -1,78 +1,80 @@
-//! What a recorder does with a program's memory: looks, copies, frees. It believes nothing.
+//! The recorder's operations on a program's memory: look, copy, free. The recorder trusts no value
+//! that it reads.
 
 use crate::layout::{DESCRIPTOR_BYTES, FULL, OPEN, Owner, descriptor, header, lane};
 use crate::memory::View;
 use crate::sides::{Recorder, Thread};
 
-/// A sub-buffer that a lane has, as it was when it was looked at.
+/// A snapshot of a sub-buffer that a lane owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which one.
+    /// Number of the sub-buffer.
     pub sub_buffer: u32,
     generation: u32,
-    /// Whose it is.
+    /// Lane that owns it.
     pub lane: u16,
-    /// Who writes to it.
+    /// Thread that writes to it.
     pub thread: Thread,
-    /// How many the lane had taken before.
+    /// Number of sub-buffers that the lane had taken before this one.
     pub sequence: u64,
-    /// Ticks when it was taken; no event is earlier.
+    /// Timestamp, in ticks, when the lane took it; no event in it is earlier.
     pub begin: u64,
-    /// Ticks of the last event; of none, those of the begin.
+    /// Ticks of its last event; equal to `begin` if it has no event.
     pub last: u64,
-    /// Bytes of events.
+    /// Bytes of published events.
     pub bytes: u32,
-    /// What the lane had lost when it was taken.
+    /// Number of events that the lane had lost when it took this sub-buffer.
     pub discarded: u64,
-    /// What its events carry with them: [`contexts`](crate::contexts).
+    /// Contexts that its events carry: [`contexts`](crate::contexts).
     pub contexts: u64,
-    /// Nothing more comes.
+    /// The lane has closed it: no more events follow.
     pub is_full: bool,
 }
 
-/// What a lane has lost so far.
+/// Losses of a lane so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Events.
+    /// Lost events.
     pub discarded: u64,
-    /// Texts that were cut.
+    /// Texts that were truncated.
     pub cut: u64,
 }
 
-/// How a lane does without room.
+/// Behavior of a lane that has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// New events are lost.
+    /// The lane discards new events.
     DiscardNewest,
-    /// Its oldest ones are.
+    /// The lane overwrites its oldest events.
     OverwriteOldest,
 }
 
-/// How a program is to record.
+/// Recording settings for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
-    /// What a lane does without room.
+    /// Behavior of a lane without room.
     pub mode: Mode,
-    /// Sub-buffers that a lane may have.
+    /// Maximum number of sub-buffers of one lane.
     pub lane: u32,
-    /// Sub-buffers that all lanes may have.
+    /// Maximum number of sub-buffers of all lanes together.
     pub pool: u32,
-    /// What events carry: [`contexts`](crate::contexts).
+    /// Contexts that events carry: [`contexts`](crate::contexts).
     pub contexts: u64,
 }
 
-/// Who has a lane.
+/// The owner of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     state: u64,
     /// The thread.
     pub tid: u32,
-    /// How many handlers of signals it is in.
+    /// Number of nested signal handlers that the thread is in.
     pub level: u8,
 }
 
 impl<V: View> Recorder<V> {
-    /// Switches an event: 0 is off, 1 on, more are filters.
+    /// Sets the control byte of an event: 0 turns the event off, 1 turns it on, larger values
+    /// select a filter.
     ///
     /// # Errors
     ///
@@ -81,8 +83,8 @@ impl<V: View> Recorder<V> {
         self.view.set_byte(self.layout.control(id), to)
     }
 
-    /// Says how the program is to record. Who allows more than before says then that something was [freed](Self::freed), so that lanes
-    /// without room look again.
+    /// Publishes the recording settings. A recorder that raises a limit must then call
+    /// [`freed`](Self::freed), so that lanes without room look again.
     ///
     /// # Errors
     ///
@@ -94,7 +96,7 @@ impl<V: View> Recorder<V> {
         self.view.set_word(header::CONTEXTS, wants.contexts)
     }
 
-    /// Sub-buffers that have memory; of others there is nothing to see.
+    /// Number of sub-buffers that have memory. The recorder need not look at others.
     ///
     /// # Errors
     ///
@@ -103,7 +105,7 @@ impl<V: View> Recorder<V> {
         Ok(self.view.word(header::READY)?.min(self.layout.sub_buffers.into()) as u32)
     }
 
-    /// Lanes that have memory; of others there is nothing to see.
+    /// Number of lanes that have memory. The recorder need not look at others.
     ///
     /// # Errors
     ///
@@ -112,7 +114,7 @@ impl<V: View> Recorder<V> {
         Ok(self.view.word(header::LANES_READY)?.min(self.layout.lanes.into()) as u16)
     }
 
-    /// Who has a lane now; `None`: nobody.
+    /// Current owner of a lane; `None`: the lane is free.
     ///
     /// # Errors
     ///
@@ -124,8 +126,8 @@ impl<V: View> Recorder<V> {
         Ok((state & 3 == 1).then_some(Holder { state, tid: thread as u32, level: (thread >> 32) as u8 }))
     }
 
-    /// Takes a lane from a thread that is gone without having given it back. Its open sub-buffer is [freed](Self::free) by whoever has
-    /// copied it.
+    /// Takes a lane from a thread that ended without giving it back. The recorder
+    /// [frees](Self::free) the lane's open sub-buffer after it has copied it.
     ///
     /// # Errors
     ///
@@ -135,7 +137,7 @@ impl<V: View> Recorder<V> {
         if self.view.word(at + lane::STATE)? == holder.state { self.view.set_byte(at + lane::STATE, 2) } else { Ok(()) }
     }
 
-    /// What is in a sub-buffer; `None`: nobody has it, or it is changing hands.
+    /// Snapshot of a sub-buffer; `None`: no lane owns it, or its owner is changing.
     ///
     /// # Errors
     ///
@@ -149,7 +151,7 @@ impl<V: View> Recorder<V> {
         if !matches!(owner.state, OPEN | FULL) || owner.is_free(freed[0]) {
             return Ok(None);
         }
-        // What is published first: its last event is not later than what is looked at behind it.
+        // `published` first: its last event is not later than the words that are read after it.
         let mut words = [0; DESCRIPTOR_BYTES as usize / 8];
         for (at, place) in (descriptor::PUBLISHED..=descriptor::CONTEXTS).step_by(8).zip(&mut words[1..]) {
             *place = word(at)?;
@@ -159,14 +161,16 @@ impl<V: View> Recorder<V> {
         Ok(self.seen(number, owner, |at| words[at as usize / 8]).filter(|_| is_same))
     }
 
-    /// Bytes that [`look_all`](Self::look_all) needs for so many sub-buffers.
+    /// Bytes of scratch memory that [`look_all`](Self::look_all) needs for `ready` sub-buffers.
     pub fn look_bytes(ready: u32) -> usize {
         ready as usize * (1 + 2 * DESCRIPTOR_BYTES as usize)
     }
 
-    /// What is in the first sub-buffers, as [`look`](Self::look) does but with three copies for all: their owners, then what describes
-    /// them. Whoever changes hands meanwhile is not seen; what changes hands behind that is noticed by [`copy`](Self::copy), which has to
-    /// come before anything is believed.
+    /// Snapshots of the first `ready` sub-buffers. Like [`look`](Self::look), but with three copies
+    /// for all of them: the owners, the free marks, and the descriptors.
+    ///
+    /// A sub-buffer whose owner changes during this call is skipped. [`copy`](Self::copy) detects a
+    /// later change of owner; call it before you trust a snapshot.
     ///
     /// # Errors
     ///
@@ -194,7 +198,8 @@ impl<V: View> Recorder<V> {
         Ok(())
     }
 
-    /// What words say of a sub-buffer whose owner was looked at before; `None`: nothing that can be.
+    /// Snapshot from the words of a descriptor whose owner was read before; `None`: the words are
+    /// impossible.
     fn seen(&self, number: u32, owner: Owner, word: impl Fn(u64) -> u64) -> Option<Seen> {
         let (published, begin, thread) =
             (word(descriptor::PUBLISHED), word(descriptor::BEGIN), word(descriptor::THREAD));
@@ -218,7 +223,8 @@ impl<V: View> Recorder<V> {
         })
     }
 
-    /// Copies what was seen, from a byte on. `false`: the program has overwritten it meanwhile, and what was copied is of no use.
+    /// Copies events of a snapshot, starting at byte `from`. `false`: the program has overwritten
+    /// the sub-buffer in the meantime, and the copied bytes are invalid.
     ///
     /// # Errors
     ///
@@ -232,7 +238,8 @@ impl<V: View> Recorder<V> {
         Ok(owner.generation == seen.generation)
     }
 
-    /// Gives back a sub-buffer that is full, or whose thread is gone: anybody may have it now. Each is given back once.
+    /// Frees a sub-buffer that is full, or whose thread is gone. Any lane may take it from now on.
+    /// Free each snapshot only once.
     ///
     /// # Errors
     ///
@@ -242,7 +249,8 @@ impl<V: View> Recorder<V> {
         self.view.set_byte(self.layout.freed(seen.sub_buffer), owner.mark())
     }
 
-    /// Tells lanes that had no room that something was given back since; `epoch` is another number each time.
+    /// Tells lanes that had no room that sub-buffers were freed since. Pass another `epoch` each
+    /// time.
     ///
     /// # Errors
     ///
@@ -251,7 +259,7 @@ impl<V: View> Recorder<V> {
         self.view.set_word(header::EPOCH, epoch)
     }
 
-    /// What a lane has lost so far.
+    /// Losses of a lane so far.
     ///
     /// # Errors
     ///
@@ -262,7 +270,7 @@ impl<V: View> Recorder<V> {
         Ok(Losses { discarded, cut })
     }
 
-    /// Events that were lost where there was no lane.
+    /// Number of events lost by threads without a lane.
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
-//! What events a program has: definitions, one behind the other, never changed and never taken away.
+//! Registry of a program's event definitions. They lie one after the other; they are never changed
+//! or removed.
 //!
 //! ```text
 //! definition   word: 1 << 63 | is it a context's << 62 | id << 32 | bytes      written last: 0 before it is whole
 //!              bytes, zeros up to a multiple of 8
 //! ```
 //!
-//! What a definition says is its reader's business. No id is used twice.
+//! This crate does not interpret the text of definitions. No ID is used twice.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -17,26 +18,29 @@ use crate::sides::{Program, Recorder};
 const IS_WHOLE: u64 = 1 << 63;
 const IS_CONTEXT: u64 = 1 << 62;
 
-/// Where a definition is.
+/// Location of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The event's id, or the number of the context.
+    /// ID of the event, or number of the context.
     pub id: u16,
-    /// It is of something that events carry: bit [`FIRST_OWN`](crate::contexts::FIRST_OWN) and so many.
+    /// `true`: it defines a context, whose bit is [`FIRST_OWN`](crate::contexts::FIRST_OWN) shifted
+    /// left by `id`.
     pub is_context: bool,
-    /// Bytes of it.
+    /// Size in bytes.
     pub bytes: u32,
     at: u64,
     next: u64,
 }
 
 impl<M: Memory> Program<'_, M> {
-    /// Makes an event known; its id, or `None`: there is no room for more. Constructors of several libraries may do so at once.
+    /// Registers an event and returns its ID; `None`: there is no room for more. Constructors of
+    /// several libraries may call this concurrently.
     pub fn define(&self, definition: &[u8]) -> Option<u16> {
         self.tell(definition, 0, || self.memory.add(header::IDS, 1))
     }
 
-    /// The same, switched before anybody knows of it.
+    /// Like [`define`](Self::define), but sets the control byte before any recorder can see the
+    /// event.
     pub fn define_switched(&self, definition: &[u8], to: u8) -> Option<u16> {
         let id = || {
             let id = self.memory.add(header::IDS, 1);
@@ -48,7 +52,8 @@ impl<M: Memory> Program<'_, M> {
         self.tell(definition, 0, id)
     }
 
-    /// Makes one known that has an id, as in a child of the process where it was defined; whether there is room.
+    /// Registers an event under a given ID, as a child process does for events that its parent
+    /// defined. Returns whether there was room.
     pub fn define_as(&self, id: u16, definition: &[u8]) -> bool {
         let next = u64::from(id) + 1;
         let id = || {
@@ -61,7 +66,7 @@ impl<M: Memory> Program<'_, M> {
         self.tell(definition, 0, id).is_some()
     }
 
-    /// Makes known what events can carry; whether there is room.
+    /// Registers a context that events can carry. Returns whether there was room.
     pub fn define_context(&self, number: u16, definition: &[u8]) -> bool {
         self.tell(definition, IS_CONTEXT, || number.into()).is_some()
     }
@@ -75,11 +80,12 @@ impl<M: Memory> Program<'_, M> {
             return None;
         }
         let id = id();
-        // The first control bytes are always there.
+        // The first page of control bytes always has memory.
         if id >= events.into() || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
             return None;
         }
-        // Behind what is taken and never written nothing would be found: nothing is taken before it is sure to be.
+        // A reserved but unwritten entry would hide all later entries from the recorder. So the
+        // loop reserves space only when the write is certain to follow.
         let begin = loop {
             let taken = self.memory.load(header::REGISTRY_TAKEN, Relaxed);
             if !room(taken) {
@@ -98,7 +104,7 @@ impl<M: Memory> Program<'_, M> {
 }
 
 impl<M: Memory> Program<'_, M> {
-    /// Whether the registry has memory up to there.
+    /// Ensures that the registry has memory up to `end`.
     fn has_registry(&self, end: u64) -> bool {
         loop {
             let ready = self.memory.load(header::REGISTRY_READY, Relaxed);
@@ -115,7 +121,7 @@ impl<M: Memory> Program<'_, M> {
 }
 
 impl<V: View> Recorder<V> {
-    /// The definition behind another one, or the first; `None`: there is none yet.
+    /// Definition after the given one, or the first; `None`: there is none yet.
     ///
     /// # Errors
     ///
@@ -135,7 +141,7 @@ impl<V: View> Recorder<V> {
         Ok(is_one.then_some(Definition { id, is_context, bytes, at: at + 8, next }))
     }
 
-    /// Whether there was something to define for which there was no room.
+    /// Whether the program had a definition for which there was no room.
     ///
     /// # Errors
     ///
@@ -145,7 +151,7 @@ impl<V: View> Recorder<V> {
         Ok(ids > self.layout.events.into() || taken > self.layout.registry_bytes.into())
     }
 
-    /// What a definition says.
+    /// Copies the text of a definition.
     ///
     /// # Errors
     ///

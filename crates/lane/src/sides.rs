@@ -1,55 +1,56 @@
-//! The two sides of a memory, the program and its recorder, and who writes.
+//! The two sides of the shared memory, program and recorder, and the identity of a writing thread.
 //!
-//! What each of them does with it stands where it belongs: lanes in `program`, looking and copying in `recorder`, and what both have a
-//! part in, as bells, definitions and slots, in a file for each.
+//! Each side's operations are in their own files: lanes in `program`, looking and copying in
+//! `recorder`; bells, definitions and slots, in which both sides take part, have one file each.
 
 use crate::layout::Layout;
 use crate::memory::{Memory, View};
 
-/// A program's memory, to whoever writes to it. Everything here may be done by handlers of signals too, and by several threads.
+/// The program's side of its memory. Several threads and signal handlers may call all functions
+/// here concurrently.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'m, M> {
     pub(crate) memory: &'m M,
     pub(crate) layout: Layout,
 }
 
-/// A program's memory, to whoever records it.
+/// The recorder's side of a program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorder<V> {
     pub(crate) view: V,
     pub(crate) layout: Layout,
 }
 
-/// Who writes: it stands in what is recorded.
+/// The thread that writes; recorded with each sub-buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
+    /// Thread ID.
     pub tid: u32,
-    /// How many handlers of signals it is in; each level has a lane of its own.
+    /// Number of nested signal handlers that the thread is in; each level has its own lane.
     pub level: u8,
-    /// Its name; zeros behind.
+    /// Thread name, padded with zeros.
     pub name: [u8; 16],
 }
 
 impl<'m, M: Memory> Program<'m, M> {
-    /// The same memory, which somebody else has begun.
+    /// Wraps memory that another call has already initialized.
     pub fn of(memory: &'m M, layout: Layout) -> Self {
         Self { memory, layout }
     }
 }
 
 impl<V: View> Recorder<V> {
-    /// Of memory whose layout was [read](Layout::read).
+    /// Wraps memory whose layout was [read](Layout::read).
     pub fn new(view: V, layout: Layout) -> Self {
         Self { view, layout }
     }
 
-    /// The memory.
+    /// Access to the memory.
     pub fn view(&self) -> &V {
         &self.view
     }
 
-    /// How large everything is.
+    /// Sizes of all regions.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -1,4 +1,5 @@
-//! Filters of events: each has a slot, which is never another's while the program lives.
+//! Filters of events. Each filter has a slot; a slot belongs to one filter as long as the program
+//! lives.
 //!
 //! ```text
 //! recorder   bytes of the filter, to the arena or behind the slots ──> slot: which, where, how many (release)
@@ -15,35 +16,36 @@ use crate::sides::{Program, Recorder};
 const IS_SAID: u64 = 1 << 63;
 const IS_NATIVE: u64 = 1 << 62;
 
-/// The first slot: what is less says whether an event is on.
+/// Number of the first slot. Smaller control bytes mean off (0) and on (1).
 pub const FIRST_SLOT: u8 = 2;
 
-/// Where a filter is.
+/// Location of a filter's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// In the arena, as machine code; else it is bytecode.
+    /// `true`: machine code in the arena; `false`: bytecode.
     pub is_native: bool,
-    /// Behind the begin of the arena, or of [`Layout::filters`](crate::Layout::filters).
+    /// Offset from the beginning of the arena, or of [`Layout::filters`](crate::Layout::filters).
     pub offset: u32,
-    /// How large it is.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
-/// What a program does about a filter.
+/// How a program runs a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// No event has asked for it yet.
+    /// No event has evaluated the filter yet.
     NotYet,
-    /// It runs the machine code.
+    /// The program runs the machine code.
     Native,
-    /// It interprets the bytecode.
+    /// The program interprets the bytecode.
     Interpreted,
-    /// It cannot run it: all events of that slot are recorded.
+    /// The program cannot run the filter: it records all events of the slot.
     Not,
 }
 
 impl<M: Memory> Program<'_, M> {
-    /// Which filter a slot is of; `None`: the recorder has said nothing, or nothing that can be.
+    /// Filter of a slot; `None`: the recorder has assigned none, or one with an impossible
+    /// location.
     #[must_use]
     pub fn code(&self, slot: u8, arena_bytes: u32) -> Option<Code> {
         let said = self.memory.load(self.layout.slot(slot) + slot::SAID, Acquire);
@@ -54,14 +56,14 @@ impl<M: Memory> Program<'_, M> {
         (said & IS_SAID != 0 && slot >= FIRST_SLOT && fits).then_some(code)
     }
 
-    /// Says what is done about a slot.
+    /// Publishes how the program runs the filter of a slot.
     pub fn runs(&self, slot: u8, runs: Runs) {
         self.memory.store(self.layout.slot(slot) + slot::DONE, runs as u64, Relaxed);
     }
 }
 
 impl<V: View> Recorder<V> {
-    /// Says which filter a slot is of, when all of its bytes are where they are said to be.
+    /// Assigns a filter to a slot. All bytes of the filter must already be at the given location.
     ///
     /// # Errors
     ///
@@ -69,14 +71,14 @@ impl<V: View> Recorder<V> {
     pub fn say_code(&self, slot: u8, code: Code) -> Result<(), V::Fault> {
         let native = if code.is_native { IS_NATIVE } else { 0 };
         let said = IS_SAID | native | u64::from(code.bytes & 0x3fff_ffff) << 32 | u64::from(code.offset);
-        // The last byte says that the others are there.
+        // The last byte publishes the word: it holds the flag that the other bytes are valid.
         let at = self.layout.slot(slot) + slot::SAID;
         let bytes = said.to_le_bytes();
         self.view.set_word(at, said & !(0xff << 56))?;
         self.view.set_byte(at + 7, bytes[7])
     }
 
-    /// Whether a slot was ever given to a filter: by this recorder or one before it.
+    /// Filter that this recorder or an earlier one assigned to a slot, if any.
     ///
     /// # Errors
     ///
@@ -88,7 +90,7 @@ impl<V: View> Recorder<V> {
         Ok((said & IS_SAID != 0).then_some(code))
     }
 
-    /// What the program does about a slot.
+    /// How the program runs the filter of a slot.
     ///
     /// # Errors
     ///
@@ -111,7 +113,8 @@ impl<V: View> Recorder<V> {
         let room = self.layout.filter_bytes.saturating_sub(offset) as usize;
         let at = self.layout.filters() + u64::from(offset);
         let bytes = &bytes[..bytes.len().min(room)];
-        // Whole words where they lie, as each may be a call of the system; nobody looks before all of it is said to be there.
+        // Writes whole aligned words, because each write may be a system call. The program reads
+        // these bytes only after the slot announces them, so their order does not matter.
         let (front, rest) = bytes.split_at(bytes.len().min((at.next_multiple_of(8) - at) as usize));
         let (words, back) = rest.as_chunks::<8>();
         let put =

@@ -1,7 +1,9 @@
-//! `libkymo.so` and `libkymo.a`: the [tracer](kymo_tracer) for programs in C and C++, which include `kymo/kymo.h`.
+//! `libkymo.so` and `libkymo.a`: the [tracer](kymo_tracer) for programs in C and C++, which include
+//! `kymo/kymo.h`.
 //!
-//! It must never know more than that: what headers call is the tracer's. Built by `make libkymo`, where nothing unwinds, it is 60 KiB
-//! without Rust's standard library; in builds for tests it has one, which nothing uses.
+//! It must never know more than that: the functions that the headers call belong to the tracer.
+//! `make libkymo` builds it without unwinding and without Rust's standard library, in 60 KiB.
+//! Builds for tests include the standard library, but do not use it.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(target_os = "linux")]
@@ -10,19 +12,21 @@ mod marks;
 
 pub use kymo_tracer::{Context, Event, Write};
 
-/// A broken promise of ours ends the program: nobody is left who could be told.
+/// A panic is a bug in this library. It ends the program, because there is no caller that could
+/// handle it.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     #[allow(unsafe_code, reason = "the C library has it")]
-    // Safety: that is what it looks like.
+    // Safety: the declaration matches the C library's.
     unsafe extern "C" {
         safe fn abort() -> !;
     }
     abort()
 }
 
-// Rust's core library names it, for programs that unwind. Another copy of it, of a program that has some Rust of its own, may take its place.
+// Rust's core library refers to this symbol, for programs that unwind. In a program with Rust code
+// of its own, another definition may take its place.
 #[cfg(panic = "abort")]
 #[allow(unsafe_code, reason = "a symbol")]
 mod personality {

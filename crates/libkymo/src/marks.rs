@@ -1,6 +1,7 @@
-//! Makes events known that every program can record: `kymo/marks.h` writes them, and [`kymo_tracer::marks`] has them.
+//! Registers the marks, events that every program can record: `kymo/marks.h` writes them, and
+//! [`kymo_tracer::marks`] defines them.
 //!
-//! They lie in the library once, and not in each file that includes the header.
+//! The library contains them once, rather than each file that includes the header.
 
 #![allow(unsafe_code, reason = "constructors stand in a section")]
 
@@ -20,7 +21,7 @@ known! {
     kymo_event_signal_submit kymo_event_signal_receive
 }
 
-/// Before whatever constructors of the program record.
+/// Runs before the program's own constructors can record marks.
 #[used]
 #[unsafe(link_section = ".init_array.00101")]
 static BEGIN: extern "C" fn() = begin;

@@ -1,6 +1,8 @@
-//! Memory that this process can execute, and to which others who may do that write machine code of filters.
+//! The arena: memory that this process can execute, and to which other processes with sufficient
+//! permission write the machine code of filters.
 //!
-//! It is mapped once, when the process begins; a child has its own, and keeps its parent's for what it found there.
+//! It is mapped once, when the process begins. A child has its own, and keeps its parent's for the
+//! filters that it inherited.
 
 #![allow(unsafe_code, reason = "memory that can be executed")]
 
@@ -11,13 +13,13 @@ use kymo_lane::{Arena, NoArena};
 use crate::pages;
 use crate::place::{Descriptor, is_privileged, secure_variable};
 
-/// 64 pages, one for each filter; those that nobody uses have no memory.
+/// 64 pages, one for each filter; unused pages have no memory.
 const ARENA_BYTES: usize = 64 << 12;
 
-/// The least number that it has while it is open.
+/// Minimum file descriptor number of the arena.
 const NUMBER_MIN: libc::c_int = 100;
 
-/// What ELF calls this machine.
+/// ELF machine number.
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
 pub(crate) fn map() -> Result<Arena, NoArena> {
@@ -27,19 +29,22 @@ pub(crate) fn map() -> Result<Arena, NoArena> {
     if secure_variable(c"KYMO_NATIVE").is_some_and(|value| value.to_bytes() == b"off") {
         return Err(NoArena::Off);
     }
-    // Older systems do not know that the file is to be executed, newer ones may want to be told.
+    // Older kernels do not know the flag for executable files; newer ones may require it.
     let file = [libc::MFD_EXEC, 0].into_iter().find_map(|executable| {
-        // Safety: the name ends with a zero.
+        // Safety: the name is NUL-terminated.
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | executable;
         Descriptor::new(unsafe { libc::memfd_create(c"kymo".as_ptr(), flags) })
     });
     let file = file.filter(|_| pages::file_bytes_max() >= ARENA_BYTES as u64).ok_or(NoArena::Refused)?;
-    // It stays open: where programs do not look for files of theirs, if there are so many numbers.
+    // The file stays open, under a number where programs do not expect their own files, if so many
+    // numbers are available.
     let file = file.numbered(NUMBER_MIN).unwrap_or(file);
-    // Safety: the file is ours, what is filled in is there, and what is mapped is nobody else's.
+    // Safety: the file belongs to this function, `found` has room for the result, and the mapping
+    // is new.
     let (found, address) = unsafe {
         let mut found: libc::stat = core::mem::zeroed();
-        // Who gets hold of it by mistake cannot take away what is mapped.
+        // The seals prevent the file from being truncated under the mapping, even by code that gets
+        // hold of the descriptor by mistake.
         let is_there = libc::ftruncate(file.0, ARENA_BYTES as libc::off_t) == 0
             && libc::fcntl(file.0, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) == 0
             && libc::fstat(file.0, &raw mut found) == 0;
@@ -54,7 +59,7 @@ pub(crate) fn map() -> Result<Arena, NoArena> {
         return Err(NoArena::Refused);
     }
     let descriptor = file.0 as u32;
-    // Recorders without privileges find it by its number.
+    // Recorders without privileges find the file by its descriptor number.
     core::mem::forget(file);
     let (inode, address, bytes) = (found.st_ino, address as u64, ARENA_BYTES as u32);
     Ok(Arena { inode, address, bytes, descriptor, machine: MACHINE })

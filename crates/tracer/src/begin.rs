@@ -1,5 +1,6 @@
-//! How the memory of a process begins, with its first event or before it: a file in the folder that recorders look at, and everything that
-//! they find in it. A child begins again, with what was there in its parent.
+//! Creates the memory of a process, with its first event or before: a file in the folder that
+//! recorders watch, with all data that recorders need. A child process creates its own, with the
+//! events of its parent.
 
 #![allow(unsafe_code, reason = "memory that is shared")]
 
@@ -15,12 +16,13 @@ use crate::place::{Descriptor, Path, has_more_than_its_user, secure_variable};
 use crate::process::{PROCESS, Process, WINDOW};
 use crate::{arena, bell, clock, context, event, filter, interrupted, thread};
 
-/// The memory of this process; it begins if it has not.
+/// The memory of this process; creates it if necessary.
 pub(crate) fn here() -> Option<&'static Process> {
     Process::now().or_else(begin).or_else(give_up)
 }
 
-/// There is no memory to record to: nobody is to try that again with each event.
+/// Called when the memory cannot be created. Turns all events off, so that later events do not try
+/// again.
 #[cold]
 fn give_up() -> Option<&'static Process> {
     if let Some(window) = NonNull::new(WINDOW.load(Ordering::Acquire)) {
@@ -32,9 +34,10 @@ fn give_up() -> Option<&'static Process> {
 #[cold]
 fn begin() -> Option<&'static Process> {
     let before = PROCESS.load(Ordering::Acquire);
-    // Safety: what was put there once stays.
+    // Safety: a stored `Process` is never removed.
     if let Some(begun) = unsafe { before.as_ref() }.filter(|begun| begun.is_own()) {
-        // A handler has called fork while its parent's was looked at, and its child has begun by now.
+        // A handler called fork while the parent's memory was checked; its child has created its
+        // memory by now.
         return Some(begun);
     }
     let is_off = || secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off");
@@ -51,7 +54,7 @@ fn begin() -> Option<&'static Process> {
     if before.is_null() {
         first();
     }
-    // Safety: all of the layout is mapped there, for as long as the process lives.
+    // Safety: the whole layout is mapped there as long as the process lives.
     let memory = unsafe { Mapped::new(base.as_ptr(), pages::reserve, bell::ring) };
     const { assert!(size_of::<Process>() <= PAGE, "it fits into its page") };
     let process = page.cast::<Process>();
@@ -59,14 +62,14 @@ fn begin() -> Option<&'static Process> {
     // Safety: it cannot fail.
     let pid = unsafe { libc::getpid() } as u32;
     let is_there = AtomicU32::new(0);
-    // In a child it is where its parent's was.
+    // In a child process, the control bytes stay at the address that they have in the parent.
     let seen = NonNull::new(WINDOW.load(Ordering::Acquire));
-    // Safety: the page is ours, and large enough.
+    // Safety: the page is exclusive to this function, and large enough.
     unsafe {
         let window = seen.unwrap_or(window);
         process.write(Process { is_there, pid, memory, base, window, layout, path, arena: arena.ok() });
     };
-    // Safety: it was just written, and stays.
+    // Safety: it was just written, and stays mapped if it is used after this function.
     let this: &'static Process = unsafe { process.as_ref() };
     let is_told = this.tell(arena, session);
     if is_told {
@@ -93,10 +96,10 @@ fn begin() -> Option<&'static Process> {
 }
 
 impl Process {
-    /// Everything that a recorder finds; whether there is memory for it.
+    /// Writes all data that a recorder needs; returns whether there is memory for it.
     fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<(&[u8], u64)>) -> bool {
         let mut path = [0; 3072];
-        // Safety: so many bytes are there, and nothing is done with what is not.
+        // Safety: the buffer has that length, and later code uses only the bytes that were written.
         let (user, length) = unsafe {
             let length = libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len());
             (libc::geteuid(), length)
@@ -113,8 +116,9 @@ impl Process {
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
         if session.is_some() && is_open_in_parent() && self.memory.reserve(from, to - from) {
-            // The recorder comes later, and switches off what it does not want; what is recorded until then it can throw away. When the
-            // session is over, it also switches off what has no event yet.
+            // The recorder attaches later, and turns off the events that it does not want; it can
+            // discard the events recorded until then. When the session ends, it also turns off the
+            // control bytes without an event.
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
         let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
@@ -126,7 +130,8 @@ impl Process {
         true
     }
 
-    /// What was on in the parent is on. Filters that the parent has never asked are not known here: their events are on.
+    /// Copies the control bytes of the parent's events. An event with a filter that the parent
+    /// never evaluated is turned on instead, because this process does not know the filter.
     fn inherit(&self) {
         let window = WINDOW.load(Ordering::Acquire);
         if window.is_null() {
@@ -134,7 +139,7 @@ impl Process {
         }
         filter::inherit(&self.program());
         for (id, _) in event::events() {
-            // Safety: a control byte is there for each id.
+            // Safety: each ID has a control byte.
             let was = unsafe { window.add(self.layout.control(id) as usize).read_volatile() };
             let is_unknown = was > 1 && filter::known(was) == Runs::NotYet;
             self.program().switch(id, if is_unknown { 1 } else { was });
@@ -142,28 +147,33 @@ impl Process {
     }
 }
 
-/// Whether events that a parent of this process would define now are on from the begin; without a parent that has any, they may be.
+/// Whether events that the parent of this process would define now are on from the start; also
+/// `true` if there is no parent with events.
 fn is_open_in_parent() -> bool {
     let Some(window) = NonNull::new(WINDOW.load(Ordering::Acquire)) else { return true };
-    // The last one that has memory, as an event before it has.
+    // The last control byte that has memory because an event before it has.
     let id = (event::ids().max(1).next_multiple_of(PAGE as u32) - 1) as u16;
-    // Safety: it is mapped. Where that event is there, it is switched as it is wanted, and not as those behind it.
+    // Safety: the byte is mapped. If that event exists, its control byte reflects its own switch,
+    // and does not stand for later events.
     u32::from(id) >= event::ids() && unsafe { window.add(Layout::default().control(id) as usize).read_volatile() } == 1
 }
 
-/// What is done once, and not again in children.
+/// One-time initialization, which child processes inherit.
 fn first() {
     thread::find_cpu();
     thread::make_key();
     stay();
-    // For systems that only say that they give children zeros, as emulators do; children that `fork` does not make go wrong there.
-    // Safety: the function may be called in a child.
+    // For systems that only claim to give children zeroed pages, as emulators do; there, children
+    // that were not made by `fork` do not work.
+    //
+    // Safety: the handlers may run in a child.
     unsafe { libc::pthread_atfork(Some(interrupted::before_fork), Some(in_parent), Some(in_child)) };
 }
 
-/// The library that this is part of stays, also when a program lets go of it: what threads do when they end is part of it.
+/// Keeps the library that contains this code loaded, even if the program unloads it: the destructor
+/// that runs when threads end is part of it.
 fn stay() {
-    // Safety: an address of this library is looked up, and what is found lives while the library does.
+    // Safety: the address is in this library, and the result lives as long as the library.
     unsafe {
         let mut found: libc::Dl_info = core::mem::zeroed();
         let here = stay as *const libc::c_void;
@@ -173,17 +183,18 @@ fn stay() {
     }
 }
 
-/// In a child, nothing is there.
+/// Resets the state in a forked child.
 unsafe extern "C" fn in_child() {
     thread::forget();
     interrupted::in_child();
-    // Safety: what was put there stays.
+    // Safety: a stored `Process` is never removed.
     if let Some(process) = unsafe { PROCESS.load(Ordering::Acquire).as_ref() } {
         process.is_there.store(0, Ordering::Release);
     }
 }
 
-/// A file that was made: where all of it and the window of control bytes are mapped, and the bell of its folder.
+/// A new file: the addresses of its whole mapping and of the window of control bytes, and the bell
+/// of its folder.
 struct File {
     base: NonNull<u8>,
     window: NonNull<u8>,
@@ -191,12 +202,12 @@ struct File {
     bell: Option<Bell>,
 }
 
-/// Makes a file of that layout.
+/// Creates a file with the given layout.
 fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
     let mut path = Path::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
-    // Safety: so many bytes are there.
+    // Safety: the buffer has that length.
     let random = unsafe { libc::syscall(libc::SYS_getrandom, name.as_mut_ptr(), name.len(), 0) };
     if random != name.len() as libc::c_long {
         return None;
@@ -213,29 +224,30 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
     drop(folder);
     let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
     let base = pages::share(made.0, all).filter(|base| {
-        // Safety: it is mapped.
+        // Safety: the range is mapped.
         let is_ours = unsafe { libc::madvise(base.as_ptr().cast(), all, libc::MADV_DONTFORK) == 0 };
         is_ours && pages::reserve_first(&made, base.as_ptr(), layout)
     });
     let window = base.and_then(|_| pages::share(made.0, seen));
     let (Some(base), Some(window)) = (base, window) else {
         base.into_iter().for_each(|base| pages::unmap(base, all));
-        // Safety: the path ends with a zero.
+        // Safety: the path is NUL-terminated.
         unsafe { libc::unlink(path.as_c_str().as_ptr()) };
         return None;
     };
     Some(File { base, window, path, bell })
 }
 
-/// Control bytes of events that are on.
+/// One page of control bytes of events that are on.
 const ON: [u8; PAGE] = [1; PAGE];
 
-/// The session of a recorder that this process was started for, if any: `KYMO_SESSION`. Its memory is known by it, and all of its events
-/// are on from the begin, so that nothing is lost before the recorder has found it; they carry what the bits of `KYMO_CONTEXTS` say. A
-/// session that is over is none. What was [told](record_for) has its say over both.
+/// The session that this process was started for, if any: `KYMO_SESSION`. The name identifies the
+/// file for the recorder. All events are on from the start, so that none is lost before the
+/// recorder finds the file; they carry the contexts of the bits in `KYMO_CONTEXTS`. A session that
+/// has ended counts as none. A call of [`record_for`] takes precedence over both variables.
 fn session() -> Option<(&'static [u8], u64)> {
     if let Some(name) = NonNull::new(SESSION.load(Ordering::Acquire)) {
-        // Safety: so many bytes were put there before that was seen, and stay.
+        // Safety: the length was stored before the pointer, and the name is static.
         let name = unsafe { core::slice::from_raw_parts(name.as_ptr(), SESSION_BYTES.load(Ordering::Relaxed)) };
         return Some((name, SESSION_CONTEXTS.load(Ordering::Relaxed)));
     }
@@ -249,8 +261,9 @@ fn is_plain(session: &[u8]) -> bool {
     is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len())
 }
 
-/// Says for which session this process records, as `KYMO_SESSION` and `KYMO_CONTEXTS` do. It holds if no event was registered before; the
-/// first call counts. A name has 1 to 64 letters, digits, `-`, `_` and `.`.
+/// Sets the session for which this process records, like `KYMO_SESSION` and `KYMO_CONTEXTS`. The
+/// call must precede the registration of any event; the first call counts. A name has 1 to 64
+/// letters, digits, `-`, `_` and `.`.
 pub fn record_for(session: &'static str, contexts: u64) {
     let is_first = || SESSION_BYTES.compare_exchange(0, session.len(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if is_plain(session.as_bytes()) && is_first() {
@@ -259,16 +272,16 @@ pub fn record_for(session: &'static str, contexts: u64) {
     }
 }
 
-/// What [`record_for`] was told.
+/// Arguments of [`record_for`].
 static SESSION: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static SESSION_BYTES: AtomicUsize = AtomicUsize::new(0);
 static SESSION_CONTEXTS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the recorder has taken back the mark of a session, in the folder that `KYMO_SESSIONS` names. Who does not see that folder, in
-/// a container or as another user, does not know.
+/// Whether the recorder has removed the marker of a session from the folder that `KYMO_SESSIONS`
+/// names. `false` if this process cannot see the folder, in a container or as another user.
 fn is_over(session: &[u8]) -> bool {
     let Some(folder) = secure_variable(c"KYMO_SESSIONS").map(CStr::to_bytes) else { return false };
-    // Safety: the path ends with a zero.
+    // Safety: the path is NUL-terminated.
     let allows = |path: &Path, what| unsafe { libc::access(path.as_c_str().as_ptr(), what) == 0 };
     let mut path = Path::new();
     let is_visible = path.push(folder).is_some_and(|path| allows(path, libc::X_OK));
@@ -276,30 +289,31 @@ fn is_over(session: &[u8]) -> bool {
     is_visible && is_named && !allows(&path, libc::F_OK)
 }
 
-/// Bytes of a session's name.
+/// Maximum bytes of a session's name.
 const SESSION_BYTES_MAX: usize = 64;
 
-/// The inode of a file; 0: there is none.
+/// Inode of a file; 0: the file does not exist.
 fn inode(path: &CStr) -> u64 {
-    // Safety: the path ends with a zero, and what is filled in is there.
+    // Safety: the path is NUL-terminated, and `found` has room for the result.
     unsafe {
         let mut found: libc::stat = core::mem::zeroed();
         if libc::stat(path.as_ptr(), &raw mut found) == 0 { found.st_ino } else { 0 }
     }
 }
 
-/// When this process began, in the clock ticks that the system counts it in; 0: it does not say.
+/// Start time of this process, in clock ticks of the system; 0: unknown.
 fn started() -> u64 {
     let mut text = [0; 1024];
     let file = Descriptor::open(c"/proc/self/stat", libc::O_RDONLY | libc::O_CLOEXEC);
     let length = file.map_or(0, |file| file.read(&mut text));
     let text = &text[..length];
-    // The name before it may have anything in it but ends with the last parenthesis.
+    // The process name before these fields may contain any character; it ends at the last
+    // parenthesis.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
     number(behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(19).unwrap_or(&[]))
 }
 
-/// The number that decimal digits say.
+/// Parses decimal digits.
 fn number(digits: &[u8]) -> u64 {
     digits.iter().fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(digit.wrapping_sub(b'0').into()))
 }

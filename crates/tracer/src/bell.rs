@@ -1,12 +1,15 @@
-//! The bell of a folder, by which programs wake the recorder: a word of a file, which nobody reads or writes himself.
+//! The bell of a folder, with which programs wake the recorder: a word of a file that only the
+//! kernel reads and writes.
 //!
 //! ```text
 //! program    one system call: the system adds 1 to the word, and wakes who waits     no descriptor, no path, no lock
 //! recorder   one system call: waits unless the word is another than it was
 //! ```
 //!
-//! Everybody of a folder has the file mapped, and anybody of them may cut it off. So the word is only ever touched by the system, which
-//! then says that it is not there, where a program would get a signal. It is mapped when a program begins, and children have it too.
+//! All programs and recorders of a folder map the file, and each of them may truncate it; an
+//! ordinary access would then raise a signal. So only the kernel accesses the word, in system calls
+//! that return an error instead. A program maps the bell when it begins, and its children inherit
+//! the mapping.
 
 #![allow(unsafe_code, reason = "system calls")]
 
@@ -17,34 +20,35 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::pages::{self, Errno, PAGE};
 use crate::place::Descriptor;
 
-/// What it is called in its folder.
+/// File name of the bell in its folder.
 pub const BELL_NAME: &CStr = c"bell";
 
-/// Adds 1, whatever there was.
+/// Futex operation that adds 1 unconditionally.
 const ADD_ONE: c_int = libc::FUTEX_OP_ADD << 28 | 1 << 12;
 
-/// The bell that this process rings, and which one it is.
+/// The word of the bell that this process rings, and the device and inode of its file.
 static WORD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 
-/// A bell that was mapped.
+/// A mapped bell.
 #[derive(Debug)]
 pub struct Bell {
     word: NonNull<u8>,
     which: kymo_lane::Bell,
 }
 
-// Safety: only the system touches what is mapped.
+// Safety: only the kernel accesses the mapped word.
 unsafe impl Send for Bell {}
-// Safety: the same.
+// Safety: only the kernel accesses the mapped word.
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// The bell of a file, which is this user's alone, and is made as long as it has to be. `None`: it cannot be one.
+    /// Maps the bell of a file, which must be accessible to this user alone; extends the file if
+    /// necessary. `None`: the file cannot be a bell.
     #[must_use]
     pub fn map(descriptor: c_int) -> Option<Self> {
-        // Safety: what is filled in is there.
+        // Safety: `found` has room for the result.
         let found = unsafe {
             let mut found: libc::stat = core::mem::zeroed();
             (libc::fstat(descriptor, &raw mut found) == 0).then_some(found)
@@ -54,22 +58,23 @@ impl Bell {
         Some(Self { word, which })
     }
 
-    /// Which one it is.
+    /// Identity of the bell.
     #[must_use]
     pub fn which(&self) -> kymo_lane::Bell {
         self.which
     }
 
-    /// Rings it; whether it is one still.
+    /// Rings the bell; returns whether it still is one.
     pub fn ring(&self) -> bool {
         ring_at(self.word.as_ptr())
     }
 
-    /// Waits until the word is not `known`; it may be so still. `false`: it is no bell any more.
+    /// Waits until the word differs from `known`; may return early. `false`: it no longer is a
+    /// bell.
     #[must_use]
     pub fn wait(&self, known: u32) -> bool {
         let _errno = Errno::keep();
-        // Safety: the system says so if the word is not there.
+        // Safety: the kernel returns an error if the word is not mapped.
         unsafe {
             let forever = core::ptr::null::<libc::timespec>();
             let woken = libc::syscall(libc::SYS_futex, self.word.as_ptr(), libc::FUTEX_WAIT, known, forever);
@@ -84,7 +89,7 @@ impl Drop for Bell {
     }
 }
 
-/// Which bell a file is; `None`: none.
+/// Identity of a bell from its file's status; `None`: the file cannot be a bell.
 fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
     // Safety: it cannot fail.
     let user = unsafe { libc::geteuid() };
@@ -92,7 +97,7 @@ fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
     is_one.then_some(kymo_lane::Bell { device: found.st_dev, inode: found.st_ino })
 }
 
-/// The bell of a folder, which this process rings from now on; it is made if there is none.
+/// The bell of a folder, created if necessary. This process rings it from now on.
 pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     if !WORD.load(Ordering::Acquire).is_null()
         && let Some(of_parent) = still_there(folder)
@@ -104,16 +109,16 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     let which = bell.which;
     DEVICE.store(which.device, Ordering::Relaxed);
     INODE.store(which.inode, Ordering::Relaxed);
-    // Another thread may ring what was there before: it stays mapped, as this does.
+    // Another thread may still ring the previous bell: it stays mapped, like this one.
     WORD.store(bell.word.as_ptr(), Ordering::Release);
     core::mem::forget(bell);
     Some(which)
 }
 
-/// The bell that this process has from its parent, if it is the folder's.
+/// The bell that this process inherited from its parent, if it is still the folder's bell.
 fn still_there(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     let (device, inode) = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
-    // Safety: the name ends with a zero, and what is filled in is there.
+    // Safety: the name is NUL-terminated, and `found` has room for the result.
     let found = unsafe {
         let mut found: libc::stat = core::mem::zeroed();
         let flags = libc::AT_SYMLINK_NOFOLLOW;
@@ -122,7 +127,7 @@ fn still_there(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     which(&found?).filter(|known| *known == kymo_lane::Bell { device, inode })
 }
 
-/// Rings; whether there is a bell.
+/// Rings this process' bell; returns whether there is one.
 pub(crate) fn ring() -> bool {
     let word = WORD.load(Ordering::Acquire);
     !word.is_null() && ring_at(word)
@@ -130,7 +135,7 @@ pub(crate) fn ring() -> bool {
 
 fn ring_at(word: *mut u8) -> bool {
     let _errno = Errno::keep();
-    // Safety: the system says so if the word is not there.
+    // Safety: the kernel returns an error if the word is not mapped.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE_OP, c_int::MAX, 0_usize, word, ADD_ONE) >= 0 }
 }
 
@@ -141,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// One test, as a process has one bell.
+    /// A single test, because a process has one bell.
     #[test]
     fn a_bell_is_heard_until_it_is_cut_off() {
         let path = std::env::temp_dir().join(std::format!("kymo-bell-{}", std::process::id()));
@@ -160,10 +165,10 @@ mod tests {
             file.read_exact_at(&mut word, 0).expect("it is there");
             u32::from_le_bytes(word)
         };
-        // Safety: each thread has one.
+        // Safety: each thread has its own `errno`.
         unsafe { *libc::__errno_location() = 77 };
         assert!(ring());
-        // Safety: each thread has one.
+        // Safety: each thread has its own `errno`.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
         assert_eq!(rung(), 1);
         assert!(bell.wait(0), "it was rung before");
@@ -178,10 +183,11 @@ mod tests {
             waits.join().expect("it is woken");
         });
 
-        // Who cuts it off does no harm, and it is known.
+        // Truncating the file does no harm, and is detected.
         file.set_len(0).expect("it is ours");
         assert!(!ring() && !bell.wait(2));
-        // Another one in its place is another bell; what is no plain file of this user alone is none.
+        // Another file in its place is another bell; a file that is not a regular file of this user
+        // alone is no bell.
         std::fs::remove_file(path.join("bell")).expect("it is ours");
         let other = of_folder(&folder).expect("it can be made");
         assert!(other != which && ring());

@@ -1,4 +1,4 @@
-//! What everything is stamped with: the processor's counter where it can be relied on, else the system's clock.
+//! Timestamps: the processor's counter where it is reliable, else the system's clock.
 
 #![allow(unsafe_code, reason = "counters are read by an instruction")]
 
@@ -9,29 +9,30 @@ use kymo_lane::Clock;
 #[cfg(target_arch = "x86_64")]
 use crate::place::Descriptor;
 
-/// Whether the counter cannot be relied on.
+/// Whether the counter is unreliable.
 static IS_SLOW: AtomicBool = AtomicBool::new(false);
 
-/// The processor's counter. It is not ordered with what is around it: two threads may see each other's a few nanoseconds off.
+/// Reads the processor's counter. The read is not ordered with the surrounding instructions:
+/// timestamps of two threads may appear a few nanoseconds out of order.
 #[inline]
 #[must_use]
 pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // Safety: all processors of this architecture have it.
+    // Safety: all processors of this architecture have the instruction.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }
     #[cfg(target_arch = "aarch64")]
     {
         let ticks: u64;
-        // Safety: Linux lets programs read it.
+        // Safety: Linux allows programs to read it.
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
         ticks
     }
 }
 
-/// How often the counter counts in a second, where the processor says so: on aarch64. Elsewhere it has to be measured: what CPUID says on
-/// x86 is rounded, and missing on most machines.
+/// Frequency of the counter in Hz, where the processor reports it: on aarch64. On x86 you have to
+/// measure it: the value from CPUID is rounded, and missing on most machines.
 #[must_use]
 pub fn counter_frequency() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -41,14 +42,14 @@ pub fn counter_frequency() -> Option<u64> {
     #[cfg(target_arch = "aarch64")]
     {
         let frequency: u64;
-        // Safety: Linux lets programs read it.
+        // Safety: Linux allows programs to read it.
         unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency, options(nomem, nostack)) };
-        // Firmware has to have set it.
+        // 0 if the firmware has not set it.
         (frequency > 0).then_some(frequency)
     }
 }
 
-/// What events are stamped with now.
+/// Current timestamp.
 #[inline]
 #[must_use]
 pub fn ticks() -> u64 {
@@ -62,19 +63,19 @@ pub(crate) fn is_counter() -> bool {
 
 fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // Safety: there is room for it, and the clock is always there.
+    // Safety: `time` has room for the result, and the clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Finds out what to stamp with; `wants_counter`: nobody has asked for the system's clock.
+/// Chooses the clock; `wants_counter`: the user has not asked for the system's clock.
 pub(crate) fn choose(wants_counter: bool) -> Clock {
     let is_counter = wants_counter && is_constant() && !is_given_up();
     IS_SLOW.store(!is_counter, Ordering::Relaxed);
     if is_counter { Clock::Counter } else { Clock::Monotonic }
 }
 
-/// Whether the counter counts time, whatever the processor does.
+/// Whether the counter runs at a constant rate in all power states of the processor.
 #[cfg(target_arch = "x86_64")]
 fn is_constant() -> bool {
     const INVARIANT: u32 = 1 << 8;
@@ -82,7 +83,8 @@ fn is_constant() -> bool {
     leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & INVARIANT != 0
 }
 
-/// Whether the system has found that the counters of processors differ, or are not constant after all. Who cannot see that does not know.
+/// Whether the kernel has found that the counters of processors differ, or are not constant.
+/// `false` if the process cannot read the kernel's list.
 #[cfg(target_arch = "x86_64")]
 fn is_given_up() -> bool {
     let file = Descriptor::open(
@@ -99,13 +101,13 @@ fn lacks_counter(names: &[u8]) -> bool {
     !names.is_empty() && names.split(u8::is_ascii_whitespace).all(|name| name != b"tsc")
 }
 
-/// There is no other clock.
+/// This architecture has no other clock.
 #[cfg(target_arch = "aarch64")]
 fn is_given_up() -> bool {
     false
 }
 
-/// The architecture says so.
+/// The architecture guarantees it.
 #[cfg(target_arch = "aarch64")]
 fn is_constant() -> bool {
     true

@@ -1,4 +1,4 @@
-//! What events carry with them, besides their fields, if the recorder wants it.
+//! Contexts: data that events carry besides their fields, if the recorder wants it.
 
 #![allow(unsafe_code, reason = "frames are read, and the program's own functions are called")]
 
@@ -11,39 +11,40 @@ use kymo_lane::{Mapped, Program, contexts};
 use crate::thread;
 use crate::write::Write;
 
-/// Return addresses, at most.
+/// Maximum number of return addresses.
 const FRAMES_MAX: usize = 32;
-/// Bytes of a text, at most.
+/// Maximum bytes of a text.
 const TEXT_BYTES_MAX: u64 = 1024;
 const OWN_MAX: usize = contexts::OWN_MAX as usize;
 
-/// Something that events can carry, which the program says: it is asked for with each event. Headers for C know what it looks like.
+/// A context that the program defines. Each event that carries it calls `get`. The C headers depend
+/// on this layout.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Context {
-    /// What recorders are told of it.
+    /// Definition text for recorders.
     definition: *const u8,
     bytes: u32,
-    /// How many bytes of the value there are; 0: it is a text.
+    /// Size of the value in bytes; 0: it is a text.
     size: u32,
-    /// Says it; it may be asked in handlers of signals.
+    /// Returns the value; may be called in signal handlers.
     get: extern "C" fn(&mut Own),
-    /// One more than its number; 0: it has none.
+    /// Its number plus one; 0: not registered.
     pub(crate) number: AtomicU32,
 }
 
-// Safety: what is changed is atomic.
+// Safety: the only mutable field is atomic.
 unsafe impl Sync for Context {}
 
-/// What a program says events carry.
+/// Value of a context that the program defines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Own {
-    /// A number; the first bytes of it count.
+    /// A number; its first `size` bytes count.
     pub value: u64,
-    /// A text and its length.
+    /// A text.
     pub text: *const u8,
-    /// See there.
+    /// Length of the text.
     pub length: u64,
 }
 
@@ -52,7 +53,8 @@ const NONE: Own = Own { value: 0, text: core::ptr::null(), length: 0 };
 pub(crate) static CONTEXTS: [AtomicPtr<Context>; OWN_MAX] = [const { AtomicPtr::new(null_mut()) }; OWN_MAX];
 
 impl Context {
-    /// A context: its definition, how many bytes its value has (0: it is a text), and who says it.
+    /// A context with its definition, the size of its value in bytes (0: it is a text), and the
+    /// function that returns the value.
     #[must_use]
     pub const fn new(definition: &'static [u8], size: u32, get: extern "C" fn(&mut Own)) -> Self {
         let bytes = definition.len() as u32;
@@ -60,7 +62,7 @@ impl Context {
     }
 
     pub(crate) fn definition(&self) -> &'static [u8] {
-        // Safety: so many bytes are there.
+        // Safety: the definition has `bytes` bytes.
         unsafe { core::slice::from_raw_parts(self.definition, self.bytes as usize) }
     }
 
@@ -74,17 +76,18 @@ impl Context {
     }
 }
 
-/// Tells all contexts that there are, in a child.
+/// Registers all contexts again, in a child process.
 pub(crate) fn define_all(program: &Program<'_, Mapped>) {
     for (number, context) in CONTEXTS.iter().enumerate() {
-        // Safety: what is there stays.
+        // Safety: registered contexts are never removed.
         if let Some(context) = unsafe { context.load(Ordering::Acquire).as_ref() } {
             program.define_context(number as u16, context.definition());
         }
     }
 }
 
-/// Of what is wanted, what there is: a session that starts a program does not know which contexts that will define.
+/// The wanted contexts that exist. A session that starts a program does not know which contexts the
+/// program will define.
 pub(crate) fn there_are(wanted: u64) -> u64 {
     let is_there = |number: &usize| !CONTEXTS[*number].load(Ordering::Relaxed).is_null();
     numbers(wanted)
@@ -92,7 +95,8 @@ pub(crate) fn there_are(wanted: u64) -> u64 {
         .fold(wanted % contexts::FIRST_OWN, |all, number| all | contexts::FIRST_OWN << number)
 }
 
-/// The numbers of the program's own contexts among those that are wanted; each event that has any asks.
+/// Numbers of the program's own contexts in `wanted`. This iterates over set bits only, because
+/// each event with such contexts runs it.
 fn numbers(wanted: u64) -> impl Iterator<Item = usize> {
     let mut rest = (wanted & contexts::ALL_OWN) / contexts::FIRST_OWN;
     core::iter::from_fn(move || {
@@ -104,20 +108,22 @@ fn numbers(wanted: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What one event carries.
+/// Contexts of one event.
 pub(crate) struct Carried {
     wanted: u64,
     site: u64,
-    /// The first `count` are there. Zeros for those that nobody asks for would cost as much as all the rest.
+    /// The first `count` are initialized. Zeroing the unused ones would cost as much as the rest of
+    /// the event.
     frames: [MaybeUninit<u64>; FRAMES_MAX],
     count: usize,
-    /// Those are there that are wanted and that the program has.
+    /// Initialized for each wanted context that the program has defined.
     own: [MaybeUninit<Own>; OWN_MAX],
     own_bytes: u64,
 }
 
 impl Carried {
-    /// Asks for everything that has to be asked for before there is room.
+    /// Collects all values that determine the event's size. This happens before room is reserved,
+    /// because `get` and the stack walk decide how much room the event needs.
     pub(crate) fn gather(wanted: u64, site: *const u8, frame: *const u8) -> Self {
         let (frames, own) = ([MaybeUninit::uninit(); FRAMES_MAX], [MaybeUninit::uninit(); OWN_MAX]);
         let mut this = Self { wanted, site: site as u64, frames, count: 0, own, own_bytes: 0 };
@@ -132,9 +138,9 @@ impl Carried {
         this
     }
 
-    /// Contexts of the program's that are wanted. Of those that it does not have there is nothing.
+    /// The program's own contexts that are wanted and defined.
     fn wanted_own(&self) -> impl Iterator<Item = (usize, &'static Context)> + use<> {
-        // Safety: what is there stays.
+        // Safety: registered contexts are never removed.
         let context = |number: usize| Some((number, unsafe { CONTEXTS[number].load(Ordering::Acquire).as_ref() }?));
         numbers(self.wanted).filter_map(context)
     }
@@ -169,17 +175,17 @@ impl Carried {
         }
         if has(contexts::STACK) {
             write.put(&(self.count as u16).to_le_bytes());
-            // Safety: so many were found.
+            // Safety: `walk` has written `count` addresses.
             let frame = |frame: &MaybeUninit<u64>| write.put(&unsafe { frame.assume_init() }.to_le_bytes());
             self.frames[..self.count].iter().for_each(frame);
         }
         for (number, context) in self.wanted_own() {
-            // Safety: it was asked for, and nothing goes away.
+            // Safety: `gather` has written it, and registered contexts are never removed.
             let own = unsafe { self.own[number].assume_init() };
             match context.size {
                 0 => {
                     write.put(&(own.length as u16).to_le_bytes());
-                    // Safety: the program says that so many bytes are there.
+                    // Safety: the program guarantees that the text has `length` bytes.
                     write.put(match own.length {
                         0 => &[],
                         _ => unsafe { core::slice::from_raw_parts(own.text, own.length as usize) },
@@ -191,7 +197,9 @@ impl Carried {
     }
 }
 
-/// Return addresses from a frame on, as far as functions keep frame pointers; nothing outside of the thread's stack is read.
+/// Walks frame pointers from `frame` on and collects return addresses, as far as functions keep
+/// frame pointers. The walk reads only inside the thread's stack, and each frame must lie above the
+/// last one: code without frame pointers leaves arbitrary values in the register.
 fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
     let Some(stack) = thread::known_stack() else { return 0 };
     let here = thread::stack();
@@ -206,7 +214,7 @@ fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
         if !is_one {
             return count;
         }
-        // Safety: it lies in the thread's stack, above what is used now.
+        // Safety: the frame lies in the thread's stack, above the part in use now.
         let [next, back] = unsafe { (frame as *const [usize; 2]).read_volatile() };
         if back < 4096 {
             return count;

@@ -1,9 +1,9 @@
-//! What programs use of this crate where there is nothing that records: the same names, and nothing behind them.
+//! The public items of this crate for systems without a recorder. They do nothing.
 
 use core::convert::Infallible;
 use core::ffi::CStr;
 
-/// An event that nobody ever records.
+/// An event that is never recorded.
 #[derive(Debug)]
 pub struct Event(());
 
@@ -14,51 +14,51 @@ impl Event {
         Self(())
     }
 
-    /// Nobody gets to know it.
+    /// Does not register the event.
     pub fn register(&'static self) -> bool {
         false
     }
 
-    /// The same.
+    /// Does not register the event.
     pub fn register_like(&'static self, _: &Self) -> bool {
         false
     }
 
-    /// Nobody knew it.
+    /// Does nothing: the event was never registered.
     pub fn unregister(&self) {}
 
-    /// It is off.
+    /// Always 0: the event is off.
     #[inline]
     #[must_use]
     pub fn control(&self) -> u8 {
         0
     }
 
-    /// Nobody wants it.
+    /// Always `false`: the event is off.
     #[inline]
     #[must_use]
     pub fn is_on(&self) -> bool {
         false
     }
 
-    /// Nobody wants it, whatever its arguments are.
+    /// Always `false`, for all arguments.
     #[inline]
     pub fn is_kept<T: ?Sized>(&self, _: &T) -> bool {
         false
     }
 
-    /// There is no room for it.
+    /// Always `None`: there is no room for the event.
     #[inline]
     pub fn enter(&self, _: u64) -> Option<Write> {
         None
     }
 
-    /// Nothing is recorded.
+    /// Records nothing.
     #[inline]
     pub fn record(&self, _: &[u8]) {}
 }
 
-/// An event that is being written: there is none.
+/// An event in progress: there is none.
 #[derive(Debug)]
 pub struct Write(Infallible);
 
@@ -68,18 +68,18 @@ impl Write {
         match self.0 {}
     }
 
-    /// Something of the event was cut.
+    /// Part of the event was truncated.
     pub fn was_cut(&self) {
         match self.0 {}
     }
 
-    /// It is there.
+    /// Publishes the event.
     pub fn leave(self) {
         match self.0 {}
     }
 }
 
-/// Something that events could carry.
+/// A context that events could carry.
 #[derive(Debug)]
 pub struct Context(());
 
@@ -90,47 +90,47 @@ impl Context {
         Self(())
     }
 
-    /// Nobody gets to know it.
+    /// Does not register the context.
     pub fn register(&'static self) -> bool {
         false
     }
 }
 
-/// What a program says events carry.
+/// Value of a context that the program defines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Own {
-    /// A number; the first bytes of it count.
+    /// A number; its first `size` bytes count.
     pub value: u64,
-    /// A text and its length.
+    /// A text.
     pub text: *const u8,
-    /// See there.
+    /// Length of the text.
     pub length: u64,
 }
 
-/// There is no counter.
+/// Always 0: there is no counter.
 #[must_use]
 pub fn counter() -> u64 {
     0
 }
 
-/// Nor anything that it counts.
+/// Always `None`: there is no counter.
 #[must_use]
 pub fn counter_frequency() -> Option<u64> {
     None
 }
 
-/// Nothing is stamped.
+/// Always 0: nothing is recorded.
 #[must_use]
 pub fn ticks() -> u64 {
     0
 }
 
-/// There is no file.
+/// Always `None`: there is no file.
 #[must_use]
 pub fn control_file() -> Option<&'static CStr> {
     None
 }
 
-/// Nobody is told.
+/// Does nothing.
 pub fn record_for(_: &'static str, _: u64) {}

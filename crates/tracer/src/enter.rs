@@ -1,11 +1,13 @@
-//! Events begin to be written: room where the thread's last one went, else whatever it takes.
+//! Starts writing an event: a fast path reserves room after the thread's last event; a slow path
+//! does everything else.
 //!
 //! ```text
 //! enter   busy = stack ── clock ── room? same contexts? ──> id, ticks, CPU ──> where fields go
 //!            └ anything else: slowly(): no lane yet, a handler of signals, the next sub-buffer, other contexts
 //! ```
 //!
-//! What was written is published by `Write::leave`. Headers for C do what `enter` does, line by line: what changes here changes there.
+//! `Write::leave` publishes the event. The C headers do what `enter` does, line by line; change
+//! both together.
 
 #![allow(unsafe_code, reason = "each thread has memory of its own")]
 
@@ -22,17 +24,19 @@ use crate::pages::{Errno, Quiet};
 use crate::thread::{self, Level};
 use crate::write::Write;
 
-/// Bytes of each event: id, low half of the ticks.
+/// Bytes of each event's head: ID, low half of the ticks.
 const HEAD_BYTES: u64 = 6;
 
 impl Event {
-    /// Begins to record it, with so many bytes of fields. `None`: it is lost, and was counted.
+    /// Starts recording an event with `bytes` bytes of fields. `None`: the event is lost and
+    /// counted.
     #[inline]
     pub fn enter(&self, bytes: u64) -> Option<Write> {
         enter(self, bytes)
     }
 
-    /// Records it, if somebody wants it, with the bytes that its definition says; no filter is asked.
+    /// Records the event if it is on, with the field bytes that its definition describes. Filters
+    /// are not evaluated.
     #[inline]
     pub fn record(&self, bytes: &[u8]) {
         if self.is_on() {
@@ -49,12 +53,12 @@ impl Event {
     }
 }
 
-/// Begins to write an event. Its id is there once it is on.
+/// Starts writing an event. An event has an ID once it is on.
 #[inline]
 pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
     let here = thread::word::get().cast::<Level>();
     let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place(), thread::stack()) };
-    // Safety: the page is the thread's, and handlers of signals find that it is busy.
+    // Safety: the page belongs to this thread, and signal handlers see that the level is busy.
     unsafe {
         if (&raw const (*here).busy).read_volatile() == 0 {
             (&raw mut (*here).busy).write_volatile(thread::stack());
@@ -62,7 +66,8 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
             let fast = (*here).fast;
             let total = HEAD_BYTES + 2 * (fast & 1) + bytes;
             let [at, end, begin] = (*here).places();
-            // In a child the page is zeros: there is no room, and nothing else is looked at.
+            // In a child process the page is zeros, so there is no room, and `&&` does not read the
+            // memory, which is not mapped there.
             if end - at >= total && (*here).wanted() == fast {
                 let ticks = counter();
                 if ticks.wrapping_sub(begin) >> 32 == 0 {
@@ -82,13 +87,14 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
     slowly(event, bytes, thread::place(), thread::stack())
 }
 
-/// The same as [`enter`], whatever it takes. `site` is where the event is, and `frame` the frame of whoever called.
+/// Like [`enter`], for all cases that the fast path does not handle. `site` is the address of the
+/// callsite, and `frame` is the frame of the calling function.
 #[cold]
 #[inline(never)]
 pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], stack: usize) -> Option<Write> {
     let _errno = Errno::keep();
     let (level, number) = thread::take(stack)?;
-    // Safety: it was taken, and is given back unless something is written there.
+    // Safety: the level was taken, and is given back unless a write is in progress there.
     unsafe {
         let write = begin(&mut *level.as_ptr(), number, event, bytes, [site, frame]);
         if write.is_none() {
@@ -114,7 +120,7 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
             if !process.is_own() {
                 return None;
             }
-            // Threads may be called something else since.
+            // The thread may have another name since its last sub-buffer.
             lane.rename(thread::name());
             program.room(lane, wanted, total, ticks)?
         }
@@ -122,26 +128,27 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
     let Thread { tid, name, .. } = lane.thread();
     level.fast = if is_fast(asked) { asked } else { u64::MAX };
     let Slot { at, ticks, end } = slot;
-    // Safety: the room is there.
+    // Safety: the room is reserved.
     let mut write = Write { level: this, end, ticks, to: unsafe { level.memory.add(at as usize) } };
-    // A child has other ids than its parent; it has begun by now.
+    // A child process may have other IDs than its parent. The ID is read here, after the child's
+    // memory has begun.
     write.put(&event.id().to_le_bytes());
     write.put(&(ticks as u32).to_le_bytes());
     carried.put(&mut write, process.pid(), tid, &name);
     Some(write)
 }
 
-/// Whether events that carry this can be written without more ado.
+/// Whether the fast path can write events with these contexts.
 fn is_fast(wanted: u64) -> bool {
     let has_cpu = wanted & contexts::CPU == 0 || thread::knows_cpu();
     wanted & !contexts::CPU == 0 && has_cpu && crate::clock::is_counter()
 }
 
-/// For headers for C: [`slowly`], with the frame of whoever calls.
+/// [`slowly`] for the C headers, with the frame of the caller.
 ///
 /// # Safety
 ///
-/// The event lives; the write has room for one.
+/// The event is alive; `to` has room for a [`ForC`].
 unsafe extern "C" fn for_c(
     to: *mut ForC,
     event: *const Event,
@@ -149,16 +156,16 @@ unsafe extern "C" fn for_c(
     site: *const u8,
     frame: *const u8,
 ) -> *mut u8 {
-    // Safety: it lives.
+    // Safety: the event is alive.
     let Some(write) = slowly(unsafe { &*event }, bytes, [site, frame], frame as usize) else {
         return core::ptr::null_mut();
     };
-    // Safety: there is room.
+    // Safety: the caller guarantees the room.
     unsafe { to.write(ForC { level: write.level, end: write.end, ticks: write.ticks }) };
     write.to
 }
 
-/// What headers for C know of a [`Write`].
+/// The part of a [`Write`] that the C headers know.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ForC {
@@ -173,12 +180,13 @@ impl ForC {
     }
 }
 
-/// Begins to write an event, whatever it takes: where its fields go, or NULL. What it needs at most of whoever calls is the register that
-/// tells its frame, before anything else is done with it.
+/// Starts writing an event on the slow path. Returns the address for its fields, or NULL. The
+/// function is naked, because it must read the caller's frame pointer before a prologue of its own
+/// changes the register.
 ///
 /// # Safety
 ///
-/// As for [`for_c`], but the frame.
+/// The same as for [`for_c`], except for the frame.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn kymo_enter_slowly(to: *mut ForC, event: *const Event, bytes: u64, site: *const u8) -> *mut u8 {

@@ -1,4 +1,5 @@
-//! Events that a program has. How they become known stands in `register`, how they are asked for in `filter`, and written in `enter`.
+//! Events of a program. `register` registers them, `filter` evaluates their filters, and `enter`
+//! writes them.
 
 #![allow(unsafe_code, reason = "events are found again by their ids")]
 
@@ -7,36 +8,36 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use kymo_lane::{Mapped, Program};
 
-/// An event of this program. Headers for C know what it looks like.
+/// An event of this program. The C headers depend on this layout.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Event {
-    /// Its control byte: 0 is off.
+    /// Address of its control byte: 0 is off.
     pub(crate) control: AtomicPtr<u8>,
-    /// One more than its id; 0: it has none.
+    /// Its ID plus one; 0: not registered.
     pub(crate) number: AtomicU32,
-    /// What recorders are told of it, and how many bytes that has.
+    /// Length of the definition text for recorders.
     bytes: u32,
     definition: *const u8,
-    /// For headers for C: the control byte of an event that nobody knows.
+    /// For the C headers: the control byte of an unregistered event.
     off: AtomicU8,
 }
 
-// Safety: what is changed is atomic, and definitions do not change.
+// Safety: the mutable fields are atomic, and definitions never change.
 unsafe impl Sync for Event {}
 
-/// The control byte of events that nobody knows.
+/// Control byte of unregistered events.
 static OFF: AtomicU8 = AtomicU8::new(0);
-/// The number of an event that somebody is about to make known.
+/// `number` of an event while its registration is in progress.
 pub(crate) const BEGINS: u32 = u32::MAX;
 
-/// All of them, by id: a child tells them again.
+/// All events by ID, because a child process registers them again.
 pub(crate) static EVENTS: [AtomicPtr<Event>; 1 << 16] = [const { AtomicPtr::new(null_mut()) }; 1 << 16];
-/// Behind the last one that there ever was.
+/// Highest ID that was ever assigned, plus one.
 pub(crate) static IDS: AtomicU32 = AtomicU32::new(0);
 
 impl Event {
-    /// An event that nobody knows yet; what its definition looks like stands in `kymo-recorder`.
+    /// An unregistered event; `kymo-recorder` describes the format of definitions.
     ///
     /// ```
     /// static SENT: kymo_tracer::Event = kymo_tracer::Event::new(b"event net:sent\nfield u16 port\n");
@@ -53,7 +54,8 @@ impl Event {
         }
     }
 
-    /// Takes it back, before its memory goes away: nobody may record it any more, and its id is never another's.
+    /// Unregisters the event before its memory goes away. No thread may record it any more; its ID
+    /// is never reused.
     pub fn unregister(&self) {
         self.control.store((&raw const OFF).cast_mut().cast(), Ordering::Release);
         if let Some(id) = self.number.swap(0, Ordering::AcqRel).checked_sub(1).filter(|id| *id < 1 << 16) {
@@ -62,45 +64,46 @@ impl Event {
     }
 
     pub(crate) fn definition(&self) -> &'static [u8] {
-        // Safety: so many bytes are there, as long as the event is.
+        // Safety: the definition has `bytes` bytes and lives as long as the event.
         unsafe { core::slice::from_raw_parts(self.definition, self.bytes as usize) }
     }
 
-    /// What its control byte says: 0 is off, 1 on, more is the slot of a filter.
+    /// Value of its control byte: 0 is off, 1 is on, larger values are the slot of a filter.
     #[inline]
     #[must_use]
     pub fn control(&self) -> u8 {
-        // Safety: there is one before and behind the registration, and it stays.
+        // Safety: the pointer is valid before and after the registration, and control bytes stay
+        // mapped.
         unsafe { (*self.control.load(Ordering::Relaxed).cast::<AtomicU8>()).load(Ordering::Relaxed) }
     }
 
-    /// Whether somebody wants it.
+    /// Whether the event is on, with or without a filter.
     #[inline]
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.control() != 0
     }
 
-    /// Its id, which it has once it is on.
+    /// The event's ID. An event has an ID once it is on.
     #[inline]
     pub(crate) fn id(&self) -> u16 {
         self.number.load(Ordering::Relaxed).wrapping_sub(1) as u16
     }
 }
 
-/// Tells all events that there are, with the ids that they have.
+/// Registers all events again, with their IDs.
 pub(crate) fn define_all(program: &Program<'_, Mapped>) {
     events().for_each(|(id, event)| _ = program.define_as(id, event.definition()));
 }
 
-/// Behind the last id that there ever was.
+/// Highest ID that was ever assigned, plus one.
 pub(crate) fn ids() -> u32 {
     IDS.load(Ordering::Acquire)
 }
 
-/// All events that there are, and their ids.
+/// All registered events and their IDs.
 pub(crate) fn events() -> impl Iterator<Item = (u16, &'static Event)> {
     let all = EVENTS.iter().take(IDS.load(Ordering::Acquire) as usize).enumerate();
-    // Safety: what is there lives until it is taken away.
+    // Safety: a stored event lives until it is unregistered.
     all.filter_map(|(id, event)| Some((id as u16, unsafe { event.load(Ordering::Acquire).as_ref() }?)))
 }

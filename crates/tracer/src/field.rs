@@ -1,4 +1,5 @@
-//! Types of fields: what recorders are told of them, what filters see, and the bytes that are recorded.
+//! Field types: their text in definitions, their form in memory for filters, and their recorded
+//! bytes.
 //!
 //! ```text
 //! value ──argument──> what lies in the structure that filters look at, as in C
@@ -11,16 +12,16 @@ use kymo_schema::word;
 
 use crate::{FIELD_BYTES_MAX, Write};
 
-/// A part of a definition's text.
+/// Part of a definition's text.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
-    /// As it is.
+    /// Literal text.
     Text(&'static str),
-    /// In decimal digits.
+    /// A number in decimal digits.
     Number(i128),
 }
 
-/// How many bytes of text parts have.
+/// Length of the parts' text in bytes.
 #[must_use]
 pub const fn text_bytes(lines: &[&[Part]]) -> usize {
     let mut bytes = 0;
@@ -39,7 +40,7 @@ pub const fn text_bytes(lines: &[&[Part]]) -> usize {
     bytes
 }
 
-/// The text of parts, which has so many bytes.
+/// Text of the parts, which has `BYTES` bytes.
 #[must_use]
 pub const fn text<const BYTES: usize>(lines: &[&[Part]]) -> [u8; BYTES] {
     let mut text = [0; BYTES];
@@ -90,33 +91,33 @@ const fn digits(number: i128) -> usize {
     digits
 }
 
-/// Something that an event can have as a field.
+/// A type that an event can have as a field.
 pub trait Field {
-    /// Its type, as definitions say it.
+    /// The type's name in definitions.
     const TYPE: &'static [Part];
-    /// What filters see of it: what a structure in C has.
+    /// The form that filters see: the member of the corresponding C structure.
     type Argument: Copy;
 
-    /// What filters see.
+    /// The value that filters see.
     fn argument(&self) -> Self::Argument;
 
-    /// Bytes of it that vary; those that do not are [`Self::FIXED`].
+    /// Number of variable bytes of the value; [`Self::FIXED`] is the number of fixed ones.
     #[inline]
     fn varying(&self) -> u64 {
         0
     }
 
-    /// Bytes that each of them has.
+    /// Number of bytes that every value of the type has.
     const FIXED: u64;
 
-    /// What varies comes in pieces of so many bytes.
+    /// The number of variable bytes is a multiple of this.
     const PIECE: u64 = 1;
 
-    /// Writes it; of what varies, so many bytes.
+    /// Writes the value, with `varying` of its variable bytes.
     fn put(&self, write: &mut Write, varying: u64);
 }
 
-/// What filters see of a text or a sequence: where it is, and how many bytes or elements it has.
+/// A text or sequence as filters see it: its address, and its length in bytes or elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Behind {
@@ -124,9 +125,9 @@ pub struct Behind {
     length: u64,
 }
 
-/// A field of a size that is known, whose bytes in the lane are those in memory.
+/// A field type of known size, whose recorded bytes are those in memory.
 pub trait Scalar: Copy + Sized {
-    /// Its type, as definitions say it.
+    /// The type's name in definitions.
     const NAME: &'static str;
 }
 
@@ -162,15 +163,15 @@ scalars! {
     Hex<u8>: word::X8; Hex<u16>: word::X16; Hex<u32>: word::X32; Hex<u64>: word::X64;
 }
 
-/// A number that is shown in hexadecimal digits.
+/// A number that is displayed in hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Hex<T>(pub T);
 
-/// Bytes of what has no gaps: scalars are such.
+/// Bytes of values without padding; all scalars have none.
 #[inline]
 fn bytes_of<T: Scalar>(values: &[T]) -> &[u8] {
-    // Safety: all scalars are plain numbers, without gaps.
+    // Safety: all scalars are plain numbers, without padding.
     unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
@@ -214,7 +215,7 @@ impl Field for &str {
     }
 }
 
-/// A sequence; of one of bytes, its readers make what they like.
+/// A sequence. Readers interpret sequences of bytes as they like.
 impl<T: Scalar> Field for &[T] {
     const TYPE: &'static [Part] = &[Part::Text(word::SEQUENCE), Part::Text(" "), Part::Text(T::NAME)];
     const FIXED: u64 = 2;
@@ -257,8 +258,8 @@ impl<T: Scalar, const COUNT: usize> Field for [T; COUNT] {
     }
 }
 
-/// How many bytes each field's varying part may have, so that all of them together are not too long: the longest ones are cut. Whether
-/// any is.
+/// Limits the variable bytes of each field so that an event is not too long: cuts the longest ones.
+/// Returns whether it cut any.
 #[cold]
 #[inline(never)]
 #[must_use]
@@ -280,7 +281,7 @@ pub fn cut(varying: &mut [u64], pieces: &[u64], fixed: u64) -> bool {
     is_cut
 }
 
-/// What is behind this happens rarely.
+/// Marks a branch as unlikely.
 #[cold]
 #[inline(always)]
 pub fn rarely() {}

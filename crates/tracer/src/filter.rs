@@ -1,5 +1,5 @@
-//! Filters, called at the sites of events: machine code where somebody may put it into this process, else bytecode that is copied before
-//! anybody believes it.
+//! Filters, called at the callsites of events: machine code where another process may put it into
+//! this one, else bytecode, which is copied before it is validated.
 //!
 //! ```text
 //! control byte 2..255 ──> table of functions ─┬─ first: what does the slot say? ──> machine code, or validated bytecode
@@ -7,8 +7,9 @@
 //!                                             └─ interpret
 //! ```
 //!
-//! What cannot be run keeps its events: the recorder filters them. So do filters of programs that others may not look into: who may write to
-//! a program's memory could ask one filter after the other what is at an address.
+//! If a filter cannot run, its events are recorded, and the recorder filters them. The same holds
+//! for programs that other processes may not inspect: a process that can write to such a program's
+//! memory could otherwise probe an address with one filter after the other.
 
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
 
@@ -23,16 +24,17 @@ use crate::pages::{self, Errno};
 use crate::place::may_be_looked_into;
 use crate::process::Process;
 
-/// Whether an event with these arguments is kept: 0 is no. The slot, and above it how many bytes of arguments there are.
+/// Decides whether to keep an event with these arguments: 0 means no. The second parameter holds
+/// the slot, and above it the size of the arguments in bytes.
 type Filter = unsafe extern "C" fn(arguments: *const u8, slot_and_size: u64) -> u64;
 
-/// Bits of the slot.
+/// Bits of the slot in the second parameter of a filter.
 const SLOT_BITS: u32 = 8;
 
-/// Bytes of a text that filters look at, at most.
+/// Maximum bytes of a text that filters look at.
 const TEXT_BYTES_MAX: u64 = 1 << 16;
 
-/// What each slot's filter is; headers for C call it. Entries change once, from `first`.
+/// Filter of each slot; the C headers call it. Entries change once, from `first`.
 #[unsafe(no_mangle)]
 pub static mut kymo_filters: [Filter; 256] = [first; 256];
 
@@ -44,8 +46,8 @@ struct Interpreted {
 }
 
 impl Event {
-    /// Whether somebody wants it with these arguments, for whose filter they lie in memory as in C; asked once it
-    /// [is on](Self::is_on).
+    /// Whether to record the event with these arguments, which lie in memory as in C for its
+    /// filter. Call this only once the event [is on](Self::is_on).
     #[inline]
     pub fn is_kept<T: ?Sized>(&self, arguments: &T) -> bool {
         match self.control() {
@@ -56,25 +58,25 @@ impl Event {
     }
 }
 
-/// Asks a filter, of so many bytes of arguments.
+/// Evaluates the filter of a slot on `size` bytes of arguments.
 #[inline]
 fn is_kept(slot: u8, arguments: *const u8, size: usize) -> bool {
-    // Safety: there is a function for each slot, and the recorder has chosen one for these arguments.
+    // Safety: each slot has a function, and the recorder has chosen one for these arguments.
     unsafe { entry(slot)(arguments, u64::from(slot) | (size as u64) << SLOT_BITS) != 0 }
 }
 
 fn place(slot: u8) -> &'static AtomicPtr<()> {
-    // Safety: entries are as large as pointers, and only changed here.
+    // Safety: entries have the size of pointers, and only this module changes them.
     unsafe { AtomicPtr::from_ptr((&raw mut kymo_filters).cast::<*mut ()>().add(slot.into())) }
 }
 
 #[inline]
 fn entry(slot: u8) -> Filter {
-    // Safety: nothing but such functions is there.
+    // Safety: the table contains only functions of this type.
     unsafe { core::mem::transmute::<*mut (), Filter>(place(slot).load(Ordering::Relaxed)) }
 }
 
-/// The first event that asks for a slot finds out what it is.
+/// Initial entry of each slot: the first event that uses the slot looks up its filter.
 #[cold]
 unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let _errno = Errno::keep();
@@ -86,7 +88,8 @@ unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let (filter, runs) = match arena {
         _ if !may_be_looked_into() => (keep as Filter, Runs::Not),
         Some(arena) if code.is_native => {
-            // Safety: the recorder says that such a function is there, and may say so: it could do anything to this process.
+            // Safety: the recorder states that this function exists, and is trusted: it could do
+            // anything to this process.
             let code =
                 unsafe { core::mem::transmute::<usize, Filter>((arena.address + u64::from(code.offset)) as usize) };
             (code, Runs::Native)
@@ -96,17 +99,17 @@ unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     };
     place(slot).store(filter as *mut (), Ordering::Release);
     program.runs(slot, runs);
-    // Safety: it is for these arguments.
+    // Safety: the filter was made for these arguments.
     unsafe { filter(arguments, slot_and_size) }
 }
 
-/// Of what cannot be run.
+/// Entry of a filter that cannot run.
 unsafe extern "C" fn keep(_: *const u8, _: u64) -> u64 {
     1
 }
 
-/// Copies bytecode, and then validates it: what lies where others write may change at any time. It is for no more than `size` bytes of
-/// arguments.
+/// Copies bytecode, then validates the copy, because other processes may change the original at any
+/// time. It must need no more than `size` bytes of arguments.
 fn has_bytecode(process: &Process, slot: u8, code: Code, size: u64) -> bool {
     let (begin, all) = process.filters();
     if code.is_native || u64::from(code.offset) + u64::from(code.bytes) > all.into() {
@@ -114,7 +117,8 @@ fn has_bytecode(process: &Process, slot: u8, code: Code, size: u64) -> bool {
     }
     let head = size_of::<Interpreted>();
     let Some(page) = pages::plain(head + code.bytes as usize) else { return false };
-    // Safety: there is room for both, and the bytes are mapped, as somebody has written them.
+    // Safety: the pages have room for both, and the source is mapped; its content need not be
+    // valid.
     let copied: &'static [u8] = unsafe {
         let to = page.as_ptr().add(head);
         to.copy_from_nonoverlapping(begin.add(code.offset as usize), code.bytes as usize);
@@ -125,33 +129,33 @@ fn has_bytecode(process: &Process, slot: u8, code: Code, size: u64) -> bool {
         return false;
     };
     let interpreted = page.cast::<Interpreted>();
-    // Safety: pages are aligned, and there is room.
+    // Safety: pages are aligned, and have room.
     unsafe { interpreted.write(Interpreted { program }) };
     let place = &BYTECODE[usize::from(slot)];
     if place.compare_exchange(null_mut(), interpreted.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
-        // Another thread was faster, with the same.
+        // Another thread was faster, with the same bytecode.
         pages::unmap(page, head + code.bytes as usize);
     }
     true
 }
 
 unsafe extern "C" fn interpret(arguments: *const u8, slot_and_size: u64) -> u64 {
-    // Safety: what is there stays.
+    // Safety: stored bytecode is never removed.
     let Some(interpreted) = (unsafe { BYTECODE[usize::from(slot_and_size as u8)].load(Ordering::Acquire).as_ref() })
     else {
         return 1;
     };
     let size = interpreted.program.size();
-    // Another event may have been switched to this slot.
+    // The recorder may have switched another event to this slot.
     if u64::from(size) > slot_and_size >> SLOT_BITS {
         return 1;
     }
-    // Safety: the site says that its arguments are at least so large.
+    // Safety: the callsite guarantees that its arguments have at least this size.
     let arguments = unsafe { core::slice::from_raw_parts(arguments, size as usize) };
     interpreted.program.run(arguments, &Addresses).map_or(1, u64::from)
 }
 
-/// Texts are where arguments say.
+/// Texts at the addresses in the arguments.
 struct Addresses;
 
 impl Texts for Addresses {
@@ -159,12 +163,13 @@ impl Texts for Addresses {
         if address == 0 {
             return &[];
         }
-        // Safety: the site of the event says that so many bytes are there.
+        // Safety: the callsite guarantees that the text has this length.
         unsafe { core::slice::from_raw_parts(address as *const u8, length.min(TEXT_BYTES_MAX) as usize) }
     }
 }
 
-/// In a child, what its parent has in slots stays there: the recorder sees that they are taken.
+/// Publishes the parent's filters in a child process, so that the recorder sees that their slots
+/// are taken.
 pub(crate) fn inherit(program: &Program<'_, Mapped>) {
     for slot in FIRST_SLOT..=u8::MAX {
         match known(slot) {
@@ -174,7 +179,7 @@ pub(crate) fn inherit(program: &Program<'_, Mapped>) {
     }
 }
 
-/// What is known of a slot here.
+/// State of a slot in this process.
 pub(crate) fn known(slot: u8) -> Runs {
     let now = place(slot).load(Ordering::Relaxed);
     let is = |filter: Filter| core::ptr::eq(now, filter as *const ());

@@ -1,4 +1,4 @@
-//! What headers for C call, besides what they do themselves.
+//! Functions that the C headers call.
 
 #![allow(unsafe_code, reason = "others' memory")]
 
@@ -9,51 +9,52 @@ use crate::enter::ForC;
 use crate::event::Event;
 use crate::thread;
 
-/// Where the thread's word lies behind what points to the thread: it points to what the thread has, once it has something.
+/// Offset of the thread-local word from the thread pointer. The word points to the thread's page,
+/// once it has one.
 #[unsafe(no_mangle)]
 pub static kymo_thread_offset: AtomicIsize = AtomicIsize::new(0);
 
-/// Makes an event known; whether it is.
+/// Registers an event; returns whether recorders know it now.
 ///
 /// # Safety
 ///
-/// It is one, and stays where it is until it is [taken back](kymo_unregister).
+/// `event` points to an event, which stays in place until it is [unregistered](kymo_unregister).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kymo_register(event: *const Event) -> bool {
     kymo_thread_offset.store(thread::word::offset(), Ordering::Release);
-    // Safety: it stays.
+    // Safety: the event stays in place.
     unsafe { (*event).register() }
 }
 
-/// Takes it back.
+/// Unregisters an event.
 ///
 /// # Safety
 ///
-/// It is one, and nobody records it any more.
+/// `event` points to an event that no thread records any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kymo_unregister(event: *const Event) {
-    // Safety: it is there.
+    // Safety: the caller guarantees the event.
     unsafe { (*event).unregister() };
 }
 
-/// Makes a context known; whether it is.
+/// Registers a context; returns whether recorders know it now.
 ///
 /// # Safety
 ///
-/// It is one, and stays.
+/// `context` points to a context that is never removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kymo_register_context(context: *const Context) -> bool {
-    // Safety: it stays.
+    // Safety: the context stays in place.
     unsafe { (*context).register() }
 }
 
-/// Something of the event that is being written was cut.
+/// Counts that part of the event in progress was truncated.
 ///
 /// # Safety
 ///
-/// It is being written by this thread.
+/// This thread is writing the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kymo_was_cut(write: *const ForC) {
-    // Safety: it is being written.
+    // Safety: the write is in progress.
     unsafe { (*write).was_cut() };
 }

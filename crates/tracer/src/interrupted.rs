@@ -1,5 +1,6 @@
-//! Events that a handler of signals interrupts which calls fork and returns: in the child they go on, where the memory is not there that they
-//! write to. They are the parent's, which writes them itself; here, pages that nobody looks at take their bytes.
+//! Writes that a signal handler interrupts which calls fork and returns. In the child, such a write
+//! continues, but the memory that it writes to is not mapped there. The event belongs to the
+//! parent, which writes it itself; in the child, private pages that are never read take its bytes.
 //!
 //! ```text
 //! before fork   writes of this thread go on ──> its page, their stacks, where the memory is
@@ -7,7 +8,8 @@
 //! child         pages at that place; levels are busy until the writes end, so that handlers keep to the others
 //! ```
 //!
-//! A write that needs a new lane or sub-buffer keeps handlers away, and then looks whether it is in a child: it ends there.
+//! A write that needs a new lane or sub-buffer blocks signals, and then checks whether it runs in a
+//! child. If so, it ends there.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,16 +17,17 @@ use crate::pages;
 use crate::process::Process;
 use crate::thread::{self, LEVELS};
 
-/// What a thread that calls fork has interrupted.
+/// Interrupted writes of a thread that calls fork.
 struct Writes {
-    /// The thread's page; 0: nothing.
+    /// Address of the thread's page; 0: the entry is free.
     page: AtomicUsize,
     stacks: [AtomicUsize; LEVELS],
     memory: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-/// Of threads that call fork in handlers that have interrupted events at the same time.
+/// Room for eight threads that call fork at the same time, in handlers that have interrupted
+/// writes.
 static WRITES: [Writes; 8] = [const {
     Writes {
         page: AtomicUsize::new(0),

@@ -1,6 +1,8 @@
-//! Files of programs that are gone, and in which nothing was ever recorded: where no recorder runs, nobody else takes them away.
+//! Removes files of programs that ended without recording anything. Where no recorder runs, nothing
+//! else removes them.
 //!
-//! A program takes its own when it ends in good order, and those of others, a few at a time, when it begins.
+//! A program removes its own file when it exits normally, and a few files of other programs when it
+//! begins.
 
 #![allow(unsafe_code, reason = "system calls")]
 
@@ -13,12 +15,12 @@ use crate::lease::nobody_has;
 use crate::place::Descriptor;
 use crate::process::Process;
 
-/// Files that a program looks at when it begins, so that it does not take long.
+/// Maximum number of files that a program checks when it begins, to keep the start fast.
 const FILES_MAX: usize = 16;
-/// Bytes before the name in an entry of a folder: inode, offset, length of the entry, type.
+/// Bytes before the name in a directory entry: inode, offset, length of the entry, type.
 const ENTRY_HEAD_BYTES: usize = 19;
 
-/// Whether this process has children that may have no memory of their own yet: its file is theirs too.
+/// Whether this process has children that may not have their own memory yet; they share its file.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 
 pub(crate) extern "C" fn in_parent() {
@@ -26,15 +28,15 @@ pub(crate) extern "C" fn in_parent() {
     interrupted::in_parent();
 }
 
-/// Looks at files of a folder.
+/// Checks files of a folder.
 pub(crate) fn sweep(folder: &Descriptor) {
     let mut buffer = [0_u64; 256];
     let mut left = FILES_MAX;
     while left > 0 {
-        // Safety: so many bytes are there.
+        // Safety: the buffer has that length.
         let length =
             unsafe { libc::syscall(libc::SYS_getdents64, folder.0, buffer.as_mut_ptr(), size_of_val(&buffer)) };
-        // Safety: the system has written so many.
+        // Safety: the kernel has written that many bytes.
         let mut entries: &[u8] = match usize::try_from(length).unwrap_or(0) {
             0 => return,
             length => unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast(), length) },
@@ -51,10 +53,10 @@ pub(crate) fn sweep(folder: &Descriptor) {
     }
 }
 
-/// Takes a file away if nothing is in it and nobody has it.
+/// Removes a file if nothing is recorded in it and no process uses it.
 fn look(folder: &Descriptor, name: &core::ffi::CStr) {
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // Safety: the name ends with a zero, and what is filled in is there.
+    // Safety: the name is NUL-terminated, and `ready` has room for the result.
     unsafe {
         let Some(file) = Descriptor::open_in(folder.0, name, flags) else { return };
         let mut ready = 0_u64;
@@ -66,7 +68,7 @@ fn look(folder: &Descriptor, name: &core::ffi::CStr) {
     }
 }
 
-/// The process ends in good order.
+/// Runs when the process exits normally.
 extern "C" fn at_exit() {
     if let Some(process) = Process::now().filter(|process| !process.program().has_recorded())
         && !HAS_CHILDREN.load(Ordering::Relaxed)

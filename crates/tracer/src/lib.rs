@@ -1,7 +1,8 @@
-//! Events of a running program, written to memory that a recorder finds.
+//! Writes events of a running program to memory that a recorder finds.
 //!
-//! It must never know the read side. In a traced program there is no thread of ours, no socket and no lock, and nothing is allocated but
-//! pages of its own; everything here may be called by handlers of signals.
+//! It must never know the read side. This crate adds no thread, no socket and no lock to a traced
+//! program, and allocates only whole pages of its own. Signal handlers may call all of its
+//! functions.
 //!
 //! ```text
 //! site ── control byte: 0 ──> nothing
@@ -11,8 +12,8 @@
 //!                          └─ lane: room, bytes, publish
 //! ```
 //!
-//! Linux alone has what it needs, on x86-64 and aarch64. Elsewhere everything is there, and does nothing (`elsewhere.rs`), so that programs
-//! with events build there too.
+//! Recording needs Linux on x86-64 or aarch64. Elsewhere all public items exist and do nothing
+//! (`elsewhere.rs`), so that programs with events build there too.
 
 #![no_std]
 #![allow(non_upper_case_globals, reason = "what headers for C know has names of C")]
@@ -20,7 +21,8 @@
 #[cfg(test)]
 extern crate std;
 
-/// As the macro of that name elsewhere, whose files `rustfmt` finds.
+/// Like the macro of the same name in the crate `cfg-if`; `rustfmt` finds the files of modules
+/// inside it.
 macro_rules! cfg_if {
     (if #[cfg($here:meta)] { $($item:item)* } else { $($other:item)* }) => {
         $(#[cfg($here)] $item)*
@@ -71,5 +73,5 @@ pub mod marks;
 
 pub use field::{Field, Hex};
 
-/// Bytes of an event's fields, at most: whoever has more cuts them.
+/// Maximum bytes of an event's fields; longer values are truncated.
 pub const FIELD_BYTES_MAX: u64 = 16 << 10;

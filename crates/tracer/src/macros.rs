@@ -1,13 +1,14 @@
-//! How programs in Rust say which events they have.
+//! Macros with which Rust programs declare events.
 
-/// Makes functions that record events.
+/// Defines functions that record events.
 ///
-/// A function has the name, the fields and the visibility that are written; fields are of types that have [`Field`](crate::Field): integers,
-/// `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`, `*const T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels).
-/// Behind the name of the event, `provider:name`, its level may stand, as LTTng counts them (0 emergency to 6 info, 14 debug, which is
-/// what it is without), and its role.
+/// Each function has the given name, visibility and fields. Field types implement
+/// [`Field`](crate::Field): integers, `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`, `*const
+/// T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels). The name of the
+/// event, `provider:name`, may be followed by its log level and its role. Log levels are those of
+/// LTTng (0 emergency to 6 info, 14 debug, which is the default).
 ///
-/// While nobody records it, a call costs two loads and a branch.
+/// While the event is off, a call costs two loads and a branch.
 ///
 /// ```
 /// kymo_tracer::event! {
@@ -47,7 +48,7 @@ macro_rules! event {
     )*};
 }
 
-/// Records an event with these fields, if somebody wants it.
+/// Records an event with these fields, if it is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! recorded {
@@ -77,7 +78,8 @@ macro_rules! recorded {
     }};
 }
 
-/// Makes an event known when the program, or the library that has it, is loaded, and takes it back when that goes away.
+/// Registers an event when the program or library that contains it is loaded, and unregisters it
+/// when it is unloaded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! registered {
@@ -102,7 +104,7 @@ macro_rules! registered {
     };
 }
 
-/// Makes an enum that events can have as a field, with its labels.
+/// Defines an enum that events can have as a field, with labels for its values.
 ///
 /// ```
 /// kymo_tracer::labels! {

@@ -1,10 +1,10 @@
-//! Events that every program can record without defining any: logs, checkpoints, durations, counters, what goes from one to the other, calls
-//! and signals. Analyses know what they mean.
+//! Marks: events that every program can record without defining any. They are logs, checkpoints,
+//! durations, counters, flows between two places, calls and signals. Analyses know their meaning.
 //!
-//! `kymo/marks.h` writes the same ones: fields are those that the header has, in the same order.
+//! `kymo/marks.h` records the same events, with the same fields in the same order.
 //!
-//! Programs have them by macros, whose arguments are evaluated only while somebody wants the event. An event that a program never names is not
-//! made known.
+//! Programs use macros, which evaluate their arguments only while the event is on. An event that a
+//! program never uses is not registered.
 //!
 //! ```
 //! use kymo_tracer::marks::Level;
@@ -64,13 +64,14 @@ labels! {
 }
 
 labels! {
-    /// What happens at a checkpoint: the numbers are those of Genode.
+    /// Kinds of checkpoints; the numbers are those of Genode.
     pub enum Checkpoint: u8 {
         Undefined = 0, Start = 1, End = 2, New = 0x10, Delete = 0x11, State = 0x12, Exception = 0xFE, Failure = 0xFF,
     }
 }
 
-/// What macros call once somebody wants the event: its fields are in the order of its definition, which is not always that of the arguments.
+/// Functions that the macros call once the event is on. Fields are recorded in the order of the
+/// definition, which is not always that of the arguments.
 macro_rules! functions {
     ($(fn $function:ident($($argument:ident: $type:ty),*) = $event:ident($($field:ident: $of:ty),*);)*) => {$(
         #[doc(hidden)]
@@ -97,16 +98,16 @@ functions! {
     fn signal_receive(context: u64, number: u32) = kymo_event_signal_receive(context: u64, number: u32);
 }
 
-/// Something that lasts until this is dropped.
+/// A duration that lasts until this value is dropped.
 #[derive(Debug)]
 pub struct Scope<'a> {
-    /// `None`: nobody wanted its begin, and nobody gets its end.
+    /// `None`: the begin was not recorded, so the end is not recorded either.
     name: Option<&'a str>,
     place: &'a u8,
 }
 
 impl<'a> Scope<'a> {
-    /// It begins. Where something of its own lies tells it from others.
+    /// Begins the duration. The address of `place` is its key, which distinguishes it from others.
     #[inline]
     #[must_use]
     pub fn begin(name: &'a str, place: &'a u8) -> Self {
@@ -132,18 +133,18 @@ impl Drop for Scope<'_> {
     }
 }
 
-/// Bytes of a log's text, at most; the rest is cut, and that is counted.
+/// Maximum bytes of a log's text; a longer text is truncated and counted.
 pub const LOG_BYTES_MAX: usize = 1024;
 
-/// What [`log!`](crate::log) does once somebody wants it.
+/// Implements [`log!`](crate::log) once the event is on.
 #[doc(hidden)]
 #[cold]
 pub fn log(level: Level, text: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; LOG_BYTES_MAX], length: 0, is_cut: false };
-    // Whoever cannot be shown is not.
+    // A value that fails to format is left out.
     _ = fmt::Write::write_fmt(&mut line, text);
     let text = &line.bytes[..line.length];
-    /// As headers for C have it.
+    /// The layout of the arguments in the C headers.
     #[repr(C)]
     struct Arguments(u8, *const u8, u64);
     let arguments = Arguments(level as u8, text.as_ptr(), text.len() as u64);
@@ -176,7 +177,8 @@ impl fmt::Write for Line {
     }
 }
 
-/// Makes a mark known when the program, or the library that names it, is loaded; before whatever constructors of the program record.
+/// Registers a mark when the program or library that uses it is loaded, before the program's own
+/// constructors can record it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! known {
@@ -194,7 +196,7 @@ macro_rules! known {
     };
 }
 
-/// Records a mark, if somebody wants it.
+/// Records a mark, if it is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! marked {
@@ -206,7 +208,8 @@ macro_rules! marked {
     }};
 }
 
-/// Somebody came by: a name, a number, an address (`*const ()`), and what [happens](crate::marks::Checkpoint).
+/// Records that the program passed a checkpoint: a name, a number, an address (`*const ()`), and
+/// the [kind](crate::marks::Checkpoint) of checkpoint.
 #[macro_export]
 macro_rules! checkpoint {
     ($name:expr, $data:expr, $object:expr, $kind:expr) => {
@@ -214,7 +217,8 @@ macro_rules! checkpoint {
     };
 }
 
-/// Something begins: a name, and a key that its end has too, on whatever thread. [`scope!`](crate::scope) does it for a block.
+/// Begins a duration: a name, and a key that its end shares, on any thread.
+/// [`scope!`](crate::scope) does this for a block.
 #[macro_export]
 macro_rules! begin {
     ($name:expr, $key:expr) => {
@@ -222,7 +226,7 @@ macro_rules! begin {
     };
 }
 
-/// Something ends that [has begun](crate::begin).
+/// Ends a duration that [has begun](crate::begin).
 #[macro_export]
 macro_rules! end {
     ($name:expr, $key:expr) => {
@@ -230,7 +234,7 @@ macro_rules! end {
     };
 }
 
-/// A counter has another value from now on: its name, and an `i64`.
+/// Sets a counter: its name, and its new value as an `i64`.
 #[macro_export]
 macro_rules! counter {
     ($name:expr, $value:expr) => {
@@ -238,7 +242,8 @@ macro_rules! counter {
     };
 }
 
-/// Something goes from here to where the same number is [received](crate::receive), in this program or another one.
+/// Starts a flow from here to the place where the same number is [received](crate::receive), in
+/// this program or another one.
 #[macro_export]
 macro_rules! send {
     ($id:expr) => {
@@ -246,7 +251,7 @@ macro_rules! send {
     };
 }
 
-/// Something arrives that [was sent](crate::send).
+/// Ends a flow that [was sent](crate::send).
 #[macro_export]
 macro_rules! receive {
     ($id:expr) => {
@@ -254,8 +259,8 @@ macro_rules! receive {
     };
 }
 
-/// Another component is called: its name, and a number that tells one call from another. Where there is none it is 0, and a call ends on the
-/// thread where it began.
+/// Calls another component: its name, and a number that distinguishes calls. The number is 0 if
+/// there is none; such a call ends on the thread where it began.
 #[macro_export]
 macro_rules! rpc_call {
     ($name:expr, $id:expr) => {
@@ -263,7 +268,7 @@ macro_rules! rpc_call {
     };
 }
 
-/// A [call](crate::rpc_call) is over, for who called.
+/// Ends a [call](crate::rpc_call), on the caller's side.
 #[macro_export]
 macro_rules! rpc_return {
     ($name:expr, $id:expr) => {
@@ -271,7 +276,7 @@ macro_rules! rpc_return {
     };
 }
 
-/// A [call](crate::rpc_call) is served.
+/// Begins to serve a [call](crate::rpc_call).
 #[macro_export]
 macro_rules! rpc_dispatch {
     ($name:expr, $id:expr) => {
@@ -279,7 +284,7 @@ macro_rules! rpc_dispatch {
     };
 }
 
-/// A [call](crate::rpc_call) is answered.
+/// Answers a [call](crate::rpc_call).
 #[macro_export]
 macro_rules! rpc_reply {
     ($name:expr, $id:expr) => {
@@ -287,7 +292,7 @@ macro_rules! rpc_reply {
     };
 }
 
-/// A signal goes to a context: how many at once.
+/// Submits a signal to a context, with the number of signals at once.
 #[macro_export]
 macro_rules! signal_submit {
     ($context:expr, $number:expr) => {
@@ -295,7 +300,7 @@ macro_rules! signal_submit {
     };
 }
 
-/// A [signal](crate::signal_submit) is received: how many at once.
+/// Receives a [signal](crate::signal_submit), with the number of signals at once.
 #[macro_export]
 macro_rules! signal_receive {
     ($context:expr, $number:expr) => {
@@ -303,8 +308,8 @@ macro_rules! signal_receive {
     };
 }
 
-/// From here to the end of the block is something that lasts, however the block is left: `kymo:begin` and `kymo:end`, with a name that has to
-/// be there as long.
+/// Records a duration from here to the end of the block, however control leaves the block:
+/// `kymo:begin` and `kymo:end`. The name must live as long.
 ///
 /// ```
 /// fn parse(text: &str) -> usize {
@@ -323,7 +328,8 @@ macro_rules! scope {
     };
 }
 
-/// Records `kymo:log`, a [level](crate::marks::Level) and a text, as `format!` makes it. Nothing is evaluated while nobody wants it.
+/// Records `kymo:log`: a [level](crate::marks::Level), and a text with the syntax of `format!`.
+/// Arguments are evaluated only while the event is on.
 ///
 /// ```
 /// use kymo_tracer::marks::Level;

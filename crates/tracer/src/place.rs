@@ -1,20 +1,20 @@
-//! Where a recorder looks for programs: a folder that is its user's alone.
+//! The folder where a recorder looks for programs, accessible to its user alone.
 
 #![allow(unsafe_code, reason = "system calls")]
 
 use core::ffi::CStr;
 
-/// Bytes of a path, at most.
+/// Maximum bytes of a path.
 const PATH_MAX: usize = 256;
 
-/// A path that is built without memory of anybody's.
+/// A path that is built without allocating memory.
 pub(crate) struct Path {
     bytes: [u8; PATH_MAX],
     length: usize,
 }
 
 impl Path {
-    /// An empty one.
+    /// An empty path.
     pub(crate) fn new() -> Self {
         Self { bytes: [0; PATH_MAX], length: 0 }
     }
@@ -35,7 +35,7 @@ impl Path {
     }
 
     pub(crate) fn push(&mut self, more: &[u8]) -> Option<&mut Self> {
-        // A zero stays behind it.
+        // The last byte stays zero, as the terminator.
         let room = self.bytes.get_mut(self.length..PATH_MAX - 1)?.get_mut(..more.len())?;
         room.copy_from_slice(more);
         self.length += more.len();
@@ -53,10 +53,11 @@ impl Path {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or(c"")
     }
 
-    /// Opens the folder, and makes it if it is not there. It has to be this user's, and nobody else's business.
+    /// Opens the folder, and creates it if necessary. It must belong to this user, and must be
+    /// inaccessible to others.
     pub(crate) fn open_folder(&self) -> Option<Descriptor> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_RDONLY;
-        // Safety: the path ends with a zero, and what is filled in is there.
+        // Safety: the path is NUL-terminated, and `found` has room for the result.
         unsafe {
             libc::mkdir(self.as_c_str().as_ptr(), 0o700);
             let folder = Descriptor::open(self.as_c_str(), flags)?;
@@ -69,38 +70,40 @@ impl Path {
     }
 }
 
-/// An open file.
+/// An open file descriptor.
 pub(crate) struct Descriptor(pub(crate) libc::c_int);
 
 impl Descriptor {
-    /// It never has the number of a standard file, as what a program closed it still writes to.
+    /// Wraps a descriptor, and moves it if it has the number of a standard stream: a program that
+    /// closed its standard streams may still write to these numbers.
     pub(crate) fn new(number: libc::c_int) -> Option<Self> {
         let this = (number >= 0).then_some(Self(number))?;
         if number > libc::STDERR_FILENO { Some(this) } else { this.numbered(libc::STDERR_FILENO + 1) }
     }
 
-    /// Opens a file. What is done with it is done by plain system calls: those of the C library are where threads are cancelled, which
-    /// events are not.
+    /// Opens a file. This type uses plain system calls, because the C library's functions are
+    /// cancellation points of threads; events are not.
     pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Option<Self> {
         Self::open_in(libc::AT_FDCWD, path, flags)
     }
 
-    /// The same, in a folder that is open. A file that is made is this user's alone.
+    /// Like [`open`](Self::open), relative to an open folder. A new file is accessible to this user
+    /// alone.
     pub(crate) fn open_in(folder: libc::c_int, path: &CStr, flags: libc::c_int) -> Option<Self> {
-        // Safety: the path ends with a zero.
+        // Safety: the path is NUL-terminated.
         Self::new(unsafe { libc::syscall(libc::SYS_openat, folder, path.as_ptr(), flags, 0o600) } as libc::c_int)
     }
 
-    /// The next bytes; how many there are, 0 also where they cannot be read.
+    /// Reads the next bytes and returns their number; 0 also on errors.
     pub(crate) fn read(&self, into: &mut [u8]) -> usize {
-        // Safety: there is so much room.
+        // Safety: the buffer has that length.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
         usize::try_from(read).unwrap_or(0)
     }
 
-    /// The same file, with another number: the first one from there on that is free.
+    /// Duplicates the descriptor to the first free number from `least` on.
     pub(crate) fn numbered(&self, least: libc::c_int) -> Option<Self> {
-        // Safety: it is ours.
+        // Safety: the descriptor belongs to this value.
         let number = unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, least) };
         (number >= 0).then_some(Self(number))
     }
@@ -108,38 +111,39 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // Safety: it is ours.
+        // Safety: the descriptor belongs to this value.
         unsafe { libc::syscall(libc::SYS_close, self.0) };
     }
 }
 
-/// A variable of the environment; of a program with privileges, there is none.
+/// An environment variable; `None` in a program with privileges.
 pub(crate) fn secure_variable(name: &CStr) -> Option<&'static CStr> {
     if is_privileged() {
         return None;
     }
-    // Safety: the name ends with a zero, and what is found does too.
+    // Safety: the name is NUL-terminated, and so is the value.
     unsafe {
         let value = libc::getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value))
     }
 }
 
-/// Whether whoever may write to what this user owns may also look into this process; if not, no filter is asked in it.
+/// Whether every process that may write to this user's files may also inspect this process. If not,
+/// this process evaluates no filters.
 pub(crate) fn may_be_looked_into() -> bool {
-    // Safety: it only asks.
+    // Safety: the call has no side effects.
     !is_privileged() && unsafe { libc::prctl(libc::PR_GET_DUMPABLE) } == 1
 }
 
-/// Whether the program has more privileges than its user, to whom its memory would belong: its group or its capabilities are others. Such
-/// a one has no memory that a recorder could find.
+/// Whether the program has more privileges than the user who would own its memory: another group,
+/// or capabilities. Such a program has no memory that a recorder could find.
 pub(crate) fn has_more_than_its_user() -> bool {
     // Safety: they cannot fail.
     is_privileged() && unsafe { libc::geteuid() == libc::getuid() }
 }
 
-/// Whether the program has privileges that who started it has not.
+/// Whether the program has privileges that the user who started it lacks.
 pub(crate) fn is_privileged() -> bool {
-    // Safety: it asks what the system said when the program began.
+    // Safety: the call returns a value that the kernel set when the program began.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

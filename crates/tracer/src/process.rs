@@ -1,11 +1,13 @@
-//! The memory of this process that a recorder finds. A child of it, however it was made, begins memory of its own with its first event.
+//! The memory of this process that a recorder finds. A child process, however it was made, creates
+//! its own memory with its first event.
 //!
 //! ```text
 //! window   control bytes    the same place in a child; shared with the parent until it begins, then its own
 //! all      everything       not there in a child
 //! ```
 //!
-//! So whoever looks at a control byte always finds one, and a child is switched by what switches its parent until it has a file.
+//! So every read of a control byte finds one. A recorder's switches of the parent also apply to a
+//! child until the child has its own file.
 
 #![allow(unsafe_code, reason = "memory that is shared")]
 
@@ -18,14 +20,14 @@ use kymo_lane::{Arena, Layout, Mapped, Program};
 use crate::place::Path;
 use crate::{bell, pages};
 
-/// What a process knows of its memory; all zeros in a child.
+/// State of a process' memory; all zeros in a child.
 pub(crate) struct Process {
-    /// Not 0: the rest is there.
+    /// Not 0: the other fields are valid.
     pub(crate) is_there: AtomicU32,
     pub(crate) pid: u32,
     pub(crate) memory: Mapped,
     pub(crate) base: NonNull<u8>,
-    /// Where control bytes are seen.
+    /// Address of the control bytes.
     pub(crate) window: NonNull<u8>,
     pub(crate) layout: Layout,
     pub(crate) path: Path,
@@ -33,7 +35,7 @@ pub(crate) struct Process {
 }
 
 pub(crate) static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-/// Where control bytes are seen, once there are any.
+/// Address of the control bytes, once there are any.
 pub(crate) static WINDOW: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 impl Process {
@@ -41,26 +43,29 @@ impl Process {
         Program::of(&self.memory, self.layout)
     }
 
-    /// Where the memory is.
+    /// Address of the memory.
     pub(crate) fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
-    /// Whether it is still this process': a handler may have called fork, and be back in the child.
+    /// Whether the memory still belongs to this process: a handler may have called fork and
+    /// returned in the child.
     pub(crate) fn is_own(&self) -> bool {
         self.is_there.load(Ordering::Acquire) != 0
     }
 
-    /// In a child, whoever still has its parent's finds nothing but zeros at that place.
+    /// In a child, replaces the parent's memory, so that writes that still use it find zeroed pages
+    /// at that address.
     pub(crate) fn replace(memory: *mut u8) {
-        // Safety: what was put there stays, nobody else is there yet, and the memory is mapped.
+        // Safety: a stored `Process` is never removed, the child has no other thread yet, and the
+        // memory is mapped.
         unsafe {
             let process = PROCESS.load(Ordering::Acquire);
             (&raw mut (*process).memory).write(Mapped::new(memory, pages::reserve, bell::ring));
         }
     }
 
-    /// How much there is.
+    /// Size of the memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes() as usize
     }
@@ -69,36 +74,37 @@ impl Process {
         self.pid
     }
 
-    /// Where machine code of filters is.
+    /// Memory for machine code of filters.
     pub(crate) fn arena(&self) -> Option<Arena> {
         self.arena
     }
 
-    /// Where bytecode of filters is.
+    /// Address and size of the bytecode of filters.
     pub(crate) fn filters(&self) -> (*const u8, u32) {
-        // Safety: it is mapped.
+        // Safety: the memory is mapped.
         (unsafe { self.base.as_ptr().add(self.layout.filters() as usize) }, self.layout.filter_bytes)
     }
 
-    /// The control byte of an event.
+    /// Address of an event's control byte.
     pub(crate) fn control(&self, id: u16) -> *mut u8 {
         self.window.as_ptr().wrapping_add(self.layout.control(id) as usize)
     }
 
-    /// The memory of this process, if it has begun.
+    /// The memory of this process, if it exists.
     pub(crate) fn now() -> Option<&'static Self> {
-        // Safety: what was put there once stays, and is there when it says so.
+        // Safety: a stored `Process` is never removed, and `is_there` says whether its fields are
+        // valid.
         let process = unsafe { PROCESS.load(Ordering::Acquire).as_ref() }?;
         (process.is_there.load(Ordering::Acquire) != 0).then_some(process)
     }
 
     pub(crate) fn remove(&self) {
-        // Safety: the path ends with a zero.
+        // Safety: the path is NUL-terminated.
         unsafe { libc::unlink(self.path.as_c_str().as_ptr()) };
     }
 }
 
-/// The file that this process records to; `None`: there is none yet.
+/// Path of the file that this process records to; `None`: there is none yet.
 #[must_use]
 pub fn control_file() -> Option<&'static CStr> {
     Process::now().map(|process| process.path.as_c_str())

@@ -1,4 +1,5 @@
-//! How events and contexts become known to recorders: the memory of this process begins with the first of them.
+//! Registers events and contexts with recorders. The first registration creates the memory of this
+//! process.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -10,13 +11,14 @@ use crate::pages::Errno;
 use crate::process::Process;
 
 impl Event {
-    /// Makes it known to recorders; whether it is.
+    /// Registers the event; returns whether recorders know it now.
     pub fn register(&'static self) -> bool {
         self.register_as(None)
     }
 
-    /// The same, for one that is as another one but for its fields: it is on from the begin if that one is, and a recorder that filters
-    /// that one decides what becomes of it.
+    /// Like [`register`](Self::register), for an event that differs from `other` only in its
+    /// fields. It is on from the start if `other` is; a recorder that filters `other` decides
+    /// whether this event is recorded.
     pub fn register_like(&'static self, other: &Self) -> bool {
         self.register_as(Some(other))
     }
@@ -45,7 +47,7 @@ impl Event {
 }
 
 impl Context {
-    /// Makes it known to recorders; whether it is. It has to stay.
+    /// Registers the context; returns whether recorders know it now. It must never be removed.
     pub fn register(&'static self) -> bool {
         if self.number.load(Ordering::Acquire) > 0 {
             return true;

@@ -1,26 +1,26 @@
-//! Where a thread's stack lies: the system says it, without memory of anybody's.
+//! Bounds of a thread's stack, read from the kernel without allocating memory.
 
 use crate::place::Descriptor;
 
-/// Where a thread's stack lies; all zeros: nobody has asked.
+/// Bounds of a thread's stack; all zeros: not looked up yet.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// How often it was looked for.
+    /// Number of lookups.
     asked: u32,
 }
 
-/// A thread that changes its stack all the time does without return addresses.
+/// Maximum number of lookups. A thread that switches stacks all the time gets no return addresses.
 const ASKED_MAX: u32 = 16;
 
 impl Stack {
-    /// Whether two places are on the stack on which the second one is.
+    /// Whether `other` and `here` are on the same stack.
     pub(crate) fn has(&mut self, other: usize, here: usize) -> bool {
         ((self.begin..self.end).contains(&here) || self.find(here)) && (self.begin..self.end).contains(&other)
     }
 
-    /// Asks the system, without memory of anybody's.
+    /// Looks up the bounds in `/proc/self/maps`, without allocating memory.
     #[cold]
     pub(crate) fn find(&mut self, here: usize) -> bool {
         if self.asked == ASKED_MAX {

@@ -1,6 +1,7 @@
-//! What a thread has: a page of its own, with a lane for each level of handlers that interrupt each other.
+//! State of a thread: one page of its own, with one lane for each level of nested signal handlers.
 //!
-//! The page is found by one word of the thread, which is reached without a call. In a child the page is zeros, and everything begins anew.
+//! A thread-local word points to the page and is read without a function call. In a child process
+//! the page is all zeros, and the child starts afresh.
 
 #![allow(unsafe_code, reason = "each thread has memory of its own")]
 
@@ -14,25 +15,28 @@ use crate::pages::{self, PAGE, Quiet};
 use crate::process::Process;
 use crate::stack::Stack;
 
-/// Handlers that may interrupt each other's writes, and the write that they interrupt.
+/// Levels of writes on one thread: one write, and the handlers that may interrupt it and each
+/// other.
 pub(crate) const LEVELS: usize = 3;
 
-/// All zeros: a new one.
+/// All zeros is a valid new block.
 struct Block {
     levels: [Level; LEVELS],
-    /// Where its stack lies, for those who look for return addresses.
+    /// Bounds of the thread's stack, for walking return addresses.
     stack: Stack,
 }
 
-/// A level of handlers. Headers for C know the first words of it, those of the lane included.
+/// One level of nested writes. The C headers depend on its first words, including those of the
+/// lane.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Level {
-    /// Where the stack of the write is that goes on; 0: none does.
+    /// Stack pointer of the write in progress; 0: none.
     pub(crate) busy: usize,
-    /// Where the process' memory is mapped.
+    /// Address where the process' memory is mapped.
     pub(crate) memory: *mut u8,
-    /// What events have to carry so that they can be written without more ado; another number than there is: none can.
+    /// Contexts for which the fast path writes events. It equals the wanted contexts, or another
+    /// value if no event can take the fast path.
     pub(crate) fast: u64,
     lane: MaybeUninit<Lane>,
     has_lane: bool,
@@ -46,44 +50,46 @@ const _: () = {
 
 impl Level {
     fn word(&self, number: usize) -> u64 {
-        // Safety: a lane begins with six words; without one, they are zeros.
+        // Safety: a lane begins with six words; without a lane they are zeros.
         unsafe { self.lane.as_ptr().cast::<u64>().add(number).read() }
     }
 
-    /// Where the next event goes, where the sub-buffer ends, and when it began.
+    /// Place of the next event, end of the sub-buffer, and its begin in ticks.
     #[inline]
     pub(crate) fn places(&self) -> [u64; 3] {
         [self.word(0), self.word(1), self.word(2)]
     }
 
-    /// What a write ends with: the place of `at`, where the sub-buffer begins, and where the word is that publishes.
+    /// Values that finish a write: pointer to `at`, base of the sub-buffer, and place of the word
+    /// that publishes.
     #[inline]
     pub(crate) fn ends(&mut self) -> (*mut u64, u64, u64) {
         (self.lane.as_mut_ptr().cast(), self.word(3), self.word(4))
     }
 
-    /// What events are to carry.
+    /// Contexts that the recorder currently wants.
     ///
     /// # Safety
     ///
-    /// There is a lane with room.
+    /// The level has a lane with room.
     #[inline]
     pub(crate) unsafe fn wanted(&self) -> u64 {
-        // Safety: so the memory is mapped.
+        // Safety: a lane with room implies that the memory is mapped.
         unsafe { AtomicU64::from_ptr(self.memory.add(CONTEXTS_AT as usize).cast()).load(Ordering::Relaxed) }
     }
 
-    /// Its lane.
+    /// The level's lane.
     ///
     /// # Safety
     ///
-    /// It has one.
+    /// The level has a lane.
     pub(crate) unsafe fn lane(&self) -> &Lane {
-        // Safety: it has one.
+        // Safety: the level has a lane.
         unsafe { self.lane.assume_init_ref() }
     }
 
-    /// Its lane, a new one if it has none. `None`: all are taken, and that was counted.
+    /// The level's lane; takes a new one if it has none. `None`: all lanes are taken, and the lost
+    /// event was counted.
     pub(crate) fn lane_mut(&mut self, process: &Process, level: u8) -> Option<&mut Lane> {
         if !self.has_lane {
             let _quiet = Quiet::new();
@@ -99,19 +105,20 @@ impl Level {
             self.memory = process.base();
             self.has_lane = true;
         }
-        // Safety: it has one.
+        // Safety: the level has a lane now.
         Some(unsafe { self.lane.assume_init_mut() })
     }
 }
 
-/// The level at which this thread can write, which is busy from now on: by whoever writes where the stack is `stack`. `None`: it was counted
-/// as lost.
+/// Takes the first free level and marks it busy with the caller's stack pointer, `stack`. `None`:
+/// no level is free, and the lost event was counted.
 pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
     let Some(block) = block() else {
         lose();
         return None;
     };
-    // Safety: the page is the thread's, and handlers of signals keep to the levels behind those that are busy.
+    // Safety: the page belongs to this thread, and signal handlers use only the levels after the
+    // busy ones.
     unsafe {
         let Some(number) = free_level(block, stack) else {
             lose();
@@ -124,18 +131,18 @@ pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
     }
 }
 
-/// Nothing is written at that level any more.
+/// Ends the write at a level.
 ///
 /// # Safety
 ///
-/// It was [taken](take) by whoever calls.
+/// The caller has [taken](take) the level.
 pub(crate) unsafe fn give_back(level: NonNull<Level>) {
     compiler_fence(Ordering::SeqCst);
-    // Safety: it is the thread's.
+    // Safety: the level belongs to this thread.
     unsafe { (&raw mut (*level.as_ptr()).busy).write_volatile(0) };
 }
 
-/// Where the program is, and the frame of the function that it is in, if functions keep frames.
+/// Current instruction address, and current frame pointer, if functions keep frame pointers.
 #[inline(always)]
 pub(crate) fn place() -> [*const u8; 2] {
     let (site, frame): (*const u8, *const u8);
@@ -149,13 +156,14 @@ pub(crate) fn place() -> [*const u8; 2] {
     [site, frame]
 }
 
-/// Where this thread's stack lies, as far as anybody has asked.
+/// Bounds of this thread's stack as found so far.
 pub(crate) fn known_stack() -> Option<&'static mut Stack> {
-    // Safety: the page is the thread's, which alone asks, and stays while it does.
+    // Safety: the page belongs to this thread, only this thread uses it here, and it stays mapped
+    // meanwhile.
     NonNull::new(word::get().cast::<Block>()).map(|block| unsafe { &mut (*block.as_ptr()).stack })
 }
 
-/// Where the stack is.
+/// Current stack pointer.
 #[inline(always)]
 pub(crate) fn stack() -> usize {
     let stack: usize;
@@ -172,13 +180,14 @@ pub(crate) fn stack() -> usize {
     stack
 }
 
-/// Where a thread's memory says on which CPU it is, behind what points to the thread; 0: nowhere. Headers for C know it.
+/// Offset of the CPU number from the thread pointer; 0: unavailable. The C headers depend on it.
 #[unsafe(no_mangle)]
 pub static kymo_cpu_offset: AtomicIsize = AtomicIsize::new(0);
 
-/// Looks where the C library has the CPU's number, which the system keeps there.
+/// Looks up where the C library registered `rseq`: the kernel keeps the CPU number there.
 pub(crate) fn find_cpu() {
-    // Safety: the names end with zeros, and what is found is of these types since the C library has it.
+    // Safety: the names are NUL-terminated, and the symbols have had these types since the C
+    // library introduced them.
     unsafe {
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
@@ -192,16 +201,16 @@ pub(crate) fn knows_cpu() -> bool {
     kymo_cpu_offset.load(Ordering::Relaxed) != 0
 }
 
-/// The CPU that the thread is on.
+/// CPU on which the thread runs.
 #[inline]
 pub(crate) fn cpu() -> u16 {
     let offset = kymo_cpu_offset.load(Ordering::Relaxed);
     if offset == 0 {
-        // Safety: it only asks.
+        // Safety: the call has no side effects.
         return unsafe { libc::sched_getcpu() } as u16;
     }
     let cpu: u32;
-    // Safety: the C library says that it is there.
+    // Safety: the C library guarantees that the number is at this offset.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!("mov {:e}, dword ptr fs:[{}]", out(reg) cpu, in(reg) offset, options(nostack, readonly, preserves_flags));
@@ -218,7 +227,7 @@ pub(crate) fn cpu() -> u16 {
     cpu as u16
 }
 
-/// An event is lost for which there is no lane.
+/// Counts a lost event without a lane.
 #[cold]
 fn lose() {
     if let Some(process) = Process::now() {
@@ -226,23 +235,24 @@ fn lose() {
     }
 }
 
-/// The first level at which nothing is written.
+/// The first level without a write in progress.
 ///
 /// # Safety
 ///
-/// The block is this thread's.
+/// The block belongs to this thread.
 #[inline]
 unsafe fn free_level(block: NonNull<Block>, stack: usize) -> Option<usize> {
     // Safety: see above.
     let levels = unsafe { (&raw mut (*block.as_ptr()).levels).cast::<Level>() };
     (0..LEVELS).find(|level| {
-        // Safety: there are so many.
+        // Safety: the block has `LEVELS` levels.
         let busy = unsafe { &raw mut (*levels.add(*level)).busy };
-        // Safety: it is this thread's.
+        // Safety: the level belongs to this thread.
         match unsafe { busy.read_volatile() } {
             0 => true,
             other if is_abandoned(other, stack) => {
-                // What was jumped over was not published, and so were those that had interrupted it.
+                // A handler jumped out of this write, so it was not published; neither were the
+                // writes that had interrupted it. All these levels are free again.
                 (*level..LEVELS).for_each(|level| unsafe { (&raw mut (*levels.add(level)).busy).write_volatile(0) });
                 true
             }
@@ -251,11 +261,12 @@ unsafe fn free_level(block: NonNull<Block>, stack: usize) -> Option<usize> {
     })
 }
 
-/// Whether the write that began where the stack was `busy` is over, because a handler has jumped out of it: whoever writes at the same place
-/// again has the same stack, and a handler that interrupts a write has less of it.
+/// Whether the write that began at stack pointer `busy` is over because a handler jumped out of it.
+/// The stack grows downward: a handler that interrupts a write runs below it, so a write at the
+/// same place or above proves that the old write is gone.
 #[cold]
 fn is_abandoned(busy: usize, stack: usize) -> bool {
-    // Safety: it only says where the stack for handlers is.
+    // Safety: it only queries the alternate signal stack.
     let (begin, end, is_there) = unsafe {
         let mut found: libc::stack_t = core::mem::zeroed();
         libc::sigaltstack(core::ptr::null(), &raw mut found);
@@ -267,13 +278,15 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
         (false, true) => false,
         (true, false) => true,
         (true, true) => stack >= busy,
-        // Handlers may be on a stack that the system does not tell of while they are (SS_AUTODISARM): order says something on one stack alone.
+        // Handlers may run on a stack that the kernel does not report meanwhile (SS_AUTODISARM).
+        // Comparing addresses is meaningful only within one stack.
         (false, false) => stack >= busy && known_stack().is_some_and(|known| known.has(busy, stack)),
     }
 }
 
-/// Whose a lane is. What a child of vfork records, and a thread in it, is its parent's, which has the lane when the child is gone: no
-/// recorder may take it away then.
+/// Thread ID to record as the owner of a lane. Lanes that a vfork child, or a thread in it, takes
+/// belong to the parent, which keeps them after the child is gone. So the parent's ID is recorded;
+/// otherwise a recorder would take the lane away when the child ends.
 fn holder(process: &Process) -> u32 {
     // Safety: it cannot fail.
     let pid = unsafe { libc::getpid() } as u32;
@@ -287,12 +300,12 @@ pub(crate) fn tid() -> u32 {
 
 pub(crate) fn name() -> [u8; 16] {
     let mut name = [0; 16];
-    // Safety: so many bytes are filled in.
+    // Safety: the call writes at most 16 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
 }
 
-/// The thread's page.
+/// The thread's page; a new one if it has none.
 #[inline]
 fn block() -> Option<NonNull<Block>> {
     NonNull::new(word::get().cast()).or_else(new_block)
@@ -302,67 +315,69 @@ fn block() -> Option<NonNull<Block>> {
 fn new_block() -> Option<NonNull<Block>> {
     const { assert!(size_of::<Block>() <= PAGE, "it fits into a page") };
     let _quiet = Quiet::new();
-    // A handler may have made one.
+    // A signal handler may have made one before signals were blocked.
     if let Some(block) = NonNull::new(word::get().cast()) {
         return Some(block);
     }
     let page = pages::own(PAGE)?;
     word::set(page.as_ptr());
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
-        // Safety: the key is there, and `leave` knows what to do with a page.
+        // Safety: the key exists, and its destructor `leave` expects a page.
         unsafe { libc::pthread_setspecific(key, page.as_ptr().cast::<libc::c_void>()) };
     }
     Some(page.cast())
 }
 
-/// Where this thread's page is, if it has one, and where the stacks of writes are that go on.
+/// Address of this thread's page, 0 if it has none, and the stack pointers of its writes in
+/// progress.
 pub(crate) fn writes() -> (usize, [usize; LEVELS]) {
     let page = page();
     let mut writes = [0; LEVELS];
     if let Some(block) = NonNull::new(page as *mut Block) {
         for (level, write) in writes.iter_mut().enumerate() {
-            // Safety: the page is the thread's, and there are so many levels.
+            // Safety: the page belongs to this thread, and has `LEVELS` levels.
             *write = unsafe { (&raw const (*block.as_ptr()).levels[level].busy).read_volatile() };
         }
     }
     (page, writes)
 }
 
-/// Where this thread's page is; 0: it has none.
+/// Address of this thread's page; 0: it has none.
 pub(crate) fn page() -> usize {
     word::get() as usize
 }
 
-/// Lets writes go on in a child of fork, into memory that nobody ever looks at.
+/// Lets writes in progress continue in a forked child, into memory that is never read.
 pub(crate) fn go_on(writes: [usize; LEVELS], memory: *mut u8) {
     let Some(block) = NonNull::new(word::get().cast::<Block>()) else { return };
     for (number, write) in writes.into_iter().enumerate().filter(|(_, write)| *write != 0) {
-        // Safety: the page is the thread's, and there are so many levels.
+        // Safety: the page belongs to this thread, and has `LEVELS` levels.
         let level = unsafe { &mut (*block.as_ptr()).levels[number] };
         (level.busy, level.memory) = (write, memory);
-        // What its end leaves behind looks like room; no event carries that.
+        // The end of the write stores `at` in a level without a lane, where `end - at` then looks
+        // like room. No event carries these contexts, so no event takes the fast path into it.
         level.fast = u64::MAX;
     }
 }
 
-/// The thread has nothing any more: it is a child's.
+/// Clears the thread's state in a child process.
 pub(crate) fn forget() {
     if let Some(block) = NonNull::new(word::get()) {
-        // Safety: a whole page is there, and all zeros are a new block.
+        // Safety: a whole page is mapped, and all zeros is a valid new block.
         unsafe { block.write_bytes(0, PAGE) };
     }
 }
 
-/// One more than the key that tells that a thread ends; 0: there is none.
+/// The `pthread` key whose destructor runs when a thread ends, plus one; 0: none.
 static KEY: AtomicU32 = AtomicU32::new(0);
-/// The C library has room for so many keys in each thread, and allocates for more: an event must not. Without a key, the recorder finds out
-/// that the thread is gone.
+/// The C library has room for this many keys in each thread, and allocates memory for more, which
+/// an event must not do. Without a key, the recorder finds out by itself that a thread is gone.
 const KEYS_MAX: u32 = 32;
 
-/// Makes the key, before any thread has events.
+/// Creates the key, before any thread has events.
 pub(crate) fn make_key() {
     let mut key = 0;
-    // Safety: `leave` may be called when a thread ends; nobody has used a key that is deleted.
+    // Safety: `leave` is a valid destructor, and a deleted key was never used.
     unsafe {
         if libc::pthread_key_create(&raw mut key, Some(leave)) == 0
             && (key >= KEYS_MAX || KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire).is_err())
@@ -372,24 +387,26 @@ pub(crate) fn make_key() {
     }
 }
 
-/// A thread ends: its lanes are others' from now on. What it still records, it does as a new one.
+/// Gives the lanes of an ending thread back. Events that it still records afterwards start with new
+/// state, like those of a new thread.
 unsafe extern "C" fn leave(page: *mut libc::c_void) {
     let _quiet = Quiet::new();
     let Some(block) = NonNull::new(page.cast::<Block>()) else { return };
     word::set(core::ptr::null_mut());
     if let Some(process) = Process::now() {
-        // Safety: the page is the thread's, and nobody finds it any more.
+        // Safety: the page belongs to this thread, which no longer points to it.
         let levels = unsafe { &mut (*block.as_ptr()).levels };
         for level in levels.iter_mut().filter(|level| level.has_lane) {
             level.has_lane = false;
-            // Safety: it had one.
+            // Safety: the level had a lane.
             process.program().leave(unsafe { level.lane.assume_init_read() });
         }
     }
     pages::unmap(block.cast(), PAGE);
 }
 
-/// A word of each thread. It is reached as those of a program's first libraries are, so that nothing is called that might allocate.
+/// A thread-local word in the initial-exec model, like the thread-local storage of libraries that
+/// are loaded at program start. Access to it calls no function that might allocate.
 pub(crate) mod word {
     core::arch::global_asm!(
         ".pushsection .tbss.kymo_block,\"awT\",@nobits",
@@ -407,7 +424,7 @@ pub(crate) mod word {
     #[inline]
     pub(crate) fn get() -> *mut u8 {
         let word;
-        // Safety: it is the thread's.
+        // Safety: the word belongs to this thread.
         unsafe {
             core::arch::asm!(
                 "mov {word}, qword ptr [rip + kymo_block@GOTTPOFF]",
@@ -419,10 +436,10 @@ pub(crate) mod word {
         word
     }
 
-    /// Where it lies behind what points to the thread.
+    /// Offset of the word from the thread pointer.
     pub(crate) fn offset() -> isize {
         let offset: isize;
-        // Safety: it only reads where the word is.
+        // Safety: the instructions only read the word's offset.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             core::arch::asm!("mov {}, qword ptr [rip + kymo_block@GOTTPOFF]", out(reg) offset, options(nostack, readonly));
@@ -439,7 +456,7 @@ pub(crate) mod word {
 
     #[cfg(target_arch = "x86_64")]
     pub(super) fn set(word: *mut u8) {
-        // Safety: it is the thread's.
+        // Safety: the word belongs to this thread.
         unsafe {
             core::arch::asm!(
                 "mov {place}, qword ptr [rip + kymo_block@GOTTPOFF]",
@@ -454,7 +471,7 @@ pub(crate) mod word {
     #[cfg(target_arch = "aarch64")]
     fn place() -> *mut *mut u8 {
         let place;
-        // Safety: it is where the thread's word is.
+        // Safety: the result is the address of the thread's word.
         unsafe {
             core::arch::asm!(
                 "mrs {base}, tpidr_el0",
@@ -472,13 +489,13 @@ pub(crate) mod word {
     #[cfg(target_arch = "aarch64")]
     #[inline]
     pub(crate) fn get() -> *mut u8 {
-        // Safety: it is the thread's; handlers of signals may change it.
+        // Safety: the word belongs to this thread; signal handlers may change it.
         unsafe { place().read_volatile() }
     }
 
     #[cfg(target_arch = "aarch64")]
     pub(super) fn set(word: *mut u8) {
-        // Safety: it is the thread's.
+        // Safety: the word belongs to this thread.
         unsafe { place().write_volatile(word) };
     }
 }

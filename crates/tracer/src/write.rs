@@ -1,10 +1,10 @@
-//! An event that is being written: its fields go where there is room for them, and then it is published.
+//! An event in progress: its fields go into the reserved room, then it is published.
 //!
 //! ```text
 //! leave   at = end ── published (release) ── busy = 0
 //! ```
 //!
-//! Headers for C do the same, line by line: what changes here changes there.
+//! The C headers do the same, line by line; change both together.
 
 #![allow(unsafe_code, reason = "each thread has memory of its own")]
 
@@ -14,46 +14,50 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use crate::process::Process;
 use crate::thread::Level;
 
-/// An event that is being written.
+/// An event in progress.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Write {
     pub(crate) level: NonNull<Level>,
-    /// Where it ends.
+    /// Place after the event's last byte.
     pub(crate) end: u64,
     pub(crate) ticks: u64,
-    /// Where the next byte goes.
+    /// Address of the next byte.
     pub(crate) to: *mut u8,
 }
 
 impl Write {
-    /// Bytes of fields. All of an event's together are as many as it was begun with.
+    /// Appends bytes of fields. All bytes of an event together must be as many as it was begun
+    /// with.
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         debug_assert!(
-            // Safety: the level is the thread's.
+            // Safety: the level belongs to this thread.
             unsafe { self.to.add(bytes.len()) <= self.level.as_ref().memory.add(self.end as usize) },
             "an event has the bytes that it was begun with"
         );
-        // Safety: there is room, and nobody else writes there.
+        // Safety: the room is reserved, and only this write uses it.
         unsafe {
             self.to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             self.to = self.to.add(bytes.len());
         }
     }
 
-    /// Something of the event was cut, because it would have been too long.
+    /// Counts that part of the event was truncated because it was too long.
     pub fn was_cut(&self) {
         if let Some(process) = Process::now() {
-            // Safety: the level is the thread's, and has a lane as long as something is written there.
+            // Safety: the level belongs to this thread, and has a lane while a write is in
+            // progress.
             process.program().cut(unsafe { self.level.as_ref().lane() });
         }
     }
 
-    /// It is there: others see it from now on.
+    /// Publishes the event: other processes see it from now on. `at` moves first: if a handler
+    /// jumps out between the two stores, the next event publishes this one too. `busy` is reset
+    /// last, so that a handler that interrupts the write keeps to another level until the end.
     #[inline]
     pub fn leave(self) {
-        // Safety: the level is the thread's.
+        // Safety: the level belongs to this thread.
         unsafe {
             let level = self.level.as_ptr();
             let (at, base, published) = (*level).ends();

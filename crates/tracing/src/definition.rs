@@ -1,4 +1,4 @@
-//! What recorders are told of a callsite, as text.
+//! Definitions of callsites for recorders, as text.
 
 use std::fmt::Write;
 
@@ -6,11 +6,11 @@ use tracing_core::{Level, Metadata};
 
 use crate::values::Kind;
 
-/// Bytes of a name, at most.
+/// Maximum bytes of a name.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The definition of an event of a callsite. Fields of which it is known before (`span`) stand before its own, which are numbered by where
-/// they stand in the callsite.
+/// The definition of an event of a callsite. `before` names fields that precede the callsite's own
+/// (`span`); the numbers in `fields` are indexes of the callsite's fields.
 pub(crate) fn definition(
     of: &Metadata<'_>,
     suffix: &str,
@@ -48,7 +48,8 @@ pub(crate) fn definition(
     text
 }
 
-/// As LTTng counts levels. What it has between `info` and `debug` tells DEBUG from TRACE.
+/// Log level in LTTng's numbering. LTTng's levels between `info` and `debug` make it possible to
+/// distinguish DEBUG from TRACE.
 fn level(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -59,7 +60,7 @@ fn level(level: Level) -> u8 {
     }
 }
 
-/// A name without letters that cannot stand in one.
+/// Replaces the characters that a name cannot contain.
 fn name(text: &str, is_refused: impl Fn(char) -> bool) -> String {
     let text = &text[..text.floor_char_boundary(NAME_BYTES_MAX)];
     text.chars().map(|letter| if is_refused(letter) { '_' } else { letter }).collect()

@@ -1,4 +1,5 @@
-//! What `tracing` calls: which callsites somebody wants, and what happens at those.
+//! The layer and filter that `tracing` calls: they decide which callsites are enabled, and record
+//! their events.
 
 use kymo_tracer::Event;
 use tracing_core::span::{Attributes, Id, Record};
@@ -11,8 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::site::{Site, SiteKind, Span};
 use crate::values::{Values, is_at_event};
 
-/// A layer that hands events and spans to Kymograph's tracer. It sees what somebody records, and nothing else; other layers see what they
-/// would see without it.
+/// A layer that passes events and spans to Kymograph's tracer. It sees only events that are being
+/// recorded; other layers see the same as without it.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -24,8 +25,9 @@ pub fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Filtered<Recording, Wa
     Recording.with_filter(Wanted)
 }
 
-/// The same for a program that has no other layer: nothing at all comes about of what nobody records, neither spans nor their numbers.
-/// Other layers would not see that either.
+/// Like [`layer`], for a program without other layers. `tracing` creates nothing for events and
+/// spans that are not recorded, neither spans nor their IDs. Other layers would not see them
+/// either.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -37,17 +39,18 @@ pub fn only<S: Subscriber + for<'s> LookupSpan<'s>>() -> Layered<Wanted, Recordi
     Recording.and_then(Wanted)
 }
 
-/// Records what it sees.
+/// The layer that records events and spans.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording;
 
-/// Lets through what somebody records.
+/// The filter that enables callsites that are being recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted;
 
 impl Wanted {
-    /// What is off while values of another event are formatted is let through: `tracing-subscriber` would turn down that other event in its
-    /// place, as it notes by thread what a filter said last. [`Recording`] asks again.
+    /// Also enables every callsite while values of another event are formatted. Otherwise
+    /// `tracing-subscriber` would reject that other event in place of this one, because it keeps
+    /// the last answer of a filter per thread. [`Recording`] checks again.
     #[inline]
     fn lets_through(metadata: &Metadata<'_>) -> bool {
         Site::known(metadata).is_none_or(Site::is_wanted) || is_at_event()
@@ -137,7 +140,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
     }
 }
 
-/// What happens to a span of the same callsite.
+/// The events of the span's callsite.
 fn span<S: Subscriber + for<'s> LookupSpan<'s>>(id: &Id, context: &Context<'_, S>) -> Option<&'static Span> {
     match Site::of(context.metadata(id)?).kind() {
         SiteKind::Span(span) => Some(span),
@@ -145,7 +148,7 @@ fn span<S: Subscriber + for<'s> LookupSpan<'s>>(id: &Id, context: &Context<'_, S
     }
 }
 
-/// An event that has nothing but the span's number.
+/// Records an event whose only field is the span's ID.
 fn record(event: &'static Event, id: &Id) {
     let number = id.into_u64();
     if event.is_kept(&number)

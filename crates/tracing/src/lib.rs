@@ -1,4 +1,5 @@
-//! Events and spans of programs that use [`tracing`](https://docs.rs/tracing), handed to Kymograph's tracer.
+//! Passes events and spans of programs that use [`tracing`](https://docs.rs/tracing) to Kymograph's
+//! tracer.
 //!
 //! It must never know recorders and files. A program needs one line, and no new instrumentation:
 //!
@@ -10,7 +11,7 @@
 //! request.in_scope(|| tracing::info!(port = 443, host = "example.org", "connected"));
 //! ```
 //!
-//! What recorders see of that, and what it costs, says docs/tracer-rust.md.
+//! docs/tracer-rust.md describes the recorded events and the cost.
 //!
 //! ```text
 //! callsite ──registered──> site: definitions, all fields text        (site, definition)
@@ -19,8 +20,9 @@
 //!                 └─ kinds ──> variant: another definition of the same event, with these types ──> filter ──> lane
 //! ```
 //!
-//! Types of fields are known only when values come: so each callsite is defined twice at least, unless all it has is text. Nothing is locked
-//! or allocated with an event, but when it is the first one of its kinds.
+//! The types of fields are known only when values arrive. So each callsite is defined at least
+//! twice, unless all of its fields are text. An event takes no lock and allocates no memory, except
+//! the first one with its combination of types.
 
 mod definition;
 mod layer;
@@ -29,7 +31,7 @@ mod values;
 
 pub use layer::{Recording, Wanted, layer, only};
 
-/// The examples of the documentation.
+/// Compiles the examples of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tracer-rust.md")]
 struct Documentation;

@@ -1,4 +1,4 @@
-//! Callsites, and the events that each of them is.
+//! Callsites and their events.
 //!
 //! ```text
 //! address of the metadata ──> SITES ──> site ──> site ──> ...         never changed, never taken away: nobody locks anything
@@ -15,31 +15,31 @@ use tracing_core::Metadata;
 use crate::definition::definition;
 use crate::values::{FIELDS_MAX, Kind, Kinds, Shape, Values};
 
-/// Lists of sites, by the address of their metadata.
+/// Hash table of linked lists of sites, by the address of their metadata.
 static SITES: [OnceLock<&'static Site>; 1 << SITES_BITS] = [const { OnceLock::new() }; 1 << SITES_BITS];
 const SITES_BITS: u32 = 12;
 
-/// What is known of a callsite.
+/// State of a callsite.
 #[derive(Debug)]
 pub(crate) struct Site {
     metadata: &'static Metadata<'static>,
     kind: SiteKind,
-    /// It has happened, so that types of fields are known; or it never happens.
+    /// The callsite was reached, so the types of its fields are known; or it is never reached.
     has_happened: AtomicBool,
     next: OnceLock<&'static Self>,
 }
 
-/// What a callsite makes.
+/// Kind of a callsite.
 #[derive(Debug)]
 pub(crate) enum SiteKind {
-    /// Events, or the question whether anybody wants them.
+    /// Events, or the `enabled!` check for events.
     Event(Events),
     Span(Box<Span>),
-    /// Nothing that could be recorded: there is no tracer, or it has no room for more definitions.
+    /// Not recordable: there is no tracer, or it has no room for more definitions.
     Nothing,
 }
 
-/// What happens to spans.
+/// The events of a span.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) new: Events,
@@ -50,13 +50,13 @@ pub(crate) struct Span {
     pub(crate) follows: Events,
 }
 
-/// What stands before the fields of a span's events.
+/// Fields that precede those of a span's events.
 const NEW: &[&str] = &["span", "parent"];
 const SPAN: &[&str] = &["span"];
 const FOLLOWS: &[&str] = &["span", "follows"];
 
 impl Site {
-    /// That of a callsite. The first to ask defines it.
+    /// The site of a callsite. The first call defines it.
     #[inline]
     pub(crate) fn of(metadata: &'static Metadata<'static>) -> &'static Self {
         let mut place = place(metadata);
@@ -69,7 +69,7 @@ impl Site {
         }
     }
 
-    /// The same, if somebody has asked before.
+    /// The site of a callsite, if it is already defined.
     #[inline]
     pub(crate) fn known(metadata: &Metadata<'_>) -> Option<&'static Self> {
         let mut place = place(metadata);
@@ -84,7 +84,7 @@ impl Site {
 
     #[cold]
     fn new(metadata: &'static Metadata<'static>) -> Self {
-        // `enabled!` asks; what it asks for are callsites of their own.
+        // `enabled!` has callsites of its own.
         let asks = metadata.name().starts_with("enabled ");
         let kind = if metadata.is_span() && !asks {
             Span::new(metadata).map(|span| SiteKind::Span(Box::new(span)))
@@ -99,14 +99,16 @@ impl Site {
         &self.kind
     }
 
-    /// Whether it has to be told what happens: somebody wants it, or its types are not known yet. Whoever filters by a number could not choose
-    /// it before there is one.
+    /// Whether the callsite must report its events: one of them is on, or the types are not known
+    /// yet. Events are reported until the types are known, because a recorder cannot choose a
+    /// filter on a number before a definition has one.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_on() || !self.has_happened.load(Ordering::Relaxed)
     }
 
-    /// It happens; the first time, its types are made known, whether somebody wants it or not.
+    /// Notes that the callsite was reached. The first time, this defines its types, whether the
+    /// event is on or off.
     #[inline]
     pub(crate) fn happens(&self, visit: impl FnOnce(&mut Kinds)) {
         if !self.has_happened.load(Ordering::Relaxed) {
@@ -126,7 +128,7 @@ impl Site {
         }
     }
 
-    /// Whether somebody wants anything of it.
+    /// Whether any of its events is on.
     #[inline]
     fn is_on(&self) -> bool {
         match &self.kind {
@@ -137,11 +139,11 @@ impl Site {
     }
 }
 
-/// Where the list begins that has a callsite.
+/// Head of the list that contains a callsite.
 #[inline]
 fn place(metadata: &Metadata<'_>) -> &'static OnceLock<&'static Site> {
     let address = ptr::from_ref(metadata).addr() as u64;
-    // Fibonacci hashing: metadata lie one behind the other.
+    // Fibonacci hashing, because metadata lie one after the other in memory.
     &SITES[(address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SITES_BITS)) as usize]
 }
 
@@ -165,13 +167,13 @@ impl Span {
     }
 }
 
-/// Definitions of one event, which differ in which fields there are and what types they have.
+/// Definitions of one event, which differ in the set of fields and their types.
 #[derive(Debug)]
 pub(crate) struct Events {
     metadata: &'static Metadata<'static>,
     suffix: &'static str,
     before: &'static [&'static str],
-    /// Its first one says whether others are on when they are defined.
+    /// The first definition. Its switch decides whether later ones are on when they are defined.
     base: &'static Event,
     variants: OnceLock<&'static Variant>,
 }
@@ -184,7 +186,7 @@ struct Variant {
 }
 
 impl Events {
-    /// Those of a callsite: its fields are text, as long as nothing else is known.
+    /// The events of a callsite. Its fields are text until their types are known.
     fn new(
         metadata: &'static Metadata<'static>,
         suffix: &'static str,
@@ -197,12 +199,13 @@ impl Events {
         base.register().then(|| Self { metadata, suffix, before, base, variants: OnceLock::from(variant) })
     }
 
-    /// Other events of the same callsite, which are defined when they happen.
+    /// Other events of the same callsite, which are defined when they first occur.
     fn like(&self, suffix: &'static str, before: &'static [&'static str]) -> Self {
         Self { suffix, before, variants: OnceLock::new(), ..*self }
     }
 
-    /// Whether somebody wants one of them. Who filters by a number may not want that whose fields are text.
+    /// Whether any definition is on. A recorder that filters by a number may have turned off the
+    /// first definition, whose fields are text.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         if self.base.is_on() {
@@ -218,7 +221,8 @@ impl Events {
         false
     }
 
-    /// The same; the first time, types are made known, whether somebody wants it or not.
+    /// Like [`is_on`](Self::is_on). The first time, this defines the types, whether the event is on
+    /// or off.
     pub(crate) fn happen(&self, visit: impl FnOnce(&mut Kinds)) -> bool {
         if self.variants.get().is_none() {
             let mut kinds = Kinds::default();
@@ -228,7 +232,7 @@ impl Events {
         self.is_on()
     }
 
-    /// Records what has these values.
+    /// Records the values with the definition of their types.
     #[inline]
     pub(crate) fn record(&self, values: &mut Values) {
         values.record(self.variant(values.shape()));
@@ -245,7 +249,7 @@ impl Events {
         }
     }
 
-    /// Of what cannot be defined there is an event too, which is off for ever.
+    /// Defines a variant. If it cannot be registered, its event stays off forever.
     #[cold]
     fn define(&self, shape: &[Shape]) -> &'static Variant {
         let event = leak(text(self.metadata, self.suffix, self.before, shape));
@@ -258,7 +262,7 @@ fn text(metadata: &Metadata<'_>, suffix: &str, before: &[&str], shape: &[Shape])
     definition(metadata, suffix, None, before, shape.iter().map(|shape| shape.field()))
 }
 
-/// An event for ever.
+/// Creates an event that lives forever.
 fn leak(definition: String) -> &'static Event {
     Box::leak(Box::new(Event::new(definition.leak().as_bytes())))
 }

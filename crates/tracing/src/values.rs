@@ -1,4 +1,4 @@
-//! Values of one event: what kinds they are of, and what becomes of them.
+//! Values of one event: their types, their form for filters, and their recorded bytes.
 //!
 //! ```text
 //! visited ──> values: number, or a place in `texts`
@@ -7,7 +7,8 @@
 //!               └─ bytes      in the lane, texts behind their lengths
 //! ```
 //!
-//! Each thread has one, which is used again and again. Whoever formats a value may well have events himself: then there is another one.
+//! Each thread reuses one [`Values`]. Formatting a value may itself record events; such a nested
+//! event gets another one.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,12 +17,12 @@ use kymo_schema::word;
 use kymo_tracer::{Event, FIELD_BYTES_MAX, field};
 use tracing_core::field::{Field, Visit};
 
-/// Fields of an event, at most: what is behind them is left out.
+/// Maximum number of fields of an event; further ones are left out.
 pub(crate) const FIELDS_MAX: usize = 250;
-/// What is kept for the next event, at most.
+/// Maximum capacity in bytes that a thread keeps for its next event.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// What values are.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     U64,
@@ -35,7 +36,7 @@ pub(crate) enum Kind {
 impl Kind {
     const ALL: [Self; 6] = [Self::U64, Self::I64, Self::F64, Self::Bool, Self::Text, Self::Bytes];
 
-    /// The words of its type in definitions: the second one is the type of elements.
+    /// Names of the type in definitions; the second one is the type of elements.
     pub(crate) fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::U64 => (word::U64, None),
@@ -48,7 +49,7 @@ impl Kind {
     }
 }
 
-/// A field and its kind, as one number.
+/// A field and its type, as one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape(u16);
 
@@ -57,13 +58,13 @@ impl Shape {
         Self((index as u16) << 3 | kind as u16)
     }
 
-    /// The field's place in the callsite, and its kind.
+    /// Index of the field in the callsite, and its type.
     pub(crate) fn field(self) -> (usize, Kind) {
         (usize::from(self.0 >> 3), Kind::ALL[usize::from(self.0 & 7)])
     }
 }
 
-/// A value: a number, or where its bytes are.
+/// A value: a number, or the offset and length of its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     kind: Kind,
@@ -83,18 +84,18 @@ pub(crate) struct Values {
 }
 
 thread_local! {
-    /// What the thread used last.
+    /// The values that the thread used last.
     static LAST: Cell<Option<Box<Values>>> = const { Cell::new(None) };
-    /// How many events the thread is at: more than one if a value has events.
+    /// Nesting depth of events on the thread: above one if formatting a value records events.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether the thread is at an event, whose values may be formatted right now.
+/// Whether the thread is recording an event, whose values it may be formatting now.
 pub(crate) fn is_at_event() -> bool {
     DEPTH.with(Cell::get) > 0
 }
 
-/// The thread is at an event, until this is dropped.
+/// Guard: the thread is recording an event until this is dropped.
 struct AtEvent;
 
 impl Drop for AtEvent {
@@ -104,11 +105,11 @@ impl Drop for AtEvent {
 }
 
 impl Values {
-    /// Takes what an event has, behind numbers that are known, and hands it on.
+    /// Collects the values of an event, after the given numbers, and passes them to `then`.
     pub(crate) fn with(numbers: &[u64], visit: impl FnOnce(&mut Self), then: impl FnOnce(&mut Self)) {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
         let _at = AtEvent;
-        // A thread that ends has none any more.
+        // A thread that is ending has no thread-local values any more.
         let mut values = LAST.try_with(Cell::take).ok().flatten().unwrap_or_default();
         values.begin(numbers);
         visit(&mut values);
@@ -126,7 +127,7 @@ impl Values {
         self.values.extend(numbers.iter().map(|number| Value { kind: Kind::U64, number: *number, length: 0 }));
     }
 
-    /// Which fields there are, and of which kinds.
+    /// The fields and their types.
     pub(crate) fn shape(&self) -> &[Shape] {
         &self.shape
     }
@@ -138,7 +139,7 @@ impl Values {
         }
     }
 
-    /// Bytes that somebody writes, as many as an event may have.
+    /// Appends bytes that `write` produces, up to the maximum of an event.
     fn push_bytes(&mut self, field: &Field, kind: Kind, write: impl FnOnce(&mut Bounded<'_>)) {
         let begin = self.texts.len();
         let mut bounded = Bounded { end: begin + FIELD_BYTES_MAX as usize, into: &mut self.texts, is_cut: false };
@@ -147,7 +148,7 @@ impl Values {
         self.push(field, kind, begin as u64, (self.texts.len() - begin) as u64);
     }
 
-    /// Records them as an event, if somebody wants that.
+    /// Records the values as an event, if it is on and its filter keeps them.
     pub(crate) fn record(&mut self, event: &Event) {
         match event.control() {
             0 => return,
@@ -186,7 +187,7 @@ impl Values {
         write.leave();
     }
 
-    /// Cuts the longest ones; texts at the begin of a letter. How many bytes are left.
+    /// Cuts the longest values; texts at a character boundary. Returns the remaining bytes.
     #[cold]
     fn cut(&mut self, fixed: u64) -> u64 {
         self.varying.clear();
@@ -205,10 +206,10 @@ impl Values {
         self.values.iter().map(|value| value.length).sum()
     }
 
-    /// What filters see: a structure of C with these members.
+    /// Builds the form that filters see: a C structure with these members.
     fn fill_arguments(&mut self) {
         self.arguments.clear();
-        // Where the next flag goes; everything else begins a word.
+        // Offset of the next flag; every other member begins a new word.
         let mut flag = 0;
         for Value { kind, number, length } in &self.values {
             match kind {
@@ -232,13 +233,13 @@ impl Values {
     }
 }
 
-/// Where the letter begins that byte `end` is in.
+/// Beginning of the character that contains byte `end`.
 fn floor(text: &[u8], end: usize) -> usize {
     let is_inside = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0xC0 == 0x80);
     (0..=end.min(text.len())).rev().find(|at| !is_inside(at)).unwrap_or(0)
 }
 
-/// Takes bytes as long as there is room.
+/// A writer that accepts bytes while there is room.
 struct Bounded<'a> {
     into: &'a mut Vec<u8>,
     end: usize,
@@ -253,14 +254,15 @@ impl Bounded<'_> {
 }
 
 impl fmt::Write for Bounded<'_> {
-    /// Whoever writes more than there is room for gets to know it: nothing of it would be kept.
+    /// Returns an error once a text exceeds the room: the formatter can stop, because further text
+    /// would be dropped.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.put(text.as_bytes(), text.floor_char_boundary(self.end - self.into.len()));
         if self.is_cut { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
-/// Which kinds values are of; none of them is looked at.
+/// Collects the types of values without reading them.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds(Vec<Shape>);
 
