@@ -75,8 +75,7 @@ pub(crate) struct Seen {
     pub(crate) events: Vec<Arc<EventClass>>,
     /// How far it was recorded, so that no event is recorded twice.
     pub(crate) progress: Progress,
-    /// It was gone when the recorder saw it: its events belong to the session that comes back for
-    /// it.
+    /// It was gone when the recorder saw it: its events stay for a client that comes back for them.
     pub(crate) is_dead: bool,
 }
 
