@@ -1,4 +1,4 @@
-//! The recorder of a user: one process, in which all of the user's sessions are.
+//! The recorder of a user: one process that holds all of the user's sessions.
 //!
 //! ```text
 //!        ┌── answer: questions of commands ─┐   each millisecond while there is something to do,
@@ -7,7 +7,8 @@
 //!        └── beat:   clocks, deaths, ends ──┘
 //! ```
 //!
-//! It begins with the first session and ends with the last one. A command that is gone takes its session with it, unless that is detached.
+//! It begins with the first session and ends with the last one. A session ends when the client that
+//! began it is gone, unless the session is detached.
 
 mod bell;
 mod listen;
@@ -40,40 +41,43 @@ use crate::session::serve::{Seen, Served};
 use crate::session::{Clocks, Session};
 use crate::writing::Writing;
 
-/// Between two looks at programs: while there is something to do, and at most.
+/// Time between two looks at programs: while there is work, and at most.
 const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(10);
-/// Between two beats.
+/// Time between two beats.
 const BEAT: Duration = Duration::from_millis(100);
-/// How long it stays when nobody needs it any more: the next command is often near.
+/// How long the recorder stays when it is not needed any more: the next command is often near.
 const LINGER: Duration = Duration::from_millis(500);
-/// How long other recorders may look at a program that a session has started, before that ends without it.
+/// How long other recorders may look at a program that a session has started, before the session
+/// ends without it.
 const LOOKED_AT: Duration = Duration::from_secs(2);
-/// How long threads have that have seen an event on: what they record later is nobody's.
+/// How long threads that have seen an event switched on have to record it: later events belong to
+/// no session.
 const SETTLE: Duration = Duration::from_millis(2);
 /// Dead programs whose last events are kept for a snapshot.
 const DEAD_MAX: usize = 64;
-/// Programs of another user that are looked at: each takes descriptors.
+/// Programs of another user that the recorder looks at: each takes descriptors.
 const OTHERS_MAX: usize = 1024;
-/// Programs that nobody wants of which it is looked at a time whether they have ended.
+/// How many programs that no session wants the recorder checks at a time for their end.
 const SEEN_MAX: usize = 256;
-/// Between two such looks.
+/// Time between two such checks.
 const SEEN: Duration = Duration::from_secs(1);
-/// Sessions that have ended whose summaries are kept.
+/// Summaries of ended sessions that the recorder keeps.
 const ENDED_MAX: usize = 64;
 
-/// Becomes the recorder of this user, as [`RECORDER_WORD`](crate::client::RECORDER_WORD) asks for: says on standard output that it
-/// listens, or why not, and comes back when it is not needed any more.
+/// Becomes the recorder of this user, as [`RECORDER_WORD`](crate::client::RECORDER_WORD) asks for:
+/// reports on standard output that it listens, or why not, and returns when it is not needed any
+/// more.
 ///
 /// # Errors
 ///
-/// It cannot listen.
+/// The recorder cannot listen.
 pub fn record_for_user() -> io::Result<()> {
     let told = |told: io::Result<()>| {
         let _ = writeln!(io::stdout(), "{}", told.as_ref().map_or_else(ToString::to_string, |()| READY.to_owned()));
         told
     };
-    // Without a terminal of its own, no key ends it.
+    // Without a terminal of its own, the process gets no signals from keys.
     let _ = rustix::process::setsid();
     let folder = own_folder();
     let lock = match prepare_folder(&folder).map_err(io::Error::other).and_then(|()| lock(&folder)) {
@@ -94,7 +98,7 @@ pub fn record_for_user() -> io::Result<()> {
     Ok(())
 }
 
-/// Sessions whose recorder was killed.
+/// Continues the sessions of a recorder that was killed.
 fn go_on(folder: &Path, clocks: &mut Clocks) -> Vec<Session> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "session")).collect();
@@ -112,7 +116,7 @@ fn go_on(folder: &Path, clocks: &mut Clocks) -> Vec<Session> {
     sessions
 }
 
-/// Whoever holds the lock is the recorder. `None`: there is one, and it listens.
+/// The process that holds the lock is the recorder. `None`: there is one, and it listens.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join("recorder.lock");
     let file =
@@ -123,7 +127,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
             Ok(()) => return Ok(Some(file)),
             Err(std::fs::TryLockError::Error(error)) => return Err(at(&path, &error)),
             Err(std::fs::TryLockError::WouldBlock) if UnixStream::connect(socket(folder)).is_ok() => return Ok(None),
-            // One that ends, or begins.
+            // Another recorder is ending, or beginning.
             Err(_) if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(IDLE),
             Err(_) => {
                 let what = "another recorder holds the lock but does not listen: `fuser` says which process that is";
@@ -133,7 +137,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Everything that the recorder has.
+/// State of the recorder.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     ear: Ear,
@@ -144,15 +148,15 @@ pub(crate) struct Daemon {
     pub(crate) ended: Vec<Summary>,
     pub(crate) clocks: Clocks,
     pub(crate) writing: Writing,
-    /// What makes code of filters.
+    /// Compiles filters to machine code.
     compiler: Compiler,
     pub(crate) folder: PathBuf,
-    /// Sessions have begun, ended or changed what they want.
+    /// Sessions have begun, ended or changed their selections.
     pub(crate) has_changed: bool,
     beaten: Instant,
-    /// When it was looked after programs that nobody wants.
+    /// When the recorder last checked programs that no session wants.
     looked_after: Instant,
-    /// When the last look at what all programs had began.
+    /// When the last look at the events of all programs began.
     drained: Option<SystemTime>,
     /// When this round began.
     round: Instant,
@@ -166,7 +170,8 @@ impl Daemon {
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
         }
-        // What a lease says when somebody opens the file: whether somebody has it is asked, not told.
+        // The kernel sends this when another process opens a leased file. The recorder needs no
+        // notice, because it asks whether a process has the file.
         signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::new(AtomicBool::new(false)))?;
         // Each program takes one descriptor.
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -203,7 +208,8 @@ impl Daemon {
     fn run(mut self) {
         let mut wait = BUSY;
         if !self.sessions.is_empty() {
-            // Readers that follow are told of the time since when everything was taken that programs have kept meanwhile.
+            // Readers that follow a trace are told up to which time all events have been taken, so
+            // the recorder first takes the events that programs have kept meanwhile.
             self.find();
             self.drain(Patience::Now);
         }
@@ -229,14 +235,14 @@ impl Daemon {
         self.needed.elapsed() >= LINGER || self.is_asked_to_end.load(Ordering::Relaxed)
     }
 
-    /// Answers whoever asks, and waits so long for somebody.
+    /// Replies to requests, and waits so long for one.
     fn answer(&mut self, wait: Duration) {
         let mut next = self.ear.heard.recv_timeout(wait).ok();
         while let Some(heard) = next {
             match heard {
                 Heard::Asked { who, question, answer } => {
                     let said = self.reply(who, question).unwrap_or_else(|message| Answer::Refused { message });
-                    // Whoever asked may be gone.
+                    // The client may be gone.
                     let _ = answer.send(said);
                 }
                 Heard::Rung => {}
@@ -246,7 +252,7 @@ impl Daemon {
         }
     }
 
-    /// A round begins: who has rung is awake.
+    /// Begins a round: programs that have rung are awake.
     fn hear(&mut self) {
         self.round = Instant::now();
         let has_rung = self.ear.bell.as_ref().is_some_and(Bell::has_rung);
@@ -260,7 +266,7 @@ impl Daemon {
         }
     }
 
-    /// A round is over: who was looked at rests from now on, or goes on to, or does not.
+    /// Ends a round: decides for each program that was looked at whether it rests from now on.
     fn end_round(&mut self) {
         let Self { ear, served, sessions, round, .. } = self;
         let (bell, now) = (ear.bell.as_ref().and_then(Bell::which), Instant::now());
@@ -270,20 +276,20 @@ impl Daemon {
         }
     }
 
-    /// The same everywhere, whenever that was looked at last.
+    /// Looks for programs everywhere, however recent the last look was.
     pub(crate) fn look_everywhere(&mut self) {
         self.finder.hurry();
         self.find();
     }
 
-    /// Looks for programs, and at what those that are known have new.
+    /// Looks for programs, and for new definitions of the known ones.
     pub(crate) fn find(&mut self) {
         self.round = Instant::now();
         self.served.iter_mut().for_each(|program| program.rest.hurry(self.round));
         self.find_due();
     }
 
-    /// The same, but for programs that rest.
+    /// The same, except for programs that rest.
     fn find_due(&mut self) {
         for found in self.finder.look() {
             if found.user != own_user() && self.known_of(found.user) >= OTHERS_MAX {
@@ -314,26 +320,27 @@ impl Daemon {
             } else if !program.rest.is_due(*round) {
                 continue;
             }
-            // Of one that is gone the next look at it says so.
+            // If the program is gone, the next look reports that.
             let is_new = program.learn(sessions, compiler);
             if all {
                 let _ = program.switch(sessions, compiler);
             }
             if matches!(is_new, Ok(true)) {
                 program.rest.turns();
-                // A plugin, perhaps.
+                // The program may have loaded a plugin.
                 program.tell_objects(sessions, clocks);
             }
         }
     }
 
-    /// Programs of a user that are known.
+    /// Number of known programs of a user.
     fn known_of(&self, user: u32) -> usize {
         let served = self.served.iter().filter(|served| served.found.user == user).count();
         served + self.seen.iter().filter(|seen| seen.found.user == user).count()
     }
 
-    /// Looks for programs that a session has started. Recorders of other folders may be looking at them, which takes a moment.
+    /// Looks for programs that a session has started. Recorders of other folders may be looking at
+    /// them, which takes a moment.
     fn find_all(&mut self, name: &str) {
         let its = self.sessions.iter().filter(|session| session.name == name);
         let (tags, began): (Vec<String>, _) =
@@ -349,16 +356,18 @@ impl Daemon {
         }
     }
 
-    /// A program that was not known.
+    /// Meets a program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
         let Served { who, program, .. } = &mut served;
-        // One look for all: what it records meanwhile is no past that anybody might leave.
+        // One look serves all sessions: events that the program records meanwhile are not past
+        // events that a session might leave out.
         let held = program.past().unwrap_or_default();
         let takes_past = |session: &&Session| session.takes_past(who, program, &held);
         let past: Vec<&Session> = self.sessions.iter().filter(takes_past).collect();
         if !is_wanted || (served.is_dead && past.is_empty()) {
-            // What the dead have left that nobody wants is whose who comes back for it.
+            // Events of an ended program that no session wants stay for a client that comes back
+            // for them.
             if served.is_dead && !served.has_events() {
                 let _ = served.found.delete();
             } else {
@@ -368,10 +377,11 @@ impl Daemon {
             return;
         }
         if past.is_empty() {
-            // It was recorded for others.
+            // Its events were recorded for others.
             let _ = served.program.skip(&held);
         }
-        // Everybody gets what is new to any of them; each knows what it has.
+        // All sessions get the events that are new to at least one of them; each knows which of
+        // them it has.
         let all = past.iter().filter_map(|session| session.progress(served.key()));
         if let Some(common) = all.reduce(|one, other| one.common(&other)) {
             served.program.resume(&common);
@@ -383,7 +393,8 @@ impl Daemon {
         self.served.push(served);
     }
 
-    /// Switches everything off that a program of this user has begun with for a session that does not want it, or is over.
+    /// Switches off all events that a program of this user has begun with for a session that does
+    /// not want it, or is over.
     fn close(&self, served: &mut Served) {
         // Recorders of other folders have sessions that are not known here.
         let is_ours = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
@@ -400,7 +411,8 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.meets(&served.who, known, others.clone(), clocks));
     }
 
-    /// What is wanted has changed: programs are wanted now that were not, and the other way around.
+    /// Selections have changed: sessions may want programs that they did not want, and the other
+    /// way around.
     fn look_again(&mut self) {
         let all = self.seen.iter().map(|seen| &seen.who).chain(self.served.iter().map(|served| &served.who));
         all.for_each(|who| self.sessions.iter_mut().for_each(|session| session.hears_of(who)));
@@ -425,7 +437,7 @@ impl Daemon {
         }
     }
 
-    /// Takes what programs have recorded; whether that was much.
+    /// Takes the events that programs have recorded; returns whether there were any.
     pub(crate) fn drain(&mut self, patience: Patience) -> bool {
         let began = SystemTime::now();
         let Self { served, sessions, clocks, round, .. } = self;
@@ -454,7 +466,8 @@ impl Daemon {
             if !is_resting {
                 let _ = program.grow(sessions, compiler);
             }
-            // Threads that are gone without a word leave lanes that others could have, also when nobody has said anything since.
+            // Threads that end without notice leave lanes that other threads could have, also when
+            // no program has rung since.
             if !is_resting || program.program.reaps_who_rests() {
                 let _ = program.program.reap(&mut Everybody { sessions, clocks });
             }
@@ -467,7 +480,8 @@ impl Daemon {
         self.end_where(Session::is_over);
     }
 
-    /// Programs that nobody wants end too: what they leave is deleted, if nobody comes back for it. Some of them are looked at each time.
+    /// Programs that no session wants end too: deletes their memory, unless a client may come back
+    /// for their events. Each call checks some of them.
     fn look_after_seen(&mut self) {
         let some = self.seen.len().min(SEEN_MAX);
         for seen in self.seen.drain(..some).collect::<Vec<_>>() {
@@ -494,7 +508,7 @@ impl Daemon {
         }
     }
 
-    /// Takes the last of programs that are dead, and deletes their memory.
+    /// Takes the last events of dead programs, and deletes their memory.
     fn bury(&mut self) {
         let Self { served, sessions, clocks, .. } = self;
         let (mut dead, now) = (0, Instant::now());
@@ -505,7 +519,7 @@ impl Daemon {
                 continue;
             }
             if !is_drained(&program, sessions) && dead < DEAD_MAX {
-                // Somebody may want a snapshot of it.
+                // A session may want a snapshot of it.
                 dead += 1;
                 served.push(program);
                 continue;
@@ -532,21 +546,22 @@ impl Daemon {
         self.look_again();
     }
 
-    /// Ends a session: what was recorded until now is in its trace.
+    /// Ends a session: all events recorded until now are in its trace.
     pub(crate) fn end(&mut self, name: &str) -> Option<Summary> {
         self.find_all(name);
         self.drain(Patience::Now);
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
-        // What it starts now begins with everything off.
+        // Programs that are started for it from now on begin with all events off.
         started::unmark(&self.folder, &session);
         let Self { served, sessions, clocks, compiler, .. } = self;
-        // What it alone wanted is off before the rest of it is taken.
+        // Events that only this session wanted are off before the recorder takes the remaining
+        // ones.
         for program in served.iter_mut().filter(|program| session.takes_program(&program.who)) {
             let _ = program.switch(sessions, compiler);
         }
-        // Threads that were about to record something have done so then.
+        // Threads that were about to record an event have done so after this.
         std::thread::sleep(SETTLE);
         for program in served.iter_mut() {
             if !session.takes_program(&program.who) {
@@ -575,7 +590,8 @@ impl Daemon {
         Some(summary)
     }
 
-    /// Deletes memory of dead programs that was kept for snapshots of sessions, when none is left that wants them.
+    /// Deletes memory of dead programs that was kept for snapshots, when no session that wants them
+    /// is left.
     fn forget_the_dead(&mut self) {
         let Self { served, sessions, .. } = self;
         served.retain(|program| {
@@ -587,7 +603,8 @@ impl Daemon {
         });
     }
 
-    /// Writes what programs of a flight recorder have now, and what it has kept of them, as a session that ends at once.
+    /// Writes the events that programs of a flight recorder hold now, and those that its session
+    /// has kept, as a session that ends at once.
     pub(crate) fn write_snapshot(&mut self, mut snapshot: Session, flight: &Flight) -> Summary {
         let Self { served, sessions, clocks, .. } = self;
         for (key, program) in flight.programs() {
@@ -617,13 +634,13 @@ impl Daemon {
     }
 }
 
-/// A flight recorder's programs keep what they have.
+/// Whether the recorder drains a program. Programs of a flight recorder keep their events.
 fn is_drained(program: &Served, sessions: &[Session]) -> bool {
     let mut wanting = sessions.iter().filter(|session| session.takes_program(&program.who));
     wanting.any(|session| session.options.keep == Keep::Oldest)
 }
 
-/// Takes what a program has recorded.
+/// Takes the events that a program has recorded.
 fn drain(
     program: &mut Served,
     sessions: &mut [Session],

@@ -1,11 +1,12 @@
-//! A program that is recorded, as its control file shows it.
+//! A traced program, as its control file shows it.
 //!
 //! ```text
 //! open ── definitions ── switch, say ── drain, drain, ... ── is_dead? drain, finish
 //! ```
 //!
-//! Nothing of the file is mapped: who truncates it makes reading fail, which is a program that is gone. Nothing of what it says is believed:
-//! [`kymo_lane`] checks positions, [`walk`](crate::program::walk) events.
+//! The recorder maps no part of the file: if the program truncates it, a read fails, and the
+//! program counts as gone. It believes nothing that the file says: [`kymo_lane`] checks positions,
+//! [`walk`](crate::program::walk) checks events.
 
 mod control;
 pub(crate) mod drain;
@@ -31,11 +32,12 @@ pub use crate::program::control::Control;
 use crate::program::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
 use crate::program::run::Sink;
 
-/// Definitions of a program that are looked at, and their bytes: of all ids there may be one, and of contexts some more.
+/// Limits of the definitions that the recorder reads of a program, and of their bytes: one for each
+/// event id, and some more for contexts.
 const DEFINITIONS_MAX: u64 = (1 << 16) + 64;
 const DEFINITION_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a file is no program that can be recorded.
+/// Why a file is not a program that can be recorded.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Refusal {
@@ -67,40 +69,41 @@ fn seconds(behind_ns: i64) -> String {
     format!("{:.3} s {word}", behind_ns.unsigned_abs() as f64 / 1e9)
 }
 
-/// Who a program says it is.
+/// Identity of a program, as the program reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The number of its control file, which is never another one's.
+    /// The number of its control file, which no other program's file ever has.
     pub key: u64,
-    /// Its number, in its namespace.
+    /// Its PID in its own namespace.
     pub pid: u32,
-    /// When it began, in the clock ticks that the system counts it in.
+    /// When it began, in the kernel's clock ticks.
     pub started: u64,
-    /// The inode of the namespace that its number is of; 0: it cannot say.
+    /// The inode of its PID namespace; 0: the program cannot tell.
     pub pid_namespace: u64,
     /// Its effective user.
     pub user: u32,
-    /// What events are stamped with.
+    /// The clock that stamps its events.
     pub clock: Clock,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The path of what it runs, as it sees it.
+    /// The path of its executable, as the program sees it.
     pub path: String,
     /// Where machine code can be put.
     pub arena: Result<Arena, NoArena>,
 }
 
-/// A process, of which copies of the tracer in it (a plugin's own, a library's) say alike who it is: each has memory of its own.
+/// A process. Several copies of the tracer in it (a plugin's own, a library's) report the same
+/// process, and each has memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Process {
-    /// When it began, its number, the namespace of that, and what it runs.
+    /// When it began, its PID, the PID's namespace, and its executable.
     Known(u64, u32, u64, String),
-    /// Nobody knows when it began: the number of the memory.
+    /// The start time is unknown: the number of the memory.
     Unknown(u64),
 }
 
 impl Identity {
-    /// Whose memory it is.
+    /// The process that the memory belongs to.
     pub(crate) fn process(&self) -> Process {
         match self.started {
             0 => Process::Unknown(self.key),
@@ -109,16 +112,16 @@ impl Identity {
     }
 }
 
-/// What is known of a program.
+/// Everything that the recorder knows of a program.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// Its number as the recorder sees it, for whoever has found that out.
+    /// Its PID in the recorder's namespace, if it was found out.
     pub pid_outside: Option<u32>,
     /// Its events, by id.
     pub events: Vec<Option<Arc<EventClass>>>,
-    /// What its events may carry with them, by number.
+    /// Contexts that its events may carry, by number.
     pub contexts: Vec<Option<Arc<ContextClass>>>,
 }
 
@@ -127,27 +130,28 @@ pub struct Known {
 pub struct Defined {
     /// The event's id; or the number of the context.
     pub id: u16,
-    /// It is of something that events carry.
+    /// It defines a context.
     pub is_context: bool,
-    /// What it is; or what is wrong with it.
+    /// The definition, or its error.
     pub what: Result<Definition, DefinitionError>,
 }
 
-/// When to take what a lane holds that is not full.
+/// When to take the events of a sub-buffer that is not full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// When it is half full, or its oldest event is a tenth of a second old: packets of a few events cost more than they tell. It is safe
-    /// where it is: whoever comes next finds it there.
+    /// When it is half full, or its oldest event is a tenth of a second old, because packets of a
+    /// few events cost more than they are worth. The events are safe where they are: a later
+    /// recorder finds them there.
     Wait,
-    /// Now: somebody follows, or the session ends.
+    /// Now: a reader follows, or the session ends.
     Now,
-    /// The same, as nobody looks again for a while.
+    /// The same, because the recorder does not look again for a while.
     Seldom,
-    /// Now, and nothing more comes: the program is dead. What is open is given back too.
+    /// Now, and no more events come: the program is dead. Open sub-buffers are given back too.
     Last,
 }
 
-/// What was taken.
+/// Result of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// Runs, and their bytes.
@@ -156,21 +160,22 @@ pub struct Drained {
     pub bytes: u64,
     /// Sub-buffers that were given back.
     pub given_back: u64,
-    /// Events that were lost where no lane could count them, since this was last asked, and altogether.
+    /// Events that were lost where no lane could count them, since the last drain, and in total.
     pub discarded: u64,
     /// See [`Drained::discarded`].
     pub discarded_ever: u64,
-    /// Events that lanes have lost, as soon as that is known; runs tell it when the lane goes on.
+    /// Events that lanes have lost, as soon as that is known; runs count them when the lane goes
+    /// on.
     pub lost: u64,
-    /// Texts that were cut, since this was last told, which is about once in a second, and altogether.
+    /// Texts that were cut, since the last report, about once a second, and in total.
     pub cut: u64,
     /// See [`Drained::cut`].
     pub cut_ever: u64,
-    /// Something is there that has to wait.
+    /// There are events that have to wait.
     pub is_left: bool,
 }
 
-/// A program that is recorded. While this is there nobody else records it.
+/// A program that is recorded. While this value exists no other recorder records it.
 #[derive(Debug)]
 pub struct Program {
     path: PathBuf,
@@ -178,17 +183,17 @@ pub struct Program {
     known: Known,
     last: Option<kymo_lane::Definition>,
     read: Read,
-    /// What nobody has asked for yet.
+    /// New definitions, until the next call of [`Program::definitions`].
     new: Vec<Defined>,
     lanes: Lanes,
 }
 
 impl Program {
-    /// Opens the control file of a program, which has to be that user's.
+    /// Opens the control file of a program, which that user has to own.
     ///
     /// # Errors
     ///
-    /// It is no program's, or none that can be recorded now.
+    /// The file is not a program's, or the program cannot be recorded now.
     pub fn open(path: &Path, user: u32) -> Result<Self, Refusal> {
         let key = key(path).ok_or(Refusal::Name)?;
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
@@ -207,11 +212,11 @@ impl Program {
         Self::of(path, key, Control(file), found.len())
     }
 
-    /// Opens a copy of a control file, which somebody has taken; its name may be any. It is only read.
+    /// Opens a copy of a control file, of any name. The copy is only read.
     ///
     /// # Errors
     ///
-    /// It is no program's.
+    /// The file is not a program's.
     pub fn open_copy(path: &Path) -> Result<Self, Refusal> {
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -219,7 +224,7 @@ impl Program {
         if !found.is_file() {
             return Err(Refusal::Kind);
         }
-        // Any number that is not 0 tells programs of one trace from each other.
+        // Any number except 0 tells the programs of one trace from each other.
         let key = key(path).unwrap_or_else(|| found.ino().max(1));
         Self::of(path, key, Control(file), found.len())
     }
@@ -237,36 +242,36 @@ impl Program {
         Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
     }
 
-    /// Where its control file is.
+    /// The path of its control file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who it says it is.
+    /// Its identity, as the program reports it.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.known.identity
     }
 
-    /// What is known of it.
+    /// Everything that the recorder knows of it.
     #[must_use]
     pub fn known(&self) -> &Known {
         &self.known
     }
 
-    /// Says which number it has here.
+    /// Sets its PID in the recorder's namespace.
     pub fn is_known_as(&mut self, pid_outside: u32) {
         self.known.pid_outside = Some(pid_outside);
     }
 
-    /// Its memory, for whoever writes filters to it.
+    /// Its memory, to write filters to.
     #[must_use]
     pub fn lane(&self) -> &Recorder<Control> {
         &self.lane
     }
 
-    /// The definitions that are new since this was last asked.
+    /// Definitions that are new since the last call.
     ///
     /// # Errors
     ///
@@ -276,7 +281,7 @@ impl Program {
         Ok(std::mem::take(&mut self.new))
     }
 
-    /// Whether it has more events than there is room for: those beyond are never recorded.
+    /// Whether it defines more events than there is room for: those beyond are never recorded.
     ///
     /// # Errors
     ///
@@ -285,13 +290,13 @@ impl Program {
         self.lane.is_full()
     }
 
-    /// Definitions of ids that others had before them: they are not read.
+    /// Definitions with ids that earlier ones have: the recorder does not read them.
     #[must_use]
     pub fn unread(&self) -> u64 {
         self.read.others
     }
 
-    /// Whether it has more definitions than are read.
+    /// Whether it has more definitions than the recorder reads.
     #[must_use]
     pub fn has_too_many(&self) -> bool {
         !self.read.has_room()
@@ -314,7 +319,7 @@ impl Program {
         Ok(())
     }
 
-    /// Switches an event: 0 is off, 1 on, more are filters.
+    /// Switches an event: 0 is off, 1 is on, other values are filters.
     ///
     /// # Errors
     ///
@@ -323,7 +328,7 @@ impl Program {
         self.lane.switch(id, to)
     }
 
-    /// Switches off whatever is not and is chosen by its id, also what has no event yet.
+    /// Switches off all chosen ids that are on, also those without an event yet.
     pub(crate) fn switch_off(&self, is_chosen: impl Fn(u16) -> bool) -> io::Result<()> {
         let layout = self.lane.layout();
         let mut control = vec![0; layout.events as usize];
@@ -338,7 +343,7 @@ impl Program {
         Ok(())
     }
 
-    /// Says how it is to record.
+    /// Tells the program how to record.
     ///
     /// # Errors
     ///
@@ -347,19 +352,21 @@ impl Program {
         self.lane.say(wants)
     }
 
-    /// Takes what its lanes hold, in their order, and gives back what is full, when the sink has it.
+    /// Takes the events that its lanes hold, in their order, and gives back full sub-buffers once
+    /// the sink has them.
     ///
     /// # Errors
     ///
-    /// The program is gone; what was taken before stays so.
+    /// The program is gone; events taken before stay taken.
     pub fn drain(&mut self, patience: Patience, sink: &mut dyn Sink) -> io::Result<Drained> {
         let all = self.lanes.look(&self.lane)?;
-        // What was seen is defined by now.
+        // The definitions of all events that were seen exist by now.
         self.learn()?;
         self.lanes.drain(&self.lane, &self.known, &all, patience, sink)
     }
 
-    /// Copies what its lanes hold, each to its end, and takes nothing away: what a flight recorder has seen.
+    /// Copies the events that its lanes hold, each lane to its end, and takes none away: the
+    /// snapshot of a flight recorder.
     ///
     /// # Errors
     ///
@@ -377,7 +384,7 @@ impl Program {
         (first <= last).then_some((first, last))
     }
 
-    /// Events that it has lost since it began, as far as it can be read.
+    /// Events that it has lost since it began, as far as its counters can be read.
     pub(crate) fn lost_ever(&self) -> u64 {
         let lanes = 0..self.lane.layout().lanes as u16;
         let lost = lanes.filter_map(|lane| Some(self.lane.losses(lane).ok()?.discarded));
@@ -395,7 +402,8 @@ impl Program {
         Ok((all.iter().map(|seen| (seen.lane, seen.sequence)).collect(), bytes))
     }
 
-    /// What its lanes hold now. What comes later is nobody's past, whatever becomes of this.
+    /// The sub-buffers that its lanes hold now. Events that come later are not part of them,
+    /// whether these are taken or skipped.
     ///
     /// # Errors
     ///
@@ -404,7 +412,8 @@ impl Program {
         self.lanes.look(&self.lane).map(Past)
     }
 
-    /// That, and what its lanes have lost so far, is none of this recorder's business: it is given back.
+    /// Skips those, and the losses of its lanes so far: they are not this recorder's, and the
+    /// sub-buffers are given back.
     ///
     /// # Errors
     ///
@@ -413,7 +422,7 @@ impl Program {
         self.lanes.skip(&self.lane, &past.0)
     }
 
-    /// Whether it holds what no recorder has taken, as far as this one knows.
+    /// Whether it holds events that no recorder has taken, as far as this one knows.
     ///
     /// # Errors
     ///
@@ -422,7 +431,8 @@ impl Program {
         self.lanes.has_new(&self.lane)
     }
 
-    /// Whether any of its events is switched on, also one that it has not defined: somebody wants what it records.
+    /// Whether any event id is switched on, also one that it has not defined: a session wants its
+    /// events.
     pub(crate) fn is_on(&self) -> io::Result<bool> {
         let layout = self.lane.layout();
         let mut control = vec![0; layout.events as usize];
@@ -430,8 +440,9 @@ impl Program {
         Ok(control.iter().any(|to| *to != 0))
     }
 
-    /// Whether everything that it ever recorded was still there, and not older than these ticks: so it is with children of a program that
-    /// is recorded, which begin as their parent is switched.
+    /// Whether all events that it ever recorded were still there, and none is older than these
+    /// ticks. This holds for children of a recorded program, which begin with their parent's
+    /// switches.
     ///
     /// # Errors
     ///
@@ -440,25 +451,26 @@ impl Program {
         Lanes::is_since(&self.lane, &past.0, ticks)
     }
 
-    /// How far this recorder is.
+    /// How far this recorder has drained it.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.lanes.progress()
     }
 
-    /// Goes on behind what an earlier recorder has written: what [`repair`](crate::repair()) has found for this program's
-    /// [`key`](Identity::key), or this one when it had the program before.
+    /// Goes on after the events that an earlier recorder has written: the progress that
+    /// [`repair`](crate::repair()) has found for this program's [`key`](Identity::key), or that of
+    /// this recorder when it had the program before.
     pub fn resume(&mut self, progress: &Progress) {
         self.lanes.resume(progress);
     }
 
-    /// Whether it is time for [`Program::reap`] of a program that is quiet.
+    /// Whether it is time for [`Program::reap`] of a quiet program.
     pub(crate) fn reaps_who_rests(&self) -> bool {
         self.lanes.reaps(REAP_WHO_RESTS)
     }
 
-    /// Takes lanes from threads that are gone without a word, and ends those that nobody has: once in a second, however often it is
-    /// called.
+    /// Takes lanes from threads that ended without notice, and ends those that no thread has: once
+    /// a second, however often you call it.
     ///
     /// # Errors
     ///
@@ -471,7 +483,8 @@ impl Program {
         self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), sink)
     }
 
-    /// Gives all of its lanes an [`End`](crate::End), after the last [`Program::drain`] of a session.
+    /// Gives all of its lanes an [`End`](crate::End), after the last [`Program::drain`] of a
+    /// session.
     ///
     /// # Errors
     ///
@@ -480,7 +493,7 @@ impl Program {
         self.lanes.end(&self.lane, &self.known, ticks, true, sink)
     }
 
-    /// The same for one session of several: the others are still to be told what was lost.
+    /// The same for one session of several: the other sessions still have to get the losses.
     ///
     /// # Errors
     ///
@@ -489,18 +502,19 @@ impl Program {
         self.lanes.end(&self.lane, &self.known, ticks, false, sink)
     }
 
-    /// Whether nobody has its memory any more, so that nothing more comes. Nobody else may have its file open then.
+    /// Whether no process has its memory any more, so that no more events come. No other process
+    /// may have its file open then.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         kymo_tracer::nobody_has(self.lane.view().0.as_raw_fd())
     }
 }
 
-/// What the lanes of a program held once.
+/// The sub-buffers that the lanes of a program held at one time.
 #[derive(Debug, Default)]
 pub struct Past(Vec<kymo_lane::Seen>);
 
-/// What was read of a registry, which may be full of anything.
+/// The definitions read from a registry, which may hold any bytes.
 #[derive(Debug, Default)]
 struct Read {
     ids: HashSet<(bool, u16)>,
@@ -513,7 +527,7 @@ impl Read {
         self.ids.len() as u64 + self.others < DEFINITIONS_MAX && self.bytes < DEFINITION_BYTES_MAX
     }
 
-    /// Whether it is new. What is there first stays: no id is given twice.
+    /// Whether it is new. The first definition stays: no id is given twice.
     fn takes(&mut self, found: &kymo_lane::Definition) -> bool {
         let is_new = self.ids.insert((found.is_context, found.id));
         self.bytes += if is_new { u64::from(found.bytes) } else { 0 };
@@ -527,7 +541,7 @@ impl Known {
         match what {
             Ok(Definition::Event(class)) if !found.is_context => put(&mut self.events, found.id.into(), class),
             Ok(Definition::Context(class)) if found.is_context && u32::from(found.id) < contexts::OWN_MAX => {
-                // Which one it is, the registry says.
+                // The registry gives the number of the context.
                 let class = ContextClass { id: found.id as u8, ..class.clone() };
                 put(&mut self.contexts, found.id.into(), &class);
             }
@@ -536,14 +550,14 @@ impl Known {
     }
 }
 
-/// The threads of a process, as far as that can be seen.
+/// The threads of a process, as far as they are visible.
 struct Threads {
     its: Option<HashSet<u32>>,
 }
 
 impl Threads {
     fn of(pid: Option<u32>, namespace: u64) -> Self {
-        // Numbers of another namespace say nothing here.
+        // TIDs of another namespace have no meaning here.
         let is_ours = || std::fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() == namespace);
         let folder = pid.filter(|_| is_ours()).map(|pid| format!("/proc/{pid}/task"));
         let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
@@ -557,7 +571,7 @@ impl Threads {
     }
 }
 
-/// What is there first stays: no id is given twice.
+/// The first definition stays: no id is given twice.
 fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
     if all.len() <= at {
         all.resize(at + 1, None);
@@ -565,7 +579,8 @@ fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
     all[at].get_or_insert_with(|| Arc::new(what.clone()));
 }
 
-/// The number of a control file; behind it, its name may say for which session the program was started.
+/// The number in the name of a control file; a tag after it may name the session that started the
+/// program.
 pub(crate) fn key(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".ctl")?;
     let (digits, rest) = digits.split_at_checked(16)?;
@@ -581,7 +596,7 @@ fn identity(lane: &Recorder<Control>, key: u64) -> io::Result<Identity> {
     Ok(Identity { key, pid, started, pid_namespace, user, clock, name, path, arena })
 }
 
-/// What is text of some bytes, up to the first zero.
+/// The text in these bytes, up to the first zero.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes)

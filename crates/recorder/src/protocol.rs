@@ -1,12 +1,13 @@
-//! What commands and the recorder say to each other: one JSON object a line, in turns, over a socket in the user's folder.
+//! The protocol between commands and the recorder: one JSON object a line, in turns, over a socket
+//! in the user's folder.
 //!
 //! ```text
 //! command    {"ask":"hello","version":1}          {"ask":"status"}
 //! recorder   {"answer":"hello","version":1,...}   {"answer":"status",...}
 //! ```
 //!
-//! Both sides are the same user's, which the system vouches for, or the command is an administrator's. A line has a mebibyte at most
-//! when it asks, and 64 when it answers.
+//! Both sides belong to the same user, as the kernel confirms, or the command belongs to an
+//! administrator. A request has at most one mebibyte, and a reply at most 64.
 
 mod words;
 
@@ -21,21 +22,23 @@ pub use crate::program::find::Unreachable;
 use crate::program::namespaces::Kinds;
 use crate::select::{Selection, Step};
 
-/// What is written down here.
+/// Version of this protocol.
 pub const VERSION: u32 = 3;
-/// Bytes of a question.
+/// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
-/// Bytes of an answer.
+/// Bytes of a reply.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// What lanes do without room.
+/// How lanes act when they have no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// New events are lost, and counted: everything is written to the trace as it comes.
+    /// New events are discarded, and counted: the recorder writes all others to the trace as they
+    /// come.
     #[default]
     Oldest,
-    /// The oldest events are overwritten: nothing is written before somebody takes a snapshot.
+    /// The oldest events are overwritten (flight recorder): the recorder writes no events before a
+    /// snapshot.
     Newest,
 }
 
@@ -54,174 +57,175 @@ pub enum Dialect {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionOptions {
-    /// What it is called; empty: the recorder finds a name.
+    /// Name of the session; empty: the recorder finds a name.
     pub name: String,
-    /// Another name is as good: the recorder puts a number behind one that there is.
+    /// Another name is fine: if the name is taken, the recorder adds a number.
     pub takes_any_name: bool,
-    /// The folder of its trace, from the root.
+    /// The folder of its trace, an absolute path.
     pub output: PathBuf,
     /// The dialect.
     pub dialect: Dialect,
-    /// What is kept where there is no room for everything.
+    /// Which events are kept when there is no room for all.
     pub keep: Keep,
     /// Bytes that a thread may have; `None`: as many as are free.
     pub lane_bytes: Option<u64>,
     /// Bytes that a program may have; `None`: 16 MiB, and more when events are lost.
     pub pool_bytes: Option<u64>,
-    /// What events carry: bits of `kymo_lane::contexts`.
+    /// Contexts that events carry: bits of `kymo_lane::contexts`.
     pub contexts: u64,
     /// Namespaces that packets tell.
     pub namespaces: Kinds,
     /// Names of contexts that programs define.
     pub own_contexts: Vec<String>,
-    /// A new part of the trace begins when one has so many bytes.
+    /// A new chunk of the trace begins when one has so many bytes.
     pub rotate_bytes: Option<u64>,
-    /// A new part of the trace begins after so many seconds.
+    /// A new chunk of the trace begins after so many seconds.
     pub rotate_seconds: Option<u64>,
-    /// The oldest parts are deleted when all have more bytes than this.
+    /// The oldest chunks are deleted when all have more bytes than this.
     pub kept_bytes: Option<u64>,
-    /// What it records.
+    /// Events that it records.
     pub selection: Selection,
-    /// It goes on when who asked for it is gone.
+    /// The session continues when the client that began it is gone.
     pub is_detached: bool,
-    /// It ends by itself after so many milliseconds.
+    /// The session ends by itself after so many milliseconds.
     pub duration_ms: Option<u64>,
-    /// What was started for it: it stands in the trace.
+    /// Command that was started for the session: the trace names it.
     pub command: Option<String>,
 }
 
-/// What commands ask.
+/// Requests of commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub enum Question {
-    /// First of all: which version is spoken.
+    /// The first request: which version the client speaks.
     Hello {
-        /// [`VERSION`] of who asks.
+        /// [`VERSION`] of the client.
         version: u32,
     },
     /// Begins a session.
     Start {
-        /// How.
+        /// Options of the session.
         options: Box<SessionOptions>,
     },
-    /// Changes what a session records.
+    /// Changes the events that a session records.
     Take {
-        /// Which; `None`: the only one.
+        /// The session; `None`: the only one.
         session: Option<String>,
-        /// What is changed.
+        /// The change.
         step: Step,
     },
-    /// Writes what a session that keeps the newest events has now.
+    /// Writes the events that a session that keeps the newest events holds now.
     Snapshot {
-        /// Which; `None`: the only one.
+        /// The session; `None`: the only one.
         session: Option<String>,
-        /// The folder of the trace, from the root; `None`: in the session's folder, numbered.
+        /// The folder of the trace, an absolute path; `None`: in the session's folder, numbered.
         output: Option<PathBuf>,
     },
     /// Ends a session.
     Stop {
-        /// Which; `None`: the only one.
+        /// The session; `None`: the only one.
         session: Option<String>,
-        /// All of them.
+        /// All sessions.
         all: bool,
     },
-    /// How far a session is.
+    /// Asks how far a session is.
     Progress {
-        /// Which.
+        /// The session.
         session: String,
     },
-    /// Says that a session is whose who asks, as its recorder was killed and this one goes on.
+    /// Claims a session for this client, after its recorder was killed and this one continues it.
     Own {
-        /// Which.
+        /// The session.
         session: String,
     },
-    /// Writes what programs have left that are gone and that no session wants, and deletes it then.
+    /// Writes the events that ended programs have left and that no session wants, and then deletes
+    /// them.
     Recover {
-        /// The folder of the trace, from the root.
+        /// The folder of the trace, an absolute path.
         output: PathBuf,
     },
-    /// How everything is.
+    /// Asks for the status of the recorder, its sessions and programs.
     Status,
-    /// How sessions are, without a look at programs, and without what they select.
+    /// Asks for the status of sessions, without a look at programs, and without their selections.
     Sessions,
-    /// Which events a session could record, and which of them it does.
+    /// Asks which events a session could record, and which of them it does.
     Classes {
-        /// Which.
+        /// The session.
         session: String,
     },
 }
 
-/// What the recorder answers.
+/// Replies of the recorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
-    /// It speaks the same version.
+    /// The recorder speaks the same version.
     Hello {
         /// Its [`VERSION`].
         version: u32,
-        /// Which kymo it is.
+        /// Version of kymo.
         kymo: String,
-        /// Its process.
+        /// PID of the recorder.
         pid: u32,
     },
     /// A session has begun.
     Started {
-        /// What it is called.
+        /// Name of the session.
         session: String,
         /// The folder of its trace.
         output: PathBuf,
     },
-    /// A session records something else now.
+    /// The selection of a session has changed.
     Taken {
-        /// What that matched.
+        /// Events and programs that the change matched.
         matched: Matched,
     },
     /// A trace was written.
     Snapshot {
-        /// The folder of it.
+        /// The folder of the trace.
         output: PathBuf,
-        /// What is in it.
+        /// Summary of the trace.
         summary: Summary,
     },
     /// Sessions have ended.
     Stopped {
-        /// What they recorded.
+        /// Their summaries.
         summaries: Vec<Summary>,
     },
     /// How far a session is.
     Progress {
-        /// So far; `has_ended` says whether there is more to come.
+        /// Summary so far; `has_ended` says whether more events may come.
         summary: Summary,
     },
-    /// What programs had left is written.
+    /// The events that ended programs had left are written.
     Recovered {
-        /// What was found; `None`: there was nothing.
+        /// The recovered events; `None`: there were none.
         rescued: Option<Rescued>,
     },
-    /// How everything is.
+    /// Status of the recorder, its sessions and programs.
     Status(Box<Status>),
-    /// How sessions are.
+    /// Status of sessions.
     Sessions {
-        /// All of them.
+        /// All sessions.
         sessions: Vec<SessionStatus>,
     },
-    /// What a session could record.
+    /// Events that a session could record.
     Classes(Classes),
-    /// The answer comes later.
+    /// The reply comes later.
     Later {
-        /// The folder that is written to all the time.
+        /// The folder that the recorder has been writing to all the time.
         writes_to: Option<PathBuf>,
-        /// How long somebody has waited for the answer.
+        /// How long the client has waited for the reply.
         milliseconds: u64,
     },
-    /// It was not done.
+    /// The recorder refused the request.
     Refused {
         /// Why: sentences for people, the first of which begins without `error: `.
         message: String,
     },
 }
 
-/// What a change matched.
+/// Events and programs that a change matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matched {
     /// The session.
@@ -230,15 +234,15 @@ pub struct Matched {
     pub events: u64,
     /// Programs that have such events.
     pub programs: u64,
-    /// Programs that are there.
+    /// All programs that are present.
     pub all_programs: u64,
-    /// Patterns that match nothing yet, and names like them that there are.
+    /// Patterns that match no event yet, and similar names of existing events.
     pub unmatched: Vec<(String, Vec<String>)>,
-    /// What people should know of the filter, in lines.
+    /// Notes about the filter for people, in lines.
     pub notes: Vec<String>,
 }
 
-/// What was lost, by reason. None of these is in the trace.
+/// Lost events, by reason. None of these is in the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     /// Events for which there was no room in memory.
@@ -250,63 +254,66 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// All of them.
+    /// All lost events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.full + self.no_lane + self.unwritten
     }
 }
 
-/// What a session recorded so far.
+/// Events, losses and problems of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What it is called.
+    /// Name of the session.
     pub session: String,
     /// The folder of its trace.
     pub output: PathBuf,
     /// Events in the trace.
     pub events: u64,
-    /// Of those, the ones that were written when its recorder was killed, before this one went on; `None`: none was.
+    /// Events of those that were written when an earlier recorder was killed, before this one
+    /// continued the session; `None`: no recorder was killed.
     #[serde(default)]
     pub resumed: Option<u64>,
-    /// Bytes of it.
+    /// Bytes of the trace.
     pub bytes: u64,
     /// Programs that it recorded.
     pub programs: u64,
     /// Events that a filter dropped in the recorder.
     pub filtered: u64,
-    /// What is missing.
+    /// Events that were lost.
     pub lost: Lost,
     /// Texts that were cut.
     pub cut: u64,
-    /// Bytes of programs that are no events: their memory was damaged.
+    /// Bytes of programs that are not events: their memory was damaged.
     pub damaged_bytes: u64,
-    /// Events whose times were a little before those of the events before them, which they have in the trace.
+    /// Events with times slightly before those of the events before them; in the trace they have
+    /// those times.
     pub stepped: u64,
-    /// Sub-buffers that programs have overwritten before they were read, as they do for snapshots.
+    /// Sub-buffers that programs overwrote before the recorder read them, as happens with
+    /// snapshots.
     pub overwritten: u64,
-    /// How long it took.
+    /// How long the session has recorded.
     pub milliseconds: u64,
-    /// Programs of those that are still there.
+    /// Programs of those that are still running.
     #[serde(default)]
     pub running: u64,
-    /// Snapshots that were taken of it; `None`: it writes all the time.
+    /// Number of snapshots taken; `None`: the session writes all the time.
     #[serde(default)]
     pub snapshots: Option<u32>,
-    /// It is over.
+    /// The session has ended.
     pub has_ended: bool,
-    /// What went wrong, in sentences.
+    /// Problems, in sentences.
     pub problems: Vec<String>,
 }
 
-/// How everything is.
+/// Status of the recorder, its sessions and programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The recorder's process.
     pub pid: u32,
-    /// Which kymo it is.
+    /// Version of kymo.
     pub kymo: String,
-    /// Where it listens.
+    /// The folder of its socket.
     pub folder: PathBuf,
     /// Sessions.
     pub sessions: Vec<SessionStatus>,
@@ -316,58 +323,58 @@ pub struct Status {
     pub unreachable: Vec<Unreachable>,
 }
 
-/// How a session is.
+/// Status of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// What it recorded so far.
+    /// Its summary so far.
     pub summary: Summary,
-    /// How.
+    /// Its options.
     pub options: SessionOptions,
 }
 
-/// How a program is.
+/// Status of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramStatus {
-    /// Its number as the recorder sees it.
+    /// Its PID in the recorder's namespace.
     pub pid: Option<u32>,
-    /// Its number as it sees itself.
+    /// Its PID in its own namespace.
     pub own_pid: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The path of what it runs, as it sees it.
+    /// The path of its executable, as the program sees it.
     pub path: String,
     /// Its user.
     pub user: u32,
-    /// What its events are stamped with: `counter` or `monotonic`.
+    /// The clock that stamps its events: `counter` or `monotonic`.
     pub clock: String,
-    /// The file of its memory.
+    /// The file of its shared memory.
     pub file: PathBuf,
-    /// It sees other files than the recorder.
+    /// It sees other files than the recorder does.
     pub is_contained: bool,
-    /// The recorder serves it: somebody wants something of it.
+    /// The recorder serves it: a session wants events of it.
     pub is_attached: bool,
-    /// It has ended; what it left is still to be read.
+    /// It has ended; its events are still to be read.
     pub is_dead: bool,
-    /// It is quiet, so that it is looked at seldom.
+    /// It is quiet, so the recorder looks at it seldom.
     pub is_resting: bool,
-    /// How often it was looked at.
+    /// How often the recorder has looked at it.
     pub looks: u64,
-    /// Bytes that its threads have, that there is memory for, and that there may be at most.
+    /// Bytes that its threads use, bytes that have memory, and the limit.
     pub pool: Pool,
-    /// Lanes that threads have.
+    /// Lanes that threads hold.
     pub lanes: u32,
-    /// Events that it lost since it is there.
+    /// Events that it has lost since it started.
     pub lost: u64,
     /// Its events.
     pub events: Vec<EventStatus>,
-    /// Definitions that are not understood, and why.
+    /// Definitions that the recorder cannot use, and why.
     pub unusable: Vec<String>,
-    /// Copies of the tracer that are in it: what is counted here is of all of them.
+    /// Copies of the tracer in the program: the counts here are of all of them.
     pub copies: u32,
 }
 
 impl ProgramStatus {
-    /// Another copy of the tracer is in the same process.
+    /// Adds another copy of the tracer in the same process.
     pub(crate) fn add(&mut self, other: Self) {
         self.is_attached |= other.is_attached;
         self.is_dead &= other.is_dead;
@@ -387,58 +394,58 @@ impl ProgramStatus {
 /// Memory of a program's lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
-    /// Bytes that lanes have now.
+    /// Bytes that lanes use now.
     pub used_bytes: u64,
     /// Bytes that have memory.
     pub ready_bytes: u64,
-    /// Bytes that there may be.
+    /// The limit in bytes.
     pub limit_bytes: u64,
 }
 
-/// How an event of a program is.
+/// Status of an event class of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventStatus {
     /// `provider:name`.
     pub name: String,
-    /// Its level.
+    /// Its log level.
     pub level: u8,
     /// The program records it.
     pub is_on: bool,
-    /// Where its filter runs: `native`, `interpreter`, `recorder`; `always`, `never`: it says the same of all such events; `None`: it has
-    /// none.
+    /// Where its filter runs: `native`, `interpreter`, `recorder`; `always`, `never`: the filter
+    /// decides the same for all events of the class; `None`: the class has no filter.
     pub runs: Option<String>,
     /// Why it runs there.
     pub why: Option<String>,
-    /// Sessions that want it, and their filters.
+    /// Sessions that want the class, and their filters.
     pub sessions: BTreeMap<String, Vec<String>>,
 }
 
-/// Events of the programs that a session records, whether it records them or not.
+/// Event classes of the programs that a session records, including those that it does not record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
-    /// By name, in its order; so many that they have a mebibyte at most.
+    /// By name, in order; at most about a mebibyte of them.
     pub classes: Vec<ClassStatus>,
-    /// How many there are besides.
+    /// How many more there are.
     pub more: u64,
 }
 
 /// Bytes of names and filters of [`Classes`], about.
 pub(crate) const CLASSES_BYTES_MAX: usize = 1 << 20;
 
-/// How events of one name are, in all programs that have them.
+/// Status of the event classes of one name, in all programs that define it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassStatus {
     /// `provider:name`.
     pub name: String,
-    /// Its level; where programs do not agree, that of the most important one.
+    /// Its log level; where programs disagree, the most important one.
     pub level: u8,
-    /// Programs that have it.
+    /// Programs that define it.
     pub programs: u64,
-    /// The session records it, of some program.
+    /// The session records it, of at least one program.
     pub is_on: bool,
-    /// Filters that the session has for it, one of which has to be true.
+    /// Filters that the session has for it; at least one of them has to be true.
     pub filters: Vec<String>,
-    /// Where filters of it run: see [`EventStatus::runs`].
+    /// Where its filters run: see [`EventStatus::runs`].
     pub runs: Vec<String>,
     /// Why they run there.
     pub why: Vec<String>,
@@ -452,41 +459,41 @@ impl ClassStatus {
     }
 }
 
-/// What was found in memory, and written.
+/// Events that were recovered from memory, and written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rescued {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// Events in it, and its bytes.
+    /// Events in the trace, and its bytes.
     pub events: u64,
     /// See [`Rescued::events`].
     pub bytes: u64,
-    /// Whose they were.
+    /// The programs that recorded them.
     pub programs: Vec<RescuedProgram>,
-    /// When it was is known; otherwise times only say how long after each other events were.
+    /// The date of the events is known; otherwise their times are only relative to each other.
     pub has_times: bool,
-    /// Bytes that are no events.
+    /// Bytes that are not events.
     pub damaged_bytes: u64,
-    /// What could not be done, in sentences.
+    /// Problems, in sentences.
     pub problems: Vec<String>,
 }
 
-/// A program of which something was found.
+/// A program that left events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RescuedProgram {
-    /// What it was called.
+    /// Its name.
     pub name: String,
-    /// Its number, as it saw itself.
+    /// Its PID in its own namespace.
     pub pid: u32,
-    /// Its memory.
+    /// The file of its shared memory.
     pub file: PathBuf,
-    /// Events of it.
+    /// Its events in the trace.
     pub events: u64,
-    /// Events that it had lost since it began; what recorders know of them stands in their traces.
+    /// Events that it had lost since it began; those that recorders know of are in their traces.
     pub lost: u64,
 }
 
-/// Says something.
+/// Sends one message.
 pub(crate) fn say<T: Serialize>(to: &mut impl Write, what: &T) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
@@ -494,7 +501,7 @@ pub(crate) fn say<T: Serialize>(to: &mut impl Write, what: &T) -> io::Result<()>
     to.flush()
 }
 
-/// Hears something; `None`: nobody is there any more.
+/// Receives one message; `None`: the other side has closed the connection.
 pub(crate) fn hear<T: DeserializeOwned>(from: &mut impl BufRead, bytes_max: u64) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let taken = from.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;

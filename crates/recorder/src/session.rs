@@ -1,4 +1,4 @@
-//! A session: what it selects, and the traces that it writes.
+//! A session: the events that it selects, and the traces that it writes.
 
 pub(crate) mod flight;
 pub(crate) mod serve;
@@ -28,12 +28,12 @@ use crate::trace::resume::Resumed;
 use crate::trace::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::writing::Writing;
 
-/// Programs that are named where a trace begins.
+/// Programs that the environment of a new trace names.
 const BINARIES_MAX: usize = 32;
-/// Sentences about what went wrong that are kept.
+/// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
 
-/// What events may be stamped with, watched since the recorder is there.
+/// The clocks that may stamp events, watched since the recorder started.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     counter: Clock,
@@ -53,51 +53,55 @@ impl Clocks {
     }
 }
 
-/// What is recorded together.
+/// A recording session: one selection of events, recorded together.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) name: String,
     pub(crate) options: SessionOptions,
-    /// Who has begun it, if it is to end when that one is gone.
+    /// The client that began the session, if the session ends when that client is gone.
     pub(crate) owner: Option<u64>,
-    /// When it began, in nanoseconds since the system has.
+    /// When the session began, in nanoseconds since the system booted.
     began_ns: i64,
-    /// Ticks when it began, of each source.
+    /// Ticks of each source when the session began.
     earliest: [u64; 2],
     outputs: Vec<(Source, Output)>,
     choosing: Choosing,
-    /// What was lost, by source, while their traces cannot be begun.
+    /// Losses by source, while the trace of that source cannot be begun.
     unbegun: [Lost; 2],
-    /// Programs of which it has something, and how many there were before.
+    /// Programs that the session has events of, and how many there were before.
     programs: BTreeMap<u64, Process>,
     programs_before: u64,
-    /// Those of them that are gone.
+    /// The programs of those that are gone.
     departed: BTreeSet<u64>,
     cut: u64,
     problems: Vec<String>,
-    /// Snapshots that were taken.
+    /// Number of snapshots taken.
     snapshots: u32,
-    /// The folder that is written to: the session's, or one in it where that could not be gone on with.
+    /// The folder that the session writes to: its own, or one inside it where the old trace could
+    /// not be continued.
     trace: PathBuf,
-    /// Recorders that went on with it, the last of which is this one.
+    /// How many recorders continued the session; this one is the last.
     recorders: u32,
-    /// Where programs were when it met them, or where an earlier recorder was with them.
+    /// Where programs were when the session met them, or how far an earlier recorder had drained
+    /// them.
     progress: HashMap<u64, Progress>,
-    /// What a flight recorder has of programs that others drain.
+    /// Events that a flight recorder keeps of programs that other sessions drain.
     pub(crate) flight: Flight,
-    /// Contexts of programs that it wants and that no program had so far.
+    /// Contexts of programs that the session wants and that no program has had so far.
     contexts_missing: BTreeSet<String>,
-    /// Where it tells that it writes.
+    /// Where the session reports that it writes.
     pub(crate) writing: Writing,
-    /// Since when nobody says that it is his, whose recorder was killed.
+    /// Since when no client has claimed the session, whose recorder was killed.
     unclaimed: Option<Instant>,
-    /// Events that there were when this recorder went on with it.
+    /// Events in the traces when this recorder continued the session.
     resumed: Option<u64>,
-    /// Where it is kept for a recorder that comes when this one was killed, and what stands there.
+    /// The file that lets a later recorder continue the session after this one was killed, and the
+    /// file's content.
     kept: Option<(PathBuf, Vec<u8>)>,
 }
 
-/// What is kept of a session in a file, for a recorder that comes when this one was killed. What is in its traces stands there.
+/// State of a session in a file, from which a later recorder continues after this one was killed.
+/// The traces themselves hold the rest.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     boot: String,
@@ -108,18 +112,18 @@ struct Kept {
     so_far: SoFar,
 }
 
-/// How far a session is, but for what its traces tell.
+/// Progress of a session, except what its traces tell.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SoFar {
     began_ns: i64,
     trace: Option<PathBuf>,
     programs: u64,
-    /// Those of them that were still there.
+    /// The programs of those that were still running.
     present: BTreeMap<u64, Process>,
     filtered: u64,
     cut: u64,
-    /// Events that could not be written, and those of which no packet tells, by output.
+    /// Events that could not be written, and lost events that no packet counts yet, by output.
     unwritten: [u64; 2],
     untold: [u64; 2],
     problems: Vec<String>,
@@ -127,10 +131,10 @@ struct SoFar {
     progress: HashMap<u64, Progress>,
 }
 
-/// How long whoever waits for a session has to find the next recorder.
+/// How long the client that waits for a session has to find the next recorder.
 const CLAIM: Duration = Duration::from_secs(5);
 
-/// What is chosen, and the filters that are asked for it.
+/// The selection, and the filters that it asks for.
 #[derive(Debug, Default)]
 struct Choosing {
     selection: Selection,
@@ -139,7 +143,7 @@ struct Choosing {
     filters: HashMap<(u64, usize), Asked>,
     filtered: u64,
     problems: Vec<String>,
-    /// Whose events are looked at now.
+    /// The run that is being filtered.
     run: RunFacts,
 }
 
@@ -147,12 +151,12 @@ struct Choosing {
 struct RunFacts {
     contexts: u64,
     thread: Thread,
-    /// What the program's own contexts are.
+    /// Classes of the program's own contexts.
     own: Vec<Option<Arc<ContextClass>>>,
 }
 
 impl Session {
-    /// Begins one, whose trace is to be in a folder that is made now.
+    /// Begins a session with a trace in a folder that is made now.
     pub(crate) fn begin(options: SessionOptions, owner: Option<u64>, clocks: &mut Clocks) -> std::io::Result<Self> {
         if options.keep == Keep::Oldest {
             make_folder(&options.output)?;
@@ -191,10 +195,11 @@ impl Session {
         }
     }
 
-    /// Goes on with a session whose recorder was killed; `None`: the file tells of none that can be gone on with.
+    /// Continues a session whose recorder was killed; `None`: the file describes no session that
+    /// can be continued.
     pub(crate) fn resume(file: &Path, clocks: &mut Clocks) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-        // Ticks of another boot are others.
+        // Ticks of another boot cannot be compared.
         if kept.boot != boot() {
             return None;
         }
@@ -202,7 +207,7 @@ impl Session {
         session.recorders = kept.recorders + 1;
         session.unclaimed = (!session.options.is_detached).then(Instant::now);
         session.kept = Some((file.to_owned(), Vec::new()));
-        // What programs had is not written down.
+        // The file does not say which contexts programs had.
         session.contexts_missing.clear();
         let SoFar {
             began_ns,
@@ -233,7 +238,7 @@ impl Session {
         Some(session)
     }
 
-    /// Goes on with a trace, or begins another one beside it if that cannot be.
+    /// Continues a trace, or begins another one beside it if the trace cannot be continued.
     fn go_on(&mut self, source: Source, clocks: &mut Clocks, unwritten: u64, untold: u64) {
         let path = folder_of(&self.trace, source);
         match Output::resume(&path, self.output_options(), clocks.of(source), untold) {
@@ -259,14 +264,14 @@ impl Session {
         }
     }
 
-    /// Writes down what a recorder needs to know that comes when this one was killed.
+    /// Writes the state that a later recorder needs after this one was killed.
     pub(crate) fn keep(&mut self, folder: &Path) {
         self.kept = Some((kept_file(folder, &self.name), Vec::new()));
         self.outputs.iter_mut().for_each(|(_, output)| output.is_kept(self.kept.as_ref().map(|kept| kept.0.clone())));
         self.keep_again();
     }
 
-    /// The same again, if it has changed.
+    /// Writes the state again if it has changed.
     fn keep_again(&mut self) {
         if self.kept.is_none() {
             return;
@@ -293,13 +298,13 @@ impl Session {
         let (Ok(text), Some((file, before))) = (serde_json::to_vec(&kept), &mut self.kept) else { return };
         if text != *before {
             let new = file.with_extension("new");
-            // Without it, nothing is gone on with.
+            // Without the file, no recorder continues the session.
             let _ = std::fs::write(&new, &text).and_then(|()| std::fs::rename(&new, file));
             *before = text;
         }
     }
 
-    /// Programs of which it has something that are still there.
+    /// Programs that the session has events of and that are still running.
     fn present(&self) -> BTreeMap<u64, Process> {
         let its = self.programs.iter().filter(|(key, _)| !self.departed.contains(key));
         its.map(|(key, process)| (*key, process.clone())).collect()
@@ -309,8 +314,9 @@ impl Session {
         self.programs_before + processes(&self.programs)
     }
 
-    /// Whether what a program has recorded before it was met is this session's: it was started for it, or an earlier recorder had it, or it
-    /// has begun since, as the child of a program that is recorded.
+    /// Whether the events that a program recorded before the recorder met it belong to this
+    /// session: the session started the program, or an earlier recorder had it, or the program
+    /// began later, as the child of a recorded program.
     pub(crate) fn takes_past(&self, who: &Who, program: &Program, past: &Past) -> bool {
         let is_started = |step: &Step| step.rule.tag.is_some() && step.rule.tag == who.tag;
         let is_ours = self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started);
@@ -318,33 +324,35 @@ impl Session {
         self.takes_program(who) && (is_ours || program.is_since(past, earliest).unwrap_or(false))
     }
 
-    /// By which words programs are known that were started for it.
+    /// Tags of programs that were started for the session.
     pub(crate) fn tags(&self) -> impl Iterator<Item = &str> {
         self.choosing.selection.steps().iter().filter_map(|step| step.rule.tag.as_deref())
     }
 
-    /// Whether a program was started for it.
+    /// Whether a program was started for the session.
     pub(crate) fn has_started(&self, who: &Who) -> bool {
         self.tags().any(|tag| who.tag.as_deref() == Some(tag))
     }
 
-    /// Where it is with a program, if another recorder has begun it; that one may not have met the program.
+    /// How far the session has drained a program, if another recorder has begun the session; that
+    /// recorder may not have met the program.
     pub(crate) fn progress(&self, key: u64) -> Option<Progress> {
         (self.recorders > 0).then(|| self.progress.get(&key).cloned().unwrap_or_default())
     }
 
-    /// Somebody says that it is his.
+    /// A client claims the session.
     pub(crate) fn claim(&mut self, who: u64) {
         self.owner = Some(who);
         self.unclaimed = None;
     }
 
-    /// Whether it may want anything of a program.
+    /// Whether the session may want events of a program.
     pub(crate) fn takes_program(&self, who: &Who) -> bool {
         self.choosing.selection.takes_program(&who.candidate())
     }
 
-    /// The filters that it asks of an event; none: it takes all. `None`: it does not want it.
+    /// Filters that the session asks of an event class; an empty list: it takes all events. `None`:
+    /// it does not want the class.
     pub(crate) fn filters(&self, who: &Who, class: &EventClass) -> Option<Vec<String>> {
         match self.choosing.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
             Chosen::No => None,
@@ -353,12 +361,12 @@ impl Session {
         }
     }
 
-    /// What it selects now.
+    /// The current selection.
     pub(crate) fn selection(&self) -> &Selection {
         &self.choosing.selection
     }
 
-    /// Selects something else.
+    /// Replaces the selection.
     pub(crate) fn select(&mut self, selection: Selection) {
         self.choosing.selection = selection.clone();
         self.options.selection = selection;
@@ -366,7 +374,7 @@ impl Session {
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
 
-    /// A program is served, of which others have so much.
+    /// The recorder serves a program, which other sessions have drained so far.
     pub(crate) fn meets(&mut self, who: &Who, known: &Known, others: Progress, clocks: &mut Clocks) {
         let is_new = self.choosing.known.insert(who.identity.key, who.clone()).is_none();
         if !self.takes_program(who)
@@ -383,26 +391,26 @@ impl Session {
         }
     }
 
-    /// There is a program that it is about to meet, which may stand where its trace begins.
+    /// The session is about to meet a program, which may be named where its trace begins.
     pub(crate) fn hears_of(&mut self, who: &Who) {
         if self.takes_program(who) {
             self.choosing.known.insert(who.identity.key, who.clone());
         }
     }
 
-    /// What a program that it has met can execute.
+    /// Objects that a program that the session has met can execute.
     pub(crate) fn learns_objects(&mut self, known: &Known, objects: &[Object], clocks: &mut Clocks) {
         if self.options.keep == Keep::Oldest && self.programs.contains_key(&known.identity.key) && !objects.is_empty() {
             self.with_output(known, clocks, |output, _| output.objects(known, objects));
         }
     }
 
-    /// Whether it wants anything of a program.
+    /// Whether the session wants events of a program.
     pub(crate) fn has_met(&self, program: &Known) -> bool {
         self.choosing.known.get(&program.identity.key).is_some_and(|who| self.takes_program(who))
     }
 
-    /// It is not any more.
+    /// A program is gone.
     pub(crate) fn parts(&mut self, key: u64) {
         self.choosing.known.remove(&key);
         self.departed.insert(key);
@@ -424,7 +432,7 @@ impl Session {
         if run.last < earliest {
             return;
         }
-        // What was lost before the session began is none of its losses.
+        // Losses from before the session began are not its losses.
         let is_since = run.begin >= earliest;
         let run = &if is_since { *run } else { Run { discarded: 0, missing: 0, ..*run } };
         self.choosing.run.contexts = run.contexts;
@@ -441,7 +449,7 @@ impl Session {
         }
     }
 
-    /// Bytes that are kept of a program.
+    /// Bytes that a flight recorder keeps of a program.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.options.pool_bytes.unwrap_or(POOL_BYTES)
     }
@@ -468,7 +476,7 @@ impl Session {
         }
     }
 
-    /// Does something with the trace of a program's clock; whether there is one.
+    /// Acts on the trace of a program's clock; returns whether there is one.
     fn with_output(
         &mut self,
         program: &Known,
@@ -482,7 +490,7 @@ impl Session {
             let earliest = self.earliest[source as usize];
             match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
                 Ok(mut output) => {
-                    // Other sessions may take what was recorded before.
+                    // Other sessions may take events from before this session.
                     output.wants(earliest, u64::MAX);
                     output.lost_before(&std::mem::take(&mut self.unbegun[source as usize]));
                     self.outputs.push((source, output));
@@ -519,7 +527,7 @@ impl Session {
         }
     }
 
-    /// Some ten times in a second.
+    /// Called about ten times a second.
     pub(crate) fn beat(&mut self, drained: Option<SystemTime>, clocks: &mut Clocks) {
         let _writes = self.writing.begin(&self.trace);
         for (source, output) in &mut self.outputs {
@@ -533,7 +541,7 @@ impl Session {
         self.keep_again();
     }
 
-    /// Its time is over.
+    /// Whether the session's time is over.
     pub(crate) fn is_over(&self) -> bool {
         let limit = self.options.duration_ms.map(Duration::from_millis);
         limit.is_some_and(|limit| self.took() >= limit) || self.unclaimed.is_some_and(|since| since.elapsed() >= CLAIM)
@@ -549,7 +557,7 @@ impl Session {
         }
     }
 
-    /// Ends its traces; nothing comes behind that.
+    /// Ends the session's traces; no event comes after that.
     pub(crate) fn finish(mut self, clocks: &mut Clocks) -> Summary {
         self.beat(None, clocks);
         let unknown = std::mem::take(&mut self.contexts_missing).into_iter();
@@ -558,7 +566,7 @@ impl Session {
             self.problem(format!("no program that was recorded has a context `{name}`: no event carries it"));
         }
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
-            // A trace of nothing is a trace.
+            // A session without events also leaves a trace.
             let earliest = self.earliest[Source::Counter as usize];
             match Output::create(&self.trace, self.output_options(), clocks.of(Source::Counter), earliest) {
                 Ok(mut output) => {
@@ -578,7 +586,7 @@ impl Session {
                 so_far
             }));
         }
-        // Whoever is killed before this is followed by a recorder that ends it.
+        // If this recorder is killed before this point, a later recorder ends the session.
         if let Some((file, _)) = self.kept.take() {
             let _ = std::fs::remove_file(file);
         }
@@ -586,7 +594,7 @@ impl Session {
         Summary { has_ended: true, ..self.summed(tallies.iter()) }
     }
 
-    /// What it recorded so far.
+    /// Events and losses that the session has recorded so far.
     pub(crate) fn summary(&self) -> Summary {
         self.summed(self.outputs.iter().map(|(_, output)| output.tally()))
     }
@@ -627,7 +635,7 @@ impl Session {
         SessionStatus { summary: self.summary(), options: self.options.clone() }
     }
 
-    /// A session that writes what this one has now, and nothing more.
+    /// A session that writes the events that this one holds now, and no later ones.
     pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut Clocks) -> std::io::Result<Self> {
         let number = self.snapshots + 1;
         let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
@@ -641,12 +649,12 @@ impl Session {
     }
 }
 
-/// Several copies of the tracer may be in one process.
+/// One process may hold several copies of the tracer, so distinct processes are counted.
 fn processes(programs: &BTreeMap<u64, Process>) -> u64 {
     programs.values().collect::<BTreeSet<_>>().len() as u64
 }
 
-/// The file of a session that is to go on when its recorder was killed.
+/// The file of a session that is to continue after its recorder was killed.
 pub(crate) fn kept_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.session"))
 }
@@ -662,7 +670,7 @@ pub(crate) fn folder_of(output: &Path, source: Source) -> PathBuf {
     }
 }
 
-/// Makes a folder with nothing in it.
+/// Makes a folder, which must be empty.
 pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
     let is_there = |what| Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, what));
     match std::fs::create_dir_all(path) {
@@ -676,7 +684,7 @@ pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
 }
 
 impl Choosing {
-    /// What programs run that are known, for the begin of a trace.
+    /// Executables of the known programs, for the environment of a trace.
     fn binaries(&self) -> Vec<(String, String)> {
         let all: BTreeSet<_> = self.known.values().map(|who| (&who.identity.path, &who.build_id)).collect();
         let entries = |(number, (path, build_id)): (usize, (&String, &String))| {

@@ -1,11 +1,11 @@
-//! A trace of a session: runs of lanes become packets, and what they consist of becomes metadata.
+//! A trace of a session: runs of lanes become packets, and their event classes become metadata.
 //!
 //! ```text
 //! Run ── choose ── which events of it ── name ── ids of the trace ──> packet ──> lane_N (and index/lane_N.idx)
 //!                                           └ the first time: metadata
 //! ```
 //!
-//! All programs of a trace have one clock; those of another one go to another trace.
+//! All programs of a trace have one clock; programs of another clock go to another trace.
 
 pub(crate) mod choose;
 mod chunk;
@@ -42,51 +42,55 @@ use crate::trace::resume::rest;
 /// How a trace is written.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// Which version of CTF.
+    /// Version of CTF.
     pub format: Format,
-    /// A chunk ends when it has so many bytes, and the next begins: each is a trace of its own, in a folder of its own.
+    /// A chunk ends when it has this many bytes, and the next one begins (rotation): each chunk is
+    /// a trace of its own, in a folder of its own.
     pub chunk_bytes: Option<u64>,
-    /// A chunk ends after so long.
+    /// A chunk ends after this time.
     pub chunk_time: Option<Duration>,
-    /// The oldest chunks are deleted when all have more bytes than this.
+    /// The recorder deletes the oldest chunks when all together have more bytes than this.
     pub ring_bytes: Option<u64>,
-    /// In which namespaces threads are stands in their packets: of which kinds.
+    /// Kinds of namespaces: packets tell the namespaces of these kinds that threads are in.
     pub namespaces: Kinds,
-    /// What else to say of where it was recorded; the rest is known.
+    /// More entries of the environment; the recorder knows the others.
     pub environment: Vec<(String, String)>,
-    /// While this file is there, another recorder goes on if this one is killed; the journal of the trace stays until whoever deletes
-    /// that file deletes it too.
+    /// While this file exists, another recorder continues the trace if this one is killed; the
+    /// journal of the trace stays until the program that deletes the file deletes the journal too.
     pub session: Option<PathBuf>,
 }
 
-/// How far a trace is.
+/// How far a trace is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Events of programs that are in files.
     pub events: u64,
-    /// The recorder's own ones.
+    /// Events of the recorder itself.
     pub own: u64,
     /// Packets.
     pub packets: u64,
     /// Bytes of packets.
     pub bytes: u64,
-    /// Events that are known to be lost, and counted in the trace: by programs without room, by files that could not be written.
+    /// Discarded events that the trace counts: those that programs had no room for, and those that
+    /// could not be written to files.
     pub discarded: u64,
-    /// Of those, the ones that could not be written.
+    /// Discarded events that could not be written.
     pub unwritten: u64,
-    /// And those of threads that found no lane.
+    /// Discarded events of threads that found no lane.
     pub no_lane: u64,
-    /// Sub-buffers that programs have overwritten before they were read: nobody knows how many events that is.
+    /// Sub-buffers that programs overwrote before the recorder read them: the number of their
+    /// events is unknown.
     pub missing: u64,
     /// Events of other times than [`Output::wants`], or from before the trace.
     pub outside: u64,
-    /// Bytes of programs that are no events.
+    /// Bytes of programs that are not events.
     pub unreadable: u64,
-    /// Events whose times were a little before those of the events before them, which they have in the trace.
+    /// Events with times slightly before those of the events before them; in the trace they have
+    /// those times.
     pub stepped: u64,
     /// Files of lanes.
     pub files: u64,
-    /// Chunks that were begun, and that were deleted.
+    /// Chunks that were begun, and chunks that were deleted.
     pub chunks: u64,
     /// See [`Tally::chunks`].
     pub deleted: u64,
@@ -95,7 +99,7 @@ pub struct Tally {
     pub(crate) bytes_before: u64,
 }
 
-/// A trace that is written.
+/// A trace that is being written.
 #[derive(Debug)]
 pub struct Output {
     pub(crate) path: PathBuf,
@@ -108,22 +112,22 @@ pub struct Output {
     pub(crate) own: Own,
     pub(crate) own_stream: StreamNumber,
     pub(crate) programs: HashMap<u64, ProgramState>,
-    /// Where an earlier recorder was, of programs that have not come since.
+    /// Progress of an earlier recorder, for programs that have not come back since.
     pub(crate) resumed: HashMap<u64, Progress>,
     pub(crate) namespaces: Namespaces,
-    /// Chunks that are whole, and their bytes.
+    /// Complete chunks, and their bytes.
     pub(crate) chunks: VecDeque<(PathBuf, u64)>,
     pub(crate) error: Option<Error>,
     pub(crate) bytes: Vec<u8>,
-    /// Ticks of events that are wanted.
+    /// Ticks of the events that are wanted.
     pub(crate) wanted: (u64, u64),
     pub(crate) last_sample: Option<Instant>,
-    /// When the last look at all programs began that took what they had.
+    /// When the last look that took the events of all programs began.
     pub(crate) drained: Option<SystemTime>,
     pub(crate) last_failure: Option<Instant>,
 }
 
-/// Why a trace is not written.
+/// Why a trace cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(#[from] kymo_writer::Error);
@@ -133,45 +137,47 @@ pub(crate) fn file_error(path: &Path, error: std::io::Error) -> kymo_writer::Err
     kymo_writer::Problem::File { path: path.display().to_string(), error }.into()
 }
 
-/// What a trace knows of a program.
+/// State of a program in a trace.
 #[derive(Debug)]
 pub(crate) struct ProgramState {
     identity: Identity,
     pid_outside: Option<u32>,
-    /// By what events carry.
+    /// Tables, by the contexts that events carry.
     tables: HashMap<u64, (u32, Table)>,
     streams: HashMap<(u16, u32), StreamNumber>,
-    /// What it can execute, as far as that was told.
+    /// Objects that it can execute, as far as the trace tells them.
     objects: Vec<Object>,
-    /// What events carried so far: each time it is something else costs a stream class, and files.
+    /// Sets of contexts that events have carried so far: each new one costs a stream class, and
+    /// files.
     masks: HashSet<u64>,
-    /// How often its times stepped back: each time costs a file.
+    /// How often its times stepped back: each step costs a file.
     steps_back: u32,
-    /// Something could not be named, and is tried again.
+    /// An event class could not be written to the metadata; the recorder tries again.
     has_lost_names: bool,
-    /// How far it is.
+    /// How far it is in the trace.
     progress: Progress,
-    /// Where an earlier recorder was in lanes that have told nothing since.
+    /// Where an earlier recorder was in lanes that have had no run since.
     resumed: HashMap<u16, Position>,
-    /// What that one had told of losses without a lane.
+    /// Losses without a lane that the earlier recorder has counted.
     told: Option<u64>,
 }
 
 /// How often a program's times may step back.
 const STEPS_BACK_MAX: u32 = 64;
-/// How often what a program's events carry may be something else, and files of a program's lanes at a time.
+/// How many sets of contexts a program's events may carry, and how many files of its lanes are open
+/// at a time.
 const MASKS_MAX: usize = 64;
 const STREAMS_MAX: usize = 8192;
-/// How often the clock is sampled, and what else is done once in a while.
+/// How often the recorder samples the clock, and does other periodic work.
 const SAMPLE: Duration = Duration::from_secs(1);
-/// Cycles that the recorder's own packets may span.
+/// Cycles that a packet of the recorder itself may span.
 const OWN_SPAN: u64 = 1 << 31;
-/// Bytes of them.
+/// Bytes that such a packet may have.
 const OWN_BYTES: usize = 256 << 10;
 
 impl Output {
-    /// Begins a trace in a folder, which is made. Events before `earliest` are others'; who takes what was left behind says 0, or how
-    /// long before.
+    /// Begins a trace in a folder, which is made. Events before `earliest` belong to others; a
+    /// caller that takes events from before the session passes 0, or an earlier time.
     ///
     /// # Errors
     ///
@@ -217,20 +223,21 @@ impl Output {
         }
     }
 
-    /// Where it is written now: the trace, or its last chunk.
+    /// The folder that is written now: the trace, or its last chunk.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.chunk.path()
     }
 
-    /// Events outside of these ticks, both included, are others' business: they are dropped.
+    /// Events outside of these ticks, both included, belong to others: the trace drops them.
     pub fn wants(&mut self, first: u64, last: u64) {
         self.wanted = (first, last.max(first));
     }
 
-    /// Takes a run of a program's lane. What cannot be written is counted; [`Output::error`] says why.
+    /// Takes a run of a program's lane. Events that cannot be written are counted;
+    /// [`Output::error`] says why.
     pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
-        // Much may come at once: a chunk that had all of it could be more than a ring may have.
+        // Many runs may come at once: a chunk with all of them could exceed the size of the ring.
         if self.is_long() && is_time(self.last_failure) {
             self.roll();
         }
@@ -314,7 +321,8 @@ impl Output {
         }
     }
 
-    /// Walks over the run, which is behind the packet's head, and names what is new. `None`: nothing can be named at all.
+    /// Walks over the run, which follows the packet's header, and adds new event classes to the
+    /// metadata. `None`: no class can be added at all.
     fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
         let back = step_max(program.identity.clock);
         let times = Times::of(run, self.wanted.0.max(self.facts.base), self.wanted.1, back);
@@ -357,7 +365,7 @@ impl Output {
                     Ok(None)
                         if may_roll && walk.events == 0 && self.chunk.packets > 1 && is_time(self.last_failure) =>
                     {
-                        // There are no more ids: another trace has them all again.
+                        // The stream class has no more event ids: a new trace has all ids again.
                         may_roll = self.roll();
                         continue;
                     }
@@ -376,7 +384,7 @@ impl Output {
         }
     }
 
-    /// The stream of a lane for what it carries.
+    /// The stream of a lane for the contexts that the run carries.
     fn stream(&mut self, program: &Known, run: &Run<'_>, class: u32) -> Option<StreamNumber> {
         let begin = run.begin.max(self.wanted.0).saturating_sub(self.facts.base);
         let state = state(&mut self.programs, &mut self.resumed, program);
@@ -416,7 +424,7 @@ impl Output {
         }
     }
 
-    /// Cycles of the trace, now.
+    /// The current time, in cycles of the trace.
     fn cycles(&mut self) -> u64 {
         let now = self.clock.now().saturating_sub(self.facts.base);
         if now.saturating_sub(self.own.begin) > OWN_SPAN || self.own.bytes.len() > OWN_BYTES {
@@ -425,7 +433,7 @@ impl Output {
         now
     }
 
-    /// A lane ends, or the session does: says what it has lost.
+    /// A lane ends, or the session does: writes its losses.
     pub fn end(&mut self, program: &Known, end: &End) {
         let state = self.state(program);
         let discarded = match state.resumed.remove(&end.lane) {
@@ -443,7 +451,7 @@ impl Output {
             return self.lose_quietly(program, end.lane, discarded, end.discarded_ever);
         };
         self.chunk.lose(last, discarded, 0);
-        // Whoever goes on behind this knows that it is told.
+        // A recorder that continues after this point knows that these losses are counted.
         let origin = self.chunk.origin(last);
         self.chunk.comes_from(last, Origin { discarded: end.discarded_ever, ..origin });
         let until = end.ticks.saturating_sub(self.facts.base);
@@ -463,14 +471,15 @@ impl Output {
         self.count();
     }
 
-    /// A program is there, or there is something new to know of it: its name, path and numbers are in the trace from now on.
+    /// A program is present, or there are new facts about it: its name, path and numbers are in the
+    /// trace from now on.
     pub fn program(&mut self, program: &Known) {
         self.state(program).pid_outside = program.pid_outside;
         let now = self.cycles();
         self.own.process(now, &program.identity, program.pid_outside);
     }
 
-    /// What a program can execute: all that is known, of which what was told before stays as it was.
+    /// The objects that a program can execute: all that are known, those written before unchanged.
     pub(crate) fn objects(&mut self, program: &Known, all: &[Object]) {
         let told = state(&mut self.programs, &mut self.resumed, program).objects.len();
         for object in all.get(told..).unwrap_or(&[]) {
@@ -480,16 +489,18 @@ impl Output {
         }
     }
 
-    /// The program of that [`key`](Identity::key) is gone, and all of its lanes have ended.
+    /// The program with that [`key`](Identity::key) is gone, and all of its lanes have ended.
     pub fn forget(&mut self, program: u64) {
         self.namespaces.forget(program);
         let gone = self.programs.remove(&program);
         gone.into_iter().flat_map(|state| state.streams).for_each(|(_, stream)| self.chunk.leave(stream));
-        // Its memory is deleted behind this: what it had lost is told nowhere else.
+        // The program's memory is deleted after this, and with it the only other count of its
+        // losses.
         self.put_own();
     }
 
-    /// Events that a program has lost where no lane could count them, since this was last told, and altogether.
+    /// Events that a program has lost where no lane could count them, since the last call, and in
+    /// total.
     pub fn lost(&mut self, program: &Known, events: u64, events_ever: u64) {
         let state = self.state(program);
         state.progress.discarded = events_ever;
@@ -499,7 +510,7 @@ impl Output {
         self.lose_quietly(program, u16::MAX, events, events_ever);
     }
 
-    /// What is lost already, as the trace could not be begun before.
+    /// Counts losses from before the trace could be begun.
     pub(crate) fn lost_before(&mut self, lost: &Lost) {
         let events = lost.events();
         add(&mut self.tally.discarded, events);
@@ -517,8 +528,8 @@ impl Output {
         state(&mut self.programs, &mut self.resumed, program)
     }
 
-    /// To be called about ten times in a second, when all programs were drained: samples of the clock, rotation, what could not be done
-    /// before.
+    /// Call this about ten times a second, after all programs were drained: it samples the clock,
+    /// rotates chunks, and tries failed work again.
     pub fn beat(&mut self, clock: &mut Clock) {
         if self.last_sample.is_none_or(|last| last.elapsed() >= SAMPLE) {
             self.last_sample = Some(Instant::now());
@@ -537,8 +548,9 @@ impl Output {
         self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most)
     }
 
-    /// What is known of the clock now, if what the trace says of it is farther off than both may be: times of events move then, also
-    /// those that somebody has seen who follows.
+    /// New facts about the clock, if those in the trace differ from them by more than both may be
+    /// wrong. The limit is there because new facts move the times of events, also of those that a
+    /// reader that follows the trace has already seen.
     fn known_better(&self, now: Facts) -> Option<Facts> {
         let cycles = self.clock.now().saturating_sub(self.facts.base);
         let apart = |cycles| now.nanos(cycles).abs_diff(self.facts.nanos(cycles));
@@ -556,10 +568,11 @@ impl Output {
         self.put_own();
     }
 
-    /// Whether the folder is still there, and what could not be named is tried again.
+    /// Checks that the folder still exists, and tries again to write event classes that could not
+    /// be written.
     fn look_after(&mut self) {
         if let Err(error) = self.chunk.is_there() {
-            // Files that are open would go on to nowhere.
+            // The deleted files are still open, and further writes to them would be lost.
             self.chunk.release();
             self.error = Some(error.into());
         }
@@ -569,7 +582,7 @@ impl Output {
         }
     }
 
-    /// Writes what the recorder itself has to say; when that cannot be, some of it waits until it can.
+    /// Writes the recorder's own events; when that fails, some of them wait for the next attempt.
     fn put_own(&mut self) {
         let pid = std::process::id();
         let mut name = [0; 16];
@@ -585,7 +598,8 @@ impl Output {
         }
     }
 
-    /// Ends the chunk and begins the next; without one, the last goes on. Whether there is one.
+    /// Ends the chunk and begins the next one; if none can be begun, the last chunk goes on.
+    /// Returns whether there is a new one.
     fn roll(&mut self) -> bool {
         self.put_own();
         let number = self.tally.chunks + 1;
@@ -595,7 +609,8 @@ impl Output {
             let name = self.path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
             self.path.with_file_name(format!("{name}-{number}"))
         };
-        // What was lost until now is told here, and where everything is stands in the next one.
+        // The old chunk tells the losses until now, and the next one begins with the position of
+        // every lane.
         if let Err(error) = self.chunk.tell() {
             self.error = Some(error.into());
         }
@@ -638,7 +653,7 @@ impl Output {
         true
     }
 
-    /// How the next chunk begins.
+    /// The beginning of the next chunk.
     fn next(&self, number: u64, facts: Facts) -> Result<Beginning, Error> {
         let mut beginning = beginning(&self.path, &self.options, &self.clock, facts)?;
         beginning.chunk = number;
@@ -664,7 +679,7 @@ impl Output {
         }
     }
 
-    /// What is wanted has changed: everything is asked again.
+    /// The selection has changed: every event class is chosen again.
     pub fn choose_again(&mut self) {
         self.programs.values_mut().for_each(|state| state.tables.clear());
     }
@@ -674,23 +689,24 @@ impl Output {
         self.tally.bytes = self.tally.bytes_before + self.chunk.bytes;
     }
 
-    /// How far it is.
+    /// How far the trace is written.
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Why something could not be written, last; `None`: everything could since.
+    /// Why the last write failed; `None`: writes have succeeded since.
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
 
-    /// Ends the trace: all files are whole, and the clock is said as well as it is known now.
+    /// Ends the trace: all files are complete, and the metadata describes the clock as well as it
+    /// is known now.
     ///
     /// # Errors
     ///
-    /// Something could not be written.
+    /// A file could not be written.
     pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
         self.sample(clock);
         let given_up = self.own.give_up();
@@ -711,7 +727,7 @@ impl Output {
 }
 
 impl ProgramState {
-    /// How far it is, all recorders together.
+    /// How far the trace is, all recorders together.
     fn known(&self) -> Progress {
         let earlier = Progress { positions: self.resumed.clone(), discarded: self.told.unwrap_or(0), cut: 0 };
         earlier.later(&self.progress)
@@ -723,18 +739,18 @@ impl OutputOptions {
         self.chunk_bytes().is_some() || self.chunk_time.is_some()
     }
 
-    /// Of a ring, some make it.
+    /// A ring consists of several chunks, so it needs a size for each.
     fn chunk_bytes(&self) -> Option<u64> {
         self.chunk_bytes.or(self.ring_bytes.map(|all| all / 8))
     }
 }
 
-/// Whether what has failed may be tried again.
+/// Whether it is time to retry after a failure.
 fn is_time(failed: Option<Instant>) -> bool {
     failed.is_none_or(|last| last.elapsed() >= SAMPLE)
 }
 
-/// Programs say what they like; sums end somewhere.
+/// Programs may report any numbers, so the sums saturate.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
@@ -763,7 +779,7 @@ fn state<'p>(
     })
 }
 
-/// Begins a chunk. Where that cannot be, nothing stays that would be in the way of the next attempt.
+/// Begins a chunk. If that fails, no file stays that would be in the way of the next attempt.
 fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
     let metadata = path.join("metadata");
     let was_there = metadata.exists();

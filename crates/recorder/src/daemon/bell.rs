@@ -1,11 +1,13 @@
-//! The bell that programs ring when the recorder looks at them seldom: a word of a file in the folder where they leave their memory.
+//! The bell that programs ring while the recorder looks at them seldom: a word in a file, in the
+//! folder where they keep their memory.
 //!
 //! ```text
 //! program ── adds 1, wakes ──> bell ── thread that waits for another number ──> has_rung, and the recorder goes on at once
 //! ```
 //!
-//! Which of them has rung stands in their memory. Who rings without end is heard once in a millisecond. A bell that somebody has cut off is
-//! none any more; then all programs are looked at all the time.
+//! The memory of each program says whether it has rung. The recorder hears a program that rings
+//! without end once in a millisecond. A bell with a truncated file is gone; then the recorder looks
+//! at all programs all the time.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,10 +22,10 @@ use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, OFlags};
 
-/// Between two times that the bell is heard.
+/// Time between two times that the bell is heard.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The bell of a folder, which somebody hears.
+/// The bell of a folder, and the thread that hears it.
 #[derive(Debug)]
 pub(crate) struct Bell {
     which: kymo_lane::Bell,
@@ -37,7 +39,8 @@ struct Said {
 }
 
 impl Bell {
-    /// The bell of a folder, which is made if there is none; `tell` is called when it has rung, or is gone.
+    /// The bell of a folder, which is made if there is none; `tell` is called when it has rung, or
+    /// is gone.
     pub(crate) fn hear(folder: &Path, tell: impl Fn() + Send + 'static) -> io::Result<Self> {
         let path = folder.join(OsStr::from_bytes(kymo_tracer::BELL_NAME.to_bytes()));
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -45,7 +48,7 @@ impl Bell {
         let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
         let file = file.open(path)?;
         let bell = kymo_tracer::Bell::map(file.as_raw_fd()).ok_or_else(|| io::Error::other("it is no bell"))?;
-        // Where that cannot be said, it has memory when it is rung first.
+        // If this fails, the file gets its memory with the first ring.
         let _ = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 4);
         let (which, said) = (bell.which(), Arc::new(Said::default()));
         let (its, known) = (Arc::clone(&said), count(&file));
@@ -61,12 +64,12 @@ impl Bell {
         Ok(Self { which, said })
     }
 
-    /// Which one it is; `None`: it is gone.
+    /// Identity of the bell; `None`: it is gone.
     pub(crate) fn which(&self) -> Option<kymo_lane::Bell> {
         (!self.said.is_gone.load(Ordering::Acquire)).then_some(self.which)
     }
 
-    /// Whether it has rung since this was last asked.
+    /// Whether it has rung since the last call.
     pub(crate) fn has_rung(&self) -> bool {
         self.said.has_rung.swap(false, Ordering::AcqRel)
     }
@@ -78,7 +81,7 @@ fn count(file: &File) -> Option<u32> {
     file.read_exact_at(&mut word, 0).ok().map(|()| u32::from_ne_bytes(word))
 }
 
-/// Waits, again and again, until it is gone.
+/// Waits for rings until the bell is gone.
 fn wait(file: &File, bell: &kymo_tracer::Bell, mut known: Option<u32>, rung: impl Fn()) {
     while let Some(was) = known {
         if !bell.wait(was) {
@@ -112,7 +115,8 @@ mod tests {
             told.recv_timeout(Duration::from_secs(20)).expect("it is heard");
             assert!(bell.has_rung() && !bell.has_rung());
         }
-        // Who waits gets to know that it is gone, or does not, and is woken when it is there again.
+        // The waiting thread may or may not learn that the bell is gone; it is woken when the bell
+        // is back.
         file.set_len(0).expect("it is ours");
         assert!(!rings.ring());
         let another = Bell::hear(folder.path(), || {}).expect("it is made as long again");

@@ -1,4 +1,4 @@
-//! The recorder's ear: a socket, a thread for whoever talks to it, and questions in the order in which they come.
+//! The recorder's socket: a thread for each client, and requests in the order in which they come.
 //!
 //! ```text
 //! command ── socket ── thread ── Asked { question, answer to } ──> the recorder, which answers between two looks at programs
@@ -6,7 +6,7 @@
 //! program ── bell ────── thread ── Rung
 //! ```
 //!
-//! Whoever is slow to ask or to listen keeps a thread waiting, and not the recorder.
+//! A slow client keeps its thread waiting, and not the recorder.
 
 use std::io::{self, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -22,30 +22,30 @@ use crate::folder::{at, own_user};
 use crate::protocol::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
 use crate::writing::Writing;
 
-/// Commands that talk at the same time.
+/// Clients that are connected at the same time.
 const TALKING_MAX: usize = 256;
-/// Questions that wait at the same time.
+/// Requests that wait at the same time.
 const WAITING_MAX: usize = 64;
-/// How long somebody waits who is not told why.
+/// How long a client waits before it is told why.
 const WITHOUT_A_WORD: Duration = Duration::from_secs(2);
 
-/// What happens at the socket.
+/// Events at the socket.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// Somebody asks.
+    /// A client sends a request.
     Asked {
-        /// Who: a number that nobody else has.
+        /// The client: a number that no other client has.
         who: u64,
-        /// What.
+        /// The request.
         question: Question,
-        /// Where the answer goes.
+        /// Where the reply goes.
         answer: mpsc::Sender<Answer>,
     },
-    /// A program has rung, or nobody can ring any more.
+    /// A program has rung, or the bell is gone.
     Rung,
-    /// Somebody is gone.
+    /// A client is gone.
     Gone {
-        /// Who.
+        /// The client.
         who: u64,
     },
 }
@@ -53,15 +53,15 @@ pub(crate) enum Heard {
 /// The socket.
 #[derive(Debug)]
 pub(crate) struct Ear {
-    /// What happens there.
+    /// Receives the events at the socket.
     pub(crate) heard: Receiver<Heard>,
-    /// What programs ring; `None`: nothing.
+    /// The bell that programs ring; `None`: there is none.
     pub(crate) bell: Option<Bell>,
     talking: Arc<AtomicUsize>,
 }
 
 impl Ear {
-    /// Listens at a path; what was there before is nobody's.
+    /// Listens at a path; a socket that was there before belongs to no recorder.
     pub(crate) fn open(path: &Path, writing: &Writing) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(path, &error)),
@@ -71,7 +71,7 @@ impl Ear {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(|error| at(path, &error))?;
         let (say, heard) = mpsc::sync_channel(WAITING_MAX);
         let talking = Arc::new(AtomicUsize::new(0));
-        // Who does not get to know it has so many questions that it is awake.
+        // If the channel is full, the recorder has so many requests that it is awake anyway.
         let rung = say.clone();
         let bell = path.parent().and_then(|folder| Bell::hear(folder, move || _ = rung.try_send(Heard::Rung)).ok());
         let ear = Self { heard, bell, talking: Arc::clone(&talking) };
@@ -82,7 +82,7 @@ impl Ear {
         Ok(ear)
     }
 
-    /// Commands that talk to it now.
+    /// Clients that are connected now.
     pub(crate) fn talking(&self) -> usize {
         self.talking.load(Ordering::Acquire)
     }
@@ -91,7 +91,7 @@ impl Ear {
 fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUsize>, writing: &Writing) {
     for who in 0.. {
         let Ok((stream, _)) = socket.accept() else {
-            // Out of descriptors, say: that passes.
+            // For example, there are no more descriptors: that passes.
             std::thread::sleep(std::time::Duration::from_millis(10));
             continue;
         };
@@ -101,7 +101,7 @@ fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUs
         talking.fetch_add(1, Ordering::AcqRel);
         let (say, left, writing) = (say.clone(), Arc::clone(talking), writing.clone());
         let talk = move || {
-            // Whatever goes wrong with whoever asks: it is gone then.
+            // After any error the client counts as gone.
             let _ = converse(who, &stream, &say, &writing);
             let _ = say.send(Heard::Gone { who });
             left.fetch_sub(1, Ordering::AcqRel);
@@ -112,7 +112,8 @@ fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUs
     }
 }
 
-/// The socket's mode keeps others away; this does where a system does not look at modes of sockets.
+/// The socket's mode keeps other users away; this check does so where a system ignores modes of
+/// sockets.
 fn is_trusted(stream: &UnixStream) -> bool {
     let who = rustix::net::sockopt::socket_peercred(stream);
     who.is_ok_and(|who| who.uid.is_root() || who.uid.as_raw() == own_user())
@@ -140,7 +141,8 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Wr
     Ok(())
 }
 
-/// Waits for the recorder's answer, and says so again and again where that takes long: the recorder may wait for a disk.
+/// Waits for the recorder's reply, and reports again and again that it takes long: the recorder may
+/// wait for a disk.
 fn wait(
     answered: &Receiver<Answer>,
     to: &mut impl io::Write,

@@ -1,4 +1,5 @@
-//! Recovery in the recorder of a user: memory of dead programs becomes a trace, and is deleted then.
+//! Recovery in the recorder of a user: memory of dead programs becomes a trace, and is then
+//! deleted.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use crate::protocol::Answer;
 use crate::recover::rescue;
 
 impl Daemon {
-    /// Writes what programs have left that are dead and that no session wants, and deletes their memory when it is written.
+    /// Writes the events that dead programs have left and that no session wants, and deletes their
+    /// memory once it is written.
     pub(crate) fn recover(&mut self, output: &Path) -> Result<Answer, String> {
         self.look_everywhere();
         let mut dead = Vec::new();

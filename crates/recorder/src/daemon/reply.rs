@@ -1,4 +1,4 @@
-//! What the recorder does when it is asked.
+//! The recorder's replies to requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,11 +18,11 @@ use crate::select::{Rule, Selection, Step};
 use crate::session::Session;
 use crate::session::serve::Who;
 
-/// Sessions that there may be.
+/// Sessions that may run at the same time.
 const SESSIONS_MAX: usize = 64;
 
 impl Daemon {
-    /// Does what is asked; why not, in sentences.
+    /// Acts on a request; `Err`: why not, in sentences.
     pub(crate) fn reply(&mut self, who: u64, question: Question) -> Result<Answer, String> {
         match question {
             Question::Hello { .. } => Err("it was said which version is spoken".to_owned()),
@@ -65,7 +65,7 @@ impl Daemon {
         started::mark(&self.folder, &session);
         self.sessions.push(session);
         self.has_changed = true;
-        // What runs already is on when whoever asked is told.
+        // Programs that already run are switched on before the client gets the reply.
         self.find();
         Ok(Answer::Started { session: name, output })
     }
@@ -76,7 +76,7 @@ impl Daemon {
         std::iter::once(name.to_owned()).chain(numbered).find(is_free).expect("numbers do not end")
     }
 
-    /// The session that is meant.
+    /// The session of that name; `None`: the only one.
     fn named(&self, name: Option<&str>) -> Result<usize, String> {
         let names = || self.sessions.iter().map(|session| session.name.as_str());
         match name {
@@ -96,21 +96,22 @@ impl Daemon {
         }
     }
 
-    /// All classes of events that are known, and whose they are.
+    /// All known event classes, each with its program.
     fn classes(&self) -> Vec<(&Who, &EventClass)> {
         let served = self.served.iter().flat_map(|served| served.events().map(|(_, class)| (&served.who, &**class)));
         let seen = self.seen.iter().flat_map(|seen| seen.events.iter().map(|class| (&seen.who, &**class)));
         served.chain(seen).collect()
     }
 
-    /// Those that a rule of a session could be about, if there is one already.
+    /// The event classes that a rule of a session could match, if the session exists.
     fn classes_within(&self, rule: &Rule, session: Option<&Session>) -> Vec<(&Who, &EventClass)> {
         let mut classes = self.classes();
         classes.retain(|(who, _)| is_within(rule, session, who));
         classes
     }
 
-    /// What is wrong with the filter of a rule, for the events that it matches.
+    /// Notes about the filter of a rule, for the events that it matches; `Err`: why the filter is
+    /// refused.
     fn check(&self, rule: &Rule, session: Option<&Session>) -> Result<Vec<String>, String> {
         let Some(filter) = &rule.filter else { return Ok(Vec::new()) };
         let classes = self.classes_within(rule, session);
@@ -130,7 +131,7 @@ impl Daemon {
         let matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
-        // What was recorded until now is as it was wanted then.
+        // Events recorded until now follow the old selection.
         self.drain(Patience::Now);
         self.sessions[at].select(selection);
         self.sessions[at].keep(&self.folder);
@@ -178,7 +179,7 @@ impl Daemon {
             ));
         }
         self.find();
-        // What others drain is kept by the session.
+        // The session keeps the events that other sessions drain.
         self.drain(Patience::Now);
         let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
@@ -216,19 +217,20 @@ impl Daemon {
         Ok(Answer::Progress { summary })
     }
 
-    /// How sessions are.
+    /// Status of sessions.
     fn session_statuses(&self) -> Vec<SessionStatus> {
         self.sessions.iter().map(Session::status).collect()
     }
 
-    /// The same without what may be long.
+    /// The same without the parts that may be long.
     fn short_statuses(&self) -> Vec<SessionStatus> {
         let mut all = self.session_statuses();
         all.iter_mut().for_each(|status| status.options.selection = Selection::default());
         all
     }
 
-    /// What a session could record, by what is known already: this may be asked all the time, and wakes no program.
+    /// Events that a session could record, from known definitions only: clients may ask this all
+    /// the time, and it wakes no program.
     fn classes_of(&self, name: &str) -> Result<Answer, String> {
         let session = &self.sessions[self.named(Some(name))?];
         let mut classes = BTreeMap::<String, (ClassStatus, BTreeSet<Process>)>::new();
@@ -264,12 +266,13 @@ impl Daemon {
     }
 }
 
-/// Whether a rule is about a program: of a session, which has other rules too, that may be only what these are about.
+/// Whether a rule may match a program: a rule of a session with other rules too may be limited to
+/// the programs that those match.
 fn is_within(rule: &Rule, session: Option<&Session>, who: &Who) -> bool {
     !rule.is_within || session.is_some_and(|session| session.takes_program(who))
 }
 
-/// As many as may be told at a time.
+/// The first classes, up to the size that one reply may have.
 fn bounded(mut classes: Vec<ClassStatus>) -> Classes {
     let sums = classes.iter().scan(0, |sum, class| {
         *sum += class.bytes();
@@ -281,7 +284,7 @@ fn bounded(mut classes: Vec<ClassStatus>) -> Classes {
     Classes { classes, more }
 }
 
-/// Why a folder cannot have a trace.
+/// Why a folder cannot hold a trace.
 fn not_begun(output: &Path, error: &io::Error) -> String {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let help = match error.kind() {
@@ -293,7 +296,7 @@ fn not_begun(output: &Path, error: &io::Error) -> String {
     format!("{}: {error}{help}", output.display())
 }
 
-/// One for each process, in the order in which they were found.
+/// One status for each process, in the order in which they were found.
 fn by_process<'w>(all: impl Iterator<Item = (&'w Who, ProgramStatus)>) -> Vec<ProgramStatus> {
     let (mut programs, mut places) = (Vec::<ProgramStatus>::new(), BTreeMap::new());
     for (who, status) in all {
@@ -310,7 +313,7 @@ fn by_process<'w>(all: impl Iterator<Item = (&'w Who, ProgramStatus)>) -> Vec<Pr
 mod tests {
     use super::*;
 
-    /// A program may have thousands of events, and a filter any length: what is told of them is short.
+    /// A program may have thousands of events, and a filter any length, so the reply is bounded.
     #[test]
     fn classes_are_told_up_to_a_size() {
         let class = |number: usize, bytes| ClassStatus {

@@ -1,5 +1,5 @@
-//! Marks of sessions that start programs: a program that finds its session's mark begins with all events on, and one that finds none does
-//! not, as nobody would ever switch them off.
+//! Marks of sessions that start programs: a program that finds its session's mark begins with all
+//! events on. A program without a mark does not, because no recorder would ever switch them off.
 //!
 //! ```text
 //! NAME-PID.started     beside the programs' memory, as long as the session lasts, also while its recorder is killed and not there yet
@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 
 use crate::session::Session;
 
-/// Says that a session has begun that starts a program.
+/// Marks that a session has begun that starts a program.
 pub(crate) fn mark(folder: &Path, session: &Session) {
-    // Without it, what is started begins with everything off, and is found a moment later.
+    // Without the mark, the program begins with all events off, and the recorder finds it a moment
+    // later.
     session.tags().for_each(|tag| _ = fs::write(file(folder, tag), []));
 }
 
-/// Says that it is over.
+/// Marks that the session is over.
 pub(crate) fn unmark(folder: &Path, session: &Session) {
     session.tags().for_each(|tag| _ = fs::remove_file(file(folder, tag)));
 }
 
-/// Takes away the marks of sessions that nobody goes on with.
+/// Deletes the marks of sessions that no recorder continues.
 pub(crate) fn sweep(folder: &Path, sessions: &[Session]) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let marks = entries.filter(|path| path.extension().is_some_and(|kind| kind == "started"));

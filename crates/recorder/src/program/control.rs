@@ -1,10 +1,11 @@
 //! A program's memory as a recorder sees it: its file, by system calls.
 //!
-//! Nothing of it is mapped: who cuts the file off makes reading fail, and kills nobody. A word need not be read in one step: whoever
-//! wrote it did so before it changed the one that says so ([`kymo_lane`]'s protocol), and fences keep it so.
+//! The recorder maps no part of it: if a program truncates the file, a read fails, and the recorder
+//! is not killed. A word need not be read in one step: the program wrote it before it changed the
+//! word that publishes it ([`kymo_lane`]'s protocol), and fences keep that order.
 //!
-//! Tests of the tracer, of `tracing` and of `libkymo` look at programs with these very lines; they take this file alone, as the recorder
-//! would bring along compilers and sockets.
+//! Tests of the tracer, of `tracing` and of `libkymo` look at programs with these very lines; they
+//! take this file alone, because the recorder would bring along compilers and sockets.
 
 use std::fs::File;
 use std::io;

@@ -1,12 +1,14 @@
-//! What is taken from a program's lanes, and in which order.
+//! Drains the lanes (the per-thread ring buffers) of a traced program, and decides in which order.
 //!
 //! ```text
 //! look at all ──> of each lane: sequence 4 │ 5 │ 6 (open)
 //!                    next: 4, none taken      take, take, take what is new of it when it is worth it
 //! ```
 //!
-//! A sub-buffer of a lane that is not there while later ones are is looked for once more: whatever was taken before those is to be seen
-//! then, or is overwritten. What a lane holds and is not worth a packet yet stays where it is, where whoever comes next finds it.
+//! A sub-buffer that is absent while later ones of its lane are present is looked for a second
+//! time: because the thread wrote it before those, the second look finds it, or it has been
+//! overwritten. Events that are not worth a packet yet stay in the lane, where this recorder or a
+//! later one finds them.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -19,53 +21,55 @@ use crate::clock::step_max;
 use crate::program::run::{End, Run, Sink};
 use crate::program::{Control, Drained, Known, Patience};
 
-/// How long events wait for others.
+/// How long events wait for more events before the recorder writes a packet.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Sub-buffers that are given back before programs are told.
+/// Sub-buffers that the recorder gives back before it tells waiting programs.
 const FREED_TOLD: u32 = 8;
 
-/// Bytes that are taken from a program before others have their turn, and what a sub-buffer counts for at least.
+/// Bytes that the recorder takes from one program before other programs have their turn, and the
+/// least that a sub-buffer counts for.
 const ROUND_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u32 = 1024;
 
-/// How often it is looked at what was lost and which texts were cut.
+/// How often the recorder looks at the counters of lost events and of cut texts.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often threads that are gone are looked for, also where nothing happens.
+/// How often the recorder looks for threads that are gone, also while no program records anything.
 pub(crate) const REAP: Duration = Duration::from_secs(1);
 pub(crate) const REAP_WHO_RESTS: Duration = Duration::from_secs(5);
-/// More than that nobody can have lost since somebody looked: who says so says nothing.
+/// No lane can lose more events between two looks: a larger difference is not believed, and counts
+/// as 0.
 const LOST_MAX: u64 = 1 << 40;
-/// As many sub-buffers cannot be missing.
+/// No lane can miss as many sub-buffers.
 const MISSING_MAX: u64 = 1 << 32;
 
-/// Where the last trace of a lane ends: what is before it is in there.
+/// Where the last trace of a lane ends: everything before this position is in that trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Which of the lane's sub-buffers it is, and how many of its bytes are taken.
+    /// Sequence number of the sub-buffer, and how many of its bytes have been taken.
     pub sequence: u64,
     /// See [`Position::sequence`].
     pub bytes: u32,
     /// Ticks of the last event.
     pub last: u64,
-    /// What the lane had lost, as far as the trace tells.
+    /// Events that the lane had lost, as far as the trace counts them.
     pub discarded: u64,
 }
 
-/// How far a recorder is with a program.
+/// How far a recorder has drained a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Where the trace of each lane ends.
     pub positions: HashMap<u16, Position>,
-    /// Events that were lost where there was no lane, as far as it was told.
+    /// Events that were lost because a thread had no lane, as far as the trace counts them.
     pub discarded: u64,
-    /// Texts that were cut, as far as it was told.
+    /// Texts that were cut, as far as they have been reported.
     pub cut: u64,
 }
 
 impl Position {
-    /// Of two that are known of one lane, what is behind both.
+    /// Of two positions that are known of one lane, one that is behind both.
     #[must_use]
     pub fn later(self, other: Self) -> Self {
         let place = |position: &Self| (position.sequence, position.bytes);
@@ -75,7 +79,7 @@ impl Position {
 }
 
 impl Progress {
-    /// Of two that are known of one program, what is behind both.
+    /// Of two states that are known of one program, one that is behind both.
     #[must_use]
     pub fn later(mut self, other: &Self) -> Self {
         for (lane, position) in &other.positions {
@@ -86,7 +90,7 @@ impl Progress {
         Self { discarded, cut, ..self }
     }
 
-    /// Of what two have of one program, what both have.
+    /// Of two states that are known of one program, the progress that both have made.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let both = self.positions.iter().filter_map(|(lane, position)| {
@@ -101,18 +105,18 @@ impl Progress {
     }
 }
 
-/// What is known of a lane.
+/// State of a lane.
 #[derive(Clone, Copy, Debug)]
 struct LaneState {
     position: Position,
     thread: Thread,
-    /// Since when something waits.
+    /// Since when events have been waiting.
     waits: Option<Instant>,
-    /// It has an [`End`] to come.
+    /// The sink still has to get an [`End`] for it.
     is_open: bool,
-    /// Its thread was gone when it had this sub-buffer: nothing comes into that.
+    /// The thread was gone when it had this sub-buffer: no more events come into it.
     gone_at: Option<u64>,
-    /// Where it is was another recorder's doing.
+    /// Another recorder left the lane at this position.
     is_resumed: bool,
 }
 
@@ -129,28 +133,29 @@ pub(crate) struct Lanes {
     room: Vec<u8>,
     bytes: Vec<u8>,
     discarded: u64,
-    /// What lanes have lost and cut, as far as somebody was told, and when that was looked at.
+    /// Events that lanes have lost and texts that they have cut, as far as they have been reported,
+    /// and when the recorder last looked.
     losses: HashMap<u16, Losses>,
     looked_at_losses: Option<Instant>,
-    /// Texts that were cut, altogether.
+    /// Texts that were cut, in total.
     cut: u64,
-    /// What a lane had lost that nobody knows yet is to be told.
+    /// Losses of a lane that this recorder meets for the first time are still to be reported.
     tells_all: bool,
     reaped: Option<Instant>,
-    /// The lane that comes first the next time.
+    /// The lane that comes first in the next round.
     next: u16,
 }
 
 type Memory = Recorder<Control>;
 
 impl Lanes {
-    /// How far it is.
+    /// How far the recorder has drained the program.
     pub(crate) fn progress(&self) -> Progress {
         let positions = self.lanes.iter().map(|(lane, state)| (*lane, state.position)).collect();
         Progress { positions, discarded: self.discarded, cut: self.cut }
     }
 
-    /// Goes on where others were.
+    /// Goes on where earlier recorders were.
     pub(crate) fn resume(&mut self, progress: &Progress) {
         self.discarded = self.discarded.max(progress.discarded);
         self.cut = self.cut.max(progress.cut);
@@ -162,14 +167,15 @@ impl Lanes {
         }
     }
 
-    /// Everything that is there, by lane and in order. What is missing in between was looked for twice.
+    /// All sub-buffers that are present, by lane and in order. A gap between them has been looked
+    /// for twice.
     pub(crate) fn look(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
         let first = self.look_once(memory)?;
         let begin = |lane: u16| self.lanes.get(&lane).map(|state| state.position.sequence);
         let is_whole = first.chunk_by(|one, next| one.lane == next.lane).all(|lane| {
             let begin = begin(lane[0].lane).unwrap_or(0);
             let open = lane.iter().filter(|seen| seen.sequence >= begin);
-            // A program may say any numbers, the largest one too.
+            // The program writes the numbers, and may write any of them, the largest one too.
             open.zip(0_u64..).all(|(seen, further)| seen.sequence == begin.wrapping_add(further))
         });
         if is_whole { Ok(first) } else { self.look_once(memory) }
@@ -181,12 +187,12 @@ impl Lanes {
         let mut all = Vec::new();
         memory.look_all(ready, &mut self.room, |seen| all.push(seen))?;
         all.sort_unstable_by_key(|seen| (seen.lane, seen.sequence));
-        // Two of one number are nobody's doing who keeps to the rules.
+        // A program that keeps to the protocol never has two sub-buffers of one number.
         all.dedup_by_key(|seen| (seen.lane, seen.sequence));
         Ok(all)
     }
 
-    /// Takes what was seen.
+    /// Takes the sub-buffers that a look has found.
     pub(crate) fn drain(
         &mut self,
         memory: &Memory,
@@ -209,7 +215,8 @@ impl Lanes {
                 match self.step(memory, known, seen, patience, sink, &mut drained) {
                     Ok(Step::Freed) => {
                         freed += 1;
-                        // Who waits for room need not wait until everything is written.
+                        // Threads that wait for room need not wait until the recorder has written
+                        // everything.
                         if freed.is_multiple_of(FREED_TOLD) {
                             memory.freed(kymo_tracer::counter())?;
                         }
@@ -221,7 +228,7 @@ impl Lanes {
             }
         }
         if freed > 0 && done.is_ok() {
-            // Whatever it is, it is not what it was.
+            // Also after an error: some sub-buffers may be free now.
             done = memory.freed(kymo_tracer::counter());
         }
         done?;
@@ -248,21 +255,23 @@ impl Lanes {
         sink: &mut dyn Sink,
         drained: &mut Drained,
     ) -> io::Result<Step> {
-        // What a lane had lost before the first of it that anybody knows was somebody else's to tell.
+        // An earlier recorder has to report what a lane had lost before the first sub-buffer that
+        // this one sees.
         let discarded = if seen.sequence == 0 || self.tells_all { 0 } else { seen.discarded };
         let position = Position { sequence: seen.sequence, discarded, ..Position::default() };
         let state = self.lanes.entry(seen.lane).or_insert(LaneState::new(position, seen.thread));
         let is_full =
             seen.is_full || patience == Patience::Last || state.gone_at.is_some_and(|gone| seen.sequence <= gone);
         if seen.sequence < state.position.sequence {
-            // A recorder before this one has it, and was killed before it could say so.
+            // An earlier recorder has taken it, and was killed before it could give it back.
             return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
         }
         let ahead = seen.sequence - state.position.sequence;
         let missing = match state.is_resumed {
-            // A recorder before this one has given the sub-buffer back that it was in: it had all of it.
+            // The earlier recorder has given back the sub-buffer of its position, so it had taken
+            // all of it.
             true if state.position.bytes > 0 => ahead.saturating_sub(1),
-            // Nobody knows where it was.
+            // The position is unknown, so the number of missing sub-buffers is too.
             true if state.position.sequence == 0 => 0,
             _ => ahead,
         };
@@ -277,7 +286,8 @@ impl Lanes {
         let has_losses = seen.discarded > state.position.discarded;
         if length > 0 || missing > 0 || has_losses {
             self.bytes.resize(length as usize, 0);
-            // What was overwritten meanwhile is missing when the next one comes.
+            // The program has overwritten it meanwhile: it counts as missing when the next
+            // sub-buffer comes.
             if !memory.copy(seen, from, &mut self.bytes)? {
                 return Ok(Step::Skipped);
             }
@@ -300,7 +310,7 @@ impl Lanes {
         memory.free(seen).map(|()| Step::Freed)
     }
 
-    /// Whether there is something that no recorder has taken.
+    /// Whether a sub-buffer holds bytes that no recorder has taken.
     pub(crate) fn has_new(&mut self, memory: &Memory) -> io::Result<bool> {
         let all = self.look_once(memory)?;
         Ok(all.iter().any(|seen| {
@@ -309,7 +319,8 @@ impl Lanes {
         }))
     }
 
-    /// Copies everything that is there, as the first who ever looks, and leaves it.
+    /// Copies all events that are present, like the first recorder that ever looks, and leaves them
+    /// there.
     pub(crate) fn snapshot(
         &mut self,
         memory: &Memory,
@@ -346,7 +357,7 @@ impl Lanes {
             let losses = memory.losses(lane)?;
             drained.cut = drained.cut.saturating_add(losses.cut);
             if losses.discarded > 0 && !held.contains(&lane) {
-                // It never had room, or has lost what it had.
+                // The lane never had room, or has lost its events.
                 let state = LaneState::new(Position::default(), Thread::default());
                 sink.end(known, &end(lane, &state, losses.discarded, 0));
             }
@@ -355,7 +366,8 @@ impl Lanes {
         Ok(drained)
     }
 
-    /// All that was seen is somebody else's: it is given back, and losses so far are not told.
+    /// All sub-buffers that were seen belong to another session: gives them back, and does not
+    /// report losses so far.
     pub(crate) fn skip(&mut self, memory: &Memory, all: &[Seen]) -> io::Result<()> {
         for seen in all {
             let (sequence, bytes) =
@@ -369,7 +381,7 @@ impl Lanes {
         }
         memory.freed(kymo_tracer::counter())?;
         for lane in 0..memory.layout().lanes as u16 {
-            // Also of lanes that hold nothing now.
+            // Also of lanes that hold no events now.
             let losses = memory.losses(lane)?;
             if losses != Losses::default() {
                 let position = Position { discarded: losses.discarded, ..Position::default() };
@@ -382,14 +394,16 @@ impl Lanes {
         Ok(())
     }
 
-    /// Whether what was seen is everything that was ever recorded there, and not older than these ticks.
+    /// Whether the sub-buffers that were seen hold everything that the program ever recorded, and
+    /// none began before these ticks.
     pub(crate) fn is_since(memory: &Memory, all: &[Seen], ticks: u64) -> io::Result<bool> {
         let mut firsts = all.chunk_by(|one, next| one.lane == next.lane).map(|lane| &lane[0]);
         let is_new = firsts.all(|first| first.sequence == 0 && first.begin >= ticks);
         Ok(if all.is_empty() { memory.ready()? == 0 } else { is_new })
     }
 
-    /// What was lost and cut since somebody looked last: a lane that has lost something and goes on with nothing says so nowhere else.
+    /// Events lost and texts cut since the last look. A lane that lost events and records no more
+    /// reports its losses nowhere else.
     fn look_at_losses(&mut self, memory: &Memory, drained: &mut Drained) -> io::Result<()> {
         for (lane, state) in &self.lanes {
             let now = memory.losses(*lane)?;
@@ -398,13 +412,13 @@ impl Lanes {
             let lost = lost_since(before.discarded.max(told.discarded), now.discarded);
             drained.lost = drained.lost.saturating_add(lost);
         }
-        // Of lanes that are not known any more it is told already.
+        // Those of lanes that are not known any more have been reported already.
         let cut = self.cut_ever(memory)?.max(self.cut);
         drained.cut = lost_since(std::mem::replace(&mut self.cut, cut), cut);
         Ok(())
     }
 
-    /// What lanes that are known have cut.
+    /// Texts that the known lanes have cut.
     fn cut_ever(&self, memory: &Memory) -> io::Result<u64> {
         self.lanes.keys().try_fold(0_u64, |sum, lane| Ok(sum.saturating_add(memory.losses(*lane)?.cut)))
     }
@@ -414,7 +428,8 @@ impl Lanes {
         self.reaped.is_none_or(|last| last.elapsed() >= each)
     }
 
-    /// Takes lanes from threads that are gone, and ends those that nobody has and that hold nothing. `lives`: whether a thread does.
+    /// Takes lanes from threads that are gone, and ends those that no thread holds and that have no
+    /// events. `lives`: whether a thread does.
     pub(crate) fn reap(
         &mut self,
         memory: &Memory,
@@ -423,13 +438,13 @@ impl Lanes {
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
         self.reaped = Some(Instant::now());
-        // Of a lane, the last one.
+        // The last sub-buffer of each lane.
         let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
         for (lane, state) in &mut self.lanes {
             match memory.holder(*lane)? {
                 Some(holder) if !lives(holder.tid) => {
                     memory.release(*lane, &holder)?;
-                    // Whoever has the lane next takes others.
+                    // The next thread that holds the lane starts another sub-buffer.
                     state.gone_at = held.get(lane).copied();
                 }
                 None if state.is_open && !held.contains_key(lane) => {
@@ -444,7 +459,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Ends all lanes, also those that never had room and have lost everything. With `is_told`, nobody else has to be told that.
+    /// Ends all lanes, also those that never had room and have lost all events. With `is_told`, the
+    /// losses are not reported again.
     pub(crate) fn end(
         &mut self,
         memory: &Memory,
@@ -474,11 +490,11 @@ impl Lanes {
 }
 
 enum Step {
-    /// Was given back.
+    /// The sub-buffer was given back.
     Freed,
-    /// Nothing is to be done.
+    /// There is nothing to do.
     Skipped,
-    /// What is there, or comes, has to wait.
+    /// The events that are present, or that come, have to wait.
     Waits,
 }
 
@@ -491,15 +507,16 @@ fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: P
     }
 }
 
-/// What was lost between two counts.
+/// Events lost between two readings of a counter.
 pub(crate) fn lost_since(before: u64, now: u64) -> u64 {
     let lost = now.saturating_sub(before);
     if lost > LOST_MAX { 0 } else { lost }
 }
 
 fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8], step: u32) -> Run<'a> {
-    // Behind what came before; a program whose times step back is found out by whoever walks.
-    // Who goes on behind another recorder does not know when its last event was.
+    // A run begins after the previous one. The walk over the events finds a program whose times
+    // step back. A recorder that goes on after another one does not know the time of that one's
+    // last event.
     let before = state.position.last;
     let is_step = |ticks: u64, before: u64| before.checked_sub(ticks).is_some_and(|back| back <= step.into());
     let begin = if from == 0 && !is_step(seen.begin, before) { seen.begin } else { before.max(seen.begin) };

@@ -1,4 +1,5 @@
-//! Finding programs: files of their memory in folders of users, also of users and in mounts that are not this process' own.
+//! Finds programs: files of their memory in folders of users, also of other users and on other
+//! mounts.
 //!
 //! ```text
 //! own folders          /run/user/1000/kymo, /dev/shm/kymo-1000       looked at when something changes there, and each second
@@ -7,8 +8,9 @@
 //!                      of one process for each namespace
 //! ```
 //!
-//! Nothing of what is found is believed: a folder is the user's that its name says, a file the folder's owner's and a plain one.
-//! What it says inside is looked at by whoever opens it.
+//! The recorder believes nothing that it finds: a folder has to belong to the user that its name
+//! says, and a file has to be regular and the folder owner's. The code that opens the file checks
+//! its content.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, OsStr, OsString};
@@ -28,11 +30,11 @@ use serde::{Deserialize, Serialize};
 use crate::folder::{own_folder, own_user, shared_folder};
 use crate::program::Refusal;
 
-/// Time between two looks at everything.
+/// Time between two looks at all places.
 const LOOK: Duration = Duration::from_secs(1);
-/// Files of a folder that are new at a time.
+/// New files of a folder per look.
 const FILES_MAX: usize = 4096;
-/// Files that are known at a time.
+/// Files that are known at the same time.
 const KNOWN_MAX: usize = 1 << 16;
 
 /// A program that cannot be recorded.
@@ -40,13 +42,13 @@ const KNOWN_MAX: usize = 1 << 16;
 pub struct Unreachable {
     /// The file of its memory, or the folder.
     pub path: PathBuf,
-    /// What it is called, if that could be seen.
+    /// Its name, if it is visible.
     pub name: Option<String>,
-    /// Its number as the recorder sees it.
+    /// Its PID in the recorder's namespace.
     pub pid: Option<u32>,
-    /// Whose it is.
+    /// Its user.
     pub user: Option<u32>,
-    /// Another recorder has it.
+    /// Another recorder records it.
     pub is_recorded: bool,
     /// Why, in a sentence.
     pub why: String,
@@ -55,52 +57,52 @@ pub struct Unreachable {
 /// A file that may be a program's memory.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Its user.
     pub user: u32,
     /// It is seen through the root of another process.
     pub is_contained: bool,
-    /// The word that its name has behind its number.
+    /// The tag after the number in its name.
     pub tag: Option<String>,
-    /// By which it is known.
+    /// Identity of the file.
     pub key: Key,
     folder: Arc<OwnedFd>,
     name: OsString,
 }
 
 impl Found {
-    /// A path that leads to this very file, whatever becomes of the folders above it.
+    /// A path that leads to this very file, even when the folders above it change.
     #[must_use]
     pub fn way(&self) -> PathBuf {
         Path::new("/proc/self/fd").join(self.folder.as_raw_fd().to_string()).join(&self.name)
     }
 
-    /// Deletes it.
+    /// Deletes the file.
     ///
     /// # Errors
     ///
-    /// The system says no.
+    /// The kernel refuses.
     pub fn delete(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
 }
 
-/// Device and inode of a file, and the number in its name: it may be seen on several ways, and when it is gone, the next program's
-/// file may have its inode.
+/// Device and inode of a file, and the number in its name: several paths may lead to one file, and
+/// when it is gone, the next program's file may have its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(u64, u64, [u8; 16]);
 
-/// What looks for programs.
+/// Looks for programs.
 #[derive(Debug)]
 pub struct Finder {
     own: Vec<PathBuf>,
     watch: Option<OwnedFd>,
     looked: Option<Instant>,
-    /// Files that were handed out or that are of no use, which are not handed out again.
+    /// Files that were handed out or that cannot be used: they are not handed out again.
     known: HashSet<Key>,
     unreachable: BTreeMap<PathBuf, Unreachable>,
-    /// Of files that were handed out and could not be used.
+    /// Files that were handed out and could not be used.
     refused: HashMap<Key, Unreachable>,
     /// Files that may be usable in a moment, and since when.
     waiting: HashMap<Key, Instant>,
@@ -115,7 +117,7 @@ struct Place {
 }
 
 impl Finder {
-    /// Looks for programs of this user, and of others if it may.
+    /// Looks for programs of this user, and of others if this process may.
     #[must_use]
     pub fn new() -> Self {
         let user = own_user();
@@ -129,22 +131,24 @@ impl Finder {
         finder
     }
 
-    /// Wants to be told of new files in this user's folders; without that, they are found a second later.
+    /// Watches this user's folders for new files; without a watch, they are found a second later.
     ///
-    /// There is one watch for all the time, to which folders are added again: to close one may take the system most of a second while
-    /// a program with real-time priority keeps a processor busy, and programs' pools do not last as long.
+    /// One watch serves the finder's whole life, and folders are added to it again: to close one
+    /// may take the kernel most of a second while a program with real-time priority keeps a
+    /// processor busy, and programs' pools do not last as long.
     fn watch(&mut self) {
         if self.watch.is_none() {
             self.watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         }
         let Some(watch) = &self.watch else { return };
         for folder in &self.own {
-            // What is not there yet is looked for each second.
+            // The regular look each second finds folders that do not exist yet.
             let _ = inotify::add_watch(watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
         }
     }
 
-    /// The next look is at everything, whatever the time: a program may have come and gone where nothing is watched.
+    /// Makes the next look cover all places, whatever the time: a program may have come and gone
+    /// where no folder is watched.
     pub fn hurry(&mut self) {
         self.looked = None;
     }
@@ -185,9 +189,10 @@ impl Finder {
         changed
     }
 
-    /// Says that a file cannot be used, or not now: then it is handed out again by the next look.
+    /// Reports that a file cannot be used, or not now: then the next look hands it out again.
     pub fn refuse(&mut self, found: &Found, why: &Refusal, again: bool) {
-        // Who looks whether anybody has it keeps others from opening it for that moment.
+        // A recorder that checks whether a process has the file keeps others from opening it for
+        // that moment.
         let is_leased = matches!(why, Refusal::File(error) if error.kind() == io::ErrorKind::WouldBlock);
         let is_recorded = is_leased || matches!(why, Refusal::Taken);
         let (path, user) = (found.path.clone(), Some(found.user));
@@ -195,24 +200,25 @@ impl Finder {
         self.refused.insert(found.key, Unreachable { path, user, why, is_recorded, ..Unreachable::default() });
         if again {
             self.known.remove(&found.key);
-            // Programs are found while they begin.
+            // A file can be found while its program is still beginning.
             self.waiting.entry(found.key).or_insert_with(Instant::now);
         }
     }
 
-    /// Says that a file can be used after all.
+    /// Reports that a file can be used after all.
     pub fn take(&mut self, found: &Found) {
         self.refused.remove(&found.key);
         self.waiting.remove(&found.key);
     }
 
-    /// Whether another recorder has, or looks at, the memory of a program that was started for a session.
+    /// Whether another recorder has, or looks at, the memory of a program that was started for a
+    /// session.
     pub(crate) fn is_taken(&self, wanted: &str) -> bool {
         let is_its = |refused: &Unreachable| refused.path.file_name().and_then(tag).is_some_and(|tag| tag == wanted);
         self.refused.values().any(|refused| refused.is_recorded && is_its(refused))
     }
 
-    /// What is visible but of no use, and why.
+    /// Visible programs that cannot be recorded, and why.
     #[must_use]
     pub fn unreachable(&self) -> Vec<Unreachable> {
         self.unreachable.values().chain(self.refused.values()).cloned().collect()
@@ -247,11 +253,11 @@ impl Finder {
         places
     }
 
-    /// A folder, if it is whose it has to be.
+    /// Opens a folder, if it belongs to the right user.
     fn place(&mut self, path: &Path, inside: &Path, root: impl AsFd, user: u32, is_contained: bool) -> Option<Place> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = if is_contained {
-            // Links in there lead to what is in there.
+            // Links inside the other root resolve inside it.
             let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
             rustix::fs::openat2(root, inside, flags, Mode::empty(), resolve)
         } else {
@@ -284,7 +290,7 @@ impl Finder {
             .insert(path.to_owned(), Unreachable { path: path.to_owned(), user, why, ..Unreachable::default() });
     }
 
-    /// The files of a folder that are new.
+    /// New files of a folder.
     fn look_at(&mut self, place: Place, found: &mut Vec<Found>, there: &mut HashSet<Key>) {
         let Ok(entries) = Dir::read_from(&place.folder) else { return };
         let folder = Arc::new(place.folder);
@@ -319,7 +325,7 @@ fn run_folder(user: u32) -> PathBuf {
     PathBuf::from(format!("/run/user/{user}/kymo"))
 }
 
-/// `0123456789abcdef.ctl`, also with a word behind the number: `0123456789abcdef-demo.ctl`.
+/// `0123456789abcdef.ctl`, also with a tag after the number: `0123456789abcdef-demo.ctl`.
 fn is_memory(name: &CStr) -> bool {
     let name = name.to_bytes();
     name.ends_with(b".ctl") && name.len() >= 20 && name[..16].iter().all(u8::is_ascii_hexdigit)
@@ -348,7 +354,7 @@ fn named_folders(root: &Path) -> Vec<(PathBuf, u32)> {
     shared.chain(run).collect()
 }
 
-/// One process for each namespace of mounts that is not this process' own.
+/// One process for each mount namespace other than this process' own.
 fn strangers() -> Vec<u32> {
     let mut known: HashSet<u64> = namespace("self", "mnt").into_iter().collect();
     let mut found = Vec::new();
@@ -362,23 +368,23 @@ fn strangers() -> Vec<u32> {
     found
 }
 
-/// Numbers of all processes that this one sees.
+/// PIDs of all processes that this one sees.
 fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The inode of a namespace that a process is in.
+/// The inode of a process' namespace.
 pub(crate) fn namespace(process: &str, kind: &str) -> Option<u64> {
     std::fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|found| found.ino())
 }
 
-/// The number of a process as this one sees it, of which it sees the other one itself, in that namespace; `started` is when it began.
-/// `None`: it is gone, or nothing of it is visible.
+/// The PID in this process' namespace of a process with the PID `own_pid` in its own namespace;
+/// `started` is when it began. `None`: it is gone, or it is not visible.
 #[must_use]
 pub fn outer_pid(own_pid: u32, namespace_inode: u64, started: u64) -> Option<u32> {
     let is_it = |pid: u32| match start_time(pid) {
-        // In a namespace of its own, time begins elsewhere.
+        // In another time namespace, time begins elsewhere.
         Some(found) => found == started || namespace("self", "time") != namespace(&pid.to_string(), "time"),
         None => false,
     };
@@ -391,7 +397,7 @@ pub fn outer_pid(own_pid: u32, namespace_inode: u64, started: u64) -> Option<u32
     })
 }
 
-/// How far a process' `CLOCK_MONOTONIC` is behind this one's, if that can be seen.
+/// How far a process' `CLOCK_MONOTONIC` is behind this one's, if that is visible.
 pub(crate) fn behind_ns(pid: u32) -> Option<i64> {
     if namespace("self", "time") == namespace(&pid.to_string(), "time") {
         return Some(0);
@@ -406,17 +412,17 @@ pub(crate) fn behind_ns(pid: u32) -> Option<i64> {
     Some(offset("self")?.saturating_sub(offset(&pid.to_string())?))
 }
 
-/// The number of a process as it sees itself.
+/// The PID of a process in its own namespace.
 pub(crate) fn innermost_pid(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_whitespace().last()?.parse().ok()
 }
 
-/// When a process began, in ticks of the system's clock.
+/// When a process began, in the kernel's clock ticks.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may have anything in it but ends with the last parenthesis.
+    // The name before it may contain any character but ends with the last parenthesis.
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(19)?.parse().ok()
 }
 
@@ -442,7 +448,7 @@ mod tests {
 
     /// Looks in this folder alone, which is made.
     fn finder_of(folder: &Path) -> Finder {
-        // The time to look at everything does not come by itself.
+        // The regular look at all places does not come due.
         let looked = Some(Instant::now() + Duration::from_secs(3600));
         let mut finder = Finder { own: vec![folder.to_owned()], looked, ..Finder::new() };
         finder.watch();

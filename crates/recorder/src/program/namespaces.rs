@@ -1,4 +1,4 @@
-//! In which namespaces threads are, as the system says it from outside: programs do nothing for it.
+//! Namespaces of threads, read from the kernel from outside: programs do no work for it.
 //!
 //! ```text
 //! run of a lane ── thread ──> /proc/PID/task/TID/ns/*      asked again when what is known is a tenth of a second old
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::program::Known;
 use crate::program::find::{innermost_pid, namespace, start_time};
 
-/// All kinds, as LTTng calls them; what the system calls them is without the ending.
+/// All kinds, with LTTng's names; without the ending they are the kernel's.
 pub const NAMES: [&str; 8] = ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns", "time_ns", "user_ns", "uts_ns"];
 
-/// Which kinds a trace tells: bits in the order of [`NAMES`].
+/// Kinds that a trace tells: bits in the order of [`NAMES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Kinds(u8);
@@ -27,24 +27,24 @@ impl Kinds {
     /// All of them.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// The one of this name.
+    /// The kind of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().position(|known| *known == name).map(|kind| Self(1 << kind))
     }
 
-    /// These and others.
+    /// Both these kinds and others.
     #[must_use]
     pub fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// What they are called.
+    /// Names of the kinds.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         self.of(&NAMES)
     }
 
-    /// Of what there is for all kinds, that of these.
+    /// The entries of these kinds, from a list for all kinds.
     pub(crate) fn of<T: Copy>(self, all: &[T; NAMES.len()]) -> impl Iterator<Item = T> {
         all.iter().enumerate().filter(move |(kind, _)| self.0 & 1 << kind != 0).map(|(_, one)| *one)
     }
@@ -53,12 +53,13 @@ impl Kinds {
 /// Inodes of namespaces, by kind; 0: unknown.
 pub(crate) type Inodes = [u32; NAMES.len()];
 
-/// How long what is known of a thread is not asked again: threads that go to another namespace are rare.
+/// How long the namespaces of a thread count as known: threads that move to another namespace are
+/// rare.
 const FRESH: Duration = Duration::from_millis(100);
-/// Threads of a program that are known at a time.
+/// Threads of a program that are known at the same time.
 const THREADS_MAX: usize = 4096;
 
-/// What is known of programs' threads.
+/// Known namespaces of programs' threads.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     kinds: Kinds,
@@ -67,9 +68,9 @@ pub(crate) struct Namespaces {
 
 #[derive(Debug)]
 struct Program {
-    /// When the process began that has this number: another one may have it later.
+    /// When the process with this PID began: another process may have the PID later.
     started: Option<u64>,
-    /// Numbers of threads are others here.
+    /// TIDs differ here from those that the program sees.
     is_elsewhere: bool,
     process: Inodes,
     threads: HashMap<u32, Thread>,
@@ -77,19 +78,19 @@ struct Program {
 
 #[derive(Clone, Copy, Debug)]
 struct Thread {
-    /// Its number here.
+    /// Its TID in the recorder's namespace.
     tid: Option<u32>,
     inodes: Inodes,
     asked: Instant,
 }
 
 impl Namespaces {
-    /// Looks for these kinds.
+    /// Reads these kinds.
     pub(crate) fn new(kinds: Kinds) -> Self {
         Self { kinds, programs: HashMap::new() }
     }
 
-    /// Those of a thread, by the number that it sees itself.
+    /// Namespaces of a thread, by its TID in its own namespace.
     pub(crate) fn of(&mut self, program: &Known, tid: u32) -> Inodes {
         let Some(pid) = program.pid_outside.filter(|_| self.kinds != Kinds::default()) else {
             return Inodes::default();
@@ -140,7 +141,7 @@ impl Program {
     }
 }
 
-/// What is in a folder of namespaces; `None`: nothing can be seen.
+/// Namespaces in a folder; `None`: none is visible.
 fn read(kinds: Kinds, folder: &Path) -> Option<Inodes> {
     let inode = |kind: usize| {
         let file = folder.join(NAMES[kind].strip_suffix("_ns").unwrap_or_default());
@@ -151,7 +152,7 @@ fn read(kinds: Kinds, folder: &Path) -> Option<Inodes> {
     (inodes != Inodes::default()).then_some(inodes)
 }
 
-/// The number of a thread here that sees itself as that one.
+/// The TID here of a thread with that TID in its own namespace.
 fn outer_tid(pid: u32, tid: u32) -> Option<u32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let mut all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -1,4 +1,5 @@
-//! Programs that rest: not much comes from them, so that they are looked at seldom. They ring the [bell](crate::daemon::bell) when that changes.
+//! Programs that rest: few events come from them, so the recorder looks at them seldom. They ring
+//! the [bell](crate::daemon::bell) when that changes.
 //!
 //! ```text
 //!   awake ── quiet for a while, and rings this bell: it is told ──> dozing ── the next look finds little ──> resting: seldom a look
@@ -7,11 +8,13 @@
 //!     └── there is a sub-buffer, or something is lost ────────────── rung <──────────────────────────────────────┘
 //! ```
 //!
-//! Who has an event now and then rings too, as sub-buffers are closed when they are old: that wakes nobody for long.
+//! A program with an event now and then rings too, because its old sub-buffers are closed: such a
+//! ring wakes it only briefly.
 //!
-//! What rings and why nothing is slept through is [told](kymo_lane#the-bell) where the memory is. What a program records that rests stays in
-//! the sub-buffer that it has; a look takes all of it. Who has no bell, or another one, is always awake: an older program, one in a container
-//! with a folder of its own, or one that may not make the call.
+//! The memory's documentation [tells](kymo_lane#the-bell) what rings and why no event is slept
+//! through. A resting program records to the sub-buffer that it has; a look takes all of it. A
+//! program without a bell, or with another one, is always awake: an older program, one in a
+//! container with a folder of its own, or one that may not make the call.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -19,20 +22,20 @@ use kymo_lane::{Bell, Rings};
 
 use crate::program::{Drained, Patience, Program};
 
-/// Between two looks at a program that rests.
+/// Time between two looks at a program that rests.
 const SELDOM: Duration = Duration::from_millis(250);
-/// How long nothing may have happened before a program rests.
+/// How long a program has to be quiet before it rests.
 const QUIET: Duration = Duration::from_millis(200);
-/// Events of programs that are awake may wait so long for others; what rests has none that wait.
+/// How long events of an awake program may wait for more; events of a resting program do not wait.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Whether a program rests, and since when.
 #[derive(Debug)]
 pub(crate) struct Rest {
     phase: Phase,
-    /// It has filled much of a sub-buffer, lost or defined something since the last round.
+    /// It has filled much of a sub-buffer, or lost or defined events since the last round.
     has_turned: bool,
-    /// When the last look began that took what there was.
+    /// When the last look began that took its events.
     looked: Option<SystemTime>,
     looks: u64,
     asked: Option<Instant>,
@@ -42,11 +45,11 @@ pub(crate) struct Rest {
 enum Phase {
     /// Since when it is quiet.
     Awake { quiet: Option<Instant> },
-    /// It has rung, and nobody has looked since.
+    /// It has rung, and the recorder has not looked since.
     Rung,
-    /// It was told, and nobody has looked since.
+    /// It was told to ring, and the recorder has not looked since.
     Dozing,
-    /// Until when.
+    /// When the next look is due.
     Resting { next: Instant },
 }
 
@@ -59,12 +62,12 @@ impl Rest {
         matches!(self.phase, Phase::Resting { .. })
     }
 
-    /// How often it was looked at.
+    /// How often the recorder has looked at it.
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Whether it is looked at in the round that begins at that time.
+    /// Whether the round that begins at that time looks at it.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         !matches!(self.phase, Phase::Resting { next } if next > now)
     }
@@ -76,24 +79,24 @@ impl Rest {
         }
     }
 
-    /// What it is to do may be another thing now.
+    /// Wakes it, because its task may have changed.
     pub(crate) fn wake(&mut self) {
         (self.phase, self.looked) = (Phase::Awake { quiet: None }, None);
     }
 
-    /// Something has changed for which it need not have rung.
+    /// Notes a change for which it need not have rung.
     pub(crate) fn turns(&mut self) {
         self.has_turned = true;
     }
 
-    /// The bell has rung; perhaps it was this one.
+    /// The bell has rung; perhaps this program rang it.
     pub(crate) fn hear(&mut self, program: &Program) {
         if self.is_resting() && program.lane().has_rung().unwrap_or(false) {
             self.phase = Phase::Rung;
         }
     }
 
-    /// How what it has is taken.
+    /// How to take its events.
     pub(crate) fn patience(&self, patience: Patience) -> Patience {
         let is_awake = matches!(self.phase, Phase::Awake { .. });
         if patience == Patience::Wait && !is_awake { Patience::Seldom } else { patience }
@@ -108,13 +111,14 @@ impl Rest {
         self.has_turned |= drained.lost > 0 || drained.discarded > 0;
     }
 
-    /// Everything is taken that happened before that, but for what waits in programs that are awake. Who was looked at just now: `began`.
+    /// Up to this time all events are taken, except those that wait in awake programs. For a
+    /// program that was looked at just now: `began`.
     pub(crate) fn taken(&self, began: SystemTime) -> SystemTime {
         let seldom = self.looked.filter(|_| self.is_resting()).map(|looked| looked + WAIT);
         seldom.map_or(began, |looked| looked.min(began))
     }
 
-    /// Whether it is time to ask whether it is dead.
+    /// Whether it is time to check whether it is dead.
     pub(crate) fn asks(&mut self, now: Instant) -> bool {
         let is_time = self.is_due(now) || self.asked.is_none_or(|asked| now.duration_since(asked) >= SELDOM);
         if is_time {
@@ -123,7 +127,8 @@ impl Rest {
         is_time
     }
 
-    /// A round is over that has looked at it. `bell` is what the recorder hears, and `rings` what it wants to be told of.
+    /// Ends a round that has looked at it. `bell` is the recorder's bell, and `rings` the changes
+    /// that it has to ring for.
     pub(crate) fn end_round(&mut self, program: &Program, bell: Option<Bell>, rings: Rings, now: Instant) {
         self.looks += 1;
         let has_rung = || program.lane().has_rung().unwrap_or(false);
@@ -151,8 +156,8 @@ impl Rest {
     }
 }
 
-/// Tells a program that it is not looked at from now on, if it rings this bell. It is asked what it says itself: a bell that it could not
-/// ring is none any more.
+/// Tells a program to ring this bell, because the recorder looks at it seldom from now on. The
+/// recorder asks the program for its bell: a bell that the program could not ring does not count.
 fn sleep(program: &Program, bell: Option<Bell>, rings: Rings) -> bool {
     bell.is_some() && program.lane().bell().is_ok_and(|its| its == bell) && program.lane().sleep(rings).is_ok()
 }

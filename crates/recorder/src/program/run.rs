@@ -1,56 +1,57 @@
-//! What a lane held, on its way from a program to traces.
+//! Events of a lane, on their way from a program to traces.
 
 use kymo_lane::Thread;
 
 use crate::program::Known;
 
-/// Events of a lane, one behind the other, as they are; of one sub-buffer.
+/// Events of one sub-buffer of a lane, packed as the program wrote them.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// The lane.
     pub lane: u16,
-    /// Who wrote it.
+    /// The thread that recorded them.
     pub thread: Thread,
     /// How many sub-buffers the lane had taken before this one.
     pub sequence: u64,
     /// Bytes of the sub-buffer before these.
     pub from: u32,
-    /// What events carry: [`kymo_lane::contexts`].
+    /// Contexts that the events carry: [`kymo_lane::contexts`].
     pub contexts: u64,
-    /// Ticks that no event is before: those when the sub-buffer was taken, or of the last event that came before these.
+    /// Ticks that no event is before: when the thread took the sub-buffer, or of the last event
+    /// before these.
     pub begin: u64,
     /// Ticks of the last event.
     pub last: u64,
     /// The events.
     pub bytes: &'a [u8],
-    /// Events that the lane has lost since its run before.
+    /// Events that the lane has lost since its previous run.
     pub discarded: u64,
-    /// What the lane had lost altogether when the sub-buffer was taken.
+    /// Events that the lane had lost in total when the sub-buffer was taken.
     pub discarded_ever: u64,
     /// Sub-buffers that are missing before this one, because the program has overwritten them.
     pub missing: u64,
 }
 
-/// Where runs go.
+/// Receiver of runs.
 pub trait Sink {
-    /// Takes a run: the program may overwrite it as soon as this is over.
+    /// Takes a run: the program may overwrite it as soon as this returns.
     fn take(&mut self, program: &Known, run: &Run<'_>);
 
-    /// The lane holds nothing more, and has lost so many events since its last run.
+    /// The lane holds no more events, and has lost so many since its last run.
     fn end(&mut self, program: &Known, end: &End);
 }
 
-/// A lane whose thread is gone, or whose program is; or one at the end of a session.
+/// End of a lane: its thread or its program is gone, or the session ends.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The lane.
     pub lane: u16,
-    /// Who wrote it last.
+    /// The last thread that recorded to it.
     pub thread: Thread,
     /// Events that it has lost since its last run.
     pub discarded: u64,
-    /// What it has lost altogether.
+    /// Events that it has lost in total.
     pub discarded_ever: u64,
-    /// Ticks before which nothing comes any more.
+    /// No later event of the lane has ticks before these.
     pub ticks: u64,
 }

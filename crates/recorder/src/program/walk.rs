@@ -1,15 +1,17 @@
-//! From event to event, over bytes that may be anything.
+//! Walks from event to event, over bytes that may have any value.
 //!
 //! ```text
 //! id u16 │ ticks u32, the low half │ contexts │ fields         packed, one event behind the other
 //! ```
 //!
-//! What walks can be read: each id is known, each event ends within the bytes, and times step neither back nor beyond the last one. Where a
-//! thread has gone to a processor whose counter is a little behind, its next event is when the one before was, and is counted.
-//! Where that does not hold the walk ends, and nothing behind it is believed. On the way ids become those of the trace, and events that
-//! nobody wants are closed up.
+//! Readers can decode all events that a walk accepts: each id is known, each event ends within the
+//! bytes, and times step neither back nor beyond the last one. After a thread moved to a processor
+//! with a counter slightly behind, its next event gets the time of the one before, and is counted.
+//! At the first violation the walk ends, and no byte after it is believed. On the way the walk
+//! replaces ids by those of the trace, and closes the gaps of events that no session wants.
 //!
-//! A table says for each id of a program in one word what to do with it, so that events of fixed size cost one look:
+//! For each id of a program, one word of a table tells the walk how to treat its events, so that
+//! events of fixed size cost one look:
 //!
 //! ```text
 //! 63 ... 32                    19 ... 16                                            15 ... 0
@@ -28,20 +30,20 @@ use crate::program::run::Run;
 const _: () =
     assert!(contexts::OWN_MAX == definition::CONTEXTS_MAX, "lanes have room for the contexts that can be defined");
 
-/// What to do with events of one id.
+/// How to treat events of one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// They are kept, with this id.
+    /// The trace keeps them, with this id.
     Keep(u16),
-    /// They are dropped.
+    /// The trace drops them.
     Drop,
-    /// Somebody is asked about each.
+    /// A filter decides on each.
     Ask(u16),
     /// They cannot be kept, and are counted.
     Lose,
 }
 
-/// What to do with events of a program whose sub-buffers carry the same.
+/// How to treat events of a program, for sub-buffers that carry the same contexts.
 #[derive(Clone, Debug)]
 pub struct Table {
     entries: Vec<u64>,
@@ -53,7 +55,7 @@ pub struct Table {
 enum Step {
     /// So many bytes.
     Fixed(u32),
-    /// `u16`: how many, of so many bytes each.
+    /// `u16`: a count of elements, of so many bytes each.
     Counted(u32),
     /// The contexts end here, or the event does.
     End,
@@ -66,53 +68,56 @@ const LOSE: u64 = 4;
 const VARIABLE: u64 = 8;
 const WHAT: u64 = 0xf;
 
-/// How far a walk is.
+/// Progress of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Bytes that were read, and those that are kept of them: they are the first ones.
+    /// Bytes that were read, and those of them that are kept: they come first.
     pub read: usize,
     /// See [`Walk::read`].
     pub kept: usize,
     /// Events that are kept.
     pub events: u64,
-    /// Events that were lost because they cannot be kept.
+    /// Events that are lost because they cannot be kept.
     pub lost: u64,
-    /// Events that are outside of the window.
+    /// Events outside of the window.
     pub outside: u64,
-    /// Events whose times were a little before the one before them, or behind the last one: they have its time.
+    /// Events with times slightly before the event before them, or after the last one: they get
+    /// that one's time.
     pub stepped: u64,
     /// Ticks from the begin to the last event.
     offset: u32,
 }
 
-/// Which times there may be, in ticks behind the begin of the run's sub-buffer or the event before it.
+/// Possible times, in ticks after the begin of the run's sub-buffer or the event before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// The low half of the ticks when it begins.
+    /// The low half of the ticks at the begin.
     pub begin: u32,
     /// Ticks from there to the last event.
     pub span: u32,
     /// Ticks from there to the first event that is wanted.
     pub first: u32,
-    /// Ticks from there to the last one that is; before the first one, none is.
+    /// Ticks from there to the last event that is wanted; a value before the first one means that
+    /// none is.
     pub last: u32,
     /// How many ticks a time may be before the one before it.
     pub back: u32,
 }
 
 impl Times {
-    /// Those of a run, of which the ones from `first` to `last` are wanted.
+    /// Times of a run whose events from `first` to `last` are wanted.
     pub(crate) fn of(run: &Run<'_>, first: u64, last: u64, back: u32) -> Self {
         let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
         let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last), back };
         if first > run.last || last < run.begin {
-            // No event is there.
+            // The run has no event that is wanted.
             (times.first, times.last) = (1, 0);
         }
         times
     }
 
-    /// The time of an event that is not between the one before and the last one; `None`: it is none. Only what is far off has wrapped.
+    /// Corrects a time that is not between the event before and the last one; `None`: it is no
+    /// event. A small difference is a step; only a large one has wrapped.
     #[cold]
     fn stepped(&self, offset: u32, before: u32) -> Option<u32> {
         if offset > self.span && offset - self.span <= self.back {
@@ -125,11 +130,11 @@ impl Times {
 /// Why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Everything was walked over.
+    /// The walk reached the end of the bytes.
     End,
-    /// The table says nothing of this id; when it does, the walk goes on.
+    /// The table does not have this id; once it does, the walk can go on.
     Unknown(u16),
-    /// What comes is no event.
+    /// The next bytes are not an event.
     Broken,
 }
 
@@ -150,7 +155,7 @@ impl Table {
         Self { entries: Vec::new(), steps: Vec::new(), contexts: steps }
     }
 
-    /// Says what to do with events of an id.
+    /// Sets how to treat events of an id.
     pub fn say(&mut self, id: u16, fields: &[Field], what: What) {
         let mut steps = self.contexts.clone();
         fields.iter().for_each(|field| add(&mut steps, &field.kind));
@@ -183,7 +188,8 @@ impl Table {
         length(&self.contexts, event).unwrap_or(event.len())
     }
 
-    /// Walks on. `passes` is asked about events, by their ids in the program, with what is behind their heads.
+    /// Continues the walk. `passes` decides on events, by their ids in the program, with the bytes
+    /// after their heads.
     pub fn walk(
         &self,
         bytes: &mut [u8],
@@ -191,7 +197,7 @@ impl Table {
         walk: &mut Walk,
         mut passes: impl FnMut(u16, &[u8]) -> bool,
     ) -> Stop {
-        // Measured: a look at the table, one at the time and one at the size are what an event of fixed size costs.
+        // Measured: an event of fixed size costs one look each at the table, the time and the size.
         let wanted = (u64::from(times.last) + 1).saturating_sub(times.first.into());
         while walk.read < bytes.len() {
             let at = walk.read;
@@ -273,7 +279,7 @@ fn add(steps: &mut Vec<Step>, kind: &Kind) {
     }
 }
 
-/// What events carry that every program knows, in their order, with the names that LTTng gives them.
+/// Contexts that every program knows, in their order, with LTTng's names.
 #[must_use]
 pub fn context_fields(carried: u64) -> Vec<Field> {
     let integer = |bytes, is_hex| Scalar::Integer(Integer { bytes, is_signed: false, is_hex });
@@ -289,7 +295,7 @@ pub fn context_fields(carried: u64) -> Vec<Field> {
     carried.map(|(_, name, kind)| Field { name: name.to_owned(), kind }).collect()
 }
 
-/// What events carry; `None`: something that the program has not defined.
+/// Contexts that the events carry; `None`: one of them is not defined by the program.
 pub(crate) fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
     let mut fields = context_fields(carried);
     if fields.len() != (carried % contexts::FIRST_OWN).count_ones() as usize {
@@ -348,11 +354,11 @@ mod tests {
         let wanted =
             [event(100, 0xffff_fff1, &[0, 0, 1, 2, 3, 4]), event(101, 1, &asked), event(100, 2, &[0, 0, 5, 6, 7, 8])];
         assert_eq!((kept, walk.events, stop), (wanted.concat(), 3, Stop::End));
-        // Of two windows each event is in one.
+        // Each event belongs to one of two windows.
         let (_, before, _) = walked(&table, &bytes.concat(), &Times { last: 17, ..ALL });
         let (_, behind, _) = walked(&table, &bytes.concat(), &Times { first: 18, ..ALL });
         assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
-        // In none there is nothing, whatever the time.
+        // An empty window has no events, at any time.
         let last = event(0, 0xffff_ffff, &[0, 0, 1, 2, 3, 4]);
         let (_, none, _) = walked(&table, &last, &Times { begin: 0, span: u32::MAX, first: 1, last: 0, back: 0 });
         assert_eq!((none.events, none.outside), (0, 1));
@@ -387,7 +393,8 @@ mod tests {
         let all = |ids_and_ticks: &[(u16, u32)]| -> Vec<u8> {
             ids_and_ticks.iter().flat_map(|(id, ticks)| event(*id, *ticks, &[])).collect()
         };
-        // Ticks are 16 more behind the begin. Before the begin, over the edge where the low half wraps, and behind the last one.
+        // Ticks are 16 higher than the begin. Before the begin, over the edge where the low half
+        // wraps, and after the last one.
         let bytes = [(0, 0xffff_ffec), (0, 0xffff_fff8), (1, 2), (0, 0xffff_fff9), (0, 5), (0, 90), (0, 84)];
         let (kept, walk, stop) = walked(&table, &all(&bytes), &times);
         let right = [(0, 0xffff_fff0), (0, 0xffff_fff8), (0, 2), (0, 5), (0, 84), (0, 84)];

@@ -1,10 +1,10 @@
-//! What has become of a change, in the sentences that every face says.
+//! Describes the effect of a selection change, in sentences that every interface uses.
 
 use crate::protocol::Matched;
 use crate::select::Act;
 
 impl Matched {
-    /// What has become of it, in a sentence.
+    /// The effect of the change, in a sentence.
     #[must_use]
     pub fn sentence(&self, act: &Act) -> String {
         let done = match (act, self.events) {
@@ -22,7 +22,7 @@ impl Matched {
         }
     }
 
-    /// Patterns that match nothing, a sentence each.
+    /// Patterns that match no event, a sentence each.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let warning = |(pattern, near): &(String, Vec<String>)| {

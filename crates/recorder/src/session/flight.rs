@@ -1,4 +1,5 @@
-//! What a flight recorder's session keeps itself: events of programs that are drained meanwhile, because another session writes them.
+//! The events that a flight recorder's session keeps itself: those of programs that the recorder
+//! drains meanwhile for another session.
 //!
 //! ```text
 //! program ── drained ──> session that writes
@@ -13,18 +14,18 @@ use crate::program::Known;
 use crate::program::run::Run;
 use crate::session::serve::Who;
 
-/// Programs that are gone and of which something is kept.
+/// Programs that are gone and whose events are still kept.
 const GONE_MAX: usize = 64;
 
 /// The newest runs of programs.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     programs: HashMap<u64, OfProgram>,
-    /// Those that are gone, the first of which is forgotten first.
+    /// Programs that are gone; the first one is forgotten first.
     gone: VecDeque<u64>,
 }
 
-/// What is kept of a program.
+/// The newest runs of one program.
 #[derive(Debug)]
 pub(crate) struct OfProgram {
     pub(crate) who: Who,
@@ -65,7 +66,7 @@ impl OwnRun {
 }
 
 impl Flight {
-    /// Keeps a run of a program, and forgets as many old ones as are more than `bytes_max`.
+    /// Keeps a run of a program, and forgets the oldest ones beyond `bytes_max`.
     pub(crate) fn take(&mut self, who: &Who, known: &Known, run: &Run<'_>, bytes_max: u64) {
         let new = || OfProgram { who: who.clone(), known: known.clone(), runs: VecDeque::new(), bytes: 0 };
         let program = self.programs.entry(known.identity.key).or_insert_with(new);
@@ -81,7 +82,7 @@ impl Flight {
         }
     }
 
-    /// A program is gone; what is kept of it stays for a while.
+    /// A program is gone; its events stay for a while.
     pub(crate) fn leave(&mut self, key: u64) {
         if !self.programs.contains_key(&key) || self.gone.contains(&key) {
             return;
@@ -94,14 +95,15 @@ impl Flight {
         }
     }
 
-    /// What is kept, by program.
+    /// The kept runs, by program.
     pub(crate) fn programs(&self) -> impl Iterator<Item = (u64, &OfProgram)> {
         self.programs.iter().map(|(key, program)| (*key, program))
     }
 }
 
 impl OfProgram {
-    /// The newest runs of a program that have so many bytes at most, in their order, but for those of sub-buffers that it has still.
+    /// The newest runs of a program, in order and of at most so many bytes, without those of
+    /// sub-buffers that the program still holds.
     pub(crate) fn runs_but(&self, held: &HashSet<(u16, u64)>, bytes_max: u64) -> Vec<Run<'_>> {
         let mut bytes = 0;
         let is_in = |run: &&OwnRun| {

@@ -1,4 +1,4 @@
-//! Programs that the recorder serves: which of their events are on, and how they record.
+//! The programs that the recorder serves: which of their events are on, and how they record.
 //!
 //! ```text
 //! Found ── open ──> Served: switched as the sessions want it, drained        while some session wants something of it
@@ -22,70 +22,70 @@ use crate::protocol::{ClassStatus, EventStatus, Keep, Pool, ProgramStatus};
 use crate::select::Candidate;
 use crate::session::{Clocks, Session};
 
-/// Bytes that a program's lanes may have when nobody has said anything.
+/// Bytes that a program's lanes may have when no session sets a limit.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;
 
-/// What becomes of events of a program that has too many.
+/// Reported of a program that defines too many events.
 const FULL: &str = "more events than there is room for, 65,536 or 4 MiB of definitions, plugins that were loaded again counted again: \
                     those beyond are not recorded";
-/// Definitions that are told to be of no use.
+/// Unusable definitions that are reported one by one.
 const UNUSABLE_MAX: usize = 100;
 
-/// A program that somebody wants something of. Nobody else records it meanwhile.
+/// A program that at least one session wants events of. No other recorder records it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) program: Program,
     pub(crate) found: Found,
     pub(crate) who: Who,
-    /// What its events are switched to, as far as that was said.
+    /// The control value that each event was last switched to.
     switched: HashMap<u16, u8>,
-    /// Where filters of its events are, and what puts them there.
+    /// Where filters of its events are, and the placer that puts them there.
     placed: HashMap<u16, Placed>,
     placer: Option<Placer>,
-    /// What events have to carry for their filters.
+    /// Contexts that events have to carry for their filters.
     filtered_contexts: u64,
     wants: Option<Wants>,
-    /// Bytes of its lanes, as far as losses made them grow.
+    /// Bytes of its lanes, after losses made them grow.
     grown_bytes: u64,
-    /// Definitions that are of no use, and how many are besides.
+    /// Definitions that cannot be used, and how many more there are.
     unusable: Vec<String>,
-    /// It has more events than there is room for.
+    /// It defines more events than there is room for.
     is_full: bool,
     more_unusable: u64,
-    /// Events that are not switched as they are wanted yet.
+    /// Events that are not switched as the sessions want them yet.
     unsettled: Vec<u16>,
-    /// Events that it has not defined yet begin off.
+    /// Events that the program has not defined yet begin switched off.
     is_closed: bool,
-    /// Nobody has its memory any more.
+    /// No process has its memory any more.
     pub(crate) is_dead: bool,
-    /// Whether it is looked at all the time.
+    /// Whether the recorder looks at it all the time.
     pub(crate) rest: Rest,
-    /// Events that its lanes have lost since somebody looked last.
+    /// Events that its lanes have lost since the recorder last looked.
     pub(crate) lost_lately: u64,
-    /// What it can execute; `None`: it cannot be seen.
+    /// Objects that it can execute; `None`: the recorder cannot see them.
     objects: Option<Objects>,
 }
 
-/// A program that nobody wants anything of.
+/// A program that no session wants events of.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) who: Who,
     pub(crate) status: ProgramStatus,
     pub(crate) events: Vec<Arc<EventClass>>,
-    /// How far it was recorded, so that nothing is twice.
+    /// How far it was recorded, so that no event is recorded twice.
     pub(crate) progress: Progress,
-    /// It was gone when it was seen: what it holds is whose who comes back for it.
+    /// It was gone when the recorder saw it: its events stay for a client that comes back for them.
     pub(crate) is_dead: bool,
 }
 
-/// Who a program is.
+/// Identity of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     pub(crate) identity: Identity,
     pub(crate) pid: Option<u32>,
     pub(crate) tag: Option<String>,
-    /// Of what it runs; empty: nobody knows.
+    /// Of its executable; empty: unknown.
     pub(crate) build_id: String,
 }
 
@@ -97,7 +97,7 @@ impl Who {
 }
 
 impl Served {
-    /// Opens what was found.
+    /// Opens a program that was found.
     pub(crate) fn open(found: Found) -> Result<Self, Box<(Found, Refusal)>> {
         let opened = Program::open(&found.way(), found.user).and_then(|mut program| {
             let new = program.definitions()?;
@@ -153,7 +153,8 @@ impl Served {
                 Ok(_) => self.unsettle(),
                 Err(problem) => {
                     if !defined.is_context {
-                        // Nobody could read it. Of a program that is gone the next look says so.
+                        // No recorder could decode the event. If the program is gone, the next look
+                        // reports that.
                         let _ = self.program.switch(defined.id, 0);
                     }
                     match self.unusable.len() < UNUSABLE_MAX {
@@ -172,7 +173,8 @@ impl Served {
         }
     }
 
-    /// Looks for new definitions, and switches what they define; whether there are any.
+    /// Reads new definitions, and switches the events that they define; returns whether there are
+    /// any.
     pub(crate) fn learn(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<bool> {
         let is_new = self.note_new()?;
         if !self.unsettled.is_empty() {
@@ -181,7 +183,7 @@ impl Served {
         Ok(is_new)
     }
 
-    /// Looks for new definitions; whether there are any.
+    /// Reads new definitions; returns whether there are any.
     pub(crate) fn note_new(&mut self) -> io::Result<bool> {
         let new = self.program.definitions()?;
         let is_new = !new.is_empty();
@@ -189,7 +191,7 @@ impl Served {
         Ok(is_new)
     }
 
-    /// Everything has to be asked again.
+    /// All events have to be switched again.
     fn unsettle(&mut self) {
         self.unsettled = self.events().map(|(id, _)| id).collect();
         self.placed.clear();
@@ -202,7 +204,8 @@ impl Served {
         all.filter_map(|(id, class)| Some((id as u16, class.as_ref()?)))
     }
 
-    /// Tells sessions what it can execute, as far as that is known or found out now.
+    /// Tells sessions the objects that the program can execute, as far as they are known or found
+    /// now.
     pub(crate) fn tell_objects(&mut self, sessions: &mut [Session], clocks: &mut Clocks) {
         let Some(objects) = &mut self.objects else { return };
         if !self.is_dead {
@@ -212,13 +215,14 @@ impl Served {
         sessions.iter_mut().for_each(|session| session.learns_objects(known, objects.all(), clocks));
     }
 
-    /// Switches all of its events as the sessions want them, and says how it is to record.
+    /// Switches all of its events as the sessions want them, and tells the program how to record.
     pub(crate) fn switch(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         self.unsettle();
         self.settle(sessions, compiler)
     }
 
-    /// The same for events that are not switched so yet: to define one more costs what that one does.
+    /// The same, only for events that are not switched as wanted yet, so that one more definition
+    /// costs only the work for that one.
     fn settle(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
         if !wanting.iter().any(|session| session.has_started(&self.who)) {
@@ -227,7 +231,8 @@ impl Served {
         let filters = self.filters(&wanting);
         let carried = filters.iter().filter_map(|(_, _, filter)| filter.as_ref().ok());
         self.filtered_contexts |= carried.fold(0, |all, filter| all | filter.carried());
-        // First how, then what: no event is recorded otherwise than it is wanted.
+        // The program first learns how to record, then which events, so that it records no event in
+        // another way than is wanted.
         if let Some(wants) = self.wanted(&wanting)
             && self.wants != Some(wants)
         {
@@ -244,7 +249,8 @@ impl Served {
         Ok(())
     }
 
-    /// For each event that is not switched yet the filter that says yes where one of the sessions does; `Err`: what it is switched to without one.
+    /// For each event that is not switched yet, the filter that accepts the events that at least
+    /// one session wants; `Err`: the control value without a filter.
     fn filters(&self, sessions: &[&Session]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
         let facts = Facts { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
         let filter = |class: &EventClass| {
@@ -253,7 +259,7 @@ impl Served {
             match (wanting.is_empty(), wanting.iter().any(Vec::is_empty)) {
                 (true, _) => Err(0),
                 (_, true) => Err(1),
-                // What can be asked of no such event keeps none.
+                // A filter that cannot be asked of this event class keeps none of its events.
                 _ => ClassFilter::of_texts(wanting.iter().flatten().map(String::as_str), class, facts).map_err(|_| 0),
             }
         };
@@ -262,7 +268,7 @@ impl Served {
         unsettled.map(|(id, class)| (id, Arc::clone(class), filter(class))).collect()
     }
 
-    /// Puts filters into the program: what its events are to be switched to.
+    /// Puts filters into the program; returns the control values for its events.
     fn place(
         &mut self,
         filters: &[(u16, Arc<EventClass>, Result<ClassFilter, u8>)],
@@ -300,7 +306,7 @@ impl Served {
         Some(Wants { mode, lane: lane.min(pool), pool, contexts })
     }
 
-    /// Contexts that it defines and that somebody has asked for by name.
+    /// Contexts that the program defines and that a session has asked for by name.
     fn own_contexts(&self, sessions: &[&Session]) -> u64 {
         let is_asked = |name: &String| sessions.iter().any(|session| session.options.own_contexts.contains(name));
         let known = self.program.known().contexts.iter().enumerate();
@@ -308,7 +314,7 @@ impl Served {
         asked.fold(0, |all, (id, _)| all | kymo_lane::contexts::FIRST_OWN << id)
     }
 
-    /// Gives its lanes more memory if events were lost and nobody has said how much there may be.
+    /// Gives its lanes more memory if events were lost and no session has set a limit.
     pub(crate) fn grow(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         self.note_full();
         let has_lost = std::mem::take(&mut self.lost_lately) > 0;
@@ -319,13 +325,14 @@ impl Served {
         self.settle(sessions, compiler)
     }
 
-    /// Switches everything off, also what it has not defined yet.
+    /// Switches all events off, also those that the program has not defined yet.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         self.switched.clear();
         self.program.switch_off(|_| true)
     }
 
-    /// Switches off what it has not defined yet, if it has begun with everything on.
+    /// Switches off the events that the program has not defined yet, if it has begun with all
+    /// events on.
     fn close(&mut self) -> io::Result<()> {
         if self.who.tag.is_some() && !self.is_closed {
             let events = &self.program.known().events;
@@ -335,7 +342,7 @@ impl Served {
         Ok(())
     }
 
-    /// What it is, without holding it.
+    /// Describes the program, without holding it.
     pub(crate) fn seen(self) -> Seen {
         let status = self.status(&[]);
         let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
@@ -343,12 +350,13 @@ impl Served {
         Seen { found: self.found, who: self.who, status, events, progress, is_dead }
     }
 
-    /// Whether it may hold something that somebody wants still: what was recorded while all was off is nobody's, and what was taken is.
+    /// Whether the program may still hold events that a session wants. Events that it recorded
+    /// while all were off do not count, and neither do those that a recorder has taken.
     pub(crate) fn has_events(&mut self) -> bool {
         self.program.is_on().unwrap_or(false) && self.program.has_new().unwrap_or(false)
     }
 
-    /// How it is, for people.
+    /// Status of the program, for people.
     pub(crate) fn status(&self, sessions: &[Session]) -> ProgramStatus {
         let Identity { pid: own_pid, user, clock, name, path, .. } = self.who.identity.clone();
         let lane = self.program.lane();
@@ -409,7 +417,8 @@ impl Served {
         }
     }
 
-    /// Adds what there is to say of an event for a session, to what others of this name have, if any.
+    /// Adds the status of an event class for a session to that of other classes with this name, if
+    /// any.
     pub(crate) fn add_class(
         &self,
         id: u16,
@@ -435,7 +444,7 @@ impl Served {
         filters.into_iter().for_each(|filter| new(&mut all.filters, filter));
     }
 
-    /// Where the filter of an event runs, and why there; `None`: it has none.
+    /// Where the filter of an event runs, and why there; `None`: the event has no filter.
     fn runs(&self, id: u16) -> Option<(String, String)> {
         let placed = self.placed.get(&id)?;
         let is_refused = placed.control > 1 && matches!(self.program.lane().runs(placed.control), Ok(Runs::Not));

@@ -1,4 +1,4 @@
-//! Which events of programs a trace is to have.
+//! Selection of the events that a trace has.
 
 use crate::clock::step_max;
 use crate::program::run::{End, Run, Sink};
@@ -7,27 +7,29 @@ use crate::program::{Identity, Known};
 use crate::trace::Output;
 use kymo_schema::definition::EventClass;
 
-/// What becomes of events of a class.
+/// Decision for the events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// None is wanted.
+    /// The trace wants none of them.
     Drop,
-    /// All are.
+    /// The trace wants all of them.
     Keep,
-    /// It depends: [`Choose::passes`].
+    /// It depends on the event: [`Choose::passes`].
     Ask,
 }
 
-/// Which events a session wants.
+/// Selects the events that a session wants.
 pub trait Choose {
-    /// Asked once for each class of each program, and again after [`Output::choose_again`](crate::trace::Output::choose_again).
+    /// Called once for each class of each program, and again after
+    /// [`Output::choose_again`](crate::trace::Output::choose_again).
     fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice;
 
-    /// Asked for each event of classes that are [`Choice::Ask`]: its contexts and its fields, as they are.
+    /// Called for each event of classes that are [`Choice::Ask`]: its contexts and its fields, as
+    /// encoded.
     fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
 }
 
-/// All of them.
+/// Selects all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Everything;
 
@@ -41,7 +43,7 @@ impl Choose for Everything {
     }
 }
 
-/// All of them go to one trace.
+/// Sends all events to one trace.
 #[derive(Debug)]
 pub struct To<'o>(pub &'o mut Output);
 
@@ -55,7 +57,7 @@ impl Sink for To<'_> {
     }
 }
 
-/// How many events of a run would be in a trace that cannot be begun.
+/// Number of events of a run that would be in a trace that cannot be begun.
 pub(crate) fn chosen(program: &Known, run: &Run<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
     let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
     let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), Table::new(&carried), Walk::begin());

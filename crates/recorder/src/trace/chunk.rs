@@ -1,11 +1,12 @@
-//! A folder that is one trace: its streams and what its metadata says, both as far as they are needed.
+//! A folder that is one trace: its streams and its metadata, both grown as events need them.
 //!
 //! ```text
 //! lane of a program ── contexts ──> stream class ──> lane_N, in use by one lane at a time
 //! event class ── the first event ──> id, metadata of it in that stream class
 //! ```
 //!
-//! A file goes from lane to lane as long as time does not step back in it, so that there are as many files as there were lanes at a time.
+//! A file passes from lane to lane as long as time does not step back in it, so a trace has as many
+//! files as lanes at a time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -22,23 +23,26 @@ use crate::program::namespaces::{Inodes, Kinds};
 use crate::trace::file_error;
 use crate::trace::journal::{Beginning, Journal, Line};
 
-/// Files of a trace that are open at a time.
+/// Files of a trace that are open at the same time.
 const OPEN_MAX: usize = 128;
-/// Bytes of what packets tell besides what all traces' do: who wrote it.
+/// Bytes of the fields that identify the thread of a packet, which follow the header that all
+/// traces have.
 pub(crate) const FURTHER_BYTES: usize = 25;
-/// Bytes of a packet before its events, in traces that say nothing of namespaces.
+/// Bytes of a packet before its events, in traces without namespaces.
 pub(crate) const BEFORE_EVENTS: usize = HEAD_BYTES + FURTHER_BYTES;
-/// Bytes behind its events, which are no content: where a recorder after this one goes on. To readers that is nothing.
+/// Bytes after the events, outside of the packet's content: from here a later recorder continues.
+/// Readers skip them as padding.
 pub(crate) const BEHIND_EVENTS: usize = 34;
 
-/// Who wrote a packet, and how far a trace of it goes: where a recorder after this one goes on.
+/// The thread that recorded a packet, and the lane's position after the packet, from which a later
+/// recorder continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) pid: u32,
     pub(crate) thread: Thread,
-    /// In which it is; traces have those that somebody has asked for.
+    /// Namespaces of the thread; a trace has those that the session has asked for.
     pub(crate) namespaces: Inodes,
-    /// The program, its lane, and of that what [`Position`](crate::Position) says.
+    /// The program, its lane, and the fields of the lane's [`Position`](crate::Position).
     pub(crate) program: u64,
     pub(crate) lane: u16,
     pub(crate) sequence: u64,
@@ -60,7 +64,7 @@ impl Origin {
         all.map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
     }
 
-    /// What is told before events.
+    /// Writes the bytes before the events.
     fn before(self, namespaces: Kinds, into: &mut [u8]) {
         let Thread { tid, level, name } = self.thread;
         let (before, inodes) = into.split_at_mut(FURTHER_BYTES);
@@ -70,7 +74,7 @@ impl Origin {
         inodes.chunks_exact_mut(4).zip(wanted).for_each(|(to, inode)| to.copy_from_slice(&inode.to_le_bytes()));
     }
 
-    /// What is told behind them, of which there are so many.
+    /// The bytes after the events, of which there are so many.
     fn behind(self, events: u32) -> [u8; BEHIND_EVENTS] {
         joined(&[
             &self.program.to_le_bytes(),
@@ -82,7 +86,7 @@ impl Origin {
         ])
     }
 
-    /// Of what is told: who, and how many events.
+    /// Reads both parts: the origin, and the number of events.
     pub(crate) fn of(before: &[u8; FURTHER_BYTES], behind: &[u8; BEHIND_EVENTS]) -> (Self, u32) {
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
         let name = std::array::from_fn(|byte| before[9 + byte]);
@@ -117,23 +121,23 @@ pub(crate) fn before_events(namespaces: Kinds) -> usize {
     BEFORE_EVENTS + 4 * namespaces.names().count()
 }
 
-/// A file, and who has it.
+/// A file, and whether a lane uses it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     raw: RawStream,
     class: u32,
     is_used: bool,
-    /// What was lost, and how much of it packets tell.
+    /// Discarded events, and how many of them packets count.
     discarded: u64,
     told: u64,
-    /// Of that, what could not be written: nobody else knows of it.
+    /// Discarded events that could not be written: only this count has them.
     unwritten: u64,
     /// Packets that are missing before the next one.
     missing: u64,
     origin: Origin,
 }
 
-/// What is in a stream's file that another recorder has left.
+/// State of a stream's file that another recorder has left.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) rest: RawRest,
@@ -141,10 +145,10 @@ pub(crate) struct Left {
     pub(crate) packets: u64,
 }
 
-/// Which of a chunk's streams.
+/// Number of a stream in a chunk.
 pub(crate) type StreamNumber = usize;
 
-/// What a packet is of, besides its bytes.
+/// Times, events and origin of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     /// Cycles of the trace.
@@ -162,7 +166,7 @@ pub(crate) struct Chunk {
     journal: Journal,
     classes: HashMap<Vec<Field>, u32>,
     ids: HashMap<Arc<EventClass>, u16>,
-    /// Event classes that the metadata has, with the stream class.
+    /// Event classes in the metadata, with the stream class.
     said: HashSet<(u32, u16)>,
     streams: Vec<Stream>,
     open: usize,
@@ -177,7 +181,8 @@ impl Chunk {
         Ok(Self::of(trace, journal, beginning.namespaces))
     }
 
-    /// Goes on with a chunk whose recorder was killed: what its journal says, and what is in its files, by number.
+    /// Continues a chunk whose recorder was killed, with the lines of its journal and the state of
+    /// its files, by number.
     pub(crate) fn go_on(
         path: &Path,
         (beginning, lines, journal): (&Beginning, Vec<Line>, Journal),
@@ -193,7 +198,7 @@ impl Chunk {
         }
         for (number, left) in left {
             while chunk.streams.len() < number as usize {
-                // Nothing could be written to it.
+                // No packet could be written to this stream.
                 let raw = chunk.trace.stream("", 0, 0);
                 chunk.streams.push(Stream::new(raw, u32::MAX));
             }
@@ -207,7 +212,7 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Metadata of a trace of which a journal says what is in it, and how long its beginning is, before the first class.
+    /// Metadata of a trace from its journal, and the length of the part before the first class.
     pub(crate) fn metadata(path: &Path, beginning: &Beginning, lines: Vec<Line>) -> Result<(String, usize), Error> {
         let journal = Journal::nowhere();
         let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
@@ -215,7 +220,8 @@ impl Chunk {
         Ok(chunk.trace.into_metadata())
     }
 
-    /// Of lines for one id the last holds: what metadata could not say has none.
+    /// Of lines for one id the last one holds: a class that could not be written to the metadata
+    /// has no id.
     fn say_again(&mut self, lines: Vec<Line>) -> Result<(), Error> {
         let (mut streams, mut events) = (HashMap::new(), HashMap::new());
         for line in &lines {
@@ -273,7 +279,7 @@ impl Chunk {
         self.streams.len()
     }
 
-    /// The stream class of events that carry these.
+    /// The stream class of events that carry these contexts.
     pub(crate) fn class(&mut self, contexts: &[Field]) -> Result<u32, Error> {
         if let Some(class) = self.classes.get(contexts) {
             return Ok(*class);
@@ -311,13 +317,14 @@ impl Chunk {
         self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })
     }
 
-    /// Before the metadata has it, so that no packet has an id of which nobody knows.
+    /// Writes the journal before the metadata, so that no packet has an id without a record of its
+    /// class.
     fn note(&mut self, line: &Line) -> Result<(), Error> {
         let noted = self.journal.say(line);
         noted.map_err(|error| file_error(self.journal.path(), error))
     }
 
-    /// A stream of a class for somebody whose events come behind so many cycles: one that nobody has any more, or another one.
+    /// A stream of a class for a lane with events at or after `begin`: a free one, or a new one.
     pub(crate) fn stream(&mut self, class: u32, begin: u64) -> StreamNumber {
         let is_free = |stream: &Stream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
         if let Some(free) = self.streams.iter().position(is_free) {
@@ -342,25 +349,27 @@ impl Chunk {
         stream.unwritten = stream.unwritten.saturating_add(events);
     }
 
-    /// Events that could not be written, as far as no packet tells it.
+    /// Events that could not be written, as far as no packet counts them.
     pub(crate) fn untold(&self) -> u64 {
         self.streams.iter().fold(0, |sum, stream| sum.saturating_add(stream.unwritten))
     }
 
-    /// Counts what a stream has lost: events, and packets of which nobody knows what was in them.
+    /// Counts losses of a stream: events, and packets with an unknown number of events.
     pub(crate) fn lose(&mut self, stream: StreamNumber, events: u64, packets: u64) {
         let stream = &mut self.streams[stream];
         stream.discarded = stream.discarded.wrapping_add(events);
         stream.missing = stream.missing.wrapping_add(packets);
     }
 
-    /// Writes a packet, whose events are behind [`Chunk::before_events`]; what comes behind them is added.
+    /// Writes a packet, with its events after [`Chunk::before_events`]; adds the bytes that follow
+    /// them.
     pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut Vec<u8>, span: &Span) -> Result<(), Error> {
         let before = self.before_events();
         let this = &mut self.streams[stream];
         let was_open = this.raw.is_open();
         if this.raw.bytes() == 0 && (this.discarded, this.missing) != (0, 0) {
-            // What is lost before the first packet is unknown to readers: a packet before it says that there was nothing lost.
+            // Readers cannot tell losses before the first packet, so an empty packet before it
+            // reports that none were lost until then.
             let mut first = vec![0; before];
             let origin = Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
             origin.before(self.namespaces, &mut first[HEAD_BYTES..]);
@@ -388,23 +397,23 @@ impl Chunk {
         written
     }
 
-    /// A packet without events: nothing happened until then, and what was lost.
+    /// Writes a packet without events: it tells that no event came until then, and the losses.
     pub(crate) fn say(&mut self, stream: StreamNumber, until: u64) -> Result<(), Error> {
         let this = &self.streams[stream];
         let at = until.max(this.raw.end());
         let span = Span { begin: this.raw.end().min(at), end: at, events: 0, origin: this.origin };
-        // Of a stream without packets nobody knows when it begins.
+        // The beginning of a stream without packets is unknown.
         let begin = if this.raw.bytes() == 0 { at } else { span.begin };
         self.packet(stream, &mut vec![0; self.before_events()], &Span { begin, ..span })
     }
 
-    /// Whether a stream has lost something that no packet tells.
+    /// Whether a stream has losses that no packet counts.
     pub(crate) fn has_secrets(&self, stream: StreamNumber) -> bool {
         let stream = &self.streams[stream];
         stream.discarded != stream.told || stream.missing > 0
     }
 
-    /// What was lost is told now.
+    /// Writes packets for losses that no packet counts yet.
     pub(crate) fn tell(&mut self) -> Result<(), Error> {
         let mut done = Ok(());
         for stream in 0..self.streams.len() {
@@ -415,22 +424,22 @@ impl Chunk {
         done
     }
 
-    /// Whoever had it does not any more.
+    /// The lane that used the stream does not use it any more.
     pub(crate) fn leave(&mut self, stream: StreamNumber) {
         self.streams[stream].is_used = false;
     }
 
-    /// Where its last packet is from.
+    /// Origin of its last packet.
     pub(crate) fn origin(&self, stream: StreamNumber) -> Origin {
         self.streams[stream].origin
     }
 
-    /// Where its packets are from.
+    /// Sets the origin of its packets.
     pub(crate) fn comes_from(&mut self, stream: StreamNumber, origin: Origin) {
         self.streams[stream].origin = origin;
     }
 
-    /// Closes files: they are opened again when they are needed, if they are there then.
+    /// Closes files: the next write opens them again, if they still exist.
     pub(crate) fn release(&mut self) {
         self.streams.iter_mut().for_each(|stream| stream.raw.release());
         self.open = 0;
@@ -441,7 +450,8 @@ impl Chunk {
         self.trace.is_there()
     }
 
-    /// Ends the trace: what was lost is told, indexes are there, and the clock is said again if it is known better.
+    /// Ends the trace: counts all losses, completes the indexes, and writes the clock again if it
+    /// is known better now.
     pub(crate) fn finish(mut self, clock: Option<&RawClock>) -> Result<(u64, u64), Error> {
         let done = self.tell();
         self.streams.drain(..).for_each(|stream| stream.raw.close());
@@ -457,12 +467,12 @@ impl Stream {
     }
 }
 
-/// The recorder's own stream is the first; the number of a lane's is in its name.
+/// Stream 0 is the recorder's own; the name of a lane's stream has its number.
 pub(crate) fn stream_name(number: StreamNumber) -> String {
     if number == 0 { "kymo".to_owned() } else { format!("lane_{number}") }
 }
 
-/// The number of a stream that has this name.
+/// The number of the stream with this name.
 pub(crate) fn stream_number(name: &str) -> Option<u32> {
     let digits = match name {
         "kymo" => return Some(0),
@@ -481,7 +491,7 @@ fn raw_options(beginning: &Beginning) -> RawOptions {
     }
 }
 
-/// What metadata says of a clock.
+/// Description of a clock in the metadata.
 pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
     let (name, description) = match source {
         Source::Counter => ("counter", "the processor's counter"),
@@ -490,7 +500,7 @@ pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
     let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
     let (offset_s, offset_cycles) = match source {
         Source::Counter => (facts.offset_seconds, facts.offset_ticks),
-        // As LTTng says it: Trace Compass knows no `offset_s`.
+        // Written as LTTng does: Trace Compass knows no `offset_s`.
         Source::Monotonic => match u64::try_from(facts.offset_seconds) {
             Ok(seconds) => (0, seconds.saturating_mul(facts.frequency).saturating_add(facts.offset_ticks)),
             Err(_) => (facts.offset_seconds, facts.offset_ticks),
@@ -507,7 +517,7 @@ pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
     }
 }
 
-/// What a trace says of a class besides its name: what it means, and where it is in the source.
+/// Facts about a class besides its name: its role, and its place in the source.
 fn uri(class: &EventClass) -> Option<String> {
     let role = class.role.map_or("", kymo_schema::definition::Role::word);
     let source = class.source.as_ref().map(|(file, line)| format!("?source={file}:{line}"));

@@ -1,4 +1,5 @@
-//! What a recorder has to know of a trace whose recorder was killed: written beside it, always before it is needed.
+//! The journal of a trace, for crash recovery: written beside the trace, and always before a
+//! recorder may need it.
 //!
 //! ```text
 //! DIR/.kymo-journal   {"uuid":...,"facts":...,"before":...}             how the trace, or this chunk of it, began
@@ -6,8 +7,8 @@
 //!                     {"event":{"stream_class":1,"id":3,"class":{...}}}
 //! ```
 //!
-//! Of two lines for the same id the last one holds: metadata could not be written behind the first. A line that is not whole is none.
-//! Everything else stands in packets.
+//! Of two lines for the same id the last one holds: the metadata could not be written after the
+//! first. An incomplete line does not count. Packets hold all other state.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,31 +28,31 @@ use crate::program::namespaces::Kinds;
 use crate::trace::file_error;
 use crate::trace::{OutputOptions, Tally};
 
-/// Its name: readers pass over names that begin with a dot.
+/// Name of the journal: readers skip names that begin with a dot.
 const NAME: &str = ".kymo-journal";
-/// What is written down here.
+/// Version of this format.
 const VERSION: u32 = 1;
 
-/// How a trace began.
+/// Facts from the beginning of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Beginning {
     version: u32,
-    /// Where the whole trace is.
+    /// Folder of the whole trace.
     pub(crate) root: PathBuf,
-    /// Which chunk it is, from 1.
+    /// Number of the chunk, from 1.
     pub(crate) chunk: u64,
     pub(crate) uuid: [u8; 16],
     pub(crate) format: Format,
     is_monotonic: bool,
     pub(crate) facts: Facts,
-    /// Since when its clock is watched.
+    /// Since when the recorder has watched the clock.
     pub(crate) watched: Sample,
     environment: Vec<(String, Value)>,
-    /// What packets say of namespaces.
+    /// Namespaces that packets tell.
     pub(crate) namespaces: Kinds,
-    /// Nanoseconds since the system had begun.
+    /// Nanoseconds since the system booted.
     pub(crate) began_ns: i64,
-    /// What there was in chunks before.
+    /// Events, losses and bytes of the chunks before.
     pub(crate) before: Tally,
     pub(crate) programs: HashMap<u64, Progress>,
 }
@@ -63,7 +64,7 @@ enum Value {
     Text(String),
 }
 
-/// A class that the metadata has.
+/// A class in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
@@ -72,7 +73,7 @@ pub(crate) enum Line {
 }
 
 impl Beginning {
-    /// Of a trace without anything before it.
+    /// Beginning of a trace without chunks before it.
     pub(crate) fn new(root: &Path, uuid: [u8; 16], format: Format, clock: (Source, Facts, Sample)) -> Self {
         let (source, facts, watched) = clock;
         Self {
@@ -113,7 +114,7 @@ impl Beginning {
     }
 }
 
-/// How a trace begins, now.
+/// Beginning of a trace, now.
 pub(crate) fn beginning(
     root: &Path,
     options: &OutputOptions,
@@ -134,7 +135,7 @@ pub(crate) fn beginning(
     Ok(beginning)
 }
 
-/// Where it is recorded, in the words that LTTng has for it.
+/// The environment of the recording, with the names that LTTng uses.
 pub(crate) fn environment() -> Vec<(String, EnvironmentValue)> {
     let system = rustix::system::uname();
     let text = |name: &str, value: &std::ffi::CStr| {
@@ -157,7 +158,7 @@ pub(crate) fn environment() -> Vec<(String, EnvironmentValue)> {
     ]
 }
 
-/// The journal of a trace that is written.
+/// The journal of a trace that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -172,12 +173,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Of a trace that nobody writes.
+    /// The journal of a trace that no recorder writes.
     pub(crate) fn nowhere() -> Self {
         Self { path: PathBuf::new(), bytes: 0 }
     }
 
-    /// What is in the one of a folder; `None`: there is none, or not even its beginning is whole.
+    /// Reads the journal of a folder; `None`: there is none, or not even its beginning is complete.
     pub(crate) fn read(folder: &Path) -> io::Result<Option<(Beginning, Vec<Line>, Self)>> {
         let path = folder.join(NAME);
         let text = match fs::read(&path) {
@@ -204,7 +205,7 @@ impl Journal {
         self.put(line)
     }
 
-    /// All of it, or nothing that stays.
+    /// Writes a complete line, or leaves the journal as it was.
     fn put(&mut self, what: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_vec(what)?;
         text.push(b'\n');
@@ -222,7 +223,7 @@ impl Journal {
         &self.path
     }
 
-    /// A trace that is whole needs none.
+    /// A complete trace needs no journal.
     pub(crate) fn delete(folder: &Path) {
         let _ = fs::remove_file(folder.join(NAME));
     }

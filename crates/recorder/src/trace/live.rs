@@ -1,4 +1,5 @@
-//! What readers that follow a trace are told: up to when everything is in its files. `kymo-source` reads it.
+//! Status for readers that follow a trace: up to which time all events are in its files.
+//! `kymo-source` reads it.
 //!
 //! ```text
 //! DIR/.kymo-live    kymo-live 1 recording WATERMARK PID      one line of 64 bytes, always written as a whole
@@ -10,16 +11,18 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Its name: readers pass over names that begin with a dot.
+/// Name of the file: readers skip names that begin with a dot.
 const NAME: &str = ".kymo-live";
 
-/// How old events may be that come yet: they wait in programs for others, for the next look at them, and for threads that were stopped
-/// between reading the clock and publishing.
+/// How old events may be that are still to come: they wait in programs for more events, for the
+/// next look, and for threads that were stopped between reading the clock and publishing.
 const LATE: Duration = Duration::from_millis(300);
 
-/// Says so of the trace in a folder. A folder that is gone, or a full disk, has other ways to be told of.
+/// Writes the status of the trace in a folder. A missing folder, or a full disk, is reported
+/// elsewhere.
 ///
-/// `drained` is when the last look at everything began that took what was there: a recorder that was kept waiting has not seen what came since.
+/// `drained` is when the last look that took the events of all programs began: a recorder that was
+/// delayed has not seen later events.
 pub(crate) fn say(folder: &Path, is_recording: bool, drained: Option<SystemTime>, session: Option<&Path>) {
     let now = drained.unwrap_or_else(SystemTime::now).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let watermark = if is_recording { now.saturating_sub(LATE) } else { now };
@@ -34,27 +37,29 @@ pub(crate) fn say(folder: &Path, is_recording: bool, drained: Option<SystemTime>
     let _ = file.and_then(|file| file.write_all_at(&bytes, 0));
 }
 
-/// Says of a trace that it has begun, and that nothing of it is there for sure: a folder of which nobody says anything is another tracer's.
+/// Reports that a trace has begun, and that none of its events is certain to be there: readers take
+/// a folder without a status for another tracer's.
 pub(crate) fn begin(folder: &Path, session: Option<&Path>) {
     if session.is_some() && said(folder).is_none() {
         say(folder, true, Some(SystemTime::UNIX_EPOCH), session);
     }
 }
 
-/// Says of the next chunk of a trace what was said of the one before, which ends then: readers must not take that for the end of all.
+/// Copies the status of a chunk to the next one, before the first one ends: readers must not take
+/// that end for the end of the trace.
 pub(crate) fn go_on(before: &Path, next: &Path) {
     let _ = std::fs::copy(before.join(NAME), next.join(NAME));
 }
 
-/// What was said.
+/// Content of a status file.
 pub(crate) struct Said {
     pub(crate) is_recording: bool,
     pub(crate) recorder: u32,
-    /// While this is there, another recorder goes on.
+    /// While this file exists, another recorder continues the trace.
     pub(crate) session: Option<PathBuf>,
 }
 
-/// What a recorder has said of the trace in a folder; `None`: nothing.
+/// Status of the trace in a folder; `None`: there is none.
 pub(crate) fn said(folder: &Path) -> Option<Said> {
     let text = std::fs::read_to_string(folder.join(NAME)).ok()?;
     let (line, rest) = text.split_once('\n')?;
@@ -64,7 +69,7 @@ pub(crate) fn said(folder: &Path) -> Option<Said> {
     Some(Said { is_recording, recorder, session })
 }
 
-/// Whether a process runs; one that has ended and of which nobody has asked how does not.
+/// Whether a process runs; a zombie does not.
 pub(crate) fn runs(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X'])))

@@ -1,4 +1,4 @@
-//! Goes on with a trace whose recorder was killed, in its own files.
+//! Crash recovery: continues a trace whose recorder was killed, in its own files.
 //!
 //! ```text
 //! journal    classes, clock ──> metadata, said again if a part of it is half
@@ -6,7 +6,7 @@
 //! kymo       what was said of programs and of losses without a lane
 //! ```
 //!
-//! Of chunks the last one that has begun goes on; those before it become whole.
+//! Of several chunks, the last one that has begun continues; those before it are completed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -26,16 +26,17 @@ use crate::trace::own::{self, Loss, Own, Why};
 use crate::trace::repair::{Packet, advance, cut, packets, repair};
 use crate::trace::{Error, Output, OutputOptions, Tally};
 
-/// A trace that goes on.
+/// A trace that continues.
 #[derive(Debug)]
 pub struct Resumed {
-    /// Which is written.
+    /// The trace to write to.
     pub output: Output,
-    /// How far it is, by the program's key; programs are to be [resumed](crate::program::Program::resume) there, or before that.
+    /// How far the trace is, by the program's key; programs are to be
+    /// [resumed](crate::program::Program::resume) there, or before that.
     pub programs: HashMap<u64, Progress>,
 }
 
-/// A chunk that goes on.
+/// A chunk that continues.
 struct Begun {
     path: PathBuf,
     beginning: Beginning,
@@ -43,7 +44,7 @@ struct Begun {
     journal: Journal,
 }
 
-/// What is in its files.
+/// Content of the chunk's files.
 #[derive(Default)]
 struct Read {
     left: BTreeMap<u32, Left>,
@@ -53,12 +54,13 @@ struct Read {
 }
 
 impl Output {
-    /// Goes on with a trace whose recorder was killed. `untold` events could not be written, which it did not tell. `None`: it had not
-    /// begun, and can be [created](Output::create).
+    /// Continues a trace whose recorder was killed. That recorder could not write `untold` events,
+    /// and had not counted them in the trace. `None`: the trace had not begun, and can be
+    /// [created](Output::create).
     ///
     /// # Errors
     ///
-    /// It cannot be read or written, or is none that can be gone on with. What it has stays.
+    /// The trace cannot be read or written, or it cannot be continued. Its content stays.
     pub fn resume(
         path: &Path,
         options: OutputOptions,
@@ -92,18 +94,18 @@ impl Output {
         Ok(Some(Resumed { output, programs: read.programs }))
     }
 
-    /// Events that could not be written, as far as the trace does not tell it yet.
+    /// Events that could not be written, as far as the trace does not count them yet.
     #[must_use]
     pub fn untold(&self) -> u64 {
         self.chunk.untold()
     }
 
-    /// Another recorder goes on with it while this file is there.
+    /// Another recorder continues the trace while this file exists.
     pub(crate) fn is_kept(&mut self, session: Option<PathBuf>) {
         self.options.session = session;
     }
 
-    /// What recorders before this one had of programs, as far as the trace cannot say.
+    /// Progress of earlier recorders with programs, as far as the trace cannot tell it.
     pub(crate) fn is_resumed_at(&mut self, programs: &HashMap<u64, Progress>) {
         for (program, progress) in programs {
             let known = self.resumed.entry(*program).or_default();
@@ -111,13 +113,13 @@ impl Output {
         }
     }
 
-    /// A recorder before this one could not write so many events.
+    /// An earlier recorder could not write so many events.
     pub(crate) fn has_not_written(&mut self, events: u64) {
         self.tally.unwritten = events;
     }
 }
 
-/// What of a run an earlier recorder has not written; `None`: it has all of it.
+/// The part of a run that no earlier recorder has written; `None`: all of it is written.
 pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -> Option<Run<'r>> {
     let Some(position) = resumed.get(&run.lane) else { return Some(run) };
     let end = run.from.saturating_add(run.bytes.len() as u32);
@@ -130,7 +132,8 @@ pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -
     }
     run.begin = run.begin.max(position.last.min(run.last));
     run.discarded = lost_since(position.discarded, run.discarded_ever);
-    // What it had is given back, and nobody overwrites anything but for flight recorders.
+    // The earlier recorder gave back the sub-buffers that it wrote, and programs overwrite
+    // sub-buffers only for flight recorders.
     run.missing = 0;
     resumed.remove(&run.lane);
     Some(run)
@@ -151,7 +154,8 @@ fn joined(beginning: &Beginning, found: &Tally, files: u64) -> Tally {
     }
 }
 
-/// The last chunk of a trace that has begun. What has not is taken away; those before it become whole.
+/// The last chunk of a trace that has begun. Deletes one that has not, and completes those before
+/// it.
 fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
     let mut folders = chunks(path)?;
     if !has_chunks {
@@ -171,7 +175,7 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
             Some((beginning, lines, journal)) if begins_as_ours(&lines) => {
                 last = Some(Begun { path: folder, beginning, lines, journal });
             }
-            // Killed while it said the first of it: no packet is there.
+            // The recorder was killed while it wrote the first classes: there is no packet.
             Some(_) | None if streams(&folder)?.is_empty() => unmake(&folder, path)?,
             _ => {
                 let what = "there is nothing that says how it goes on";
@@ -182,7 +186,7 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
     Ok(last)
 }
 
-/// Whether the recorder's own events have the ids that this one gives them.
+/// Whether the recorder's own events have the ids that this recorder gives them.
 fn begins_as_ours(lines: &[Line]) -> bool {
     let mut events = lines.iter().filter_map(|line| match line {
         Line::Event { stream_class: 0, id, class } => Some((*id, class)),
@@ -207,7 +211,7 @@ fn chunks(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Parts beside a trace that had no more ids: `DIR-2` and so on.
+/// Parts beside a trace that ran out of event ids: `DIR-2` and so on.
 fn siblings(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let name = path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
     let mut found = Vec::new();
@@ -215,7 +219,7 @@ fn siblings(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
         let folder = path.with_file_name(format!("{name}-{number}"));
         match Journal::read(&folder) {
             Ok(Some((beginning, ..))) if beginning.root == path => found.push((number, folder)),
-            // Its journal went when the next one began.
+            // Its journal was deleted when the next part began.
             Ok(None) if folder.join("metadata").exists() => {}
             _ => break,
         }
@@ -234,7 +238,7 @@ fn streams(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(found)
 }
 
-/// Takes away what was made of a chunk that has not begun.
+/// Deletes the files of a chunk that has not begun.
 fn unmake(folder: &Path, root: &Path) -> io::Result<()> {
     for name in ["metadata", "metadata.new", ".kymo-live"] {
         match fs::remove_file(folder.join(name)) {
@@ -259,7 +263,7 @@ fn earlier(path: &Path, chunk: u64) -> io::Result<Vec<(PathBuf, u64)>> {
 }
 
 impl Read {
-    /// Reads all streams of a chunk, and cuts what is half.
+    /// Reads all streams of a chunk, and cuts incomplete packets.
     fn all(&mut self, folder: &Path, beginning: &Beginning) -> io::Result<()> {
         let base = beginning.facts.base;
         let before = crate::trace::chunk::before_events(beginning.namespaces);
