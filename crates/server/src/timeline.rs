@@ -111,8 +111,7 @@ fn chosen(query: &Query) -> Result<Chosen, Refusal> {
     Ok(Chosen { events, filter: query.text("filter")?.map(str::to_owned) })
 }
 
-/// The timeline of these events; for some events it holds the tracks that [`Timeline::selected`]
-/// describes.
+/// The timeline of these events; for some events it answers as [`Timeline::selected`] says.
 async fn timeline_of(
     asked: &Asked,
     viewer: &Viewer,
