@@ -186,8 +186,8 @@ fn lossy(path: &Path) -> String {
 
 /// Runs a command with its output in a file; whether it succeeded, and the processor time of all its processes.
 fn shell(run: &Run<'_>, command: &str, log: &Path) -> (bool, f64) {
-    // bash's `time` adds up all processes that were waited for. A browser kills its own without waiting: about half of what a
-    // browser stage takes is missing here.
+    // bash's `time` adds up all awaited processes. A browser kills its children without waiting for them: about half of the time of a
+    // browser stage is missing here.
     const TIMED: &str =
         r#"TIMEFORMAT='%U %S'; { time bash -euo pipefail -c "$1" >"$2" 2>&1 </dev/null; } 2>"$2.times""#;
     let mut bash = Command::new("bash");

@@ -7,10 +7,10 @@
 //!         └─ Table "course"       time  busy                                          Plot::Course
 //! ```
 //!
-//! Cells say what they are (a duration, a process, a path), so that a face can show them well and LAMI can name their
-//! class; where a number is not certain, the cell has bounds.
+//! Cells have classes (a duration, a process, a path), so that a face can show them well and LAMI
+//! can name their class; where a number is not certain, the cell has bounds.
 
-/// What an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The tables, in the order in which they should be shown.
@@ -20,9 +20,9 @@ pub struct Answer {
 /// Rows of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it is, for programs: `per-thread`.
+    /// Its name for programs: `per-thread`.
     pub class: &'static str,
-    /// What it is, for people.
+    /// Its name for people.
     pub title: String,
     /// From when to when it is about, in nanoseconds.
     pub span_ns: Option<(i64, i64)>,
@@ -32,7 +32,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Rows that there are beyond these.
     pub omitted: u64,
-    /// What is best looked at.
+    /// The best plot of it.
     pub plot: Option<Plot>,
 }
 
@@ -43,13 +43,13 @@ pub struct Column {
     pub name: &'static str,
     /// For people: `Run time`.
     pub title: String,
-    /// What its cells are.
+    /// The class of its cells.
     pub class: Class,
-    /// Of plain numbers what they count: `switches`.
+    /// The unit of plain numbers: `switches`.
     pub unit: Option<&'static str>,
 }
 
-/// What cells are; named as in LAMI 1.0, where that has a name.
+/// The classes of cells; named as in LAMI 1.0, where that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Yes or no.
@@ -91,7 +91,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// What LAMI 1.0 calls it, and our own JSON too.
+    /// Its name in LAMI 1.0, and in our own JSON too.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Class {
 pub enum Cell {
     /// There is nothing to say.
     Empty,
-    /// There is something, but nobody knows what.
+    /// There is something, but it is unknown.
     Unknown,
     /// Yes or no.
     Flag(bool),
@@ -179,7 +179,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// What it is, whatever its column says; `None` where there is nothing or nobody knows what.
+    /// Its class, no matter which class its column has; `None` where the cell is empty or unknown.
     #[must_use]
     pub fn class(&self) -> Option<Class> {
         Some(match self {
@@ -228,7 +228,7 @@ impl<T: Copy + PartialEq> Bounded<T> {
     }
 }
 
-/// What of a table is best looked at; columns by their place.
+/// The best plot of a table; columns by their place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plot {
     /// A distribution: each row is a bin from one value to another (or of one value) with a count.

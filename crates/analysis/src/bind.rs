@@ -1,4 +1,4 @@
-//! Bindings: what the events of some traces mean to an analysis, and how its fields are read.
+//! Bindings: the meaning of some traces' events for an analysis, and how its fields are read.
 //!
 //! ```text
 //! mappings ─┐
@@ -30,15 +30,15 @@ use crate::roles::{CONTEXT, FieldIndex, Role};
 
 /// A data stream class of a trace.
 pub struct StreamClass<'a> {
-    /// What reads the trace.
+    /// The decoder of the trace.
     pub decoder: &'a Arc<Decoder>,
     /// The data stream class.
     pub stream_class: usize,
-    /// What is known of it beside.
+    /// The other known facts about it.
     pub facts: FilterFacts<'a>,
 }
 
-/// What events of some data stream classes mean to an analysis.
+/// The meaning of some data stream classes' events for an analysis.
 #[derive(Debug)]
 pub struct Bindings {
     /// All classes that are bound, of all data stream classes; one class of events may be several, where its meaning
@@ -48,7 +48,7 @@ pub struct Bindings {
     pub streams: Vec<StreamBinding>,
 }
 
-/// What events of a data stream class mean to an analysis.
+/// The meaning of a data stream class' events for an analysis.
 #[derive(Debug)]
 pub struct StreamBinding {
     pub(crate) decoder: Arc<Decoder>,
@@ -87,13 +87,14 @@ pub(crate) struct Variants {
 /// Combinations of sections that a class of events may have; more roles than that are left out.
 const VARIANTS_MAX: usize = 4096;
 
-/// Whether events of a role are wanted; the text is what the event says by its name alone: of system calls which one it
-/// is, of others what the first star of the pattern stands for. It is empty where the name says nothing.
+/// Whether events of a role are wanted; the text is the part that the event says by its name alone:
+/// of system calls the call, of others the text that the first star of the pattern stands for. It
+/// is empty where the name says nothing.
 pub type Wanted<'a> = &'a dyn Fn(Role, &str) -> bool;
 
 impl Bindings {
-    /// Binds what is needed, and of that what is wanted, by the first mapping that has it. Where no role is needed,
-    /// events of all classes are bound, without roles.
+    /// Binds the needed roles, as far as they are wanted, by the first mapping that has them. Where
+    /// no role is needed, events of all classes are bound, without roles.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl StreamBinding {
         }
     }
 
-    /// What reads the fields.
+    /// The reader of the fields.
     #[must_use]
     pub fn reader(&self) -> &FieldReader {
         &self.reader

@@ -1,12 +1,13 @@
-//! `block`: what block devices were asked for, and how long they took.
+//! `block`: the requests to block devices, and how long they took.
 //!
 //! ```text
 //! insert (8,0) sector 64 ────> issue (8,0) sectors 64..72 ────> complete (8,0) ..72
 //!              └── queue time ──┘└────────── latency ───────────┘
 //! ```
 //!
-//! A request waits under the sector that it begins with: while it waits, others are added to its end. What is issued is
-//! known by the sector that it ends before: a request that is done piece by piece is done when its last piece is.
+//! A request waits under the sector that it begins with: while it waits, others are added to its
+//! end. An issued request is known by the sector that it ends before: a request that is done piece
+//! by piece is done when its last piece is.
 
 mod report;
 #[cfg(test)]
@@ -77,7 +78,7 @@ struct Long {
     end: i64,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     queued: Chains<RequestKey, Queued, i64>,
@@ -93,7 +94,7 @@ struct Sums {
     longest: Ranking<Long>,
 }
 
-/// What a lane tells; sectors are those of the keys.
+/// The notes of a lane; sectors are those of the keys.
 #[derive(Debug)]
 pub enum Note {
     /// A request waits: its device and its sector.

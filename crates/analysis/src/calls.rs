@@ -6,10 +6,11 @@
 //!                                          one note at each run's end: what it asks for, what it leaves open
 //! ```
 //!
-//! The thread of a run is the one that its end tells of (`prev_tid`). So a part of a trace knows the threads of all runs
-//! that end in it, and what is open at the part's end waits on its CPU. A run that began before the part is a *head*: which
-//! life of its thread it belongs to says the part before. What a run, or a sequence of runs, means to what surrounds it is
-//! small: a [`Summary`].
+//! The thread of a run is the one that its end names (`prev_tid`). So a part of a trace knows the
+//! threads of all runs that end in it, and the open calls at the part's end wait on their CPU. A
+//! run that began before the part is a *head*: the part before says which life of its thread it
+//! belongs to. The meaning of a run, or a sequence of runs, for its surroundings is small: a
+//! [`Summary`].
 //!
 //! ```text
 //! sequence      asks for                    leaves open
@@ -69,7 +70,7 @@ pub struct Entry<A> {
     pub place: Place,
     /// On which CPU.
     pub cpu: u32,
-    /// What the analysis wants to know of it.
+    /// Further facts that the analysis needs about it.
     pub more: A,
 }
 
@@ -82,13 +83,13 @@ pub struct Exit<B> {
     pub place: Place,
     /// On which CPU.
     pub cpu: u32,
-    /// What the kernel answers.
+    /// The kernel's return value.
     pub ret: Option<i64>,
-    /// What the analysis wants to know of it.
+    /// Further facts that the analysis needs about it.
     pub more: B,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<A, B> {
     /// Both ends were seen, nothing is in doubt.
@@ -107,12 +108,12 @@ pub enum Outcome<A, B> {
     NeverEnded(Entry<A>),
 }
 
-/// What a sequence of calls of one thread means to what comes before and after it.
+/// The meaning of a sequence of calls of one thread for the calls before and after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary<A, B> {
     /// An exit that came before everything else.
     pub asks: Option<Exit<B>>,
-    /// A call that nobody has left.
+    /// A call without an exit.
     pub open: Option<Entry<A>>,
     /// There was an entry or an exit.
     pub is_touched: bool,
@@ -179,24 +180,24 @@ impl<A, B> Meeting<A, B> {
     }
 }
 
-/// What is kept of values that cross the borders of parts.
+/// Values that are kept across the borders of parts.
 pub trait Kept: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned {}
 impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> Kept for T {}
 
-/// What an analysis makes of calls.
+/// An analysis' use of calls.
 pub trait Watch: std::fmt::Debug + Sync + Sized {
-    /// What it wants to know of entries.
+    /// The facts that it needs about entries.
     type Entry: Kept;
-    /// What it wants to know of exits.
+    /// The facts that it needs about exits.
     type Exit: Kept;
-    /// What it counts of a run, until its thread is known; small, as it is in notes.
+    /// Its counts of a run, until its thread is known; small, as it is in notes.
     type Run: Kept + Default;
-    /// What it counts of a thread's life.
+    /// Its counts of a thread's life.
     type Rows: Kept + Default;
-    /// What it counts of all of them.
+    /// Its counts of all of them.
     type Totals: std::fmt::Debug + Send;
 
-    /// What the machine and its lanes are.
+    /// The settings of the machine and its lanes.
     fn settings(&self) -> &Settings;
 
     /// A call was settled within its run.
@@ -205,12 +206,12 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// Whether nothing was counted that waits for its thread.
     fn is_empty(&self, run: &Self::Run) -> bool;
 
-    /// What was counted of a run that goes on is forgotten; what is not told yet is not.
+    /// Forgets the counts of a run that goes on; untold notes are not forgotten.
     fn forget(&self, run: &mut Self::Run) {
         *run = Self::Run::default();
     }
 
-    /// Adds what the same run did later.
+    /// Adds the later counts of the same run.
     fn extend(&self, run: &mut Self::Run, later: Self::Run);
 
     /// A call was settled that left its run.
@@ -225,7 +226,7 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// A run was this thread's.
     fn count(&self, totals: &mut Self::Totals, key: ThreadKey, rows: &mut Self::Rows, run: Self::Run);
 
-    /// Adds what the same life did later.
+    /// Adds the later counts of the same life.
     fn add(&self, rows: &mut Self::Rows, later: Self::Rows);
 
     /// A life is over, and known whole; nothing shall be left in its rows.
@@ -234,7 +235,8 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// A thread's run, or several, end within a call. May be said more than once of the same.
     fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &Entry<Self::Entry>) {}
 
-    /// A thread leaves a call that it entered before this part; what comes of that is known when the part is merged.
+    /// A thread leaves a call that it entered before this part; the outcome is known when the part
+    /// is merged.
     fn asks(&self, _totals: &mut Self::Totals, _key: ThreadKey, _exit: &Exit<Self::Exit>) {}
 
     /// An event says of which process a thread is; said for the first one of a run.
@@ -265,7 +267,7 @@ impl Settings {
         Self { lanes, holes, is_by_context, nothing: LaneFacts::default() }
     }
 
-    /// What is known of a lane.
+    /// The facts about a lane.
     #[inline]
     #[must_use]
     pub fn facts(&self, lane: u32) -> &LaneFacts {

@@ -1,11 +1,13 @@
-//! `causes`: what threads asked the kernel and its disks for, at some instants: why they wait afterwards.
+//! `causes`: the requests of threads to the kernel and its disks, at some instants: why they wait
+//! afterwards.
 //!
 //! ```text
 //! entry of read, fd 5 │ insert (8,0) 64 ──> issue (8,0) 64..72 ──── the thread sleeps ────> complete ..72 │ wakeup
 //! ```
 //!
-//! Whoever asks says when the call was entered and from when to when requests are of interest, so that little is kept of a part that
-//! is read for one thread. Nothing is added up; which request became what is told by [`Requests`].
+//! The caller says when the call was entered and from when to when requests are of interest, so
+//! that little is kept of a part that is read for one thread. Nothing is added up; [`Requests`]
+//! matches the steps of a request.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +23,12 @@ pub struct Causes {
     pub requests: Option<(i64, i64)>,
 }
 
-/// What events say, in the order of time; with their lanes.
+/// The facts from events, in the order of time; with their lanes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     /// Calls that are entered at the instant that was asked for.
     pub calls: Vec<(usize, Call)>,
-    /// What becomes of requests.
+    /// The steps of requests.
     pub steps: Vec<(usize, i64, Step)>,
 }
 
@@ -39,16 +41,16 @@ pub struct Call {
     pub fd: Option<i64>,
 }
 
-/// What becomes of a request to a block device.
+/// A step of a request to a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// It waits, or goes to its device.
     Asked {
         /// It goes to its device.
         is_issued: bool,
-        /// Who asks, if the event says so.
+        /// The thread that asks, if the event says so.
         tid: Option<i32>,
-        /// What for.
+        /// The sectors that it asks for.
         extent: Extent,
         /// Whether it writes.
         is_write: bool,
@@ -77,7 +79,7 @@ impl Extent {
 /// A request of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What for.
+    /// The sectors that it asks for.
     pub extent: Extent,
     /// Whether it writes.
     pub is_write: bool,
@@ -88,13 +90,13 @@ pub struct Request {
     is_issued: bool,
 }
 
-/// The requests of one thread, from what becomes of all.
+/// The requests of one thread, from the steps of all.
 #[derive(Clone, Debug, Default)]
 pub struct Requests(Vec<Request>);
 
 impl Requests {
-    /// What becomes of a request, in the order of time. Those of the thread are found until it sleeps: what is asked for at `sleeps` or
-    /// before.
+    /// Adds a step of a request, in the order of time. Those of the thread are found until it
+    /// sleeps: requests at `sleeps` or before.
     pub fn step(&mut self, time: i64, step: Step, (tid, sleeps): (i32, i64)) {
         let Self(known) = self;
         match step {
@@ -151,14 +153,14 @@ impl Causes {
         }
     }
 
-    /// The analysis before it is known what is asked for.
+    /// The analysis before its question is known.
     #[must_use]
     pub fn new(_: &Setup<'_>) -> Self {
         Self { call_at: None, requests: None }
     }
 }
 
-/// What an event tells.
+/// The note of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Note {
     /// A call is entered.

@@ -1,4 +1,4 @@
-//! What begins and ends, by key, in any part of a trace.
+//! Begins and ends, by key, in any part of a trace.
 //!
 //! ```text
 //! part k      begin 7 ────────────────── open ┐                         one key
@@ -6,9 +6,11 @@
 //!             └──> meets what is open in part k
 //! ```
 //!
-//! Of each key a part knows what it could not decide itself: ends that nothing before them began, whether something was
-//! begun at all (which replaces what was open before, unless beginnings are nested), and what is open. Merging decides
-//! these in the order of time. In the first part of a trace there is nothing to wait for: see [`Chains::anchor`].
+//! For each key a part keeps the facts that it could not decide itself: ends that nothing before
+//! them began, whether something was begun at all (which replaces the beginning that was open
+//! before, unless beginnings are nested), and the open beginnings. Merging decides these in the
+//! order of time. In the first part of a trace there is nothing to wait for: see
+//! [`Chains::anchor`].
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,7 +18,7 @@ use std::hash::Hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What became of a beginning or an end.
+/// The fate of a beginning or an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate<B, E> {
     /// They belong together.
@@ -130,7 +132,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         }
     }
 
-    /// Nothing comes before: what has no beginning never had one.
+    /// Nothing comes before: an end without a beginning never had one.
     pub fn anchor(&mut self, mut tell: impl FnMut(&K, Fate<B, E>)) {
         self.is_anchored = true;
         self.chains.retain(|key, chain| {
@@ -140,7 +142,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         });
     }
 
-    /// Adds what comes after.
+    /// Adds the part after this.
     pub fn merge(&mut self, later: Self, mut tell: impl FnMut(&K, Fate<B, E>)) {
         for (key, chain) in later.chains {
             for end in chain.ends {
@@ -159,7 +161,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         }
     }
 
-    /// What is open, in no particular order.
+    /// The open beginnings, in no particular order.
     pub fn open(&self) -> impl Iterator<Item = (&K, &B)> {
         self.chains.iter().flat_map(|(key, chain)| chain.open.iter().map(move |open| (key, open)))
     }

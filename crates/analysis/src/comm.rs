@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A thread's name: its bytes, the first lowest. The empty one is that of nobody.
+/// A thread's name: its bytes, the first lowest. The empty one is that of no thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Comm([u64; 2]);
 

@@ -1,6 +1,6 @@
 //! `count`: how many events of each class, and of each lane.
 //!
-//! The cheapest analysis there is: an addition per event. What it costs is what reading and driving cost.
+//! The cheapest analysis there is: an addition per event. Its cost is that of reading and driving.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub struct Count {
     wishes: Wishes,
 }
 
-/// What is known behind a part of the trace: for each lane events by class.
+/// The state behind a part of the trace: for each lane events by class.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     counts: Vec<Vec<u64>>,

@@ -5,9 +5,10 @@
 //!         ↑ edge     ↑ switch   ↑               ↑           ↑          ↑ edge
 //! ```
 //!
-//! A run of a thread is what lies between two switches of a CPU. Each run is measured where it is seen; what is known of
-//! a thread is put together in the order of time, as threads wander. Before the first switch of a part of the trace the
-//! CPU ran the thread that this switch ends; since when, the part before knows.
+//! A run of a thread is the time between two switches of a CPU. Each run is measured where it is
+//! seen; the facts about a thread are put together in the order of time, as threads wander. Before
+//! the first switch of a part of the trace the CPU ran the thread that this switch ends; since
+//! when, the part before knows.
 
 mod lane;
 mod report;

@@ -1,4 +1,4 @@
-//! Own analyses: what belongs together, what is in which state, what is counted, said in a file instead of in Rust.
+//! Own analyses: pairs of events, states and counters, declared in a file instead of in Rust.
 //!
 //! ```toml
 //! name = "requests"
@@ -24,7 +24,8 @@
 //!                      └──────> Declared: pairs (crate::pairs), states, counters, in parts that merge
 //! ```
 //!
-//! Each rule becomes a section of a mapping, of the role [`Role::Rule`], so that conditions mean what they mean everywhere.
+//! Each rule becomes a section of a mapping, of the role [`Role::Rule`], so that conditions have
+//! the same meaning everywhere.
 
 mod analysis;
 mod counters;
@@ -48,57 +49,57 @@ use crate::{Needs, Question, Wishes};
 /// An own analysis, as its file says it.
 #[derive(Clone, Debug)]
 pub struct Declaration {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it is about, in the order of the file.
+    /// Its items, in the order of the file.
     pub items: Vec<Item>,
     /// All rules: first those that end something, then the others in the order of the file. They are applied in this order.
     pub rules: Vec<Rule>,
 }
 
-/// What an own analysis is about.
+/// An item of an own analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// What a counter counts, if the file says that: `bytes`.
+    /// The unit of a counter, if the file has one: `bytes`.
     pub unit: Option<String>,
 }
 
-/// What there is to declare.
+/// The kinds of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
-    /// What begins and ends.
+    /// Pairs that begin and end.
     Pairs {
-        /// What begins twice ends twice.
+        /// A key that begins twice ends twice.
         is_nested: bool,
     },
-    /// What is in one state at a time.
+    /// Keys with one state at a time.
     States,
     /// A number that changes.
     Counter,
 }
 
-/// What an event does.
+/// The effect of an event.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// To which of the items.
     pub item: usize,
-    /// What.
+    /// The act.
     pub act: Act,
-    /// Classes of events whose name matches one of these.
+    /// Classes of events with a name that matches one of these.
     pub events: Vec<Pattern>,
     /// Of these the events for which this is true.
     pub when: Option<Filter>,
-    /// Of what.
+    /// The key.
     pub key: Vec<FieldSource>,
-    /// With what: the group of what begins, the state, the number.
+    /// The value of the act: the group of a pair, the state, the number.
     pub value: Option<FieldSource>,
 }
 
-/// What a rule does.
+/// The act of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Something begins.
@@ -151,7 +152,8 @@ impl Declaration {
         Question { mapping: Some(self.mapping()), ..question }
     }
 
-    /// Its rules as a mapping. Others are bound beside it only to say who was there when something happened.
+    /// Its rules as a mapping. Others are bound beside it only to say which thread was there when
+    /// something happened.
     #[must_use]
     pub fn mapping(&self) -> Mapping {
         let mut mapping = Mapping::new(self.name.clone());
@@ -159,7 +161,7 @@ impl Declaration {
         mapping
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     #[must_use]
     pub fn needs(wishes: &Wishes) -> Needs {
         let fields = (0..Role::Rule.facts().fields.len()).collect();

@@ -1,4 +1,5 @@
-//! What people see of an analysis before they ask: its names, what it answers, which options change that.
+//! The description of an analysis that people see before they ask: its names, its answers, and the
+//! options that change them.
 //!
 //! Each analysis describes itself; the registry makes its table of that.
 
@@ -92,7 +93,7 @@ pub enum Unsupported<'a> {
     Softirqs,
     /// Names.
     Names,
-    /// This word of what to tell apart.
+    /// This word of `by`.
     By(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! Analyses whose type is not known to the code that drives them.
+//! Analyses of a type that is not known to the code that drives them.
 //!
 //! ```text
 //! generic, compiled once for each analysis      driver, compiled once
@@ -47,7 +47,7 @@ impl AnyState {
 
 const FOREIGN: &str = "a state is given to the analysis that made it";
 
-/// An analysis of any type; all that have type `Analysis` are. What each method does is said there.
+/// An analysis of any type; all that have type `Analysis` are. Each method is described there.
 pub trait AnyAnalysis: Sync {
     /// See [`Analysis::shape`].
     fn shape(&self) -> Shape;

@@ -1,4 +1,4 @@
-//! Events as analyses see them: a time, what the event means, and the fields that were asked for.
+//! Events as analyses see them: a time, the event's meaning, and the requested fields.
 //!
 //! ```text
 //! row      time       class            cells of the class (columns)        packet
@@ -14,12 +14,13 @@ use kymo_ir::Cells;
 use crate::comm::Comm;
 use crate::roles::{CONTEXT, CPU, FieldIndex, Role};
 
-/// A class of events of a data stream class, and what its events mean.
+/// A class of events of a data stream class, and the meaning of its events.
 #[derive(Clone, Debug)]
 pub struct BoundClass {
     /// The class' name.
     pub name: Arc<str>,
-    /// What its events mean, in the order of the mapping; nothing, if the analysis asked for all events.
+    /// The roles of its events, in the order of the mapping; none, if the analysis asked for all
+    /// events.
     pub roles: Vec<BoundRole>,
     /// Where the fields of [`CONTEXT`] are.
     pub context: [Slot; CONTEXT.len()],
@@ -39,14 +40,14 @@ pub struct BoundRole {
 /// Where a field's value is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Slot {
-    /// Nobody asked, or there is no such field.
+    /// It was not requested, or there is no such field.
     #[default]
     Absent,
     /// In a column of the class.
     Column {
         /// The column.
         column: u16,
-        /// What its cells are.
+        /// The kind of its cells.
         kind: ColumnKind,
         /// Events may be without it.
         is_optional: bool,
@@ -59,7 +60,7 @@ pub enum Slot {
     Text(Arc<[u8]>),
 }
 
-/// What the cells of a column are.
+/// The kinds of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Integers, extended to 64 bits.
@@ -70,7 +71,7 @@ pub enum ColumnKind {
     Text,
 }
 
-/// One value, whatever it is.
+/// One value, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// An integer; unsigned ones above the highest signed one wrap.
@@ -110,7 +111,7 @@ pub struct Event<'a> {
     pub time: i64,
     /// Its class.
     pub class: &'a BoundClass,
-    /// The number of the class among all that are bound, for what an analysis knows of each.
+    /// The number of the class among all that are bound, for an analysis' own facts about each.
     pub number: usize,
     cells: &'a Cells,
     row: usize,
@@ -138,7 +139,7 @@ impl EventRows {
 }
 
 impl<'a> Event<'a> {
-    /// What the event means; an event may mean several things.
+    /// The meanings of the event; an event may mean several things.
     #[inline]
     pub fn roles(&self) -> impl Iterator<Item = Meaning<'_>> {
         self.class.roles.iter().map(move |bound| Meaning { role: bound.role, event: self, slots: &bound.slots })
@@ -199,7 +200,7 @@ impl<'a> Event<'a> {
         self.text(slot).map_or(Comm::default(), Comm::new)
     }
 
-    /// Whatever value the event has there.
+    /// The value that the event has there, of any kind.
     #[must_use]
     pub fn value(&self, slot: &'a Slot) -> Option<Value<'a>> {
         if let Slot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
@@ -285,7 +286,7 @@ impl<'a> Meaning<'a> {
         self.event.text(&self.slots[field])
     }
 
-    /// A field of the role, whatever it is.
+    /// A field of the role, of any kind.
     #[must_use]
     #[inline]
     pub fn value(&self, field: FieldIndex) -> Option<Value<'a>> {

@@ -1,8 +1,9 @@
 //! `gaps`: the longest times without an event, of each lane and of all together.
 //!
-//! A lane has its events in the order of time: its gaps are seen as they are. A gap of all lanes is seen by none of them.
-//! So time is divided into equal spans, and of each the first and the last event of all lanes is kept, in whatever order
-//! they come; a gap that is not shorter than a span lies between the last event of one and the first of another:
+//! A lane has its events in the order of time: its gaps are seen as they are. A gap of all lanes is
+//! seen by none of them. So time is divided into equal spans, and of each the first and the last
+//! event of all lanes is kept, in any order; a gap that is not shorter than a span lies between the
+//! last event of one and the first of another:
 //!
 //! ```text
 //! lane 0     │  x   xx│        │        │  x     │
@@ -38,7 +39,7 @@ pub struct Gaps {
     wishes: Wishes,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     lanes: Vec<Edges>,

@@ -1,4 +1,4 @@
-//! Guesses: what events that no mapping knows may mean, by their names and fields.
+//! Guesses: the possible meanings of events that no mapping knows, by their names and fields.
 //!
 //! ```text
 //! service.run.begin  id lcore_id      two names that differ in one word: begin, end
@@ -28,7 +28,7 @@ use crate::roles::{CPU, Role, TID, pair, switch};
 /// A guess that is as sure as this may be used.
 pub const CONFIDENCE_MIN: f64 = 0.5;
 
-/// What events may mean.
+/// A possible meaning of events.
 #[derive(Clone, Debug)]
 pub struct Guess {
     /// Which events, which role, which fields.
@@ -39,7 +39,7 @@ pub struct Guess {
     pub reason: String,
 }
 
-/// What events may mean of which no mapping says anything; begins stand before their ends.
+/// The possible meanings of events that no mapping names; begins stand before their ends.
 #[must_use]
 pub fn guesses(streams: &[StreamClass<'_>], mappings: &[Mapping]) -> Vec<Guess> {
     let mut guesses: Vec<Guess> = Vec::new();

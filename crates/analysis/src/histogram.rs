@@ -4,8 +4,8 @@
 //! their octave wide, so the middle of a bucket is at most 1/1024 away from any value in it (`buckets.rs`). Values
 //! below 1024 have a bucket each.
 //!
-//! One histogram exists per row of a table (per system call of each thread, say), and most rows see few values, so the
-//! memory grows with what was recorded:
+//! One histogram exists per row of a table (per system call of each thread, say), and most rows see
+//! few values, so the memory grows with the recorded values:
 //!
 //! ```text
 //! up to 7 values    the values themselves, inside of these 64 bytes
@@ -31,7 +31,8 @@ use moments::Moments;
 /// How many values are kept as they are.
 const FEW: usize = 7;
 
-/// A mergeable, log-linear histogram of durations in nanoseconds, sizes in bytes, or whatever else is a `u64`.
+/// A mergeable, log-linear histogram of durations in nanoseconds, sizes in bytes, or any other
+/// `u64`.
 ///
 /// Counts stop at `u64::MAX` and sums at `u128::MAX` instead of wrapping around.
 ///
@@ -215,8 +216,8 @@ impl Histogram {
         Some(moments.squared_distances()? / moments.count as f64)
     }
 
-    /// The variance of what these values are a sample of: divided by one less than their count. `None` below two
-    /// values.
+    /// The variance of the population that these values are a sample of: divided by one less than
+    /// their count. `None` below two values.
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
         let moments = self.moments();
@@ -230,7 +231,7 @@ impl Histogram {
         self.variance().map(f64::sqrt)
     }
 
-    /// The square root of [`Histogram::sample_variance`], which is what lttng-analyses prints.
+    /// The square root of [`Histogram::sample_variance`], which lttng-analyses prints.
     #[must_use]
     pub fn sample_standard_deviation(&self) -> Option<f64> {
         self.sample_variance().map(f64::sqrt)

@@ -1,4 +1,4 @@
-//! An answer to a command, for Python: its tables as columns, and what is said to people.
+//! An answer to a command, for Python: its tables as columns, and its text for people.
 
 use kymo_cli::words;
 use kymo_session::{Progress, answer_columns};
@@ -9,7 +9,7 @@ use crate::columns::{Batch, batch};
 type AnswerTable = (String, String, Batch, Option<(i64, i64)>, u64);
 /// An answer: its tables, the report, text for people, and warnings.
 pub(crate) type Said = (Vec<AnswerTable>, String, String, String);
-/// An answer for Python; of one that nobody waits for any more, not all.
+/// An answer for Python; of a canceled one, not all tables.
 pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered, progress: &Progress) -> Said {
     let is_unix = session.times_are_unix();
     let table = |table: kymo_session::Table| {

@@ -117,7 +117,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // Who wants other types casts them: the protocol allows to give what there is.
+        // Consumers cast the columns to other types: the protocol allows to give the existing ones.
         drop(requested_schema);
         let rows = StructArray::from(self.inner.clone());
         let (array, _) = to_ffi(&rows.to_data()).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -147,7 +147,7 @@ impl Batch {
     }
 }
 
-/// A stream that somebody else reads.
+/// A stream that a consumer reads.
 pub(crate) fn stream_capsule(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -161,7 +161,7 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'p
     capsule(py, schema, c"arrow_schema")
 }
 
-/// Whoever takes the content leaves something that is released already: dropping that does nothing.
+/// A consumer that takes the content leaves a released structure: dropping that does nothing.
 fn capsule<'py, T: 'static + Send>(
     py: Python<'py>,
     content: T,
@@ -170,7 +170,7 @@ fn capsule<'py, T: 'static + Send>(
     PyCapsule::new_with_value(py, content, name)
 }
 
-/// What NumPy calls numbers of a type, and their bytes.
+/// NumPy's name of numbers of a type, and their bytes.
 fn numpy_type(data_type: &DataType) -> Option<(&'static str, usize)> {
     Some(match data_type {
         DataType::Int8 => ("int8", 1),

@@ -34,7 +34,7 @@ pub(crate) mod bt2 {
     use super::structure::Structure;
 }
 
-/// Not to be met: what the scan read can be read again.
+/// Does not happen: a field that the scan read can be read again.
 fn unreadable() -> PyErr {
     pyo3::exceptions::PyRuntimeError::new_err("a field cannot be read that was read before: this is a bug")
 }

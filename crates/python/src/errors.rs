@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// The exception, with what the command prints after `error: `.
+/// The exception, with the text that the command prints after `error: `.
 pub(crate) fn error(py: Python<'_>, kind: Kind, text: &str) -> PyErr {
     let text = text.trim_end();
     let text = text.strip_prefix("error: ").unwrap_or(text);
@@ -72,7 +72,7 @@ pub(crate) fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     }
 }
 
-/// Nobody waits for an answer, or somebody else did not.
+/// The exception for an answer that was canceled.
 pub(crate) fn cancelled(py: Python<'_>, cancelled: Cancelled) -> PyErr {
     error(py, Kind::Read, &cancelled.to_string())
 }

@@ -26,7 +26,7 @@ use crate::session::Session;
 /// Events in the order of time; ends by itself, or when nobody holds it any more.
 #[pyclass(module = "kymograph._native")]
 pub(crate) struct EventLoop {
-    /// Nobody waits for the lock: whoever pulls has the iterator for itself.
+    /// The lock is never contended: the caller has the iterator for itself.
     messages: Mutex<Messages>,
     classes: Arc<Classes>,
     batch: Option<Arc<Shelf>>,
@@ -80,20 +80,20 @@ impl EventLoop {
     }
 }
 
-/// A batch, and what is known of its classes.
+/// A batch, and the known facts about its classes.
 struct Shelf {
     batch: Arc<MessageBatch>,
     classes: Arc<Classes>,
 }
 
-/// What is known of the classes of all streams.
+/// The known facts about the classes of all streams.
 struct Classes {
     facts: Arc<MessagesFacts>,
     /// For each stream, by class.
     streams: Vec<Vec<OnceLock<Class>>>,
 }
 
-/// What is known of a class.
+/// The known facts about a class.
 struct Class {
     name: Option<Py<PyString>>,
     id: u64,

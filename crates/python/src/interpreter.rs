@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 /// Threads that are about to come back to the interpreter or run its code, of this process.
 static RETURNING: AtomicUsize = AtomicUsize::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The interpreter ends, and who ends it.
+/// The interpreter ends, and the thread that ends it.
 static ENDS: AtomicBool = AtomicBool::new(false);
 static ENDED_BY: OnceLock<ThreadId> = OnceLock::new();
 

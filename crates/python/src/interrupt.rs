@@ -1,14 +1,16 @@
-//! What takes long, done so that Ctrl-C ends it.
+//! Long work, done so that Ctrl-C ends it.
 //!
 //! ```text
 //! main thread  ├ waits, looks for signals ─ waits, looks ─> an exception: cancels, waits for the end, raises it
 //! another one  ├────────── the work ──────────────────────> what it found
 //! ```
 //!
-//! Python only notes that a signal came; what is to be done about it is done by the main thread, as soon as that looks. Other
-//! threads never hear of signals, and do their work themselves. So no thread but the main one comes back to the interpreter before
-//! it is done: one that did while the interpreter ends would end the process. So does the main thread what is over before anybody
-//! could press Ctrl-C: to begin a thread and wake two of them takes a quarter of a millisecond, as long as an answer about our demo.
+//! Python only notes that a signal came; the main thread handles it, as soon as it looks. Other
+//! threads never hear of signals, and do their work themselves. So no thread but the main one comes
+//! back to the interpreter before it is done: one that did while the interpreter ends would end the
+//! process. The main thread also does work itself that is over before a user could press Ctrl-C: to
+//! begin a thread and wake two of them takes a quarter of a millisecond, as long as an answer about
+//! our demo.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,10 +26,10 @@ use pyo3::sync::PyOnceLock;
 /// Time between two looks.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Traces of so many bytes are read as soon as somebody looks.
+/// Traces of up to so many bytes are read at once.
 const SHORT_BYTES: u64 = 16 << 20;
 
-/// Whether the traces are read as soon as somebody looks.
+/// Whether the traces are read at once.
 pub(crate) fn is_short(session: &Session) -> bool {
     session.bytes() <= SHORT_BYTES
 }
@@ -36,7 +38,8 @@ pub(crate) fn is_short(session: &Session) -> bool {
 ///
 /// # Errors
 ///
-/// What a signal raised meanwhile; the work has ended then, and what it found is dropped.
+/// The exception that a signal raised meanwhile; the work has ended then, and its result is
+/// dropped.
 pub(crate) fn interruptible<R: Send>(
     py: Python<'_>,
     is_short: bool,
@@ -62,7 +65,7 @@ pub(crate) fn interruptible<R: Send>(
             }
             if let Err(raised) = py.check_signals() {
                 progress.cancel();
-                // Nobody waits for what it found, or for a panic.
+                // The result is not needed, nor is a panic.
                 let _ = detached(py, || thread.join());
                 return Err(raised);
             }

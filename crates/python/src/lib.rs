@@ -1,14 +1,15 @@
 //! The Python package: sessions, answers and events for Python.
 //!
-//! It must never know what stands behind `session`; what options mean and what people are told is `cli`'s business.
+//! It must never know the internals of `session`; the meaning of options and the texts for people
+//! are `cli`'s business.
 //!
 //! ```text
 //! kymograph (Python: what people import) ──> _native (here) ──> session      answers
 //!                                                          └──> cli          the command; the words of its options
 //! ```
 //!
-//! The interpreter's lock is given back around everything that reads. What goes wrong becomes an exception of
-//! `kymograph`, with the text that the command prints.
+//! The GIL (the interpreter's lock) is released around all code that reads. Errors become
+//! exceptions of `kymograph`, with the text that the command prints.
 
 mod answer;
 mod columns;

@@ -1,7 +1,7 @@
 //! Events as text, for Python.
 //!
-//! Another thread makes it, in pieces that Python asks for. Nothing here calls Python: what is called back while the interpreter ends
-//! would never come back, and the process would be aborted.
+//! Another thread makes it, in pieces that Python asks for. Nothing here calls Python: a callback
+//! while the interpreter ends would never come back, and the process would be aborted.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -46,7 +46,7 @@ impl Pieces {
         let own = Arc::clone(&progress);
         std::thread::Builder::new().name("kymo-print".to_owned()).spawn(move || {
             let mut out = ToChannel { sender, text: Vec::with_capacity(CHUNK_BYTES) };
-            // It ends early if nobody wants more.
+            // It ends early if the receiver is gone.
             if let Ok(printed) = session.print(&options, &mut out, &own)
                 && out.flush().is_ok()
             {
@@ -70,7 +70,7 @@ impl Pieces {
                 Ok(Piece::Text(text)) => return Ok((Some(PyBytes::new(py, &text)), None)),
                 Ok(Piece::End(report)) => return Ok((None, Some(kymo_cli::words::report(&report)))),
                 Err(RecvTimeoutError::Disconnected) => return Ok((None, None)),
-                // Somebody may have pressed Ctrl-C.
+                // The user may have pressed Ctrl-C.
                 Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
             }
         }

@@ -1,5 +1,5 @@
-//! What belongs to the process that made it: threads do not live on in a child, so that a child must neither ask nor wait for
-//! what its parent's threads do.
+//! Objects that belong to the process that made them: threads do not live on in a child, so that a
+//! child must neither ask nor wait for its parent's threads.
 
 use pyo3::prelude::*;
 
@@ -20,7 +20,7 @@ impl<T> Owned<T> {
         self.process == std::process::id()
     }
 
-    /// What it is, if it is ours.
+    /// The inner object, if it is ours.
     pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&T> {
         match &self.inner {
             Some(inner) if self.is_ours() => Ok(inner),
@@ -42,7 +42,7 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-/// What is said of something that is another process'.
+/// The message about an object of another process.
 pub(crate) const FOREIGN: &str = "it was begun by another process: a child of it must begin anew";
 
 pub(crate) fn foreign(py: Python<'_>) -> PyErr {

@@ -22,7 +22,7 @@ pub(crate) fn next_batch(py: Python<'_>, messages: &mut Messages) -> PyResult<Op
     }
 }
 
-/// The messages of whoever has them for itself.
+/// The messages of a caller that has them for itself.
 pub(crate) fn pulled(messages: &mut Mutex<Messages>) -> &mut Messages {
     messages.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -30,7 +30,8 @@ pub(crate) fn pulled(messages: &mut Mutex<Messages>) -> &mut Messages {
 /// Names that are remembered.
 const NAMES: usize = 8;
 
-/// What is found by a name. A loop asks with the same string object again and again, which is known by its address.
+/// The finding for a name. A loop asks with the same string object again and again, which is known
+/// by its address.
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     known: [OnceLock<(Py<PyString>, T)>; NAMES],
@@ -43,7 +44,7 @@ impl<T> Default for Names<T> {
 }
 
 impl<T: Copy> Names<T> {
-    /// What `find` finds for the name.
+    /// The result of `find` for the name.
     #[inline]
     pub(crate) fn get(&self, name: &Bound<'_, PyString>, find: impl FnOnce(&str) -> T) -> PyResult<T> {
         for (known, found) in self.known.iter().map_while(OnceLock::get) {

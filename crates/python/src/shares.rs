@@ -1,4 +1,4 @@
-//! Questions that are answered in shares, for Python: shares and what is known of them are `bytes`.
+//! Questions that are answered in shares, for Python: shares and their states are `bytes`.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Shares {
             let finishing = Builder::new().name("kymo-finish".to_owned()).spawn_scoped(scope, finish)?;
             let feed = || -> PyResult<()> {
                 for state in states.try_iter()? {
-                    // Who does not take it has found something wrong.
+                    // A receiver that does not take it has found an error.
                     if give.send(state?.extract()?).is_err() {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! Queries for Python: answers as columns, read when somebody asks for them.
+//! Queries for Python: answers as columns, read on demand.
 //!
 //! ```text
 //! Database ── sql ──> Rows ─┬─ __arrow_c_stream__   a fresh answer for whoever takes Arrow
@@ -45,7 +45,7 @@ impl Database {
         let progress = Arc::new(Progress::default());
         let asked = interruptible(py, self.is_short, &progress, || {
             let statements = sql_statements(text).0;
-            // Of no statement at all, the engine says what is wrong.
+            // For no statement at all, the engine reports the error.
             let (last, before) = statements.split_last().map_or(("", &[][..]), |(last, before)| (*last, before));
             before.iter().try_for_each(|statement| database.ask(statement, &progress).map(drop))?;
             database.ask(last, &progress)
@@ -96,7 +96,7 @@ impl Rows {
 
     /// All batches.
     fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
-        // What is short to read may take long to join.
+        // Rows that are short to read may take long to join.
         Ok(Stream::new(self.read(py)?, Some(&self.ends), false))
     }
 

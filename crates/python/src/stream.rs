@@ -1,12 +1,12 @@
-//! Rows that are read while somebody asks for them: batch by batch, or in hands that know nothing of us.
+//! Rows that are read on demand: batch by batch, or in libraries that know nothing of us.
 //!
 //! ```text
 //! Rows ─┬─ Stream    an iterator of Python
 //!       └─ capsule   an Arrow stream: pyarrow, polars, DuckDB
 //! ```
 //!
-//! Whoever waits for rows on the main thread is heard when he presses Ctrl-C; also in hands that know nothing of us, as long as they
-//! ask for rows on the thread that gave them the stream.
+//! A wait for rows on the main thread ends when the user presses Ctrl-C; also inside libraries that
+//! know nothing of us, as long as they ask for rows on the thread that gave them the stream.
 
 use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "sql")]
@@ -34,9 +34,10 @@ use crate::process::{FOREIGN, Owned, foreign};
 /// How streams of the same rows ended.
 #[derive(Clone, Default)]
 pub(crate) struct Ends {
-    /// What the last one that was read to its end says of the trace.
+    /// The report on the trace of the last stream that was read to its end.
     report: Arc<Mutex<Option<Report>>>,
-    /// Why there were no further rows for somebody else who waited for them, and could only be told in a text.
+    /// Why there were no further rows for a consumer that waited for them, and could only be told
+    /// in a text.
     why: Arc<Mutex<Option<Why>>>,
 }
 
@@ -48,13 +49,14 @@ enum Why {
 }
 
 impl Ends {
-    /// What stands between the rows and the whole truth, as JSON; `None` before a stream was read to its end.
+    /// The report on the differences between the rows and the whole truth, as JSON; `None` before a
+    /// stream was read to its end.
     pub(crate) fn report(&self) -> Option<String> {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         report.as_ref().map(kymo_cli::words::report)
     }
 
-    /// Raises why somebody else had no further rows, if that is so.
+    /// Raises why a consumer had no further rows, if that is so.
     pub(crate) fn raise(&self, py: Python<'_>) -> PyResult<()> {
         match self.why.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
@@ -67,7 +69,7 @@ impl Ends {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
-    /// What somebody is told who waits for rows.
+    /// The error for a consumer that waits for rows.
     fn told(&self, why: Why) -> ArrowError {
         let text = match &why {
             Why::Raised(raised) => Python::attach(|py| {
@@ -91,7 +93,7 @@ pub(crate) enum Rows {
     Answer(SqlAnswer),
 }
 
-/// What the session says about that.
+/// The session's error.
 enum Failure {
     Events(EventsFailure),
     #[cfg(feature = "sql")]
@@ -131,14 +133,15 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What rows give.
+/// The next rows.
 type Next = Option<Result<RecordBatch, Failure>>;
 
-/// What came in some time.
+/// The result of waiting for some time.
 enum Waited {
     Next(Next),
     Nothing,
-    /// No other thread reads: there is more for whoever waits for it, however long that takes.
+    /// No other thread reads: there is more for a caller that waits for it, however long that
+    /// takes.
     Alone,
 }
 
@@ -190,7 +193,7 @@ impl Rows {
         }
     }
 
-    /// A stream for whoever takes Arrow.
+    /// A stream for a consumer of Arrow.
     pub(crate) fn capsule<'py>(
         self,
         py: Python<'py>,
@@ -209,22 +212,23 @@ struct Reader {
     rows: Owned<Rows>,
     schema: SchemaRef,
     ends: Ends,
-    /// Who asked for it, if that was the main thread. Only that one looks for signals: nobody who holds the interpreter's lock
-    /// can be waiting for it, and it is not there any more when the interpreter ends.
+    /// The thread that asked for it, if that was the main thread. Only that one looks for signals:
+    /// no other thread that holds the interpreter's lock can be waiting for it, and it is not there
+    /// any more when the interpreter ends.
     asker: Option<ThreadId>,
-    /// When he looked last.
+    /// When it looked last.
     looked: Instant,
 }
 
 impl Reader {
-    /// The next batch for whoever hears of signals, with or without the interpreter's lock.
+    /// The next batch for a thread that hears of signals, with or without the interpreter's lock.
     fn next_heard(&mut self) -> Result<Next, ArrowError> {
         let Some(rows) = self.rows.get_mut() else { return Ok(None) };
         let progress = Arc::clone(rows.progress());
         let (looked, ends) = (&mut self.looked, &self.ends);
         loop {
             let waited = rows.next_within(PATIENCE);
-            // Batches may come without end, and nobody look for signals between them.
+            // Batches may come without end, with no look for signals between them.
             if looked.elapsed() >= PATIENCE {
                 *looked = Instant::now();
                 let heard = Python::attach(|py| py.check_signals().inspect_err(|_| progress.cancel()));
@@ -274,7 +278,7 @@ impl RecordBatchReader for Reader {
 pub(crate) struct Stream {
     /// `None`: it is over.
     rows: Mutex<Option<Owned<Rows>>>,
-    /// Beside the lock, which whoever waits for rows holds.
+    /// Beside the lock, which a thread that waits for rows holds.
     progress: Arc<Progress>,
     ends: Option<Ends>,
     is_short: bool,
@@ -284,13 +288,14 @@ pub(crate) struct Stream {
 struct Foreign;
 
 impl Stream {
-    /// How it ends is noted, if somebody wants to know.
+    /// Notes how it ends, if `ends` is there.
     pub(crate) fn new(rows: Rows, ends: Option<&Ends>, is_short: bool) -> Self {
         let progress = Arc::clone(rows.progress());
         Self { rows: Mutex::new(Some(Owned::new(rows))), progress, ends: ends.cloned(), is_short }
     }
 
-    /// What comes next, before so much time is over if somebody says so. Another thread of ours may hold the lock for long.
+    /// The next rows, within a time if one is given. Another thread of ours may hold the lock for
+    /// long.
     fn pull(&self, time: Option<Duration>) -> Result<Waited, Foreign> {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(owned) = rows.as_mut() else { return Ok(Waited::Next(None)) };
@@ -305,7 +310,7 @@ impl Stream {
         Ok(waited)
     }
 
-    /// The same for whoever hears of signals.
+    /// The same for a thread that hears of signals.
     fn pull_heard(&self, py: Python<'_>) -> PyResult<Result<Waited, Foreign>> {
         if self.is_short || !is_main_thread(py)? {
             return Ok(detached(py, || self.pull(None)));

@@ -1,4 +1,4 @@
-//! Which analyses there are, and with what they answer.
+//! The list of analyses, and the tables of their answers.
 
 use axum::http::Uri;
 use axum::response::Response;

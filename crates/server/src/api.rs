@@ -1,4 +1,5 @@
-//! The paths of the API, each with what answers it. `openapi.json` describes them; a test holds that true.
+//! The paths of the API, each with its handler. `openapi.json` describes them; a test checks that
+//! the description is correct.
 
 use std::sync::{Arc, LazyLock};
 
@@ -70,7 +71,7 @@ async fn openapi(uri: Uri) -> Result<Response, Refusal> {
     Ok((kind, description().as_str()).into_response())
 }
 
-/// What describes the API, with the names of all analyses.
+/// The OpenAPI description, with the names of all analyses.
 fn description() -> &'static String {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let names: Vec<&str> = kymo_session::analyses().iter().map(|entry| &*entry.name).collect();

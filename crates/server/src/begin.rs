@@ -1,18 +1,19 @@
-//! What a server begins with: traces that are open, traces that may grow, or a choice of some.
+//! The start of a server: traces that are open, traces that may grow, or a choice of traces.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_session::{OpenOptions, Session};
 
-/// What a server begins with.
+/// The start of a server.
 #[derive(Debug)]
 pub enum Begin {
     /// Traces that are open.
     Traces(Arc<Session>),
-    /// Whoever looks chooses some.
+    /// The viewer's user chooses the traces.
     Choice(Choice),
-    /// Traces that are open, and may be recorded right now: they are looked at as long as the server runs.
+    /// Traces that are open and may be recorded right now: the server follows them as long as it
+    /// runs.
     Growing(Growing),
 }
 
@@ -21,14 +22,15 @@ pub enum Begin {
 pub struct Growing {
     /// As they are open; `None`: there is no event yet.
     pub session: Option<Arc<Session>>,
-    /// What was named.
+    /// The paths that the user named.
     pub paths: Vec<PathBuf>,
     /// How they are opened.
     pub open: OpenOptions,
 }
 
 impl Begin {
-    /// Where the traces are, as far as that is known: whoever records them is asked by that.
+    /// Where the traces are, as far as that is known: by these paths the server finds the recorder
+    /// that writes them.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Growing(growing) => growing.paths.clone(),
@@ -55,33 +57,33 @@ impl From<Choice> for Begin {
     }
 }
 
-/// What there is to choose from.
+/// The traces and hints that a user can choose from.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// How traces are opened. Recent ones are known where these have a cache.
+    /// How to open traces. Recent ones are known where these have a cache.
     pub open: OpenOptions,
-    /// A trace that whoever has none can look at.
+    /// A trace to look at for a user without traces.
     pub sample: Option<Sample>,
-    /// How to get traces of one's own.
+    /// How to record traces.
     pub record: &'static [RecordHint],
-    /// Bytes of all files together that may be sent; 0: none may.
+    /// Maximum bytes of all uploaded files together; 0: uploads are not allowed.
     pub upload_bytes_max: u64,
 }
 
 /// A trace as the bytes of an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// The archive's name, whose end says of what kind it is.
+    /// The archive's name; its extension says which kind of archive it is.
     pub name: &'static str,
-    /// What is in it.
+    /// The bytes of the archive.
     pub bytes: &'static [u8],
 }
 
 /// One way to record a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordHint {
-    /// What is typed.
+    /// The command to type.
     pub command: &'static str,
-    /// What becomes of that.
+    /// The result of the command.
     pub what: &'static str,
 }

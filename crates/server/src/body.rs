@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 256 << 10;
 /// For all of a body to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the body says.
+/// Parses the body.
 pub(crate) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
@@ -29,7 +29,7 @@ pub(crate) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Ref
     value.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "body", format!("the body is invalid: {error}")))
 }
 
-/// An object: what has named members is no list of them, which serde would take as well.
+/// An object: a list is refused, which serde would accept for a type with named members.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
     let members = Map::deserialize(from)?;
     T::deserialize(Value::Object(members)).map_err(D::Error::custom)

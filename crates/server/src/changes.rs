@@ -1,5 +1,6 @@
-//! What changes while somebody looks: how far jobs, the timeline and a recording are. It is told as server-sent events, a whole state at a time; who is slow misses
-//! states between, and gets the newest.
+//! Changes during a view: the progress of jobs, of the timeline and of a recording. The server
+//! sends them as server-sent events, a whole state at a time; a slow listener misses states in
+//! between, and gets the newest.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -19,15 +20,16 @@ use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Shared};
 
-/// How often is looked.
+/// How often the server looks for changes.
 const TICK: Duration = Duration::from_millis(200);
-/// So many looks long nobody builds a timeline of which nobody asks tiles: who opens traces waits for a page that shows them, which needs the
-/// processors as much.
+/// For so many looks the server does not build a timeline for which no request asks tiles: a user
+/// that opens traces waits for a page that shows them, which needs the processors as much.
 const LOOKS_BEFORE_BUILDING: u32 = 5;
-/// How often something is said where nothing changes, so that who is gone is noticed.
+/// How often the server sends something where nothing changes, so that it notices a listener that
+/// is gone.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// How it is now.
+/// The current state.
 fn news_of(shared: &Shared, recording: &Recording) -> News {
     let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
     let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
@@ -35,7 +37,7 @@ fn news_of(shared: &Shared, recording: &Recording) -> News {
     News { states: std::iter::once(jobs).chain(timeline).chain(recording).collect() }
 }
 
-/// Looks what has changed as long as somebody listens.
+/// Looks for changes as long as there are listeners.
 pub(crate) async fn watch(host: Hosted) {
     let mut looks = 0;
     loop {
@@ -57,11 +59,11 @@ pub(crate) async fn watch(host: Hosted) {
     }
 }
 
-/// What one listener was told.
+/// The states that one listener has received.
 struct Listener {
     news: watch::Receiver<News>,
     told: News,
-    /// States to be told before anything new.
+    /// States to send before anything new.
     waiting: Vec<(&'static str, String)>,
 }
 

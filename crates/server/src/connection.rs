@@ -1,4 +1,5 @@
-//! Connections, each of which may take so long and no longer: whoever sends a request slowly, or does not take its answer, is let go.
+//! Connections, each with time limits: the server closes a connection that sends a request slowly
+//! or does not take its response.
 //!
 //! ```text
 //! accept ──> a connection, one of so many ──> head within 10 s ──> answer, a piece of which is taken within 30 s
@@ -41,12 +42,12 @@ impl Default for Patience {
     }
 }
 
-/// Bytes of a request's head, and of what is read ahead.
+/// Maximum bytes of a request's head, and of the bytes that are read ahead.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Header lines of a request that are read; `guard` refuses fewer, and says so.
 const HEADERS_MAX: usize = 128;
 
-/// Answers those who connect, for as long as it is polled.
+/// Serves clients that connect, for as long as it is polled.
 pub(crate) async fn serve(listener: TcpListener, router: Router, patience: Patience) {
     let free = Arc::new(Semaphore::new(patience.connections));
     let number = AtomicU64::new(1);
@@ -63,7 +64,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, patience: Patie
         let viewer = Viewer::Connection(number.fetch_add(1, Ordering::Relaxed));
         let router = router.clone();
         tokio::spawn(async move {
-            // What goes wrong with a connection concerns nobody else.
+            // An error of one connection concerns no other connection.
             let _ = connection(stream, router, viewer, patience).await;
             drop(place);
         });
@@ -80,12 +81,13 @@ async fn connection(stream: TcpStream, router: Router, viewer: Viewer, patience:
     builder.serve_connection(io, service).await
 }
 
-/// What is said where there are too many connections.
+/// The response to a connection above the limit.
 const TURNED_AWAY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
 connection: close\r\ncontent-length: 85\r\n\r\n\
 {\"error\":{\"code\":\"busy\",\"message\":\"too many connections: close some, or ask later\"}}\n";
 
-/// Says so, and waits for a moment until that is read: what a closed connection has sent last would be lost.
+/// Sends that response, and waits for a moment until the client has read it: the last bytes of a
+/// closed connection would be lost.
 async fn turn_away(stream: TcpStream) {
     let told = async {
         stream.writable().await?;
@@ -102,7 +104,7 @@ async fn turn_away(stream: TcpStream) {
     let _: Result<io::Result<()>, _> = tokio::time::timeout(Duration::from_secs(1), told).await;
 }
 
-/// The service, which knows whose connection it serves.
+/// The service, which knows the viewer of its connection.
 struct OfViewer {
     inner: TowerToHyperService<Router>,
     viewer: Viewer,
@@ -192,7 +194,7 @@ mod tests {
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{}", body.len());
     }
 
-    /// Who takes nothing of an answer any more keeps nobody for longer than patience lasts.
+    /// Writing to a client that takes no more of a response ends when patience is over.
     #[test]
     fn writing_to_who_does_not_read_ends() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,5 @@
-//! The traces as they are now. Those that grow are opened again and again; whoever has begun to read goes on with what he has.
+//! The traces as they are now. Those that grow are opened again and again; a request that has begun
+//! to read goes on with its session.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kymo_session::Session;
 use serde_json::{Value, json};
 
-/// The traces, for all who ask.
+/// The current traces, for all requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Current(Arc<RwLock<Now>>);
 
@@ -39,7 +40,7 @@ impl Live {
         Self { is_recording: true, watermark_ns, behind_ms, problem: None }
     }
 
-    /// As everybody is told.
+    /// The state as all pages receive it.
     pub(crate) fn told(&self) -> Value {
         let state = if self.is_recording { "recording" } else { "ended" };
         json!({
@@ -70,7 +71,8 @@ impl Current {
         self.now().live
     }
 
-    /// The last nanosecond before which everything is there, of traces that are recorded right now: what is later may still change.
+    /// The last nanosecond before which all events are there, of traces that are recorded right
+    /// now: later data may still change.
     pub(crate) fn last_ns(&self) -> Option<i64> {
         let live = self.live().filter(|live| live.is_recording)?;
         Some(live.watermark_ns.saturating_sub(1))
@@ -81,7 +83,7 @@ impl Current {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Now { session, live };
     }
 
-    /// What is told of how far they are changes.
+    /// Sets the state that pages receive of how far they are.
     pub(crate) fn set_live(&self, live: Option<Live>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).live = live;
     }

@@ -1,4 +1,4 @@
-//! What an expression means for the traces, while somebody types it.
+//! The meaning of an expression for the traces, checked while a user types it.
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -13,14 +13,14 @@ use crate::refusal::{Refusal, answer};
 use crate::selection::{problem, problems_of};
 use crate::shared::Asked;
 
-/// What is asked.
+/// The body of the request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
     filter: String,
 }
 
-/// Says what is wrong with an expression, and of how many classes of events some may be meant.
+/// Reports the errors of an expression, and of how many classes of events some may be meant.
 pub(crate) async fn check(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let Question { filter } = body::read(request).await?;

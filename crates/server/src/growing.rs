@@ -1,10 +1,12 @@
-//! Traces that grow: looked at again and again as long as somebody writes them, or might.
+//! Traces that grow: the server looks at them again and again as long as a recorder writes them, or
+//! might.
 //!
 //! ```text
 //! waiting ──first events──> recording ──> ended ──more comes──> recording
 //! ```
 //!
-//! A recorder of ours says when it has ended; of what others write that is guessed, after a while without anything new.
+//! A recorder of ours says when it has ended; for other recorders the server guesses that, after a
+//! while without anything new.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,14 +18,14 @@ use crate::begin::Growing;
 use crate::current::Live;
 use crate::stage::Stage;
 
-/// How often is looked whether there is more.
+/// How often the server looks for more events.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How often is looked whether traces that nobody seems to write have grown.
+/// How often the server looks whether traces that seem to have no writer have grown.
 const QUIET_INTERVAL: Duration = Duration::from_secs(1);
-/// Who writes without saying so has ended when nothing came for so long.
+/// A recorder that does not announce its end has ended when nothing came for so long.
 const ENDED: Duration = Duration::from_secs(10);
 
-/// What is to be looked at again and again, as soon as there is somebody to look.
+/// Traces to look at again and again, as soon as there is a stage to show them.
 pub(crate) struct Followed {
     /// `None`: they are recorded. Else they may be, if there is more than this.
     session: Option<Arc<Session>>,
@@ -68,7 +70,7 @@ fn follow(stage: &Arc<Stage>, paths: Vec<PathBuf>, options: OpenOptions) -> std:
     std::thread::Builder::new().name("kymo-follows".to_owned()).spawn(work).map(drop)
 }
 
-/// Follows traces that nobody says are recorded, as soon as there is more of them.
+/// Follows traces that are not known to be recorded, as soon as there is more of them.
 fn follow_if_grown(
     stage: &Arc<Stage>,
     session: &Arc<Session>,
@@ -79,7 +81,7 @@ fn follow_if_grown(
     let work = move || {
         while let Some(stage) = stage.upgrade().filter(|stage| !stage.is_over()) {
             if session.has_grown() {
-                // Who cannot have a thread is told nothing new.
+                // Without a thread, the page receives nothing new.
                 let _ = follow(&stage, paths, options);
                 return;
             }
@@ -110,7 +112,7 @@ impl Following {
                 return until.is_some();
             }
             Ok(Look::Over) => return false,
-            // What is half written is whole the next time.
+            // A half-written part is whole at the next look.
             Err(failure) => tell(stage, told(&failure)),
         }
         true

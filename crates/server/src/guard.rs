@@ -1,4 +1,5 @@
-//! Who may ask at all. The server is reached by everything that runs on this machine, pages of other origins in a browser among it:
+//! Access checks. All programs on this machine can reach the server, among them pages of other
+//! origins in a browser:
 //!
 //! ```text
 //! another user of the machine     knows no token                                  401
@@ -26,7 +27,7 @@ const URL_BYTES_MAX: usize = 16 << 10;
 /// Header lines of a request.
 const HEADERS_MAX: usize = 64;
 
-/// What pages may do: nothing but what came from here.
+/// The content security policy of pages: they load only content from this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; \
                       connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
@@ -41,11 +42,11 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// What is asked of those who ask.
+/// The checks of each request.
 #[derive(Debug)]
 pub(crate) struct Guard {
     token: Token,
-    /// Where is listened.
+    /// The address that the server listens on.
     address: SocketAddr,
 }
 
@@ -87,16 +88,17 @@ impl Guard {
             return true;
         }
         let listened = self.address.ip();
-        // Addresses are no names: nobody can make them lead elsewhere.
+        // Addresses are not names: DNS cannot make them lead elsewhere.
         name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == listened || listened.is_unspecified())
     }
 
-    /// Whether a URL has the token: who asks for a page with it is told of the traces. What leads a browser there does not read it.
+    /// Whether a URL has the token: a request for a page with it gets data of the traces. A page
+    /// that leads a browser there does not read the response.
     pub(crate) fn is_known(&self, uri: &Uri) -> bool {
         query::token(uri).is_some_and(|said| self.token.is(&said))
     }
 
-    /// Whether whoever asks knows the token, and is no page of another site.
+    /// Whether the request has the token and does not come from a page of another site.
     fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         if let Some(site @ ("cross-site" | "same-site")) = text(headers, &HeaderName::from_static("sec-fetch-site"))? {
             let message = format!("a {site} page gets nothing from here");
@@ -123,7 +125,7 @@ fn unauthorized(message: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, "token", message)
 }
 
-/// Who is asked for.
+/// The host that the request is for.
 fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Refusal> {
     let refused = |message: &str| Refusal::new(StatusCode::BAD_REQUEST, "host", message);
     let said = text(headers, &header::HOST)?.ok_or_else(|| refused("the request does not say which host it is for"))?;
@@ -150,7 +152,8 @@ fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// Refuses who asks wrongly, and adds to answers what browsers should know.
+/// Refuses requests that fail the checks of host, origin and size, and adds to responses the
+/// headers that browsers need.
 pub(crate) async fn outer(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let mut response = match guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -164,7 +167,7 @@ pub(crate) async fn outer(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// Refuses who may not know what is in the traces.
+/// Refuses requests that may not read the traces.
 pub(crate) async fn inner(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     match guard.check_token(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -199,7 +202,7 @@ mod tests {
         map
     }
 
-    /// What is said to a request for `/` with these headers.
+    /// The result of the check for a request for `/` with these headers.
     fn said(guard: &Guard, lines: &[&str]) -> String {
         let checked = guard.check(&"/".parse().unwrap(), &headers(lines));
         checked
@@ -301,7 +304,7 @@ mod tests {
         };
         assert_eq!(said(&format!("/?a=b&token={token}"), &[]), "ok");
         assert_eq!(said("/", &[&format!("authorization: Bearer {token}"), "sec-fetch-site: same-origin"]), "ok");
-        // What the header says counts.
+        // The token of the header counts.
         assert_eq!(said(&format!("/?token={token}"), &["authorization: Bearer wrong"]), "401 \"token\"");
         assert_eq!(said("/", &[]), "401 \"token\"");
         assert_eq!(said("/?token=", &[]), "401 \"token\"");

@@ -1,4 +1,5 @@
-//! All that requests share: who may ask, who works for them, who records the traces, and what is served.
+//! The state that all requests share: the access checks, the threads that work for them, the
+//! recorder of the traces, and the served traces.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::shared::{Asked, Means};
 use crate::stage::{Chosen, Stage};
 
-/// All that requests share, whatever is served.
+/// The state that all requests share, no matter which traces the server shows.
 pub(crate) struct Host {
     pub(crate) guard: Arc<Guard>,
     pub(crate) pool: Arc<Pool>,
@@ -28,7 +29,8 @@ pub(crate) struct Host {
 pub(crate) type Hosted = Arc<Host>;
 
 impl Host {
-    /// Serves what the server begins with, and follows it from now on if it may grow.
+    /// Serves the traces or the choice that the server begins with, and follows traces from now on
+    /// if they may grow.
     pub(crate) fn new(guard: Guard, begin: Begin, means: Means) -> std::io::Result<Self> {
         let (choice, session, followed) = match begin {
             Begin::Traces(session) => (None, Some(session), None),
@@ -46,20 +48,21 @@ impl Host {
         Ok(Self { guard: Arc::new(guard), pool, recording, stage })
     }
 
-    /// Opens what somebody chose, also when he does not wait for it: only one does at a time.
+    /// Opens the chosen traces, even if the client does not wait for it: only one request does so
+    /// at a time.
     pub(crate) async fn open(
         &self,
         find: impl FnOnce(&Stage) -> Result<Chosen, Refusal> + Send + 'static,
     ) -> Result<(), Refusal> {
-        // Whoever asks at the same time is refused from here on.
+        // Other requests to open are refused from here on.
         let opens = self.stage.begin_opening()?;
         let (tell, told) = oneshot::channel();
-        // Nobody waits for this thread when the server ends.
+        // The server does not wait for this thread when it ends.
         let work = move || {
             let stage = opens.stage();
             let opened = find(stage).and_then(|chosen| {
                 stage.open(&chosen)?;
-                // What was sent stays as it is.
+                // Uploaded files do not change.
                 if let (true, Some(asked), Some(choice)) = (chosen.stays, stage.asked(), &stage.choice) {
                     let growing = Growing {
                         session: Some(asked.current.session()),
@@ -80,7 +83,7 @@ impl Host {
     }
 }
 
-/// Whatever is about traces is refused before there are any.
+/// Requests about traces are refused before there are any.
 impl FromRequestParts<Hosted> for Asked {
     type Rejection = Refusal;
 

@@ -1,5 +1,5 @@
-//! Analyses that run behind viewers: a few at a time, each with its progress, until somebody cancels it. What they found is kept as
-//! bytes, so much and no more.
+//! Analyses that run behind viewers: a few at a time, each with its progress, until a client
+//! cancels it. Their results are kept as bytes, up to a limit.
 //!
 //! ```text
 //! POST ──> waiting ──> running ──> done ──> forgotten, when there are more than so many
@@ -73,7 +73,7 @@ impl Job {
     fn as_json(&self) -> Value {
         let (mut done, total) = self.progress.bytes();
         if matches!(self.state, State::Done(..)) {
-            // What was not worth reading is behind, too.
+            // Parts that were not worth reading count as done, too.
             done = total;
         }
         let mut object = json!({
@@ -106,7 +106,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long the rest takes if it goes on like this; nobody knows at the beginning.
+/// The remaining time if it goes on at this rate; unknown at the beginning.
 fn left(done: u64, total: u64, elapsed: Duration) -> Option<Duration> {
     let share = (done > 0 && total > 0).then(|| done as f64 / total as f64)?;
     Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share) / share).ok()
@@ -123,7 +123,7 @@ impl List {
         place.ok_or_else(|| Refusal::absent(format!("there is no job `{}`", id.chars().take(40).collect::<String>())))
     }
 
-    /// Forgets what is over, the oldest first, until there is room.
+    /// Forgets finished jobs, the oldest first, until there is room.
     fn make_room(&mut self) -> Result<(), Refusal> {
         while self.jobs.len() >= KNOWN_MAX {
             self.forget_oldest().ok_or_else(|| Refusal::busy(format!("{KNOWN_MAX} jobs run or wait; cancel one")))?;
@@ -167,7 +167,7 @@ impl List {
 }
 
 impl Jobs {
-    /// Those of a session, whose answers have so much memory.
+    /// The jobs of a session; their results have so much memory.
     pub(crate) fn new(current: Current, roles: Option<PathBuf>, memory: u64) -> Self {
         let kept_bytes_max = usize::try_from(memory).unwrap_or(usize::MAX);
         Self { current, roles, list: Arc::new(Mutex::new(List { kept_bytes_max, ..List::default() })) }
@@ -177,10 +177,10 @@ impl Jobs {
         locked(&self.list)
     }
 
-    /// Begins a job, as soon as it may run; says what it is.
+    /// Creates a job, which begins as soon as it may run; returns its description.
     pub(crate) fn begin(&self, asks: Asks) -> Result<Value, Refusal> {
         let (kind, options) = asks.question(&self.current.session(), self.roles.as_deref())?;
-        // Of traces that are recorded right now, what is later than this may still change.
+        // In traces that are recorded right now, data later than this may still change.
         let end_ns = self.current.last_ns().into_iter().chain(options.end_ns).min();
         let question = Box::new((kind, AnalysisOptions { end_ns, ..options }));
         let mut list = self.list();
@@ -203,7 +203,7 @@ impl Jobs {
         self.list().find(id).map(Job::as_json)
     }
 
-    /// What it found.
+    /// The result of a job.
     pub(crate) fn answer(&self, id: &str) -> Result<Bytes, Refusal> {
         match &self.list().find(id)?.state {
             State::Done(bytes, _) => Ok(bytes.clone()),
@@ -240,7 +240,8 @@ fn locked(list: &Mutex<List>) -> MutexGuard<'_, List> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts what may run, on threads of their own: each goes on with the next job, and ends when there is none.
+/// Starts jobs that may run, each on its own thread: a thread goes on with the next job, and ends
+/// when there is none.
 fn work(current: &Current, list: &Arc<Mutex<List>>) {
     let Some(first) = locked(list).next() else { return };
     let (current, own, id) = (current.clone(), Arc::clone(list), first.0);
@@ -275,7 +276,8 @@ impl Drop for Unwound<'_> {
     }
 }
 
-/// Viewers go first: this thread, and those that it starts, take what is left.
+/// Viewers go first: this thread, and the threads that it starts, take the remaining processor
+/// time.
 fn behind_others() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, 10);
@@ -348,7 +350,7 @@ mod tests {
         assert!(bytes.write_all(b"1").is_ok() && bytes.write_all(b"2").is_err());
     }
 
-    /// Jobs whose answers are kept make room for others, those that run do not.
+    /// Finished jobs with kept results make room for others, running jobs do not.
     #[test]
     fn room_is_made_by_what_is_over() {
         let asks: Asks = serde_json::from_value(json!({"kind": "count"})).unwrap();

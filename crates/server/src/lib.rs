@@ -1,6 +1,6 @@
-//! The HTTP API and the pages: what `kymo view` serves. It only encodes what `session` answers.
+//! The HTTP API and the pages that `kymo view` serves. It only encodes the answers of `session`.
 //!
-//! It must never know what stands behind `session` and `recorder`, nor read a trace.
+//! It must never know the internals of `session` and `recorder`, nor read a trace.
 //!
 //! ```text
 //! connection ──> guard ──> pages                          what was built from web/
@@ -70,21 +70,22 @@ use token::Token;
 pub struct ServerOptions {
     /// Where to listen; port 0 is any that is free.
     pub listen: SocketAddr,
-    /// A mapping from events to roles that goes before those that are built in, for whatever analyses.
+    /// A mapping from events to roles that goes before those that are built in, for all analyses.
     pub roles: Option<PathBuf>,
     /// Own analyses, whose states and counters are tracks of the timeline.
     pub own: Vec<OwnTracks>,
-    /// Memory for questions and answers of all viewers, results of jobs, and what was looked at last.
+    /// Memory for requests and responses of all viewers, results of jobs, and recently viewed
+    /// parts.
     pub memory_bytes: u64,
     /// The file of notes on the traces; it need not be there yet. Without one there are no notes.
     pub notes: Option<PathBuf>,
     patience: Patience,
 }
 
-/// Memory, if nobody says how much.
+/// The default memory.
 pub const MEMORY_BYTES: u64 = 192 << 20;
 
-/// On any free port, for nobody but this machine.
+/// On any free port, for this machine only.
 impl Default for ServerOptions {
     fn default() -> Self {
         Self {
@@ -109,7 +110,7 @@ impl ServerOptions {
 /// Why nothing can be served.
 #[derive(Debug)]
 pub enum ServeFailure {
-    /// Nobody can listen there.
+    /// The server cannot listen there.
     Listen(SocketAddr, io::Error),
     /// The system has no random numbers for a token.
     Random(getrandom::Error),
@@ -131,12 +132,13 @@ impl std::fmt::Display for ServeFailure {
 
 impl std::error::Error for ServeFailure {}
 
-/// A server that listens already, so that whoever asks now is answered as soon as it runs.
+/// A server that listens already, so that requests from now on get their responses as soon as it
+/// runs.
 pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
     token: Token,
-    /// What no other server says.
+    /// A number that differs from that of any other server.
     salt: u64,
     begin: Begin,
     options: ServerOptions,
@@ -147,7 +149,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Nobody can listen there.
+    /// The server cannot listen there.
     pub fn bind(begin: impl Into<Begin>, options: ServerOptions) -> Result<Self, ServeFailure> {
         let refused = |error| ServeFailure::Listen(options.listen, error);
         let listener = std::net::TcpListener::bind(options.listen).map_err(refused)?;
@@ -164,7 +166,7 @@ impl Server {
         self.address
     }
 
-    /// What must be known to ask.
+    /// The token that a request must have.
     #[must_use]
     pub fn token(&self) -> &str {
         self.token.text()
@@ -180,7 +182,8 @@ impl Server {
         format!("http://{address}/?token={}", self.token.text())
     }
 
-    /// Serves until `stop` is true, which is seen within a twentieth of a second. What is asked then is cancelled.
+    /// Serves until `stop` is true, which is seen within a twentieth of a second. Requests in
+    /// progress are canceled then.
     ///
     /// # Errors
     ///
@@ -188,7 +191,8 @@ impl Server {
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeFailure> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ServeFailure::Threads)?;
         let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        // Half of it is for questions, a quarter for what jobs have found, a part for nodes; the rest is for whoever builds.
+        // Half of it is for requests, a quarter for the results of jobs, a part for nodes; the rest
+        // is for building timelines.
         let memory = self.options.memory_bytes;
         let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
         let ServerOptions { roles, own, notes, patience, .. } = self.options;
@@ -204,13 +208,13 @@ impl Server {
             Ok(())
         });
         host.stage.end();
-        // Requests that are not answered end here; so whoever works for them is cancelled.
+        // Requests without a response end here; so their work is canceled.
         drop(runtime);
         listened.map_err(|error| ServeFailure::Listen(self.address, error))
     }
 }
 
-/// Ends when somebody wants that. A flag is all that handlers of signals can set everywhere.
+/// Ends when `stop` is set. A flag is all that signal handlers can set everywhere.
 async fn raised(stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(50)).await;

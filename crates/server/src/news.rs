@@ -1,4 +1,4 @@
-//! What listeners are told.
+//! The states that listeners receive.
 
 /// States, each of which has a name.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,5 @@
-//! Notes of people on the traces: read, kept and removed one by one, so that who writes one leaves those of others alone.
+//! Notes of people on the traces: read, kept and removed one by one, so that writing one leaves
+//! those of others alone.
 
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
@@ -26,7 +27,7 @@ fn notes(asked: &Asked) -> Result<&Notes, Refusal> {
         .ok_or_else(|| Refusal::absent("there is no notes file: uploaded traces and the sample have none"))
 }
 
-/// All notes, and what stands in their file that is none.
+/// All notes, and the parts of their file that are not notes.
 pub(crate) async fn all(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let shared = asked.clone();

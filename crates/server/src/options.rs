@@ -1,4 +1,5 @@
-//! What somebody asks of an analysis, as JSON: plain numbers, nanoseconds and bytes. What the command's words mean, these mean, too.
+//! The options of an analysis, as JSON: plain numbers, nanoseconds and bytes. They mean the same as
+//! the options of the command.
 //!
 //! ```text
 //! {"kind": "cpu", "options": {"by": ["process"], "top": 20, "filter": "prio < 100"}} ──> AnalysisKind, AnalysisOptions
@@ -20,13 +21,13 @@ use crate::selection::selection;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Asks {
-    /// Which one, by its name; `own`: what `declaration` says.
+    /// The analysis, by its name; `own`: the analysis in `declaration`.
     pub(crate) kind: String,
     #[serde(default, deserialize_with = "object")]
     pub(crate) options: Options,
 }
 
-/// What is asked of it.
+/// The options of the analysis.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Options {
@@ -88,7 +89,7 @@ enum OrderName {
     Hierarchy,
 }
 
-/// More bins than anybody looks at.
+/// More bins than a user looks at.
 const BINS_MAX: usize = 100_000;
 
 impl Asks {
@@ -120,7 +121,7 @@ impl Asks {
         Ok((entry.kind, asked))
     }
 
-    /// Which analysis, with what is asked of it alone.
+    /// The analysis, with its own options.
     fn entry(&self) -> Result<AnalysisEntry, Refusal> {
         let (name, options) = (self.kind.as_str(), &self.options);
         let only = |member: &str, is_there: bool, of: &str| match is_there && name != of {
@@ -198,7 +199,7 @@ impl Options {
         }
     }
 
-    /// What cannot be, and what the analysis would not look at.
+    /// Refuses impossible values, and options that the analysis would not look at.
     fn check(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
         let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
         let is_turned = self.begin_ns.zip(self.end_ns).is_some_and(|(begin, end)| begin > end);
@@ -218,7 +219,7 @@ impl Options {
         self.check_supported(entry)
     }
 
-    /// What the analysis would not look at.
+    /// Refuses options that the analysis would not look at.
     fn check_supported(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
         let AnalysisEntry { name, options, .. } = entry;
         let wishes = self.wishes();

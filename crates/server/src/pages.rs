@@ -1,6 +1,7 @@
 //! The pages of the viewer, as they were when this was built. There are no files: only names that were embedded lead anywhere.
 //!
-//! Who knows the token gets the page with what it would ask first; that is another one each time.
+//! A request with the token gets the page with the responses to its first requests; these differ
+//! each time.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -72,12 +73,12 @@ fn with(page: &[u8], element: &str) -> Option<String> {
     Some(format!("{head}{element}</head>{body}"))
 }
 
-/// What says of a method that it means nothing here.
+/// The response to a method that means nothing here.
 pub(crate) async fn not_allowed() -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this method means nothing here")
 }
 
-/// Names of assets say what is in them: what has changed has another name.
+/// Names of assets identify their content: a changed asset has another name.
 fn lasting(name: &str) -> &'static str {
     if name.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" }
 }

@@ -1,4 +1,5 @@
-//! The threads that ask the session for whoever waits. Viewers take turns, so that one that asks a lot keeps nobody waiting.
+//! The worker threads that ask the session for requests. Viewers take turns, so that a viewer with
+//! many requests keeps no other waiting.
 //!
 //! ```text
 //! viewer a   ▢ ▢ ▢ ▢ ─┐
@@ -6,8 +7,9 @@
 //! viewer c   ▢ ▢ ─────┘
 //! ```
 //!
-//! A question of which nobody waits for the answer any more is not asked, or cancelled where it is. Questions that take much memory wait
-//! until there is enough: all that are asked at a time, and their answers until they were taken, have so much together and no more.
+//! A question without a waiting request is dropped from the queue, or canceled where it runs.
+//! Questions that take much memory wait until there is enough: all questions that run at a time,
+//! and their answers until clients took them, share a fixed amount.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
@@ -19,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::refusal::Refusal;
 
-/// Who takes turns with whom: a page, or whatever keeps a connection.
+/// The parties that take turns: a page, or any client that keeps a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Viewer {
     /// By the name that it gives itself.
@@ -58,7 +60,7 @@ impl Turns {
         Ok(())
     }
 
-    /// The next question of the viewer whose turn it is, if it takes no more memory than this.
+    /// The next question of the viewer in turn, if it takes no more memory than this.
     fn pop(&mut self, free: u64) -> Option<(u64, Task)> {
         let own = self.tasks.get_mut(self.turns.front()?)?;
         let (bytes, task) = own.pop_front_if(|(bytes, _)| *bytes <= free)?;
@@ -73,16 +75,16 @@ impl Turns {
     }
 }
 
-/// What waits for a thread.
+/// The questions that wait for a thread.
 struct Queue {
-    /// What takes next to no memory, and pieces of answers that have theirs: they never wait for memory, so that answers come to their
-    /// ends and give it back.
+    /// Questions that take next to no memory, and pieces of answers that already have theirs: they
+    /// never wait for memory, so that answers come to their ends and give it back.
     light: Turns,
-    /// What waits for memory, too; nobody overtakes whose turn it is.
+    /// Questions that wait for memory, too; none overtakes the viewer in turn.
     heavy: Turns,
     /// A light one was taken last.
     is_heavy_next: bool,
-    /// Memory that nobody has.
+    /// Free memory.
     free: u64,
     is_over: bool,
 }
@@ -100,7 +102,7 @@ impl Queue {
         turns.push(viewer, bytes, task)
     }
 
-    /// Whose turn it is, light and heavy ones by turns.
+    /// The next question, light and heavy ones in turns.
     fn pop(&mut self) -> Option<(u64, Task)> {
         let (free, heavy_first) = (self.free, self.is_heavy_next);
         let first = if heavy_first { self.heavy.pop(free) } else { self.light.pop(0) };
@@ -135,7 +137,7 @@ impl Shared {
             };
             drop(queue);
             let held = Held { shared: Arc::clone(self), bytes };
-            // Whoever waits for it learns that it is gone; the thread serves others.
+            // The request that waits for it learns that it is gone; the thread serves others.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| task(held)));
         }
     }
@@ -155,7 +157,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Gives back what is more than this.
+    /// Gives back memory above this.
     pub(crate) fn keep(&mut self, bytes: usize) {
         let more = self.bytes.saturating_sub(bytes as u64);
         self.bytes -= more;
@@ -169,7 +171,7 @@ impl Drop for Held {
     }
 }
 
-/// Threads and what waits for them.
+/// Worker threads and the questions that wait for them.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -192,8 +194,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Asks what takes next to no memory when it is the viewer's turn. Nobody asks, and what asks is cancelled, when the future is
-    /// dropped.
+    /// Asks a question that takes next to no memory when it is the viewer's turn. If the future is
+    /// dropped, a waiting question is not asked, and a running one is canceled.
     pub(crate) async fn ask<T, F>(&self, viewer: &Viewer, question: F) -> Result<T, Refusal>
     where
         T: Send + 'static,
@@ -202,7 +204,7 @@ impl Pool {
         self.ask_more(viewer, Arc::default(), question).await
     }
 
-    /// Asks for more of what has a progress already, and memory.
+    /// Asks for more of a question that already has a progress and memory.
     pub(crate) async fn ask_more<T, F>(
         &self,
         viewer: &Viewer,
@@ -216,8 +218,9 @@ impl Pool {
         self.queued(viewer, 0, progress, question).await.map(|(answer, _)| answer)
     }
 
-    /// Asks what takes so much memory, as soon as that is free; what takes more than there is, takes all of it. With the answer comes
-    /// the memory, to be given back when the answer was taken.
+    /// Asks a question that takes so much memory, as soon as that is free; a question that takes
+    /// more than there is takes all of it. With the answer comes the memory, to be given back when
+    /// the client took the answer.
     pub(crate) async fn ask_heavy<T, F>(
         &self,
         viewer: &Viewer,
@@ -259,7 +262,7 @@ impl Pool {
     }
 }
 
-/// Whoever waits for an answer: cancels the question when gone.
+/// The waiting side of a question: cancels the question when dropped.
 struct Waits(Option<Arc<Progress>>);
 
 impl Waits {
@@ -283,7 +286,7 @@ impl Drop for Pool {
         queue.is_over = true;
         let dropped = (std::mem::take(&mut queue.light), std::mem::take(&mut queue.heavy));
         drop(queue);
-        // Not under the lock: whatever they hold is given back.
+        // Not under the lock: dropping the questions gives back their memory.
         drop(dropped);
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
@@ -307,7 +310,8 @@ mod tests {
         Held { shared: Arc::new(shared), bytes }
     }
 
-    /// Whoever needs more than there is waits, and is not overtaken but by what needs nothing.
+    /// A question that needs more memory than there is waits, and only questions that need none
+    /// overtake it.
     #[test]
     fn questions_wait_for_memory() {
         let mut queue = Queue::new(100);
@@ -321,7 +325,8 @@ mod tests {
         assert_eq!([popped(), popped(), popped()], [Some(50), Some(10), None]);
     }
 
-    /// What all questions and answers have at a time is never more than there is, and all of it comes back.
+    /// All questions and answers together never have more memory than there is, and all of it comes
+    /// back.
     #[test]
     fn memory_is_bounded_and_comes_back() {
         use std::sync::atomic::{AtomicU64, Ordering};
@@ -347,7 +352,8 @@ mod tests {
                 now.fetch_sub(counted, Ordering::SeqCst);
             }
         };
-        // One after the other what fails on purpose, as it cannot say when its memory is back.
+        // The questions that fail on purpose go one after the other, as they cannot say when their
+        // memory is back.
         runtime.block_on(async {
             for number in (3..64).step_by(16) {
                 ask(number).await;

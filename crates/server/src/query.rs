@@ -1,5 +1,5 @@
-//! What stands behind the `?` of a URL, as values. What is not known, said twice or out of range is refused by name, so that a slip
-//! of a finger is not taken for everything.
+//! The query parameters of a URL, as values. A parameter that is unknown, repeated or out of range
+//! is refused by name, so that a typo does not select everything.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

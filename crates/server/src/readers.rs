@@ -1,4 +1,4 @@
-//! Who reads events: so many at a time; others wait for a while.
+//! The limit of requests that read events: so many at a time; others wait for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const READERS: usize = 64;
 /// How long others wait for one of them to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who may read at a time.
+/// The places of readers.
 #[derive(Debug)]
 pub(crate) struct Readers(Arc<Semaphore>);
 
@@ -23,7 +23,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// Waits for a place among those who read; it is given back when what this answers is dropped.
+    /// Waits for a place among the readers; dropping the returned permit gives it back.
     pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
         place.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy(format!("{READERS} others read events")))

@@ -1,5 +1,6 @@
-//! Whoever records the traces that are shown: how far that is, and what of it is changed from here. What programs have and what a session
-//! records of it is the recorder's to say, which is asked over its socket; here its answers become JSON.
+//! The recorder of the traces that are shown: its progress, and changes to it from here. The
+//! recorder knows the events of programs and those that a session records, and answers over its
+//! socket; here its answers become JSON.
 //!
 //! ```text
 //! GET, listeners ──> look ──┐ one at a time                 ┌──> session whose folder is a trace that is shown, or in it, or around it
@@ -7,7 +8,8 @@
 //! POST ────────────> change ┘ a few at a time               └──> its events
 //! ```
 //!
-//! A recorder may be slow, stopped or gone: nobody waits for it here but threads of their own, and none of them for long.
+//! A recorder may be slow, stopped or gone: only threads of their own wait for it here, and none of
+//! them for long.
 
 #[cfg_attr(not(target_os = "linux"), path = "recording/nobody.rs")]
 mod recorder;
@@ -29,9 +31,10 @@ use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use recorder::Recorded;
 
-/// How often is looked while somebody listens and something is recorded.
+/// How often the server looks while there are listeners and something is recorded.
 const OFTEN: Duration = Duration::from_millis(500);
-/// The same while nothing is: a recorder stays for half a second behind its last session, and must not stay for those who look.
+/// The same while nothing is: a recorder stays for half a second behind its last session, and looks
+/// must not keep it alive.
 const SELDOM: Duration = Duration::from_secs(2);
 /// Changes that are asked for at a time.
 const CHANGES_MAX: usize = 8;
@@ -42,7 +45,7 @@ const EVENT_MAX: usize = 256;
 /// Characters of a filter.
 const FILTER_MAX: usize = 16 << 10;
 
-/// What is to be changed.
+/// The change to make.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "act", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Wanted {
@@ -54,33 +57,35 @@ pub(crate) enum Wanted {
     },
     /// Does not record them any more.
     Disable { events: Vec<String> },
-    /// Keeps of those that are recorded what the filter says; without one, all.
+    /// Keeps, of those that are recorded, the events for which the filter is true; without one,
+    /// all.
     Filter {
         events: Vec<String>,
         #[serde(default)]
         filter: Option<String>,
     },
-    /// Writes what a flight recorder has now.
+    /// Writes the current content of a flight recorder.
     Snapshot {},
     /// Ends the session.
     Stop {},
 }
 
-/// Who records what is shown, as far as that is known.
+/// The recorder of the traces that are shown, as far as it is known.
 pub(crate) struct Recording {
     shown: Mutex<Vec<PathBuf>>,
     state: Mutex<Known>,
-    /// Number of what was found last.
+    /// Number of the last finding.
     found: watch::Sender<u64>,
     changes: AtomicUsize,
 }
 
-/// What was found. Looks have numbers, so that one that began before a change does not hide what that has changed.
+/// The last finding. Looks have numbers, so that one that began before a change does not hide the
+/// result of that change.
 #[derive(Default)]
 struct Known {
     /// Number of the look that began last.
     begun: u64,
-    /// Number of the look whose finding this is; 0: nobody has looked.
+    /// Number of the look with this finding; 0: there was no look yet.
     number: u64,
     is_looking: bool,
     looked: Option<Instant>,
@@ -108,7 +113,7 @@ impl Recording {
     pub(crate) fn shows(&self, traces: &[PathBuf]) {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = traces.to_vec();
         let mut state = self.state();
-        // What looks find that have begun is of other traces.
+        // Looks that have begun find the state of other traces.
         (state.recorded, state.problem, state.looked, state.number) = (None, None, None, state.begun);
     }
 
@@ -120,14 +125,14 @@ impl Recording {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What listeners are told, if there ever was something to tell.
+    /// The state that listeners receive, if there ever was one to send.
     pub(crate) fn news(&self) -> Option<String> {
         let mut state = self.state();
         state.is_told |= state.recorded.is_some() || state.problem.is_some();
         state.is_told.then(|| state.as_json().to_string())
     }
 
-    /// Somebody listens: looks again if it is time.
+    /// There is a listener: looks again if it is time.
     pub(crate) fn refresh(self: &Arc<Self>) {
         let state = self.state();
         let is_going_on = state.recorded.as_ref().is_some_and(|recorded| !recorded.is_over);
@@ -135,12 +140,12 @@ impl Recording {
         let is_due = state.looked.is_none_or(|looked| looked.elapsed() >= every);
         drop(state);
         if is_due && cfg!(target_os = "linux") && !self.traces().is_empty() {
-            // Who has no thread for it now looks another time.
+            // Without a thread for it now, a later call looks.
             let _ = self.look();
         }
     }
 
-    /// How it is now: what a look found that began after this was asked.
+    /// The current state: the finding of a look that began after this call.
     async fn now(self: &Arc<Self>) -> Result<Value, Refusal> {
         let mut found = self.found.subscribe();
         let wanted = self.state().begun + 1;
@@ -153,13 +158,13 @@ impl Recording {
         }
     }
 
-    /// What a look of this number or a later one has found.
+    /// The finding of a look of this number or a later one.
     fn since(&self, number: u64) -> Option<Value> {
         let state = self.state();
         (state.number >= number).then(|| state.as_json())
     }
 
-    /// Begins to look, unless somebody does already.
+    /// Begins to look, unless another look is in progress.
     fn look(self: &Arc<Self>) -> Result<(), Refusal> {
         let mut state = self.state();
         if state.is_looking {
@@ -180,7 +185,8 @@ impl Recording {
         state.begun
     }
 
-    /// Asks the recorder how it is, and takes that for what is known unless something newer is; tells it, too.
+    /// Asks the recorder for its state, and keeps the finding unless there is a newer one; tells
+    /// it, too.
     fn find(&self, number: u64) -> Value {
         let before = self.state().recorded.clone();
         let found = recorder::look(&self.traces(), before.as_ref());
@@ -199,7 +205,7 @@ impl Recording {
     /// Changes it, on this thread; then how it is.
     fn change(&self, wanted: &Wanted) -> Result<Value, Refusal> {
         let changed = recorder::change(&self.traces(), wanted).map(|(changed, recorded)| {
-            // Of what is ended only who knows it can tell how it was.
+            // Only a state that is known already can tell how an ended session was.
             self.state().recorded.get_or_insert(recorded);
             changed
         });
@@ -214,7 +220,7 @@ impl Recording {
     }
 }
 
-/// Somebody looks: that is over when this is dropped, whatever came of it.
+/// A look in progress: it is over when this is dropped, however it ended.
 struct Looks(Arc<Recording>);
 
 impl Drop for Looks {
@@ -239,7 +245,7 @@ impl Drop for Place {
     }
 }
 
-/// Nobody waits for this thread when the server ends.
+/// The server does not wait for this thread when it ends.
 fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
     let thread = std::thread::Builder::new().name("kymo-recorder".to_owned()).spawn(work);
     thread.map(drop).map_err(Refusal::fault)
@@ -249,13 +255,13 @@ fn refused(message: &str) -> Refusal {
     Refusal::new(StatusCode::CONFLICT, "recording", message)
 }
 
-/// Who records what is shown, and how far that is.
+/// The recorder of the traces that are shown, and its progress.
 pub(crate) async fn get(State(recording): State<Arc<Recording>>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     Ok(answer(&recording.now().await?))
 }
 
-/// Changes what is recorded.
+/// Changes the recording.
 pub(crate) async fn post(State(recording): State<Arc<Recording>>, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let wanted: Wanted = body::read(request).await?;

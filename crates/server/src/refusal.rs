@@ -58,7 +58,7 @@ impl Refusal {
         self
     }
 
-    /// What people are told.
+    /// The message for people.
     pub(crate) fn message(&self) -> String {
         self.message.clone()
     }
@@ -68,7 +68,7 @@ impl Refusal {
         self.status
     }
 
-    /// What stands under `error`.
+    /// The object under `error`.
     pub(crate) fn as_json(&self) -> Value {
         let mut object = Map::new();
         object.insert("code".to_owned(), json!(self.code));

@@ -6,8 +6,8 @@
 //!
 //! `from` and `before` ask for a page at a place: a few rows that are answered as a whole, with the places on both sides of them.
 //!
-//! Between two pieces no thread is kept; who takes them slowly keeps no more than one batch and the buffers of the streams. Those who
-//! read at a time are so many; others wait for a while.
+//! Between two pieces no thread is kept; a slow client keeps no more than one batch and the buffers
+//! of the streams. A limited number of requests read at a time; others wait for a while.
 
 use std::sync::Arc;
 
@@ -31,13 +31,14 @@ use crate::refusal::{Refusal, answer};
 use crate::selection::{PATTERNS_MAX, selection};
 use crate::shared::Asked;
 
-/// Rows of an answer, if nobody says how many.
+/// Rows of a response, if the request does not limit them.
 const LIMIT: u64 = 1000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 /// Columns of one request.
 const COLUMNS_MAX: usize = 1024;
-/// Bytes of memory of whoever reads events, about; and of a row of a page, as it is and as it is sent.
+/// Bytes of memory of a request that reads events, about; and of a row of a page, as it is and as
+/// it is sent.
 const READ_BYTES: u64 = 1 << 20;
 const ROW_BYTES: u64 = 1024;
 /// Bytes of packets that are read to count events; of more, some are.
@@ -46,10 +47,10 @@ const COUNT_BYTES: u64 = 64 << 20;
 const BEFORE: HeaderName = HeaderName::from_static("kymo-before");
 const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
-/// What an Arrow IPC stream is called.
+/// The media type of an Arrow IPC stream.
 const KIND: &str = "application/vnd.apache.arrow.stream";
 
-/// What is asked of events.
+/// A question about events.
 struct Question {
     begin_ns: Option<i64>,
     end_ns: Option<i64>,
@@ -80,7 +81,8 @@ fn page(query: &Query, limit: u64) -> Result<Option<PageOf>, Refusal> {
 }
 
 impl Question {
-    /// Events up to a time, if nobody wants fewer: of traces that are recorded right now others may come before those that are there behind it.
+    /// Events up to a time, or fewer if the request ends before: in traces that are recorded right
+    /// now, others may come before those that are there behind it.
     fn up_to(self, last_ns: Option<i64>) -> Self {
         Self { end_ns: last_ns.into_iter().chain(self.end_ns).min(), ..self }
     }
@@ -125,7 +127,7 @@ impl Question {
         let question = self.asked(session)?;
         let table = session.events(&question).map_err(|failure| refusal(&failure))?;
         let writer = StreamWriter::try_new(Vec::new(), table.schema_to_show()).map_err(Refusal::fault)?;
-        // One part is read by whoever asks for it, as a whole and in order; a stream would read far ahead.
+        // This request reads one part, as a whole and in order; a stream would read far ahead.
         let partition = table.partitions(1).pop().ok_or_else(|| Refusal::fault("events have no part"))?;
         Ok(Rows { partition, writer, left: limit, is_over: false })
     }
@@ -160,7 +162,7 @@ fn refusal(failure: &EventsFailure) -> Refusal {
     }
 }
 
-/// What is left of an answer.
+/// The remaining rows of a response.
 struct Rows {
     partition: EventPartition,
     writer: StreamWriter<Vec<u8>>,
@@ -195,7 +197,7 @@ impl Rows {
     }
 }
 
-/// What keeps an answer going.
+/// The state of a response between two pieces.
 struct Reading {
     asked: Asked,
     viewer: Viewer,
@@ -205,7 +207,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next piece. Whatever fails then ends the connection, so that nobody takes a part for the whole.
+    /// The next piece. An error from here on ends the connection, so that the client does not take
+    /// a part for the whole.
     async fn next(self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
         let Self { asked, viewer, mut rows, _place, held } = self;
         let progress = Arc::clone(rows.partition.progress());

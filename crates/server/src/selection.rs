@@ -1,4 +1,4 @@
-//! Which events are meant by names and an expression, or what is wrong with them and where.
+//! The events that names and an expression select, or the errors in them and their places.
 
 use axum::http::StatusCode;
 use kymo_session::{Filter, FilterProblem, Meaning, Selection, Session, Zone};
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 /// Patterns of one request.
 pub(crate) const PATTERNS_MAX: usize = 64;
 
-/// What is asked for. Refused where no event can be meant: somebody mistyped something.
+/// The selection. Refused where no event can be meant: the names or the filter have a typo.
 pub(crate) fn selection(session: &Session, events: Vec<String>, filter: Option<&str>) -> Result<Selection, Refusal> {
     if let Some(pattern) = session.unmatched(&events).first() {
         return Err(Refusal::parameter("event", format!("no event has a name like `{pattern}`")));
@@ -26,8 +26,8 @@ pub(crate) fn selection(session: &Session, events: Vec<String>, filter: Option<&
     Ok(selection)
 }
 
-/// What is wrong with an expression for the traces as they are: names that nothing has, and classes for which it makes no sense. The
-/// same is told once.
+/// The problems of an expression with the traces as they are: names that do not exist, and classes
+/// for which it makes no sense. Equal problems are listed once.
 pub(crate) fn problems_of(meaning: &Meaning, filter: &Filter) -> Vec<FilterProblem> {
     let mut problems: Vec<FilterProblem> =
         meaning.unknown.iter().map(|name| filter.unknown_name(name.span.clone(), &name.near)).collect();
@@ -48,7 +48,8 @@ fn refused(text: &str, problems: &[FilterProblem]) -> Refusal {
         .with("problems", json!(all))
 }
 
-/// What is wrong, and where: in bytes of UTF-8, and in units of UTF-16 for those who count in these.
+/// A problem and its place: in bytes of UTF-8, and in units of UTF-16 for clients that count in
+/// these.
 pub(crate) fn problem(text: &str, problem: &FilterProblem) -> Value {
     let units = |bytes: usize| text.get(..bytes.min(text.len())).map_or(0, |before| before.encode_utf16().count());
     json!({

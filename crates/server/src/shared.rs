@@ -1,4 +1,4 @@
-//! What all requests about traces share.
+//! The state that all requests about traces share.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::recording::Recording;
 use crate::refusal::Refusal;
 use crate::shown::Shown;
 
-/// The traces, and who asks them.
+/// The traces, and the threads that ask them.
 pub(crate) struct Shared {
     pub(crate) current: Current,
     pub(crate) pool: Arc<Pool>,
@@ -28,25 +28,25 @@ pub(crate) struct Shared {
     pub(crate) readers: Readers,
     /// Notes on the traces, if there is a file for them.
     pub(crate) notes: Option<Notes>,
-    /// What listeners are told.
+    /// The states that listeners receive.
     pub(crate) news: watch::Sender<News>,
-    /// What the traces hold, once somebody has asked, as they were then.
+    /// The contents of the traces, once a request has asked, as they were then.
     info: Mutex<Option<(Arc<Session>, Arc<Info>)>>,
 }
 
-/// What there is to answer with, whatever the traces are.
+/// The means to respond, no matter which traces are open.
 pub(crate) struct Means {
     pub(crate) pool: Arc<Pool>,
     pub(crate) roles: Option<PathBuf>,
-    /// What own analyses declare.
+    /// The declarations of own analyses.
     pub(crate) own: Vec<OwnTracks>,
-    /// The file of notes, if somebody named one.
+    /// The file of notes, if the user named one.
     pub(crate) notes: Option<PathBuf>,
-    /// Who records the traces.
+    /// The recorder of the traces.
     pub(crate) recording: Arc<Recording>,
     /// Bytes for everything.
     pub(crate) memory: u64,
-    /// What no other server says.
+    /// A number that differs from that of any other server.
     pub(crate) salt: u64,
 }
 
@@ -89,12 +89,12 @@ impl Shared {
         }
     }
 
-    /// What the traces hold, without reading all of them.
+    /// The contents of the traces, without reading all of them.
     pub(crate) async fn info(self: &Arc<Self>, viewer: &Viewer) -> Result<Arc<Info>, Refusal> {
         let asked = Arc::clone(self);
         let tell = move |_: &kymo_session::Progress| {
             let session = asked.current.session();
-            // Whoever asks meanwhile waits for it.
+            // Requests that ask meanwhile wait for it.
             let mut held = asked.info.lock().unwrap_or_else(PoisonError::into_inner);
             match &*held {
                 Some((of, info)) if Arc::ptr_eq(of, &session) => Arc::clone(info),
@@ -109,7 +109,7 @@ impl Shared {
     }
 }
 
-/// The header by which a page says who it is, on all of its connections.
+/// The header by which a page identifies itself, on all of its connections.
 const VIEWER: HeaderName = HeaderName::from_static("kymo-viewer");
 /// Characters of such a name.
 const NAME_MAX: usize = 64;

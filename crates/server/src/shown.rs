@@ -1,7 +1,8 @@
 //! The timeline of the traces, and those of some of their events that were asked for last.
 //!
-//! A filter that somebody looks at has a timeline of its own, which is built in the background as that of all events. There are a few at
-//! a time: who comes back to one that is gone waits for it again.
+//! A filter in view has a timeline of its own, which is built in the background like that of all
+//! events. There are a few at a time: a page that comes back to one that is gone waits for it
+//! again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -16,10 +17,10 @@ use crate::selection::selection;
 
 /// Filters that have a timeline at a time.
 const SELECTED_MAX: usize = 4;
-/// Memory of each of them for what was looked at last.
+/// Memory of each of them for its recently viewed parts.
 const SELECTED_BYTES: usize = 6 << 20;
 
-/// Which events are looked at.
+/// The events in view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Chosen {
     /// Patterns of names.
@@ -32,9 +33,10 @@ pub(crate) struct Chosen {
 pub(crate) struct Shown {
     timeline: RwLock<Result<Arc<Timeline>, TimelineFailure>>,
     options: TimelineOptions,
-    /// Somebody has had it built: before that, whoever waits for the first picture has the processors.
+    /// Building has begun: before that, the request for the first picture has the processors.
     is_started: AtomicBool,
-    /// Those of some events; the last one was asked for last. It is held for moments only: who makes one, holds but its own place.
+    /// Those of some events; the last one was asked for last. The lock is held for moments only:
+    /// the thread that makes one holds just its own place.
     selected: Mutex<Vec<(Chosen, Arc<Place>)>>,
     /// The sum of the versions of those that are gone: a version never goes back.
     past: AtomicU64,
@@ -60,7 +62,7 @@ impl Shown {
         Self { timeline, options, is_started, selected: Mutex::default(), past: AtomicU64::new(0), salt }
     }
 
-    /// Begins to build it, if nobody has yet.
+    /// Begins to build it, if it has not begun yet.
     pub(crate) fn start(&self) {
         self.is_started.store(true, Ordering::Relaxed);
         if let Ok(timeline) = self.timeline() {
@@ -88,7 +90,7 @@ impl Shown {
         }
         let mut known = self.places();
         for (chosen, place) in places {
-            // Somebody may have asked for others meanwhile.
+            // Other requests may have changed the places meanwhile.
             if let Some((_, known)) = known.iter_mut().find(|(known, _)| *known == chosen) {
                 *known = place;
             }
@@ -96,7 +98,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether nobody builds it yet.
+    /// Whether building has not begun yet.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.is_started.load(Ordering::Relaxed)
     }
@@ -110,14 +112,15 @@ impl Shown {
         }
     }
 
-    /// How far it is; its version goes up, too, when there is more of what was selected.
+    /// How far it is; its version goes up, too, when there is more of the selected timelines.
     pub(crate) fn status(&self) -> Result<TimelineStatus, Refusal> {
         let status = self.timeline()?.status();
         let more: u64 = self.places().iter().filter_map(|(_, place)| made(place)).map(|made| progressed(made)).sum();
         Ok(TimelineStatus { version: status.version + more + self.past.load(Ordering::Relaxed), ..status })
     }
 
-    /// How far it is, as everybody is told, with a name of this server's run: numbers of tracks hold as long as that is the same.
+    /// How far it is, as all pages receive it, with a name of this server's run: numbers of tracks
+    /// hold as long as that is the same.
     pub(crate) fn told(&self, live: Option<Live>) -> Result<Value, Refusal> {
         let mut told = serde_json::to_value(self.status()?).map_err(Refusal::fault)?;
         told["live"] = live.map_or(Value::Null, |live| live.told());
@@ -136,7 +139,7 @@ impl Shown {
             return Ok(all);
         }
         let place = self.place(chosen);
-        // Who asks for the same meanwhile waits for it.
+        // Requests for the same meanwhile wait for it.
         let found = place.get_or_init(|| begin(session, &all, chosen)).clone();
         let mut places = self.places();
         match &found {
@@ -148,7 +151,8 @@ impl Shown {
         found
     }
 
-    /// Where the timeline of some events is or will be. Whose is asked for longest ago, goes if there are too many.
+    /// Where the timeline of some events is or will be. If there are too many, the one with the
+    /// oldest request goes.
     fn place(&self, chosen: &Chosen) -> Arc<Place> {
         let mut places = self.places();
         if let Some(number) = places.iter().position(|(known, _)| known == chosen) {
@@ -161,7 +165,7 @@ impl Shown {
             let (_, gone) = places.remove(0);
             if let Some(gone) = made(&gone) {
                 self.past.fetch_add(progressed(gone), Ordering::Relaxed);
-                // Whoever asks it still has it until he is answered; nobody builds it any more.
+                // A request that asks it still has it until its response; it is not built any more.
                 gone.cancel();
             }
         }
@@ -172,7 +176,7 @@ impl Shown {
         self.selected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tag of what will not change any more, of some events.
+    /// The tag of tiles that will not change any more, of some events.
     pub(crate) fn exact_tag(&self, chosen: &Chosen) -> String {
         format!("\"{:016x}-exact\"", self.salted(chosen))
     }

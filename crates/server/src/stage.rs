@@ -1,4 +1,4 @@
-//! What is served: traces that are open, or before there are any, the choice of them.
+//! The served state: traces that are open, or before there are any, the choice of them.
 //!
 //! ```text
 //! choosing ──> opening ──> open       for as long as the server runs
@@ -6,7 +6,8 @@
 //!    └── failed ──┘                   with why; all that was there to choose from still is
 //! ```
 //!
-//! Traces are opened once: whoever looks at others runs another server. So no answer is about other traces than the one before.
+//! Traces are opened once: a user that looks at others runs another server. So no response is about
+//! other traces than the one before.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,23 +22,23 @@ use crate::refusal::Refusal;
 use crate::shared::{Asked, Means, Shared};
 use crate::uploads::Uploads;
 
-/// What is served now.
+/// The served state now.
 pub(crate) struct Stage {
     means: Means,
     /// The traces, once they are open.
     asked: OnceLock<Asked>,
-    /// What there was to choose from, if there was a choice.
+    /// The choice that there was, if the server began with one.
     pub(crate) choice: Option<Choice>,
     pub(crate) uploads: Arc<Uploads>,
     progress: Mutex<Opening>,
 }
 
-/// How far whoever chose has come.
+/// The progress of opening the chosen traces.
 #[derive(Default)]
 struct Opening {
     is_opening: bool,
     is_over: bool,
-    /// Why what was chosen last could not be opened.
+    /// Why the traces chosen last could not be opened.
     failure: Option<String>,
     /// Traces are recorded that have no events yet; and why not, if that is known.
     is_waiting: bool,
@@ -53,7 +54,7 @@ pub(crate) enum State {
     Open,
 }
 
-/// What somebody chose.
+/// The chosen traces.
 pub(crate) struct Chosen {
     pub(crate) paths: Vec<PathBuf>,
     /// They stay where they are when the server ends, so that notes lie beside them, and they can be opened again.
@@ -98,7 +99,7 @@ impl Stage {
         self.choice.as_ref()?.open.cache.as_deref().map(Recent::in_folder)
     }
 
-    /// What there is to choose from, as long as nobody has chosen.
+    /// The choice, as long as no traces are chosen.
     pub(crate) fn choosing(&self) -> Result<&Choice, Refusal> {
         match (&self.choice, self.state()) {
             (Some(choice), State::Choosing(_)) => Ok(choice),
@@ -152,7 +153,7 @@ impl Stage {
         self.progress().is_over
     }
 
-    /// Ends everything that somebody has it do; nothing begins any more.
+    /// Ends all work that requests began; nothing begins any more.
     pub(crate) fn end(&self) {
         self.progress().is_over = true;
         if let Some(asked) = self.asked() {
@@ -162,7 +163,7 @@ impl Stage {
         self.uploads.end();
     }
 
-    /// Nobody else opens anything until what this answers is dropped.
+    /// No other request opens anything until the returned value is dropped.
     pub(crate) fn begin_opening(self: &Arc<Self>) -> Result<Opens, Refusal> {
         self.choosing()?;
         let mut progress = self.progress();
@@ -173,16 +174,16 @@ impl Stage {
         Ok(Opens(Arc::clone(self)))
     }
 
-    /// Why what was chosen last could not be opened, if it could not.
+    /// Sets why the traces chosen last could not be opened, if they could not.
     pub(crate) fn tell_failure(&self, why: Option<String>) {
         self.progress().failure = why;
     }
 
-    /// Opens what somebody chose, on this thread.
+    /// Opens the chosen traces, on this thread.
     pub(crate) fn open(&self, chosen: &Chosen) -> Result<(), Refusal> {
         let Chosen { paths, stays } = chosen;
         let choice = self.choice.as_ref().expect("only who has a choice opens anything");
-        // Where files that were sent lie is nothing that their sender knows.
+        // The sender of uploaded files does not know where they lie.
         let own = paths.first().and_then(|path| path.parent()).filter(|_| !stays);
         let own = own.map(|folder| format!("{}{}", folder.display(), std::path::MAIN_SEPARATOR));
         let session = Session::open(paths, &choice.open).map_err(|failure| {
@@ -195,7 +196,7 @@ impl Stage {
             self.means.recording.shows(paths);
         }
         if let Some(recent) = self.recent().filter(|_| *stays) {
-            // Who cannot note it looks at it all the same.
+            // Without the note, the traces are shown all the same.
             let _ = recent.note(paths, SystemTime::now());
         }
         self.take(Arc::new(session), notes, None);
@@ -203,7 +204,8 @@ impl Stage {
     }
 }
 
-/// Somebody opens what he chose. Nothing is being opened any more once this is dropped, however that has ended.
+/// Chosen traces are being opened. Nothing is being opened any more once this is dropped, however
+/// that has ended.
 pub(crate) struct Opens(Arc<Stage>);
 
 impl Opens {
@@ -222,7 +224,7 @@ fn taken(message: &str) -> Refusal {
     Refusal::new(StatusCode::CONFLICT, "open", message)
 }
 
-/// What was chosen cannot be opened.
+/// The chosen traces cannot be opened.
 fn unopened(text: impl AsRef<str>) -> Refusal {
     let text = text.as_ref().trim();
     Refusal::new(StatusCode::BAD_REQUEST, "unopened", text.strip_prefix("error: ").unwrap_or(text))

@@ -1,4 +1,5 @@
-//! Before traces are open: which ones whoever looks can open, files that he sends, and how to record some.
+//! Before traces are open: the traces that the user can open, uploaded files, and how to record
+//! traces.
 
 use std::path::{self, PathBuf};
 
@@ -22,7 +23,7 @@ use crate::uploads;
 /// Paths that are opened together.
 const PATHS_MAX: usize = 256;
 
-/// What is to be opened: one of these.
+/// The traces to open: one of these.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -32,13 +33,13 @@ struct Wanted {
     upload: Option<String>,
 }
 
-/// What there is to choose from, and whether somebody has chosen.
+/// The choice, and whether traces are chosen.
 pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     Ok(answer(&told(&host, &viewer).await?))
 }
 
-/// What is told of that.
+/// The JSON of that.
 pub(crate) async fn told(host: &Host, viewer: &Viewer) -> Result<Value, Refusal> {
     let (state, failure, waiting) = match host.stage.state() {
         stage::State::Choosing(failure) => ("choosing", failure, None),
@@ -100,7 +101,7 @@ fn checked(paths: &[String]) -> Result<Vec<PathBuf>, Refusal> {
     }
 }
 
-/// A path as somebody has typed it: `~` is his own folder.
+/// A path as the user typed it: `~` is the user's own folder.
 fn typed(text: &str) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     match text.strip_prefix('~') {
@@ -110,7 +111,7 @@ fn typed(text: &str) -> PathBuf {
     }
 }
 
-/// Opens the trace that whoever has none can look at.
+/// Opens the sample trace for a user without traces.
 pub(crate) async fn sample(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let choice = host.stage.choosing()?;
@@ -123,7 +124,7 @@ pub(crate) async fn sample(State(host): State<Hosted>, viewer: Viewer, uri: Uri)
     Ok(answer(&told(&host, &viewer).await?))
 }
 
-/// Takes a file, as part of what is opened together.
+/// Takes a file, as part of an upload that is opened together.
 pub(crate) async fn put(
     State(host): State<Hosted>,
     path: Result<Path<(String, String)>, PathRejection>,

@@ -6,7 +6,8 @@
 //! tracks: u32 number  u32 form  u32 carry  u32 items   and the items, whose size the form says
 //! ```
 //!
-//! docs/http.md describes the items. Nothing is decided here: what stands in the tiles is written, in their order.
+//! docs/http.md describes the items. Nothing is decided here: the content of the tiles is written,
+//! in their order.
 
 use kymo_session::{
     ArrowBucket, CounterBucket, ExactArrow, ExactInstant, ExactRun, HeatBucket, InstantBucket, Items, StateBucket,

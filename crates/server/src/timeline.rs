@@ -1,7 +1,7 @@
-//! The timeline: how far it is, which tracks there are, and what of them is on the screen.
+//! The timeline: how far it is, its tracks, and their content on the screen.
 //!
-//! Tiles have a tag. Those that are exact stay what they are as long as this server runs; others may be other ones with the next
-//! version. Whoever says a tag that is still right is not sent them again.
+//! Tiles have an ETag. Those that are exact stay the same as long as this server runs; others may
+//! change with the next version. A client with a tag that is still right is not sent them again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use crate::tiles::encode;
 
 /// The widest buckets.
 const LEVEL_MAX: u8 = 62;
-/// Items of an answer, if nobody says how many.
+/// Items of a response, if the request does not limit them.
 const ITEMS: u32 = 100;
 /// Bytes of memory that an item takes, about, and an entry of the catalogue: as they are and as they are sent.
 const ITEM_BYTES: u64 = 4096;
 const ENTRY_BYTES: u64 = 1024;
-/// What objects are called.
+/// The media type of objects.
 const JSON: &str = "application/json";
-/// What tiles are called.
+/// The media type of tiles.
 const KIND: &str = "application/vnd.kymograph.tiles";
 
 /// How far it is.
@@ -40,14 +40,14 @@ pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> 
     Ok(answer(&asked.shown.told(asked.current.live())?))
 }
 
-/// What is wrong with the traces, as far as it is known now, and when events were lost.
+/// The known problems of the traces so far, and when events were lost.
 pub(crate) async fn findings(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let timeline = asked.shown.timeline()?;
     Ok(answer(&asked.pool.ask(&viewer, move |_| timeline.told_findings()).await?))
 }
 
-/// Which tracks and values there are; both lists only grow.
+/// The tracks and values; both lists only grow.
 pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["tracks_from", "values_from"])?;
     let from = |name| Ok::<u32, Refusal>(query.number(name, 0..=u32::MAX)?.unwrap_or(0));
@@ -64,7 +64,7 @@ pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<
 /// So long after the first tiles the timeline is not built yet: they are being drawn.
 const DRAWING: Duration = Duration::from_millis(50);
 
-/// What of some tracks is in a window, as bytes; of all events or of some.
+/// The content of some tracks in a window, as bytes; of all events or of some.
 pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: HeaderMap) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
     let question = TileQuestion {
@@ -75,7 +75,8 @@ pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: Heade
     };
     let chosen = chosen(&query)?;
     let timeline = timeline_of(&asked, &viewer, &chosen, &question.tracks).await?;
-    // What was known before is asked for with what it is known by: it may be older than the tiles, never newer.
+    // The tag is made before the tiles are read: its version may be older than the tiles, never
+    // newer.
     let version = asked.shown.tag(&chosen, asked.shown.status()?.version);
     let exact = asked.shown.exact_tag(&chosen);
     let known = headers.get(header::IF_NONE_MATCH);
@@ -110,7 +111,7 @@ fn chosen(query: &Query) -> Result<Chosen, Refusal> {
     Ok(Chosen { events, filter: query.text("filter")?.map(str::to_owned) })
 }
 
-/// The timeline of these events; of some events it tells what [`Timeline::selected`] says.
+/// The timeline of these events; for some events it answers as [`Timeline::selected`] says.
 async fn timeline_of(
     asked: &Asked,
     viewer: &Viewer,
@@ -130,7 +131,7 @@ async fn timeline_of(
     asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.current.session(), &chosen)).await?
 }
 
-/// What is on a track at a time, or from one to another, with all that is known of it.
+/// The items of a track at a time, or from one to another, with all that is known of them.
 pub(crate) async fn items(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let question = item_question(&Query::new(&uri, &["track", "at", "begin", "end", "limit"])?)?;
     let timeline = asked.shown.timeline()?;

@@ -1,4 +1,4 @@
-//! The secret that whoever asks must know: it stands in the URL that `kymo view` prints and opens.
+//! The secret that each request must have: it stands in the URL that `kymo view` prints and opens.
 
 use std::fmt;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A new one that nobody can guess.
+    /// A new one that cannot be guessed.
     ///
     /// # Errors
     ///
@@ -30,7 +30,8 @@ impl Token {
         &self.0
     }
 
-    /// Whether somebody said it. That takes as long however much of it is right, so that nobody finds it out digit by digit.
+    /// Whether a text is the token. The comparison takes equally long however much of it is right,
+    /// so that an attacker cannot find it out digit by digit.
     pub(crate) fn is(&self, said: &str) -> bool {
         let (own, said) = (self.0.as_bytes(), said.as_bytes());
         let differs = own.iter().zip(said).fold(0, |differs, (own, said)| black_box(differs | (own ^ said)));

@@ -1,10 +1,11 @@
-//! What a page asks first of all, told within the page, so that it can ask for tiles as soon as it runs:
+//! The responses to a page's first requests, sent within the page, so that it can ask for tiles as
+//! soon as it runs:
 //!
 //! ```text
 //! <script type="application/json" id="told">{"timeline": "{...}", "traces": "{...}", ...}</script>
 //! ```
 //!
-//! Paths of the API, each with what it answers, as text. Only who knows the token is told.
+//! Paths of the API, each with its response, as text. Only a request with the token gets them.
 
 use axum::http::Uri;
 use kymo_session::json;
@@ -16,15 +17,16 @@ use crate::refusal::Refusal;
 use crate::shared::Asked;
 use crate::start;
 
-/// Entries of a catalogue that is told with the page: who has more begins to read them before all of them are there.
+/// Entries of a catalogue that is sent with the page: with more, the page begins to read them
+/// before all of them are there.
 const ENTRIES_MAX: u32 = 4096;
 
-/// The element for whoever asks for the page with this URL; `None`: he is told nothing.
+/// The element for a request for the page with this URL; `None`: the page gets no such data.
 pub(crate) async fn element(host: &Host, viewer: &Viewer, uri: &Uri) -> Option<String> {
     if !host.guard.is_known(uri) {
         return None;
     }
-    // What cannot be told now is asked for, and refused then.
+    // The page asks later for data that is unavailable now, and is refused then.
     let told = answers(host, viewer).await.ok()?;
     // Nothing in there ends the element: outside of texts, JSON has no such character.
     let text = Value::Object(told).to_string().replace('<', "\\u003c");
@@ -47,7 +49,7 @@ async fn answers(host: &Host, viewer: &Viewer) -> Result<Map<String, Value>, Ref
     Ok(told)
 }
 
-/// What each trace says of itself.
+/// The description of each trace by itself.
 pub(crate) async fn traces(asked: &Asked, viewer: &Viewer) -> Result<Value, Refusal> {
     let shared = asked.clone();
     // A page asks this first of all: packets that say their times are not looked into for it.

@@ -1,4 +1,5 @@
-//! Files that somebody sends to look at: kept in a folder of this user alone until the server ends, so much and no more.
+//! Files that users upload to look at: kept in a folder of this user alone until the server ends,
+//! so much and no more.
 //!
 //! ```text
 //! PUT ──piece──> at most two wait ──> a thread writes     who sends faster waits, who sends nothing for a while is let go
@@ -82,7 +83,7 @@ impl Uploads {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a file that nobody has sent; where it is.
+    /// Keeps a file that is not an upload; returns its path.
     pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Refusal> {
         // It is written again if the first time did not come to its end.
         let path = self.kept().folder()?.join(name);
@@ -90,7 +91,7 @@ impl Uploads {
         Ok(path)
     }
 
-    /// What was sent together, as it is opened: the folder, or each file and folder in it.
+    /// The files of an upload, as they are opened: the folder, or each file and folder in it.
     pub(crate) fn paths(&self, id: &str) -> Result<Vec<PathBuf>, Refusal> {
         let mut kept = self.kept();
         let folder = kept.folder()?.join(folder_of(id));
@@ -109,7 +110,7 @@ impl Uploads {
         Ok(paths)
     }
 
-    /// Forgets what was sent together; what still comes of it is refused.
+    /// Forgets an upload; later parts of it are refused.
     pub(crate) fn remove(&self, id: &str) -> Result<(), Refusal> {
         let mut kept = self.kept();
         kept.uploads.remove(id).ok_or_else(|| unknown(id))?;
@@ -171,7 +172,7 @@ impl Uploads {
     }
 }
 
-/// A file that comes; what it has is given back if it does not come as a whole.
+/// A file that comes; it gives back its bytes if it does not come as a whole.
 struct Coming {
     uploads: Arc<Uploads>,
     id: String,
@@ -183,7 +184,7 @@ struct Coming {
     is_whole: bool,
 }
 
-/// What is written to it.
+/// A part of the file to write.
 enum Piece {
     Bytes(Bytes),
     End,
@@ -260,7 +261,7 @@ pub(crate) async fn receive(
     let coming = uploads.begin(id, &name, length)?;
     let (sender, pieces) = mpsc::channel(WAITING_MAX);
     let written = tokio::task::spawn_blocking(move || coming.write(pieces));
-    // Whoever writes may have ended before: why is in what it says.
+    // The writer may have ended before: its result says why.
     let passed = pass(body, &sender).await;
     drop(sender);
     let bytes = written.await.map_err(Refusal::fault)?;
@@ -339,7 +340,7 @@ fn too_much(message: impl std::fmt::Display) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message)
 }
 
-/// What a disk says of a file.
+/// The response to an error of the disk with a file.
 fn failed(name: &str, error: &io::Error) -> Refusal {
     match error.kind() {
         ErrorKind::AlreadyExists => Refusal::new(StatusCode::CONFLICT, "exists", format!("`{name}` is there already")),
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Files that do not come as a whole leave nothing behind, and give back what they had.
+    /// Files that do not come as a whole leave nothing behind, and give back their bytes.
     #[test]
     fn what_does_not_come_as_a_whole_is_not_there() {
         let uploads = Arc::new(Uploads::new(100));

@@ -5,10 +5,10 @@
 //! ┌ magic, version │ device, inode, size, time │ first packet, last packet, metadata, rows: hashes ┬ row │ row │ …
 //! ```
 //!
-//! Rows are believed while everything in the header agrees with the stream as it is now. A file that only
-//! grew keeps its rows but for the last, which may have been cut by the old end. What is broken is as good as
-//! absent; a folder that cannot be written is no problem of the user's, unless they asked for the index: then
-//! [`PacketCache::look`] and [`PacketCache::write`] say why not.
+//! Rows are believed while everything in the header agrees with the stream as it is now. A file
+//! that only grew keeps its rows but for the last, which may have been cut by the old end. A broken
+//! file is as good as absent; a folder that cannot be written is no problem of the user's, unless
+//! they asked for the index: then [`PacketCache::look`] and [`PacketCache::write`] say why not.
 
 pub(crate) mod indexed;
 pub(crate) mod spool;
@@ -52,7 +52,7 @@ pub struct PacketCache {
 /// Why the rows of a stream are not believed: the rule of validity that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stale {
-    /// Nobody made it, or it was removed.
+    /// It was never made, or it was removed.
     #[error("there was none")]
     Absent,
     /// Another version of this program wrote it.
@@ -89,7 +89,7 @@ pub enum Stale {
     Metadata,
 }
 
-/// Where this user's caches are: `$XDG_CACHE_HOME/kymograph` or what the platform has instead.
+/// Where this user's caches are: `$XDG_CACHE_HOME/kymograph` or the platform's equivalent.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

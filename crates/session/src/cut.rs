@@ -4,8 +4,9 @@
 //! packet ──decode::tree──> values of its events ── in the span? of the classes? ──writer──> packet
 //! ```
 //!
-//! The metadata stays as it is, or says the same in another dialect; where clocks are shifted, it says so of them. Packets stay packets, with the events that are wanted and times of their own;
-//! those without any are left out. What was lost in the span stays told.
+//! The metadata stays as it is, or says the same in another dialect; where clocks are shifted, it
+//! says so of them. Packets stay packets, with the wanted events and times of their own; those
+//! without any are left out. Losses in the span stay told.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -26,7 +27,7 @@ use crate::open::report::{Problem, Report};
 use crate::open::select::Selection;
 use crate::open::{Session, trace_name};
 
-/// What to keep.
+/// The part to keep.
 #[derive(Clone, Debug, Default)]
 pub struct CutOptions {
     /// Nothing before this time.
@@ -39,12 +40,12 @@ pub struct CutOptions {
     pub form: MetadataForm,
 }
 
-/// What was kept.
+/// The kept part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cut {
     /// Events.
     pub events: u64,
-    /// What could not be read of the original.
+    /// The unreadable parts of the original.
     pub report: Report,
 }
 
@@ -54,20 +55,20 @@ pub struct Cut {
 pub struct CutFailure {
     /// The folder.
     pub path: PathBuf,
-    /// What it is.
+    /// The problem.
     pub problem: CutProblem,
 }
 
-/// What keeps a part of a trace from being written.
+/// A problem that keeps a part of a trace from being written.
 #[derive(Debug, thiserror::Error)]
 pub enum CutProblem {
     /// Nothing is written over.
     #[error("there is a trace already: choose another folder, or remove this one")]
     Exists,
-    /// What the writer says.
+    /// The writer's error.
     #[error("{0}")]
     Writer(kymo_writer::Error),
-    /// Nobody waits for it any more; what was written stays.
+    /// The request was canceled; data that is written already stays.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// The dialect has no words for this trace class.

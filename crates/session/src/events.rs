@@ -6,7 +6,7 @@
 //!                                └─ chunks()      slices of time, for whoever has an order of his own
 //! ```
 //!
-//! Nothing is read before somebody asks for batches.
+//! Nothing is read before the caller asks for batches.
 
 mod bases;
 mod batches;
@@ -94,14 +94,14 @@ pub enum EventsFailure {
     /// Some events have no time by which they could be found.
     #[error("the events of a data stream have no times: paging backwards is impossible")]
     NoTimes,
-    /// Packets turned out not to tell the times of their events when part of them was read: who asks again gets one
-    /// partition, which needs no times.
+    /// Packets turned out not to tell the times of their events when part of them was read: a
+    /// second request gets one partition, which needs no times.
     #[error("packets do not tell the times of their events: ask again, for one partition")]
     Unsliceable,
     /// Arrow refuses.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
-    /// Nobody waits for rows any more.
+    /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// A thread that read is no more.
@@ -113,7 +113,7 @@ fn suggestion(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) }
 }
 
-/// A table of events that nobody has read yet. Cloning it is cheap.
+/// A table of events that are not read yet. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct EventTable {
     plan: Arc<Plan>,
@@ -171,7 +171,8 @@ impl EventTable {
         self.plan.columns.schema()
     }
 
-    /// The same with what to know of columns that are shown to people: in which bases their integers are written, as `kymo.bases`.
+    /// The same with facts about columns that are shown to people: in which bases their integers
+    /// are written, as `kymo.bases`.
     #[must_use]
     pub fn schema_to_show(&self) -> &SchemaRef {
         self.plan.columns.schema_to_show()
@@ -184,8 +185,8 @@ impl EventTable {
         EventStream::new(Arc::clone(&self.plan))
     }
 
-    /// All rows in so many parts at most, of which each is in the order of time and reads by itself, on the thread that asks
-    /// it. Who asks more gets more.
+    /// All rows in so many parts at most, of which each is in the order of time and reads by
+    /// itself, on the thread that asks it. A request for more parts gets more.
     #[must_use]
     pub fn partitions(&self, count: usize) -> Vec<EventPartition> {
         EventPartition::all(&self.plan, count)
@@ -210,7 +211,7 @@ impl EventTable {
         EventPartition::of_chunk(&self.plan, chunk)
     }
 
-    /// The same slices, to be read by whoever opens the same traces and asks the same.
+    /// The same slices, to be read by any session that opens the same traces and asks the same.
     #[must_use]
     pub fn shares(&self, readers: usize) -> Vec<Share> {
         let share = |(number, chunk): (usize, &Chunk)| Share::new(self.plan.identity(), number, chunk.slice.as_ref());

@@ -35,12 +35,12 @@ const ROWS_WAITING: usize = 512 << 10;
 /// Memory that all unfinished Parquet row groups may take, about.
 const UNFINISHED_BYTES: usize = 48 << 20;
 
-/// What to export and where.
+/// The events to export, and the target.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
     /// The folder to make files in.
     pub output: PathBuf,
-    /// What files.
+    /// The format of the files.
     pub format: FileFormat,
     /// Only these events.
     pub selection: Selection,
@@ -63,12 +63,12 @@ pub struct ExportedTable {
     pub replaced_texts: u64,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exported {
     /// The tables, the largest first.
     pub tables: Vec<ExportedTable>,
-    /// What stands between the tables and the whole truth.
+    /// The differences between the tables and the whole truth.
     pub report: Report,
 }
 
@@ -80,10 +80,10 @@ pub enum ExportFailure {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: FileError,
     },
-    /// Nobody waits for it any more.
+    /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

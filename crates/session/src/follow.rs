@@ -6,8 +6,9 @@
 //!                  window    watermark        before it, everything is there
 //! ```
 //!
-//! A recorder of ours says up to when everything is in the files, also while nothing happens. Of what others write, a data stream is
-//! there up to the end of its last packet; when no file has grown for a while, all of it is.
+//! A recorder of ours says up to when everything is in the files, also while nothing happens. For
+//! other recorders, a data stream is there up to the end of its last packet; when no file has grown
+//! for a while, all of it is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,14 +56,15 @@ pub struct Follow {
 pub struct Window {
     /// The traces as far as they are written.
     pub session: Arc<Session>,
-    /// Its first nanosecond in each of the traces; `None`: it is the first window. A recorder says at the end what it has learned of its
-    /// clock, by which all times move: where the window before ended is somewhere else in that trace then.
+    /// Its first nanosecond in each of the traces; `None`: it is the first window. At the end a
+    /// recorder reports new knowledge of its clock, by which all times move: where the window
+    /// before ended is somewhere else in that trace then.
     pub begins_ns: Vec<Option<i64>>,
     /// Its last nanosecond; `None`: nothing comes any more.
     pub end_ns: Option<i64>,
 }
 
-/// What there is to be seen.
+/// The result of a look.
 #[derive(Debug)]
 pub enum Look {
     /// Nothing new.
@@ -119,7 +121,7 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// As those of [`Follow::next`]. What is half written may be whole the next time.
+    /// As those of [`Follow::next`]. A half-written part may be whole the next time.
     pub fn look(&mut self) -> Result<Look, OpenFailure> {
         if self.is_over {
             return Ok(Look::Over);

@@ -1,4 +1,4 @@
-//! Traces that are made for tests: short packets, and what tracers should not do.
+//! Traces that are made for tests: short packets, and records that tracers should not write.
 
 use std::path::Path;
 

@@ -1,15 +1,16 @@
-//! Events, and what happens beside them, one by one in the order of time, for whoever pulls them.
+//! Events and the marks beside them, one by one in the order of time, for a caller that pulls them.
 //!
 //! ```text
 //! a thread: engine ──round──> MessageBatch ──channel, few at a time──> Messages ──> whoever asks
 //! ```
 //!
-//! A batch is handed over as it was read: where the events are, their times and classes. The values of a field are decoded for
-//! all events of a batch when somebody asks for the first one; what was asked for once is decoded by the reading threads from
-//! then on. Reading is ahead by a few batches; it ends when nobody holds the [`Messages`] any more.
+//! A batch is handed over as it was read: where the events are, their times and classes. The values
+//! of a field are decoded for all events of a batch when the caller asks for the first one; a field
+//! that was asked for once is decoded by the reading threads from then on. Reading is ahead by a
+//! few batches; it ends when the [`Messages`] are dropped.
 //!
-//! Values and classes are shown as what they are in the format ([`model`], [`Shape`]); how they look to anybody is a face's
-//! duty.
+//! Values and classes are shown as they are in the format ([`model`], [`Shape`]); their display is
+//! a face's duty.
 
 mod batch;
 mod columns;
@@ -49,8 +50,8 @@ pub struct MessagesQuestion {
     pub end_ns: Option<i64>,
     /// Of each trace only the time in which all its data streams are active.
     pub stream_intersection: bool,
-    /// Not only events, but also where streams and packets begin and end, and what was lost. At the first time what is
-    /// open begins, at the second one it ends.
+    /// Not only events, but also where streams and packets begin and end, and losses. At the first
+    /// time the open streams and packets begin, at the second one they end.
     pub marks: bool,
 }
 
@@ -63,7 +64,7 @@ pub enum MessagesFailure {
     /// No thread can be started.
     #[error("no thread can be started: {0}")]
     NoThread(std::io::Error),
-    /// Whoever reads stayed behind when the process was forked.
+    /// The reading threads stayed behind when the process was forked.
     #[error("the iteration began in another process, which goes on with it; begin another one here")]
     Forked,
     /// A thread panicked.
@@ -82,7 +83,7 @@ pub struct Messages {
     process: u32,
 }
 
-/// What [`Messages::next_within`] found.
+/// The result of [`Messages::next_within`].
 #[derive(Debug)]
 pub enum Pulled {
     /// The next batch, which is not empty.
@@ -147,7 +148,7 @@ impl Messages {
         &self.facts
     }
 
-    /// What could not be read and what had to be assumed; complete when there are no more messages.
+    /// The unreadable parts and the assumptions; complete when there are no more messages.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report

@@ -1,12 +1,13 @@
-//! Notes of people on a trace: a small text file beside it, a line for each note, which git can merge.
+//! Notes of people on a trace: a small text file beside it, a line for each note, which git can
+//! merge.
 //!
 //! ```text
 //! my-trace/                 {"id":"n1","begin_ns":1795219372256000000,"text":"here it begins"}
 //! my-trace.kymo-notes ────> {"id":"n2","begin_ns":1795219372259000000,"end_ns":1795219372260000000,"text":"slow","author":"ada"}
 //! ```
 //!
-//! Lines are in the order of times. A line that is no note, as where git could not merge, is told and stays as it is; so do members
-//! of a note that nobody here knows.
+//! Lines are in the order of times. A line that is no note, as where git could not merge, is told
+//! and stays as it is; so do unknown members of a note.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -32,7 +33,7 @@ pub struct Notes {
     writing: Mutex<()>,
 }
 
-/// What a file of notes says.
+/// The content of a file of notes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NotesFound {
     /// Notes in the order of times: each an object with `id`, `begin_ns`, `text`, and maybe `end_ns`, `track` and others.
@@ -74,7 +75,7 @@ impl Notes {
         Self { path, writing: Mutex::default() }
     }
 
-    /// Where notes on a trace are if nobody says: beside it.
+    /// The default place of notes on a trace: beside it.
     #[must_use]
     pub fn beside(trace: &Path) -> PathBuf {
         // `.` and `trace/..` have names of their own.

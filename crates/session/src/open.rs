@@ -1,4 +1,4 @@
-//! Opens what the user named: one trace, several, or a tree of them.
+//! Opens the paths that the user named: one trace, several, or a tree of them.
 
 pub(crate) mod again;
 pub(crate) mod discover;
@@ -41,13 +41,14 @@ use crate::open::report::{Problem, Report};
 pub struct OpenOptions {
     /// Nanoseconds that every clock is ahead.
     pub clock_shift_ns: i64,
-    /// How far those of single traces are ahead besides; of several, the one whose path is nearest to the trace counts.
+    /// How far those of single traces are ahead besides; of several, the one with the path nearest
+    /// to the trace counts.
     pub trace_offsets: Vec<TraceOffset>,
     /// Threads to use; 0: as many as the machine has cores.
     pub threads: usize,
     /// When read programs become machine code.
     pub compile: Compile,
-    /// Where to remember what was found, if anywhere; see [`cache_folder`](crate::cache_folder).
+    /// Where to keep indexes and results, if anywhere; see [`cache_folder`](crate::cache_folder).
     pub cache: Option<PathBuf>,
 }
 
@@ -77,7 +78,7 @@ pub enum OpenFailure {
     Trace {
         /// The trace.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         error: OpenError,
     },
     /// An offset of a trace's clocks is of no trace, or given twice.
@@ -121,7 +122,8 @@ impl OpenFailure {
 }
 
 impl Session {
-    /// Opens every trace at or below the paths. What cannot be opened stands in the report, unless nothing can.
+    /// Opens every trace at or below the paths. Errors stand in the report, unless nothing can be
+    /// opened.
     ///
     /// # Errors
     ///
@@ -197,7 +199,7 @@ impl Session {
         }
     }
 
-    /// What opening found wrong or doubtful.
+    /// The errors and doubts of opening.
     #[must_use]
     pub fn opening_report(&self) -> &Report {
         &self.opened
@@ -257,7 +259,7 @@ impl Session {
         self.traces.iter().any(|trace| has_more(&trace.folder))
     }
 
-    /// The patterns that no event record class of any trace has a name for: somebody mistyped them.
+    /// The patterns that no event record class of any trace has a name for: typos.
     #[must_use]
     pub fn unmatched<'p>(&self, patterns: &'p [String]) -> Vec<&'p str> {
         let classes = self.traces.iter().flat_map(|trace| &trace.class.stream_classes);

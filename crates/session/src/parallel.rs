@@ -1,4 +1,5 @@
-//! Threads that read: where reading starts them, what they are given, and what they hand back in order.
+//! Threads that read: where reading starts them, their input, and their results, which they hand
+//! back in order.
 
 pub(crate) mod desk;
 pub(crate) mod engine;

@@ -32,18 +32,18 @@ use crate::parallel::engine::{self, Sink, Work};
 /// Bytes of a block of lines, about. Rounds differ by far in length; blocks of one size can be used again by any of them.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What to print and how.
+/// The options of printing.
 #[derive(Clone, Debug)]
 pub struct PrintOptions {
-    /// What a line shows.
+    /// The parts of a line.
     pub pretty: PrettyOptions,
     /// How its time is shown.
     pub stamp: StampOptions,
     /// Local time.
     pub zone: ZoneOffset,
-    /// What a line is.
+    /// The format of a line.
     pub format: PrintFormat,
-    /// What details say.
+    /// The parts of details.
     pub details: DetailsOptions,
     /// All clocks count from the Unix epoch.
     pub force_correlate: bool,
@@ -59,7 +59,7 @@ pub struct PrintOptions {
     pub end_ns: Option<i64>,
     /// Of each trace not before this, either; of those that are not here, everything.
     pub begins_ns: Vec<Option<i64>>,
-    /// What was printed before this, which goes on with it.
+    /// The text before this, which goes on with it.
     pub continued: Option<Continued>,
 }
 
@@ -88,7 +88,7 @@ impl Default for PrintOptions {
     }
 }
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrintFormat {
     /// As Babeltrace writes it.
@@ -104,14 +104,14 @@ pub enum PrintFormat {
     Silent,
 }
 
-/// What was printed.
+/// The result of printing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Printed {
     /// Events.
     pub events: u64,
-    /// What more text may go on with.
+    /// The state that more text may go on with.
     pub ended: Continued,
-    /// What stands between the text and the whole truth.
+    /// The differences between the text and the whole truth.
     pub report: Report,
 }
 

@@ -7,8 +7,9 @@
 //! sql::Engine ── what is wanted ──> tables (here) ──> Session::events, indexes of packets, analyses
 //! ```
 //!
-//! What is read is read by the threads that the answer asks with: those of the asynchronous runtime, which live here, or, where
-//! the order of time is wanted, those of [`EventTable::stream`](crate::EventTable::stream).
+//! The threads that the answer asks with do the reading: those of the asynchronous runtime, which
+//! live here, or, where the order of time is wanted, those of
+//! [`EventTable::stream`](crate::EventTable::stream).
 
 mod catalog;
 mod events;
@@ -48,7 +49,8 @@ pub use kymo_sql::Fault as SqlFault;
 /// How queries are answered.
 #[derive(Clone, Debug)]
 pub struct SqlOptions {
-    /// What sorting, grouping and joining may hold in memory; beyond it they write to temporary files.
+    /// Bytes that sorting, grouping and joining may hold in memory; beyond it they write to
+    /// temporary files.
     pub memory_bytes: usize,
     /// Events may be out of the order of time: clocks that step back are no error then, and `order by time` sorts.
     pub is_unordered: bool,
@@ -64,7 +66,7 @@ impl Default for SqlOptions {
 /// Why there is no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SqlFailure {
-    /// The query cannot be answered: it is wrong, or the traces do not hold what would answer.
+    /// The query cannot be answered: it is wrong, or the traces do not hold the answer.
     #[error("{0}")]
     Asking(Problem),
     /// Reading the answer cannot go on.
@@ -73,7 +75,7 @@ pub enum SqlFailure {
     /// The system has no threads.
     #[error("no thread can be started: {0}")]
     Threads(Arc<std::io::Error>),
-    /// Nobody wants the answer any more.
+    /// The request was canceled.
     #[error("it was cancelled")]
     Cancelled,
 }
@@ -85,7 +87,7 @@ impl From<Cancelled> for SqlFailure {
 }
 
 impl SqlFailure {
-    /// What is at fault; `None`: the system, or nothing.
+    /// Where the fault is; `None`: in the system, or nowhere.
     #[must_use]
     pub fn fault(&self) -> Option<SqlFault> {
         match self {
@@ -94,7 +96,7 @@ impl SqlFailure {
         }
     }
 
-    /// The query is at fault, and not what it reads.
+    /// The query is at fault, and not the data that it reads.
     #[must_use]
     pub fn is_in_query(&self) -> bool {
         self.fault() == Some(SqlFault::Query)
@@ -161,9 +163,10 @@ impl Session {
 }
 
 impl Database {
-    /// Understands one query. Nothing of its answer is read, but what analyses find, whose columns are not known before.
-    /// What changes something for the next query, such as `create view`, is done. Not to be called by a task of an
-    /// asynchronous runtime, and so is nothing here.
+    /// Understands one query. Nothing of its answer is read, except for analyses, whose columns are
+    /// not known before. A statement that changes something for the next query, such as `create
+    /// view`, is done. Not to be called by a task of an asynchronous runtime, and so is nothing
+    /// here.
     ///
     /// # Errors
     ///
@@ -180,8 +183,9 @@ impl Database {
         Ok(SqlQuery { asked: Arc::new(Asked { inner, query, found }), schema, first: Mutex::new(Some(first)) })
     }
 
-    /// The answer to one query. Nothing of it is read before its first batch is asked for, but what analyses find. Whoever waits
-    /// for either gets [`SqlFailure::Cancelled`] soon after the progress was cancelled.
+    /// The answer to one query. Nothing of it is read before its first batch is asked for, except
+    /// for analyses. A thread that waits for either gets [`SqlFailure::Cancelled`] soon after the
+    /// progress was canceled.
     ///
     /// # Errors
     ///
@@ -199,13 +203,13 @@ impl Database {
         Ok(self.ask(query, &Arc::default())?.planned()?.plan.to_string())
     }
 
-    /// The names of all tables, their columns, and the functions: what can be typed.
+    /// The names of all tables, their columns, and the functions: the words that can be typed.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         self.catalog().words()
     }
 
-    /// Tables and functions, and what they are.
+    /// Tables and functions, and their descriptions.
     #[must_use]
     pub fn tables(&self) -> Vec<(String, String)> {
         self.catalog().tables()
@@ -298,7 +302,7 @@ impl SqlQuery {
     }
 }
 
-/// The answer to a query, batch by batch. Dropping it stops whoever reads for it.
+/// The answer to a query, batch by batch. Dropping it stops the threads that read for it.
 pub struct SqlAnswer {
     schema: SchemaRef,
     rows: Rows,
@@ -359,13 +363,14 @@ impl SqlAnswer {
         &self.schema
     }
 
-    /// What stands between the rows so far and the whole truth; complete when there are no more.
+    /// The differences between the rows so far and the whole truth; complete when there are no
+    /// more.
     #[must_use]
     pub fn report(&self) -> Report {
         self.watch.report(self.asked.inner.shared.session.opening_report())
     }
 
-    /// Whoever waits for a batch gets [`SqlFailure::Cancelled`] soon after this was cancelled.
+    /// A thread that waits for a batch gets [`SqlFailure::Cancelled`] soon after this was canceled.
     #[must_use]
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress

@@ -8,8 +8,8 @@
 //!                                        none: the chunk is read, in the finest buckets
 //! ```
 //!
-//! What is asked costs rows times pixels, and at most a few chunks: between the nodes' finest level and a nanosecond, chunks
-//! are decoded when somebody looks. The few that were looked at last are kept.
+//! A question costs rows times pixels, and at most a few chunks: between the nodes' finest level
+//! and a nanosecond, chunks are decoded on demand. The few most recently used ones are kept.
 
 mod arrows;
 mod ask;
@@ -66,9 +66,9 @@ use self::pyramid::Pyramid;
 pub struct TimelineOptions {
     /// A mapping from events to roles that goes before those that are built in.
     pub roles: Option<std::path::PathBuf>,
-    /// Own analyses, whose states and counters are tracks.
+    /// Own analyses that add their states and counters as tracks.
     pub own: Vec<OwnTracks>,
-    /// Memory for what was looked at last; without it, 48 MiB.
+    /// Memory for recently used parts; without it, 48 MiB.
     pub cache_bytes: Option<usize>,
 }
 
@@ -129,11 +129,11 @@ pub enum TimelineFailure {
     /// A question is out of bounds.
     #[error("{name} is {found}, but {expected}")]
     Bounds {
-        /// Of what.
+        /// The name of the value.
         name: &'static str,
-        /// What it is.
+        /// The given value.
         found: u64,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
     },
     /// A file of the cache cannot be written or read.
@@ -142,7 +142,7 @@ pub enum TimelineFailure {
     /// Packets cannot be read as their times say.
     #[error("{0}")]
     Unreadable(String),
-    /// Nobody waits any more.
+    /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
@@ -157,17 +157,17 @@ impl From<SpoolError> for TimelineFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimelineState {
-    /// Nobody builds.
+    /// No thread builds it.
     Idle,
     /// Chunks are being read.
     Building,
     /// All chunks were read.
     Complete,
-    /// Something went wrong: what was built before is there.
+    /// Something went wrong: the parts that were built before are there.
     Failed,
 }
 
-/// What there is to know of a timeline.
+/// The state of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineStatus {
     /// When the first bucket begins, in nanoseconds since the clock's origin.
@@ -182,7 +182,7 @@ pub struct TimelineStatus {
     pub version: u64,
     /// How far building is.
     pub state: TimelineState,
-    /// What went wrong.
+    /// The error.
     pub failure: Option<String>,
     /// Bytes of packets that were read, and all.
     pub done_bytes: u64,
@@ -192,7 +192,8 @@ pub struct TimelineStatus {
     pub eta_ms: Option<u64>,
     /// How many events there are, as soon as that is known.
     pub events: Option<u64>,
-    /// How many events are known to be lost; absent if some who lost some do not say how many.
+    /// How many events are known to be lost; absent if some tracers that lost events do not say how
+    /// many.
     pub lost_events: Option<u64>,
     /// Tracks and values that are known.
     pub tracks: u32,
@@ -201,8 +202,8 @@ pub struct TimelineStatus {
 }
 
 impl Session {
-    /// The trace as a viewer sees it. Nothing is read yet but what the packet index says, and data streams whose packets do not say when they
-    /// are.
+    /// The trace as a viewer sees it. Nothing is read yet except the packet index, and data streams
+    /// with packets that do not say when they are.
     ///
     /// # Errors
     ///
@@ -211,8 +212,8 @@ impl Session {
         self.timed().timeline_until(options, None)
     }
 
-    /// The same of traces that grow: everything before `until` is there. What comes is put behind it by [`Timeline::grown`]; nothing is left in
-    /// the cache.
+    /// The same of traces that grow: everything before `until` is there. [`Timeline::grown`] puts
+    /// later events behind it; nothing is left in the cache.
     ///
     /// # Errors
     ///
@@ -316,7 +317,7 @@ fn analysis_of(prepared: &Prepared, begin_ns: i64) -> Analysis {
 }
 
 impl Timeline {
-    /// What there is to know of it now.
+    /// Its current state.
     #[must_use]
     pub fn status(&self) -> TimelineStatus {
         let (done_bytes, total_bytes) = self.progress.bytes();

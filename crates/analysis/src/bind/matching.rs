@@ -28,11 +28,11 @@ pub struct Matcher<'m> {
 /// A class of events has a role.
 #[derive(Clone, Debug)]
 pub struct Matching<'m> {
-    /// What says so.
+    /// The mapping of that section.
     pub mapping: &'m Mapping,
     /// Where in it.
     pub section: &'m Section,
-    /// What is asked of events: others have not the role.
+    /// The condition on events: others have not the role.
     pub condition: Option<&'m kymo_filter::Filter>,
     /// For each field of the role.
     pub fields: Vec<Choice>,
@@ -49,14 +49,14 @@ pub enum Choice {
     Chosen(Chosen),
     /// In none of the places that the mapping says.
     Missing {
-        /// Names like the first one that there are, if somebody looked for them.
+        /// Existing names like the first one, if they were looked for.
         near: Vec<String>,
     },
     /// There is something, but of another kind.
     Unfit {
         /// Its name.
         path: String,
-        /// What it is: `text`.
+        /// Its kind: `text`.
         what: &'static str,
     },
 }
@@ -72,7 +72,7 @@ pub enum Chosen {
     Text(String),
 }
 
-/// Why a class whose name matches a section has not its role.
+/// Why a class with a name that matches a section has not its role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// Its condition is never true.
@@ -84,7 +84,7 @@ pub enum Refusal {
 }
 
 impl<'m> Matcher<'m> {
-    /// The mappings whose condition a trace fulfils.
+    /// The mappings with conditions that a trace fulfills.
     #[must_use]
     pub fn new(mappings: &'m [Mapping], trace: &TraceClass, trace_name: &str) -> Self {
         let facts = TraceFacts { trace, trace_name };
@@ -110,8 +110,9 @@ impl<'m> Matcher<'m> {
         &self.mappings
     }
 
-    /// For each role of a class that is wanted, the sections that match, of which the first counts whose condition
-    /// holds. `names`: of the class' fields. Fields that nobody needs are looked for only where they are required.
+    /// For each wanted role of a class, the sections that match; the first section with a true
+    /// condition counts. `names`: of the class' fields. Fields that are not needed are looked for
+    /// only where they are required.
     #[must_use]
     pub fn roles(
         &self,
@@ -172,7 +173,7 @@ fn what<'a>(section: &'a Section, captures: &Captures<'a>) -> &'a str {
     }
 }
 
-/// How a class whose name matches has the role of a section.
+/// How a class with a matching name has the role of a section.
 ///
 /// # Errors
 ///

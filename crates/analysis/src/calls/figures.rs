@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of some durations.
+/// The figures of some durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// How many.

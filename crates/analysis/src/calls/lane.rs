@@ -8,7 +8,7 @@ use crate::roles::{COMM, PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
 use crate::{Comm, Event, LaneFacts, Notes, Slot};
 
-/// What a CPU has done since its last switch in a part.
+/// The calls on a CPU since its last switch in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run<A, B, C> {
     /// The switch; `None`: there was none in this part.
@@ -27,15 +27,15 @@ pub struct Run<A, B, C> {
     pub last_ns: i64,
     /// Something was told of its thread when it happened.
     pub is_told: bool,
-    /// The same of what came before a hole.
+    /// The same before a hole.
     pub earlier: Option<Box<Segments<A, B, C>>>,
 }
 
-/// What a run did before holes, or in one.
+/// The calls of a run before holes, or in one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Segments<A, B, C>(pub Vec<Segment<A, B, C>>);
 
-/// What a run did between two holes, or in one.
+/// The calls of a run between two holes, or in one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Segment<A, B, C> {
     /// Calls that cross its ends.
@@ -47,7 +47,7 @@ pub struct Segment<A, B, C> {
 }
 
 impl<A, B, C: Default> Run<A, B, C> {
-    /// What comes is behind a hole, or in one.
+    /// Later calls are behind a hole, or in one.
     pub fn cut(&mut self) {
         let Self { summary, counted, last_ns, .. } = self;
         let (summary, counted) = (std::mem::take(summary), std::mem::take(counted));
@@ -72,7 +72,7 @@ impl<A, B, C: Default> Default for Run<A, B, C> {
     }
 }
 
-/// What lanes tell of calls and of who makes them.
+/// The notes of lanes about calls and their threads.
 #[derive(Clone, Debug)]
 pub enum Note<A, B, C> {
     /// A run ends.
@@ -85,14 +85,14 @@ pub enum Note<A, B, C> {
         place: Place,
         /// The new one.
         child: Told,
-        /// Who made it, if that is known.
+        /// The parent thread, if that is known.
         parent: Option<Told>,
     },
     /// A thread is known by these.
     Known {
         /// Where.
         place: Place,
-        /// What is known.
+        /// The known facts.
         told: Told,
     },
 }
@@ -110,7 +110,7 @@ pub struct RunEnd<A, B, C> {
     pub is_dead: bool,
     /// Not if the run goes on, and only this is told of it before.
     pub is_over: bool,
-    /// What happened in it.
+    /// The calls in it.
     pub run: Run<A, B, C>,
 }
 
@@ -135,7 +135,7 @@ pub struct End {
     pub is_touched: bool,
 }
 
-/// What is said of a thread.
+/// The facts that an event tells about a thread.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Told {
     /// The thread.
@@ -166,20 +166,20 @@ type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 type CpuRun<W> = (u32, RunOf<W>);
 type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 
-/// A run of which it is certain whose it is.
+/// A run of a thread that is certain.
 #[derive(Debug)]
 pub struct ToldRun<'a, C> {
     /// The thread.
     pub tid: i32,
     /// The CPU.
     pub cpu: u32,
-    /// What waits to be told.
+    /// The counts that wait to be told.
     pub counted: &'a mut C,
     /// To be set where something is told of it before it ends.
     pub is_told: &'a mut bool,
 }
 
-/// What stands for the thread of a CPU that nobody knows.
+/// The key that stands for the unknown thread of a CPU.
 #[must_use]
 pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
     ThreadKey { host, tid: -1 - (cpu & 0x7fff_ffff) as i32 }
@@ -219,7 +219,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         });
     }
 
-    /// What is counted of all threads.
+    /// The counts of all threads.
     pub fn totals(&mut self) -> &mut W::Totals {
         &mut self.totals
     }
@@ -315,7 +315,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
     }
 
-    /// The run that is going on, if it is certain whose it is: what happens can be told at once.
+    /// The current run, if its thread is certain: its events can be told at once.
     #[inline]
     pub fn told(&mut self) -> Option<ToldRun<'_, W::Run>> {
         if !self.facts.holes.is_empty() || self.settings.is_by_context {
@@ -326,7 +326,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
         Some(ToldRun { tid: *tid, cpu, counted, is_told })
     }
 
-    /// The CPU, if what comes is the first thing in its run that waits for the thread; and where it comes.
+    /// The CPU, if the next event is the first one in its run that waits for the thread; and its
+    /// place.
     #[inline]
     pub fn begins_to_wait(&self) -> Option<(u32, Place)> {
         if self.settings.is_by_context {

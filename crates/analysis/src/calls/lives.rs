@@ -1,16 +1,17 @@
-//! Lives of one thread number in a part of a trace: what came between its borders.
+//! Lives of one thread number in a part of a trace: the runs between its borders.
 //!
 //! ```text
 //! tid 7     ═══ before ═══x death   fork ═══ a ═══ fork ═══ b ═══x death   fork ═══ c ═══
 //!           early                        over        before                     current
 //! ```
 //!
-//! Borders (deaths, forks) are seen in the part, so what is between two of them is known when the second one is there:
-//! the life is *over*, given away and forgotten. But a thread that nobody saw die may still be on a CPU when its number is
-//! given away, so it stays one border longer (`before`). What comes before the first border goes on in the part before
-//! (`early`, and `late` for runs of it that end behind the border). Where it may have died with a run of which only the part before knows whether it was its own, all that
-//! follows waits too, as it came (`deferred`). And a life with such a run waits until the part before says where that
-//! began (`stuck`).
+//! Borders (deaths, forks) are seen in the part, so a life between two of them is known when the
+//! second one is there: the life is *over*, given away and forgotten. But a thread without a
+//! visible death may still be on a CPU when its number is given away, so it stays one border longer
+//! (`before`). The life before the first border goes on in the part before (`early`, and `late` for
+//! runs of it that end behind the border). Where it may have died with a run, and only the part
+//! before knows whether that was its own, all that follows waits too, as it came (`deferred`). And
+//! a life with a head waits until the part before says where that run began (`stuck`).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,18 +23,18 @@ use crate::threads::ThreadKey;
 /// Where a CPU is: its lane, and its number.
 pub type CpuAt = (u32, u32);
 
-/// What is known of a life: of entries `A`, exits `B`, runs `C` and rows `R`.
+/// The state of a life: of entries `A`, exits `B`, runs `C` and rows `R`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Life<A, B, C, R> {
-    /// What it began with; `None`: it may have begun before.
+    /// The border that it began with; `None`: it may have begun before.
     pub border: Option<Border>,
-    /// What it ended with.
+    /// The border that it ended with.
     pub end: Option<Border>,
     /// Its runs up to the last one that began before the part.
     pub earlier: Vec<Piece<A, B, C>>,
     /// Its runs behind those, in the order of their ends.
     pub summary: Summary<A, B>,
-    /// What was counted of it, but for heads.
+    /// Its counts, without those of heads.
     pub rows: R,
     /// Its name as switches have it.
     pub comm: Option<(Place, Comm)>,
@@ -59,7 +60,7 @@ pub struct Border {
 /// Runs that nothing can come between any more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Piece<A, B, C> {
-    /// What they mean to others.
+    /// Their meaning for others.
     Runs(Summary<A, B>),
     /// One run that began before this part.
     Head(Box<Head<A, B, C>>),
@@ -74,12 +75,12 @@ pub struct Head<A, B, C> {
     pub end: Place,
     /// Something was about the thread.
     pub is_seen: bool,
-    /// What is known of it.
+    /// The calls of the run.
     pub run: Run<A, B, C>,
 }
 
-/// All lives of a thread number. There are as many of these as threads were seen: what is rare has its own memory, and so
-/// has a life, which is given back when it is over.
+/// All lives of a thread number. There are as many of these as threads were seen: rare data has its
+/// own memory, and so has a life, which is given back when it is over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Lives<A, B, C, R> {
     /// The thread.
@@ -98,16 +99,17 @@ pub struct Lives<A, B, C, R> {
     pub before: Option<Box<Life<A, B, C, R>>>,
     /// The last one, behind the last border, if anything is known of it.
     pub current: Option<Box<Life<A, B, C, R>>>,
-    /// What most threads have not.
+    /// Data that most threads have not.
     pub rare: Option<Box<Rare<A, B, C, R>>>,
 }
 
-/// What the part before has to say something about.
+/// Data that the part before has to resolve.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rare<A, B, C, R> {
-    /// What the first life behind the first border begins with, if that is another one: a fork behind a death.
+    /// The border that the first life behind the first border begins with, if that is another one:
+    /// a fork behind a death.
     pub begin: Option<Border>,
-    /// What came behind the thread's death with a head, if that was its own.
+    /// The notes behind the thread's death with a head, if that was its own.
     pub deferred: Vec<Deferred<A, B, C, R>>,
     /// Runs that ended behind the first border, but began before it.
     pub late: Vec<RunEnd<A, B, C>>,
@@ -129,11 +131,11 @@ pub struct Stuck<A, B, C, R> {
     pub number: u32,
     /// Where the next one begins.
     pub until: Place,
-    /// What is known.
+    /// The state of the life.
     pub life: Life<A, B, C, R>,
 }
 
-/// What comes when it is not known who lives.
+/// Notes while it is not known which life is current.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Deferred<A, B, C, R> {
     /// The thread dies with a run, if that is of its last life.
@@ -149,11 +151,11 @@ pub enum Deferred<A, B, C, R> {
     Run(Box<RunEnd<A, B, C>>, bool),
     /// Something is said of the thread.
     Told(Place, Told),
-    /// What the life does that is the last one then.
+    /// The state of the life that is the last one then.
     Life(Box<Life<A, B, C, R>>),
 }
 
-/// Whose a run is.
+/// The life that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The first one, while there is no border that is certain.
@@ -210,7 +212,7 @@ impl<A, B, C, R: Default> Life<A, B, C, R> {
 }
 
 impl<A, B, C, R> Life<A, B, C, R> {
-    /// Keeps what was said last of its name and process.
+    /// Keeps its latest name and process.
     pub fn tell(&mut self, other: &Self) {
         latest(&mut self.comm, other.comm);
         latest(&mut self.told, other.told);
@@ -219,7 +221,7 @@ impl<A, B, C, R> Life<A, B, C, R> {
         self.is_seen |= other.is_seen;
     }
 
-    /// Keeps what a run says of it.
+    /// Keeps the facts that a run tells about it.
     #[inline]
     pub fn ran(&mut self, tid: i32, end: Place, comm: Comm, said: Option<(i32, i32)>, is_seen: bool) {
         latest(&mut self.comm, (!comm.is_empty()).then_some((end, comm)));
@@ -282,12 +284,12 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
         }
     }
 
-    /// What most threads have not.
+    /// Data that most threads have not.
     pub fn rare(&mut self) -> &mut Rare<A, B, C, R> {
         self.rare.get_or_insert_default()
     }
 
-    /// Whose a run is that began there; `None`: before the part.
+    /// The life of a run that began there; `None`: before the part.
     #[inline]
     pub fn whose(&self, begin: Option<Place>) -> Whose {
         match self.border {
@@ -321,7 +323,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
         self.life(self.whose_last(), spare)
     }
 
-    /// Whether what comes has to wait.
+    /// Whether later notes have to wait.
     #[inline]
     pub fn defers(&self) -> bool {
         self.border.is_none() && self.rare.as_ref().is_some_and(|rare| !rare.deferred.is_empty())
@@ -346,7 +348,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
     }
 }
 
-/// Keeps what is said later.
+/// Keeps the later value.
 #[inline]
 pub fn latest<T: Copy>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
     if let Some(new) = other

@@ -1,12 +1,13 @@
-//! Calls of threads in the order of time: what crosses the borders of parts, and what is left when the trace ends.
+//! Calls of threads in the order of time: calls that cross the borders of parts, and calls that are
+//! open when the trace ends.
 //!
 //! ```text
 //! left     tid 7 ════ a ════╡ on CPU 0            right    head of CPU 0 ╞═x dies    fork ═══ b ═══
 //! merged   tid 7 ════ a ═══════════════x dies    fork ═══ b ═══
 //! ```
 //!
-//! Lives that are over in the right part stay over; their numbers go up by those that were before, which is told
-//! ([`Bases`]) whoever keeps them.
+//! Lives that are over in the right part stay over; their numbers go up by the number of lives
+//! before them, which the owners of the numbers learn from [`Bases`].
 
 use hashbrown::HashMap;
 
@@ -125,8 +126,8 @@ where
         bases
     }
 
-    /// A period ends: what was counted is forgotten, calls that nobody has left and who lives are not. Nothing may come before
-    /// this state.
+    /// A period ends: the counts are forgotten, open calls and current lives are not. Nothing may
+    /// come before this state.
     pub fn forget<W>(&mut self, watch: &W)
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,

@@ -13,7 +13,7 @@ use crate::{Setup, Slot, Wishes};
 pub struct CallId(u32);
 
 impl CallId {
-    /// Nobody says which.
+    /// The event does not say which.
     pub const NONE: Self = Self(u32::MAX);
     const NUMBERED: u32 = 1 << 31;
 }
@@ -87,7 +87,7 @@ impl CallNames {
             .map_or(CallId::NONE, |number| CallId(CallId::NUMBERED | number))
     }
 
-    /// What a call is called; nothing if nobody says which it is.
+    /// The name of a call; empty if the event does not say which it is.
     #[must_use]
     pub fn name(&self, call: CallId) -> String {
         match self.names.get(call.0 as usize) {
@@ -97,8 +97,8 @@ impl CallNames {
         }
     }
 
-    /// Which calls somebody wants to know of, where that is not all of them, in order: those with names, and those that
-    /// are called by their numbers.
+    /// The wanted calls, where these are not all, in order: those with names, and those that are
+    /// called by their numbers.
     #[must_use]
     pub fn wanted(&self, wishes: &Wishes) -> Option<Vec<CallId>> {
         if wishes.names.is_empty() {

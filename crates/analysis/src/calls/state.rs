@@ -1,4 +1,4 @@
-//! Calls of threads in the order of time: what crosses the ends of runs.
+//! Calls of threads in the order of time: calls that cross the ends of runs.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -33,26 +33,27 @@ pub struct CallState<A, B, C, R> {
 /// A life that is over, or the trace is.
 #[derive(Debug)]
 pub struct LifeView<'a, R> {
-    /// Its thread; below zero: nobody knows.
+    /// Its thread; below zero: unknown.
     pub key: ThreadKey,
-    /// Which of the lives of this number: 0 is one that was there before anything else was known of the thread; 1 is the
-    /// first one behind it, of which somebody saw how it began.
+    /// Which of the lives of this number: 0 is one that was there before anything else was known of
+    /// the thread; 1 is the first one behind it with a visible begin.
     pub number: u32,
     /// Its name.
     pub comm: Comm,
     /// Its process.
     pub pid: Option<i32>,
-    /// Somebody saw how it was made.
+    /// Its fork was seen.
     pub is_forked: bool,
     /// From where on; `None`: from the beginning.
     pub since: Option<Place>,
     /// To where.
     pub until: Place,
-    /// What was counted.
+    /// Its counts.
     pub rows: &'a mut R,
 }
 
-/// How many lives of a thread, behind the first one, were before those that somebody else has numbered from there on.
+/// How many lives of a thread, behind the first one, were before those that are numbered elsewhere
+/// from there on.
 pub type Bases = HashMap<ThreadKey, u32>;
 
 pub(super) type LifeOf<W> = Life<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
@@ -368,7 +369,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         }
     }
 
-    /// A run ends of which everything was told, but for what was counted.
+    /// A run ends, and everything but its counts was told.
     #[inline]
     pub fn end<W>(&mut self, watch: &W, totals: &mut W::Totals, end: End, counted: C)
     where
@@ -408,13 +409,13 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         totals
     }
 
-    /// What is counted of the run of a CPU that has not ended when the part of its lane did.
+    /// The counts of the run of a CPU that has not ended when the part of its lane did.
     pub fn last(&mut self, (lane, cpu): CpuAt) -> Option<&mut C> {
         let run = self.cpus[lane as usize].iter_mut().find(|run| run.0 == cpu)?;
         Some(&mut run.1.counted)
     }
 
-    /// Whether each lane is a CPU's, and what it runs at last began in this part.
+    /// Whether each lane is a CPU's, and its last run began in this part.
     #[must_use]
     pub fn is_switched(&self, settings: &Settings) -> bool {
         let is_begun = |(lane, runs): (usize, &LaneRuns<A, B, C>)| {

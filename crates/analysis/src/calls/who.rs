@@ -1,4 +1,4 @@
-//! Whose rows these are, where lives of threads are numbered before all are known.
+//! The owner of rows, where lives of threads are numbered before all are known.
 
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ impl Who {
     }
 }
 
-/// What the numbers of lives mean when the trace is over.
+/// The meaning of the lives' numbers when the trace is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<'a> {
     /// How many lives were settled before.
@@ -39,7 +39,7 @@ pub struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Which life of its thread somebody is, numbered before the trace was over, or when it was.
+    /// Which life of its thread this is, numbered before the trace was over, or when it was.
     #[must_use]
     pub fn incarnation(&self, who: &Who, is_early: bool) -> u64 {
         let base = if is_early { self.bases.get(&who.key).copied().unwrap_or(0) } else { 0 };

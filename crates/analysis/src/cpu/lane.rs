@@ -32,7 +32,7 @@ struct LaneCpu {
     state: CpuState,
 }
 
-/// What concerns threads.
+/// The notes about threads.
 #[derive(Debug)]
 pub enum Note {
     /// A CPU changes threads: the one that its last switch began ran for so long, without any doubt.

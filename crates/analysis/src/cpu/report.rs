@@ -1,4 +1,4 @@
-//! The tables of `cpu`: what was measured, with what is not known put in.
+//! The tables of `cpu`: the measurements, with unknown time put in.
 
 use hashbrown::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is known of threads: one life, and all those that are over.
+//! The rows of threads: one life, and all those that are over.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,8 @@ impl Default for Small {
     }
 }
 
-/// What is known of a thread's life. Threads are wherever they are in memory, and are looked at for each switch: half of
-/// the lines is half of what there is to wait for. No trace has four billion runs of one life.
+/// The row of a thread's life. Threads are wherever they are in memory, and are looked at for each
+/// switch: half of the lines is half of the wait. No trace has four billion runs of one life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadRow {
     /// How many lives of the same number were before.

@@ -9,7 +9,7 @@ use super::sums::{CpuState, Run};
 use crate::Wishes;
 use crate::threads::{Slot, ThreadId, ThreadKey, Threads};
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// By lane, then by CPU.

@@ -1,4 +1,5 @@
-//! What a CPU did between its first and its last switch of a part, and how busy it was over time.
+//! The runs of a CPU between its first and its last switch of a part, and how busy it was over
+//! time.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ pub(super) struct Bins {
 /// Spans of time that a course has at most.
 const BINS_MAX: usize = 1 << 16;
 
-/// What is known of a CPU in a part of the trace.
+/// The state of a CPU in a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CpuState {
     /// Its first switch: when, and the thread that it ended.

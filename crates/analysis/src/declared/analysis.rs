@@ -1,4 +1,4 @@
-//! What an own analysis finds: its rules applied to events, in parts that merge.
+//! The results of an own analysis: its rules applied to events, in parts that merge.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ struct RuleFacts {
     has_value: bool,
 }
 
-/// What is known behind a part of the trace: for each item.
+/// The state behind a part of the trace: for each item.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     items: Vec<ItemState>,
@@ -64,7 +64,7 @@ pub struct Lane<'a> {
     pub(super) lacking: Vec<u64>,
 }
 
-/// What a lane tells: of an item.
+/// The note of a lane: about an item.
 #[derive(Debug)]
 pub struct Note {
     pub(super) item: usize,
@@ -109,7 +109,7 @@ impl Declared {
         }
     }
 
-    /// What its file calls it.
+    /// Its name in its file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

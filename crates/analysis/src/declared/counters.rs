@@ -5,8 +5,9 @@
 //! part k+1    +2  to 7  -3                adds 2, then is 7, then 4: from here on it is known whatever came before
 //! ```
 //!
-//! A part knows what was added before the counter was first set, and how far that went up and down; and where it stood
-//! after. That is enough to join parts. A counter that nobody sets begins at 0 with the trace.
+//! A part knows the sum that was added before the counter was first set, and how far that went up
+//! and down; and where it stood after. That is enough to join parts. A counter that is never set
+//! begins at 0 with the trace.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -5,8 +5,9 @@
 //! runs    └ from unknown ┘  └ key, begin, end, state ...        └ to no end
 //! ```
 //!
-//! Runs have numbers for keys and states ([`crate::runs`]): digests, which are the same in every part of the trace, so that
-//! no run needs to be looked at again when parts are put together. What they stand for is kept beside them.
+//! Runs have numbers for keys and states ([`crate::runs`]): digests, which are the same in every
+//! part of the trace, so that no run needs to be looked at again when parts are put together. Their
+//! texts are kept beside them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -34,7 +35,7 @@ pub struct History {
     room: Option<Room>,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     chains: Chains<u64, Since, i64>,
@@ -42,7 +43,7 @@ pub struct State {
     texts: HistoryTexts,
 }
 
-/// What numbers of runs mean.
+/// The texts of runs' numbers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HistoryTexts {
     items: Vec<Item>,
@@ -120,7 +121,7 @@ impl History {
         }
     }
 
-    /// What a state has found out: all runs, and what their numbers mean.
+    /// The results of a state: all runs, and the texts of their numbers.
     #[must_use]
     pub fn into_runs(&self, state: State) -> (RunWriter, HistoryTexts) {
         let State { chains, mut runs, texts } = state;

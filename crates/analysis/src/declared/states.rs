@@ -1,4 +1,4 @@
-//! States: who is how, since when, and how long each state took.
+//! States: the state of each key, since when, and how long each state took.
 //!
 //! ```text
 //! key 5   ? ──────┤ busy ├──── idle ────┤ busy ├── (nothing) ──┤ busy ── still at the end

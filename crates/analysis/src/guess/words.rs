@@ -1,4 +1,4 @@
-//! Words in names, and what they tell.
+//! Words in names, and their meanings.
 //!
 //! ```text
 //! lib.eal.service.run.begin    lib eal service run begin

@@ -1,4 +1,4 @@
-//! A histogram in the bins that somebody wants to see: equal widths, or equal ratios.
+//! A histogram in the requested bins: equal widths, or equal ratios.
 
 use super::Histogram;
 use crate::Bounded;
@@ -19,8 +19,8 @@ pub struct Bin {
     pub low: u64,
     /// The last value that belongs here.
     pub high: u64,
-    /// How many there are. An interval where an edge of the bin cuts a bucket of the histogram, whose values are up to
-    /// 0.2 % apart.
+    /// How many there are. An interval where an edge of the bin cuts a bucket of the histogram;
+    /// values of one bucket are up to 0.2 % apart.
     pub count: Bounded<u64>,
 }
 

@@ -1,7 +1,8 @@
-//! A histogram as bytes, and back from bytes that nobody vouches for.
+//! A histogram as bytes, and back from untrusted bytes.
 //!
-//! Equal histograms have equal bytes: values and buckets ascend, and what follows from them is left out. Reading checks
-//! everything that the rest relies on, and takes memory in proportion to what it has read.
+//! Equal histograms have equal bytes: values and buckets ascend, and derived data is left out.
+//! Reading checks everything that the rest relies on, and takes memory in proportion to the bytes
+//! that it has read.
 
 use super::buckets::{BUCKETS, Buckets, range_of};
 use super::moments::{Moments, Squares};

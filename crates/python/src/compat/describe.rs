@@ -138,7 +138,7 @@ fn event_class<'py>(of_stream: &Describer<'py, '_>, event: &EventRecordClass) ->
 struct Describer<'py, 'a> {
     py: Python<'py>,
     dialect: Dialect,
-    /// What paths start from: packet context, common context, specific context, payload.
+    /// The scopes that paths start from: packet context, common context, specific context, payload.
     scopes: [Option<&'a FieldClass>; 4],
 }
 
@@ -182,7 +182,7 @@ impl<'py> Describer<'py, '_> {
         Ok(made)
     }
 
-    /// What consists of others.
+    /// A class that consists of others.
     fn compound(&self, made: &Bound<'py, PyDict>, kind: &FieldKind, hides_roles: bool) -> PyResult<&'static str> {
         Ok(match kind {
             FieldKind::Structure(structure) => {
@@ -271,7 +271,8 @@ impl<'py> Describer<'py, '_> {
         field.and_then(FieldClass::integer_meaning).is_some_and(|meaning| meaning.signed)
     }
 
-    /// A path to a field as (scope, steps): a number, or what is entered; `None` where nobody sees the field.
+    /// A path to a field as (scope, steps): a number, or the name of the part that is entered;
+    /// `None` where the field is not visible.
     fn path(&self, path: &FieldPath) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let scope = match path.scope {
             Scope::PacketHeader | Scope::EventHeader => return Ok(None),

@@ -131,7 +131,7 @@ pub(super) fn real(py: Python<'_>, cls: &Py<PyAny>, value: f64, is_single: bool)
     }
 }
 
-/// What an optional or a variant holds; anything else itself.
+/// The content of an optional or a variant; any other object itself.
 pub(super) fn leaf<'py>(other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = other.py();
     if other.is_exact_instance_of::<PyInt>()
@@ -224,7 +224,7 @@ impl Numeric {
             let (ours, theirs) = (name(slf.as_any())?, name(other)?);
             return Err(PyTypeError::new_err(format!("unorderable types: {ours}() < {theirs}()")));
         }
-        // As what is derived from `<` and `==`, also for what is not a number.
+        // As operators that are derived from `<` and `==`, also for objects that are not numbers.
         let is_less = ours.lt(number(other)?)?;
         Ok(match op {
             CompareOp::Lt => is_less,

@@ -24,7 +24,7 @@ pub(crate) struct MessageIterator {
 }
 
 struct Begun {
-    /// Nobody waits for the lock: whoever pulls has the iterator for itself.
+    /// The lock is never contended: the caller has the iterator for itself.
     messages: Mutex<Messages>,
     known: Arc<Known>,
 }
@@ -88,7 +88,7 @@ impl MessageIterator {
 }
 
 impl Begun {
-    /// What is raised at the end: what could not be read is told when all the rest was given out.
+    /// The exception at the end: unreadable parts are reported after all the rest was given out.
     fn end(&mut self, py: Python<'_>) -> PyErr {
         let unreadable = pulled(&mut self.messages).report().unreadable.iter();
         let unreadable: Vec<_> = unreadable.map(|problem| (problem.place.clone(), problem.message.clone())).collect();

@@ -1,4 +1,5 @@
-//! What is known of streams and classes while messages are read: the Python objects that belong to them, made once.
+//! The known facts about streams and classes while messages are read: the Python objects that
+//! belong to them, made once.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -10,14 +11,14 @@ use pyo3::types::PyString;
 
 use crate::pull::Names;
 
-/// A batch, and what is known of its classes.
+/// A batch, and the known facts about its classes.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(super) batch: Arc<MessageBatch>,
     pub(super) known: Arc<Known>,
 }
 
-/// What is known of all streams.
+/// The known facts about all streams.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) facts: Arc<MessagesFacts>,
@@ -38,7 +39,7 @@ pub(super) struct KnownStream {
     pub(super) packet: Mutex<Option<(u64, Py<PyAny>)>>,
 }
 
-/// What is known of an event class.
+/// The known facts about an event class.
 #[derive(Debug)]
 pub(super) struct KnownClass {
     /// `_EventClassConst`

@@ -1,5 +1,5 @@
-//! How fields become objects; and those that are structures: the scopes of events, whose members are read when they are asked for, and
-//! others.
+//! How fields become objects; and those that are structures: the scopes of events, with members
+//! that are read on access, and others.
 
 use std::sync::Arc;
 

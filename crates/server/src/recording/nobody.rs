@@ -1,4 +1,4 @@
-//! Programs are recorded on Linux: elsewhere nobody records what is shown.
+//! Programs are recorded on Linux: elsewhere there is no recorder of the traces that are shown.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! What the recorder of this user says of the session that writes what is shown, and what it is asked to change.
+//! The state of the session that writes the shown traces, from this user's recorder, and requests
+//! to change it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,23 +11,23 @@ use serde_json::{Value, json};
 
 use super::Wanted;
 
-/// How long is waited for each answer on how it is.
+/// How long to wait for each answer about the state.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The same for what is to be done: a snapshot or the end of a session writes to a disk.
+/// The same for changes: a snapshot or the end of a session writes to a disk.
 const PATIENCE_TO_DO: Duration = Duration::from_secs(20);
-/// Characters of a command that are told.
+/// Characters of a command that are shown.
 const COMMAND_MAX: usize = 4096;
 
 const NOBODY: &str = "no recorder of this user writes these traces: `kymo sessions` lists the running sessions";
 const KILLED: &str = "the recorder was killed; programs go on, and the next command, as `kymo status`, starts one that goes on with the session";
 
-/// A session, as it was when somebody looked.
+/// A session, as it was at a look.
 #[derive(Clone)]
 pub(super) struct Recorded {
     name: String,
     /// It has ended: nothing of it changes any more.
     pub(super) is_over: bool,
-    /// What listeners are told.
+    /// The state that listeners receive.
     pub(super) told: Value,
 }
 
@@ -46,7 +47,7 @@ impl Recorded {
         Self { name: summary.session.clone(), is_over: false, told }
     }
 
-    /// The same when it has ended; what it recorded last is known as long as its recorder is there.
+    /// The same when it has ended; its last figures are known as long as its recorder is there.
     fn ended(&self, summary: Option<&Summary>) -> Self {
         let mut ended = Self { is_over: true, ..self.clone() };
         if let Some(summary) = summary {
@@ -58,7 +59,7 @@ impl Recorded {
         ended
     }
 
-    /// The same while nobody records it.
+    /// The same while no recorder records it.
     fn alone(&self) -> Self {
         let mut alone = self.clone();
         alone.told["problems"] = json!([KILLED]);
@@ -96,7 +97,8 @@ fn class(class: &kymo_recorder::protocol::ClassStatus) -> Value {
     })
 }
 
-/// How the session is that writes these traces, whose state before this is known; why that is not known now, in a sentence.
+/// The state of the session that writes these traces, with its known state before this; or why it
+/// is unknown now, in a sentence.
 pub(super) fn look(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorded>, String> {
     if traces.is_empty() {
         return Ok(None);
@@ -167,7 +169,7 @@ fn real(path: &Path) -> PathBuf {
     known.map_or_else(|| path.clone(), |(real, known)| real.join(path.strip_prefix(known).unwrap_or(Path::new(""))))
 }
 
-/// Does what somebody wants, and says what came of it, and of which session; why it was not done, in sentences.
+/// Makes the change; returns the result and its session, or why it was not made, in sentences.
 pub(super) fn change(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Recorded), String> {
     if traces.is_empty() {
         return Err(NOBODY.to_owned());
@@ -207,7 +209,7 @@ fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, 
     }
 }
 
-/// Changes what is recorded of the programs that the session records.
+/// Changes the recorded events of the programs in the session.
 fn take(
     client: &mut Client,
     session: String,
@@ -245,7 +247,7 @@ mod tests {
         SessionStatus { summary, options: SessionOptions { output, ..SessionOptions::default() } }
     }
 
-    /// Paths are compared by where they lead; what is not there yet is where it will be.
+    /// Paths are compared by where they lead; a path that does not exist yet is where it will be.
     #[test]
     fn a_session_writes_what_is_shown_in_it_and_around_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,8 +6,9 @@
 //! finish    state ──> Answer
 //! ```
 //!
-//! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
-//! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
+//! Parts rely on the times of packets; where those turn out to be wrong, everything is read again
+//! as one part. An unreadable place is a hole of its lane: it is read again then too, as holes are
+//! known before reading.
 
 mod lanes;
 mod part;
@@ -40,12 +41,12 @@ pub use self::states::OwnStates;
 pub(crate) use self::part::{Fault, Reader};
 pub(crate) use self::prepare::Prepared;
 
-/// What an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Analysed {
     /// The answer.
     pub answer: Answer,
-    /// What stands between it and the whole truth.
+    /// The differences between the result and the whole truth.
     pub report: Report,
 }
 
@@ -65,13 +66,13 @@ pub enum AnalyseFailure {
     Mapping {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// The errors in it.
         errors: MappingErrors,
     },
-    /// No event means what the analysis is about.
+    /// No event has the role that the analysis needs.
     #[error("no event of these traces has the role `{}`: {}; `kymo roles` shows the roles of events", role.name(), role.facts().meaning)]
     NoRole {
-        /// What is missing.
+        /// The missing role.
         role: Role,
     },
     /// Rows did not fit into memory, and could not be put aside.
@@ -80,10 +81,10 @@ pub enum AnalyseFailure {
     /// There are too many periods, or none.
     #[error("{0}")]
     Periods(String),
-    /// What was found out cannot be written down.
+    /// The result cannot be written to its file.
     #[error("the states of CPUs and threads cannot be encoded: {0}")]
     Written(Arc<dyn std::error::Error + Send + Sync>),
-    /// Nobody waits for the answer any more.
+    /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// The trace does not reach there.

@@ -1,12 +1,13 @@
-//! What may be asked of every analysis: which events, from when to when, of whom, how much of the answer.
+//! The options of every analysis: which events, from when to when, of which threads and CPUs, how
+//! much of the answer.
 //!
 //! ```text
 //! arguments of a face ──> AnalysisOptions ─┬─ which events count      selection, begin_ns, end_ns
 //!                                          └─ which results, and how  wishes
 //! ```
 //!
-//! What `by` may name is said by each analysis. An analysis ignores what has no meaning for it: a duration bounds no
-//! count.
+//! Each analysis says the names that `by` may have. An analysis ignores options without a meaning
+//! for it: a duration bounds no count.
 
 use std::path::PathBuf;
 
@@ -15,10 +16,10 @@ use kymo_analysis::periods::Definitions;
 
 use crate::Selection;
 
-/// What is asked of an analysis. By default everything.
+/// The options of an analysis. By default everything.
 #[derive(Clone, Debug, Default)]
 pub struct AnalysisOptions {
-    /// Which events are looked at; the others are as if nobody had recorded them.
+    /// The selected events; the others are as if they had not been recorded.
     pub selection: Selection,
     /// Not before this, in nanoseconds since the clock's origin.
     pub begin_ns: Option<i64>,

@@ -6,8 +6,9 @@
 //! ranges   time       ──> time_begin, time_end
 //! ```
 //!
-//! These are the columns of `--csv`. Numbers keep their meaning in the metadata of their fields: `class`, `title` and `unit`.
-//! What is empty or unknown is null, and so is a bound that nothing bounds.
+//! These are the columns of `--csv`. Numbers keep their meaning in the metadata of their fields:
+//! `class`, `title` and `unit`. Empty and unknown values are null, and so is a bound that does not
+//! exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! In which base integers of fields are written for people, as the trace wishes and `kymo print` does.
 //!
-//! Tables and JSON have plain numbers, which programs read; whoever shows them asks here. A field that is no plain integer has a base
-//! for each integer in it, by the names that lead there: of members, and of options for columns. Elements of arrays are all alike.
+//! Tables and JSON have plain numbers, which programs read; a face that shows them asks here. A
+//! field that is no plain integer has a base for each integer in it, by the names that lead there:
+//! of members, and of options for columns. Elements of arrays are all alike.
 
 use kymo_format::model::{
     DataStreamClass, Dialect, DisplayBase, FieldClass, FieldKind, IntegerMeaning, Member, Scope, TraceClass,

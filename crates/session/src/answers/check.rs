@@ -8,8 +8,8 @@
 //! events ─── read all ─────┘
 //! ```
 //!
-//! Nothing ends a check: what can still be read behind a finding is checked too. How severe a finding is to the
-//! caller (`--strict`) is the face's decision.
+//! Nothing ends a check: readable data behind a finding is checked too. How severe a finding is to
+//! the caller (`--strict`) is the face's decision.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,9 +48,9 @@ pub struct Finding {
     pub rule: &'static str,
     /// The file, with line and column in metadata.
     pub place: String,
-    /// What was found and expected where, for the first time.
+    /// The found and expected values, and where, for the first time.
     pub message: String,
-    /// What can be done about it.
+    /// The remedy.
     pub help: Option<String>,
     /// How often the rule is broken in this file.
     pub times: u64,

@@ -21,7 +21,7 @@ use crate::open::report::{Problem, Report};
 use crate::open::select::Selection;
 use crate::open::{Origin, Session, trace_name};
 
-/// What to count.
+/// The options of a count.
 #[derive(Clone, Debug, Default)]
 pub struct CountOptions {
     /// Only these events.
@@ -42,7 +42,7 @@ pub struct Counts {
     /// Earliest and latest time of any packet, in nanoseconds, or of any event where packets carry no time; `None`
     /// where clocks count from different origins.
     pub span_ns: Option<(i64, i64)>,
-    /// What stands between these numbers and the whole truth.
+    /// The differences between these numbers and the whole truth.
     pub report: Report,
 }
 
@@ -53,7 +53,8 @@ pub struct Sizes {
     pub records_bits: u64,
     /// In packets' headers and contexts.
     pub heads_bits: u64,
-    /// In all packets; what is neither in records nor in heads is padding, or could not be read.
+    /// In all packets; bits that are neither in records nor in heads are padding, or could not be
+    /// read.
     pub packets_bits: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What a filter means for traces: how it was understood, what becomes of it for each class of events, and how much of
-//! the traces it leaves out unread.
+//! The meaning of a filter for traces: how it was understood, its form for each class of events,
+//! and how much of the traces it leaves out unread.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ pub struct Explanation {
 pub struct ExplainedClasses {
     /// Their names, each once.
     pub names: Vec<String>,
-    /// What it means.
+    /// Its meaning.
     pub meaning: ClassMeaning,
 }
 
-/// What a filter means for a class.
+/// The meaning of a filter for a class.
 #[derive(Clone, Debug)]
 pub enum ClassMeaning {
     /// It cannot be typed.
     Untyped(Vec<Problem>),
     /// It can.
     Typed {
-        /// What it says of all events.
+        /// Its verdict for all events.
         verdict: Verdict,
         /// The typed predicate as text.
         predicate: String,
@@ -50,12 +50,12 @@ pub enum ClassMeaning {
         missing: Vec<Missing>,
         /// How it was understood.
         notes: Vec<Note>,
-        /// What it becomes, where it depends on the event.
+        /// Its forms, where it depends on the event.
         forms: Option<Box<Forms>>,
     },
 }
 
-/// What a predicate becomes.
+/// The forms of a predicate.
 #[derive(Clone, Debug)]
 pub struct Forms {
     /// The read program with its questions, as text.

@@ -1,4 +1,5 @@
-//! What a trace holds, at a glance: from its metadata, its packet index, and a few packets of many.
+//! The contents of a trace, at a glance: from its metadata, its packet index, and a few packets of
+//! many.
 
 mod sample;
 mod span;
@@ -16,7 +17,7 @@ use crate::open::progress::{Cancelled, Progress};
 use crate::open::report::Report;
 use crate::open::{Origin, Session, trace_name};
 
-/// What the open traces hold.
+/// The contents of the open traces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// One for each trace.
@@ -38,24 +39,25 @@ pub struct Info {
     pub busiest: Vec<(String, f64)>,
     /// Bits of content in equal stretches of the span.
     pub density: Vec<u64>,
-    /// What stands between this and the whole truth.
+    /// The differences between this and the whole truth.
     pub report: Report,
 }
 
-/// What one trace says of itself.
+/// The description of one trace by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceInfo {
     /// Its name.
     pub name: String,
     /// Where it is.
     pub path: String,
-    /// What recorded it, as far as the environment says.
+    /// The recorder, as far as the environment says.
     pub recorded_by: Vec<(String, String)>,
     /// Event record classes that are declared.
     pub classes: usize,
-    /// Nanoseconds that its clocks are taken to be ahead of what it says of them; its times are so.
+    /// Nanoseconds that its clocks are taken to be ahead of their values in the trace; its times
+    /// are so.
     pub clock_shift_ns: i64,
-    /// Its clocks: name, cycles per second, what time 0 means.
+    /// Its clocks: name, cycles per second, the meaning of time 0.
     pub clocks: Vec<ClockInfo>,
     /// Data streams.
     pub streams: usize,
@@ -67,7 +69,7 @@ pub struct TraceInfo {
     pub is_unix: bool,
 }
 
-/// What a clock is.
+/// The properties of a clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockInfo {
     /// Its name.
@@ -83,12 +85,12 @@ pub struct ClockInfo {
 pub struct Estimate {
     /// The number.
     pub value: u64,
-    /// What can be read was counted, not estimated.
+    /// All readable events were counted, not estimated.
     pub is_exact: bool,
 }
 
 impl Session {
-    /// What the open traces hold, without reading all of them.
+    /// The contents of the open traces, without reading all of them.
     #[must_use]
     pub fn info(&self) -> Info {
         let mut info = Info { report: self.opening_report().clone(), ..Info::default() };
@@ -118,7 +120,8 @@ impl Session {
         info
     }
 
-    /// What each of the open traces says of itself. Packets are looked into only where they carry no times.
+    /// The descriptions of the open traces by themselves. Packets are looked into only where they
+    /// carry no times.
     #[must_use]
     pub fn trace_infos(&self) -> Vec<TraceInfo> {
         let streams = self.streams();
@@ -129,7 +132,7 @@ impl Session {
         self.described(&stretches, &self.origins())
     }
 
-    /// What the open traces hold, with every event counted: reads all of them.
+    /// The contents of the open traces, with every event counted: reads all of them.
     ///
     /// # Errors
     ///

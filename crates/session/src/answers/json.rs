@@ -1,4 +1,5 @@
-//! What is known of traces as JSON, for every face that hands it to programs: one question has one answer, in one form.
+//! Facts about traces as JSON, for every face that hands it to programs: one question has one
+//! answer, in one form.
 //!
 //! ```text
 //! Info ───────────> info()          one object                        kymo info --json, GET /api/v1/info
@@ -17,7 +18,7 @@ use crate::open::report::{Problem, Report};
 
 pub use self::answer::write_answer;
 
-/// What stands between an answer and the whole truth, in the words of all answers.
+/// The differences between an answer and the whole truth, in the words of all answers.
 #[must_use]
 pub fn losses(report: &Report) -> [(&'static str, Value); 4] {
     [
@@ -39,7 +40,7 @@ pub fn report(report: &Report) -> Value {
     Value::Object(object)
 }
 
-/// Something that is wrong; `is_error`: to whoever asked it is an error, as opposed to a warning.
+/// A finding; `is_error`: to the caller it is an error, as opposed to a warning.
 #[must_use]
 pub fn finding(found: &Finding, is_error: bool) -> Value {
     json!({
@@ -53,7 +54,7 @@ pub fn finding(found: &Finding, is_error: bool) -> Value {
     })
 }
 
-/// What traces hold.
+/// The contents of traces.
 #[must_use]
 pub fn info(info: &Info) -> Value {
     let mut object = json!({
@@ -73,7 +74,7 @@ pub fn info(info: &Info) -> Value {
     object
 }
 
-/// What each of the traces says of itself.
+/// The descriptions of the traces by themselves.
 #[must_use]
 pub fn traces(traces: &[TraceInfo]) -> Value {
     traces.iter().map(trace).collect()

@@ -1,4 +1,4 @@
-//! What tracers say they lost.
+//! The losses that tracers report.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Roles of events: which events of the traces mean what, by which mapping, and what may be guessed of the others.
+//! Roles of events: which events of the traces have which meaning, by which mapping, and the
+//! guesses about the others.
 //!
 //! ```text
 //! --roles FILE ─┐
@@ -26,14 +27,14 @@ use kymo_scan::Trace;
 
 use crate::open::{Session, trace_name};
 
-/// What events of the traces mean.
+/// The meanings of the events of the traces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roles {
     /// Roles that are bound, in their order; one for each section of a mapping.
     pub bound: Vec<RoleUse>,
     /// Fields of events of all roles.
     pub context: Vec<FieldUse>,
-    /// What else events may mean.
+    /// Other meanings that events may have.
     pub guessed: Vec<GuessedRole>,
     /// Roles that no event has.
     pub absent: Vec<AbsentRole>,
@@ -50,11 +51,11 @@ pub struct Roles {
 pub struct RoleUse {
     /// The role's name.
     pub role: &'static str,
-    /// What it means.
+    /// The meaning of the role.
     pub meaning: &'static str,
     /// The mapping's name.
     pub mapping: String,
-    /// What only events have that fulfil it.
+    /// The condition of events that fulfill it.
     pub condition: Option<String>,
     /// Names of classes.
     pub classes: Vec<String>,
@@ -73,7 +74,7 @@ pub struct FieldUse {
     pub missing: usize,
 }
 
-/// What a class of events may mean.
+/// A meaning that a class of events may have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GuessedRole {
     /// The role's name.
@@ -95,7 +96,7 @@ pub struct GuessedRole {
 pub struct AbsentRole {
     /// Its name.
     pub role: &'static str,
-    /// What it means.
+    /// The meaning of the role.
     pub meaning: &'static str,
 }
 
@@ -144,14 +145,15 @@ pub enum RolesFailure {
     Mapping {
         /// The file.
         path: PathBuf,
-        /// What.
+        /// The errors.
         errors: MappingErrors,
     },
 }
 
 impl Session {
-    /// The mappings that analyses use, in the order in which they are tried: people's own, those that are built in, and
-    /// for those who need begins and ends what is guessed of these where the others have none.
+    /// The mappings that analyses use, in the order in which they are tried: people's own, those
+    /// that are built in, and, for analyses that need begins and ends, guesses of these where the
+    /// others have none.
     ///
     /// # Errors
     ///
@@ -191,7 +193,7 @@ impl Session {
         Ok(mappings)
     }
 
-    /// What events of the traces mean; from metadata alone.
+    /// The meanings of the events of the traces; from metadata alone.
     ///
     /// # Errors
     ///

@@ -4,8 +4,9 @@
 //! block │ block │ … │ index │ trailer: where the index begins, its size, its hash, what the file belongs to, magic number
 //! ```
 //!
-//! A file is written under a passing name, or none, and gets its own when nobody writes to it any more. It belongs to what it was made of: who finds another number in
-//! it, or anything that is not as it was written, makes it anew.
+//! A file is written under a temporary name, or none, and gets its own when nothing writes to it
+//! any more. It belongs to its sources: a reader that finds another number in it, or anything that
+//! is not as it was written, makes it anew.
 
 use std::fs::{self, File};
 use std::io;

@@ -4,10 +4,11 @@
 //! file   block  block  (released)  block │ end: the next block goes here
 //! ```
 //!
-//! The file is made when the first block is written, which most answers never need, and has no name where the system
-//! can do without (it is removed when closed elsewhere), so that nothing stays behind after a crash. It lies in the
-//! first folder that takes it: that of `TMPDIR` if set, the cache's, the system's for temporary files. The cache's
-//! comes before the system's because the latter is often memory, which is what rows are put aside for.
+//! The file is made when the first block is written, which most answers never need, and has no name
+//! where the system can do without (it is removed when closed elsewhere), so that nothing stays
+//! behind after a crash. It lies in the first folder that takes it: that of `TMPDIR` if set, the
+//! cache's, the system's for temporary files. The cache's comes before the system's because the
+//! latter is often memory, which rows are put aside to save.
 //!
 //! Released blocks leave holes. The file shrinks when all are released, which is the case between answers.
 

@@ -1,4 +1,4 @@
-//! Which columns a table of events has, and where each class' values of them are.
+//! The columns of a table of events, and where each class' values of them are.
 //!
 //! Fields of one name are one column, whatever class, data stream or trace they are of; it has the least type that holds
 //! all. Only classes that have a wanted field are looked at, as a kernel's trace has a thousand.

@@ -6,7 +6,8 @@
 //!                         └────┴── read ──>   are read forwards; of each the last rows are kept
 //! ```
 //!
-//! So what is near the place is found quickly in a trace of any size, and no more is kept than was asked for.
+//! So rows near the place are found quickly in a trace of any size, and no more is kept than was
+//! asked for.
 //!
 //! Several events may be of one time. A place is behind so many rows of its time, in the order in which rows come: for the same
 //! question it is always the same one.
@@ -86,7 +87,7 @@ pub enum PageOf {
 pub struct EventPage {
     /// The rows.
     pub batches: Vec<RecordBatch>,
-    /// The place before the first row: whoever goes back goes on there.
+    /// The place before the first row: the page before goes on there.
     pub before: RowPlace,
     /// The place behind the last row.
     pub after: RowPlace,
@@ -103,7 +104,7 @@ pub struct EventCount {
     pub is_exact: bool,
 }
 
-/// A table of events of which somebody looks at a few.
+/// A table of events for looking at a few of them.
 #[derive(Clone, Debug)]
 pub struct EventPages {
     plan: Arc<Plan>,
@@ -176,7 +177,8 @@ impl EventPages {
         &self.schema
     }
 
-    /// The same with what to know of columns that are shown to people, as [`EventTable::schema_to_show`] has it.
+    /// The same with facts about columns that are shown to people, as
+    /// [`EventTable::schema_to_show`] has it.
     ///
     /// [`EventTable::schema_to_show`]: super::EventTable::schema_to_show
     #[must_use]
@@ -188,7 +190,7 @@ impl EventPages {
     ///
     /// # Errors
     ///
-    /// Nobody waits any more.
+    /// The request was canceled.
     pub fn page(&self, of: PageOf, limit: u64, progress: &Arc<Progress>) -> Result<EventPage, EventsFailure> {
         let limit = limit.min(PAGE_ROWS_MAX) as usize;
         let (found, is_end, place) = match of {
@@ -214,7 +216,7 @@ impl EventPages {
     ///
     /// # Errors
     ///
-    /// Nobody waits any more.
+    /// The request was canceled.
     pub fn count(&self, bytes_max: u64, progress: &Arc<Progress>) -> Result<EventCount, EventsFailure> {
         let all = bytes(&self.plan.wanted());
         if all <= bytes_max {

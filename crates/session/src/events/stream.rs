@@ -1,4 +1,5 @@
-//! Batches for whoever asks: in the order of time, read ahead by other threads; or in parts, each read by who asks.
+//! Batches of events: in the order of time, read ahead by other threads; or in parts, each read by
+//! the thread that asks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -83,13 +84,15 @@ impl EventStream {
         Self { plan, progress: Arc::default(), source: Source::New, rows: 0, known }
     }
 
-    /// What cancels it, from any thread: who waits for a batch gets [`EventsFailure::Cancelled`] soon, instead of what is left.
+    /// The progress, which cancels it, from any thread: a thread that waits for a batch gets
+    /// [`EventsFailure::Cancelled`] soon, instead of the remaining batches.
     #[must_use]
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// What stands between the rows so far and the whole truth; complete when there are no more.
+    /// The differences between the rows so far and the whole truth; complete when there are no
+    /// more.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.known.report
@@ -176,10 +179,10 @@ impl Iterator for EventStream {
 /// How long an iterator waits before it looks again; it has nothing else to do.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What [`EventStream::next_within`] found.
+/// The result of [`EventStream::next_within`].
 #[derive(Debug)]
 pub enum Waited {
-    /// What [`EventStream::next`] gives.
+    /// The result of [`EventStream::next`].
     Next(Option<Result<RecordBatch, EventsFailure>>),
     /// Nothing yet.
     Nothing,
@@ -361,13 +364,14 @@ impl EventPartition {
         Self { plan, progress: Arc::default(), shared, state: State::New, known: Ended::default() }
     }
 
-    /// What cancels it, from any thread; see [`EventStream::progress`].
+    /// The progress, which cancels it, from any thread; see [`EventStream::progress`].
     #[must_use]
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// What stands between the rows so far and the whole truth, but for what opening found.
+    /// The differences between the rows so far and the whole truth, without the findings of
+    /// opening.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.known.report

@@ -34,7 +34,7 @@ pub struct EventAt {
     pub(super) row: u32,
 }
 
-/// What happens beside events.
+/// The kinds of marks beside events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// A data stream begins.
@@ -54,7 +54,7 @@ pub enum MarkKind {
 /// A message that is not an event.
 #[derive(Clone, Debug)]
 pub struct MarkMessage {
-    /// What happens.
+    /// The kind of the mark.
     pub kind: MarkKind,
     /// Rank of the data stream.
     pub stream: usize,
@@ -216,7 +216,7 @@ impl MessageBatch {
         &self.parts[at.part as usize].events().packet
     }
 
-    /// What fields it has.
+    /// The fields of its class.
     #[must_use]
     #[inline]
     pub fn class_fields(&self, at: EventAt) -> &Arc<ClassFields> {

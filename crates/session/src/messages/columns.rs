@@ -1,5 +1,5 @@
-//! The fields of classes, and what is read of them: one field of all records of a class at a time, or all fields where several
-//! are asked for.
+//! The fields of classes, and their reading: one field of all records of a class at a time, or all
+//! fields where several are asked for.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -203,7 +203,7 @@ pub struct PacketFields {
     decoder: Arc<Decoder>,
 }
 
-/// What they hold in one packet.
+/// The values of columns in one packet.
 #[derive(Debug)]
 pub struct PacketValues {
     packet: Arc<Packet>,

@@ -1,4 +1,4 @@
-//! What is known of traces and data streams before messages are read.
+//! The known facts about traces and data streams before messages are read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct MessageTrace {
     pub path: PathBuf,
     /// Its name for people.
     pub name: String,
-    /// What it says of itself.
+    /// Its description of itself.
     pub class: Arc<TraceClass>,
     /// For each clock class, whether its times count from the Unix epoch.
     pub unix_clocks: Vec<bool>,

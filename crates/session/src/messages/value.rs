@@ -1,4 +1,4 @@
-//! One field of one record, and what it holds.
+//! One field of one record, and its value.
 
 use kymo_decode::columns::Shape;
 use kymo_format::model::{Mapping, TextEncoding};
@@ -14,7 +14,7 @@ pub struct FieldRef<'a> {
     pub(super) row: usize,
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// An integer, or an enumeration.
@@ -42,7 +42,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> FieldRef<'a> {
-    /// What kind of field it is.
+    /// The shape of the field.
     #[must_use]
     pub fn shape(&self) -> &'a Shape {
         self.shape

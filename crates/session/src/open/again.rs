@@ -1,7 +1,8 @@
-//! Traces that are opened again and again while they grow: what was found out before is not found out anew.
+//! Traces that are opened again and again while they grow: earlier findings are not computed anew.
 //!
-//! Packets of a file that only grew are where they were, and what reads them is the same as long as the metadata is. That is in memory, for
-//! traces that are open; what is kept on disk for later is in [`crate::PacketCache`].
+//! Packets of a file that only grew are where they were, and their readers are the same as long as
+//! the metadata is. That is in memory, for traces that are open; [`crate::PacketCache`] keeps data
+//! on disk for later.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Finds traces in what users name. No other module of this crate asks [`kymo_source`] where traces are.
+//! Finds traces in the paths that users name. No other module of this crate asks [`kymo_source`]
+//! where traces are.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What traces are known by, so that whoever opens them elsewhere can tell whether they are the same.
+//! The identity of traces, so that a session that opens them elsewhere can tell whether they are
+//! the same.
 
 use std::fmt;
 
@@ -11,8 +12,9 @@ use crate::open::Session;
 
 /// Which traces a session has open.
 ///
-/// Two sessions with equal identities read the same packets: the same metadata, in the same order of traces and streams, and
-/// as many packets with the same times and sizes of the first and last one of each stream, whose clocks are shifted as far.
+/// Two sessions with equal identities read the same packets: the same metadata, in the same order
+/// of traces and streams, and as many packets with the same times and sizes of the first and last
+/// one of each stream, with clocks that are shifted as far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceIdentity {
     traces: Vec<OneTrace>,
@@ -29,7 +31,7 @@ struct OneTrace {
 }
 
 impl Session {
-    /// What these traces are known by.
+    /// The identity of these traces.
     #[must_use]
     pub fn identity(&self) -> TraceIdentity {
         TraceIdentity { traces: self.traces.iter().map(|trace| OneTrace::new(trace)).collect() }

@@ -5,7 +5,7 @@
 //!                └─ believed in part, or not (why) ── hop heads ─ write ─> built
 //! ```
 //!
-//! Every command makes and uses the same index by itself; here it is told what became of it.
+//! Every command makes and uses the same index by itself; here the result is reported.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::open::discover::{self, discover};
 use crate::open::progress::Progress;
 use crate::open::report::Problem;
 
-/// What became of the indexes of some traces.
+/// The results for the indexes of some traces.
 #[derive(Debug, Default)]
 pub struct Indexed {
     /// One for each trace.
@@ -30,7 +30,7 @@ pub struct Indexed {
     pub unreadable: Vec<Problem>,
 }
 
-/// What became of the index of one trace.
+/// The results for the index of one trace.
 #[derive(Debug)]
 pub struct IndexedTrace {
     /// Where it is.
@@ -43,7 +43,7 @@ pub struct IndexedTrace {
     pub failure: Option<OpenFailure>,
 }
 
-/// What became of the index of one file with packets.
+/// The result for the index of one file with packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedStream {
     /// The file's name in its folder.
@@ -56,22 +56,22 @@ pub struct IndexedStream {
     pub index: Option<PathBuf>,
     /// Size of the index' file in bytes; 0 if it is not there.
     pub index_bytes: u64,
-    /// What became of it.
+    /// The result.
     pub state: IndexState,
 }
 
-/// What became of an index.
+/// The result for an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// It was there and is still true.
     Valid,
-    /// The file only grew: what was known of so many packets is kept, the others were added.
+    /// The file only grew: the rows of so many packets are kept, the others were added.
     Extended(u64),
-    /// It was made anew, because of what was wrong with the one before.
+    /// It was made anew, because of this problem of the one before.
     Built(Stale),
     /// It has so few packets that finding them is faster than reading an index.
     Small,
-    /// Not all packets can be found; what ended the search.
+    /// Not all packets can be found; the reason why the search ended.
     Broken(String),
     /// It cannot be written.
     Unwritable(String),

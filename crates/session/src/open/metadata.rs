@@ -20,14 +20,14 @@ pub enum MetadataForm {
     Tsdl,
 }
 
-/// Metadata as text, and what was assumed in reading them.
+/// Metadata as text, and the assumptions in reading them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataText {
     /// The trace.
     pub path: String,
     /// The text, or why it cannot be written.
     pub text: Result<String, String>,
-    /// What is wrong or doubtful.
+    /// Errors and doubts.
     pub problems: Vec<Problem>,
     /// Something is wrong, not only doubtful.
     pub is_wrong: bool,

@@ -8,12 +8,14 @@
 //! host2/ust     +1.5 ms     below both; host2/ust says more of it
 //! ```
 //!
-//! An offset that says nothing of any trace is a mistake: nobody would see that the times are not what they should be.
+//! An offset that applies to no trace is a mistake: without an error, the wrong times would go
+//! unnoticed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How far the clocks of a trace, or of all traces below a folder or in an archive, are ahead, besides what all clocks are.
+/// How far the clocks of a trace, or of all traces below a folder or in an archive, are ahead,
+/// besides the shift of all clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOffset {
     /// The trace, folder or archive.
@@ -22,7 +24,7 @@ pub struct TraceOffset {
     pub offset_ns: i64,
 }
 
-/// What is wrong with offsets of traces.
+/// Errors in offsets of traces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OffsetFailure {
     /// Nothing that is opened is there.

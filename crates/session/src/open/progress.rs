@@ -1,13 +1,15 @@
 //! How far a long job is: bytes of packets that are behind, of all that it has to read; and whether it should go on.
 //!
-//! Whoever reads adds, whoever watches looks; neither waits for the other. Showing it is the caller's duty.
+//! The threads that read add, a thread that watches looks; neither waits for the other. Showing it
+//! is the caller's duty.
 //!
 //! ```text
 //! cancel() ──> cursors deliver nothing more ──> whatever reads comes to an end ──> whole(answer): Err(Cancelled)
 //! ```
 //!
-//! A job that is cancelled need not know: what it finds is thrown away where it was begun. As nobody takes a cancellation back, an
-//! answer is whole if the job was not cancelled when all its threads had ended.
+//! A job that is canceled need not know: its result is thrown away where it was begun. As a
+//! cancellation is never taken back, an answer is whole if the job was not canceled when all its
+//! threads had ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,19 +41,19 @@ impl Progress {
         Self { stop: flag.into(), ..Self::default() }
     }
 
-    /// Of an analysis of which one thread is to do what so many would: see [`Progress::took`].
+    /// For an analysis where one thread does the work of so many: see [`Progress::took`].
     #[must_use]
     pub fn rehearsing(threads: usize) -> Self {
         Self { rehearsal: Some(Rehearsal::new(threads.max(1))), ..Self::default() }
     }
 
-    /// What each thread would have done, in the order of time, if that is rehearsed.
+    /// The work that each thread would have done, in the order of time, if that is rehearsed.
     #[must_use]
     pub fn took(&self) -> Vec<Took> {
         self.rehearsal.as_ref().map(Rehearsal::took).unwrap_or_default()
     }
 
-    /// How long rehearsing lasted: what else a run takes would take as long without.
+    /// How long rehearsing lasted: the other time of a run would be as long without.
     #[must_use]
     pub fn rehearsed(&self) -> Duration {
         self.rehearsal.as_ref().map(Rehearsal::time).unwrap_or_default()
@@ -69,7 +71,7 @@ impl Progress {
         (if total == 0 { done } else { done.min(total) }, total)
     }
 
-    /// Nobody waits for the job any more: it ends soon, with [`Cancelled`]. That cannot be taken back.
+    /// Cancels the job: it ends soon, with [`Cancelled`]. That cannot be taken back.
     pub fn cancel(&self) {
         self.stop.raise();
     }

@@ -1,11 +1,13 @@
-//! Which traces were looked at last: a small file in the folder of caches, which may be deleted at any time.
+//! The traces that were opened last: a small file in the folder of caches, which may be deleted at
+//! any time.
 //!
 //! ```text
 //! {"recent": [{"opened_ns": 1795219372256000000, "paths": ["…/kernel", "…/ust"]}, …]}     the last one first
 //! ```
 //!
-//! What was opened together is one entry. A file that is damaged says so until something is opened, and is begun anew then. Whoever
-//! cannot read or write it loses a convenience, and looks at traces all the same.
+//! Traces that were opened together are one entry. A file that is damaged says so until something
+//! is opened, and is begun anew then. A user that cannot read or write it loses a convenience, and
+//! looks at traces all the same.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,12 +39,12 @@ pub struct RecentTraces {
     pub there: bool,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecentFound {
-    /// What was opened, the last one first.
+    /// The opened traces, the last ones first.
     pub entries: Vec<RecentTraces>,
-    /// Why nothing is known of what was opened before, if something is wrong.
+    /// Why nothing is known of earlier traces, if something is wrong.
     pub problem: Option<String>,
 }
 
@@ -59,13 +61,13 @@ struct Entry {
 }
 
 impl Recent {
-    /// Those of whoever has this folder of caches; see [`cache_folder`](crate::cache_folder).
+    /// Those of the user with this folder of caches; see [`cache_folder`](crate::cache_folder).
     #[must_use]
     pub fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join(NAME) }
     }
 
-    /// What was opened, and what of it is there.
+    /// The opened traces, and which of them exist.
     #[must_use]
     pub fn read(&self) -> RecentFound {
         match self.content() {

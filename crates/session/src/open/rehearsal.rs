@@ -1,4 +1,5 @@
-//! What several threads would do for an analysis, done by one at a time: whoever has few cores learns how long many would take.
+//! The work of several threads for an analysis, done by one at a time: with few cores it shows how
+//! long many would take.
 //!
 //! ```text
 //! thread 0   ├─ read ─┤ merge ├─ read ─┤          what each piece of work takes is measured; when it would begin follows
@@ -11,14 +12,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What was done.
+/// The kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A part was read.
     Read,
     /// States of neighbours were merged.
     Merge,
-    /// What was left to do of a merge was done.
+    /// The remaining work of a merge.
     Later,
     /// There was nothing more to do: memory was given back.
     Leave,
@@ -27,7 +28,7 @@ pub enum Work {
 /// How long something took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Took {
-    /// What was done.
+    /// The kind of work.
     pub work: Work,
     /// Which thread would have done it.
     pub thread: usize,

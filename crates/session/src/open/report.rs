@@ -1,4 +1,4 @@
-//! What a job could not read, and what it had to assume.
+//! The parts that a job could not read, and its assumptions.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use kymo_scan::{Batch, Content, Loss, Mark, Round};
 /// Everything that stands between an answer and the whole truth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// What could not be read: the answer lacks it.
+    /// The unreadable parts: the answer lacks them.
     pub unreadable: Vec<Problem>,
-    /// What was assumed: the answer relies on it.
+    /// The assumptions: the answer relies on them.
     pub assumptions: Vec<Problem>,
     /// Event records that tracers say they discarded; at least so many where `discarded_is_lower_bound`.
     pub events_discarded: u64,
@@ -26,7 +26,7 @@ pub struct Report {
 pub struct Problem {
     /// The file.
     pub place: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 

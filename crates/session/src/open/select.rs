@@ -1,4 +1,4 @@
-//! Which events somebody wants: patterns for names, and an expression.
+//! The selected events: patterns for names, and an expression.
 //!
 //! ```text
 //! Selection ── for each data stream class and clock ──> StreamFilter, which is part of how its packets are read
@@ -23,21 +23,21 @@ use crate::open::{Session, trace_name};
 /// Which events are wanted; everything by default.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Only event record classes whose name matches one of these patterns, if there are any; `*` is any text and `?`
-    /// any character.
+    /// Only event record classes with a name that matches one of these patterns, if there are any;
+    /// `*` is any text and `?` any character.
     pub events: Vec<String>,
     /// Only events for which this is true.
     pub filter: Option<Filter>,
-    /// What times of day in it mean.
+    /// The zone of times of day in it.
     pub zone: Zone,
 }
 
-/// What an expression means for the traces as a whole.
+/// The meaning of an expression for the traces as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Meaning {
     /// Event record classes of which some or all events may be kept.
     pub applies: usize,
-    /// Classes for which it is never true: they have not what it asks for.
+    /// Classes for which it is never true: they lack the fields that it needs.
     pub never: usize,
     /// Classes for which it cannot be typed.
     pub untyped: Vec<Untyped>,
@@ -119,7 +119,7 @@ impl Session {
         filter.expect("every class was lowered when the decoder was made")
     }
 
-    /// What the expression of a selection means for the event record classes that it chooses from.
+    /// The meaning of a selection's expression for the event record classes that it chooses from.
     #[must_use]
     pub fn meaning(&self, selection: &Selection) -> Meaning {
         let meaning = self.meaning_suggesting(selection, false);

@@ -1,4 +1,4 @@
-//! Parts of traces as bytes, to be read by whoever opens the same traces.
+//! Parts of traces as bytes, to be read by a session that opens the same traces.
 
 use std::ops::Range;
 
@@ -96,9 +96,9 @@ pub enum ShareProblem {
     /// The traces are others than those that were shared out.
     #[error("these are other traces: here are {here}; shared out were {wanted}")]
     OtherTrace {
-        /// What is open here.
+        /// The traces that are open here.
         here: Box<TraceIdentity>,
-        /// What was shared out.
+        /// The traces of the share.
         wanted: Box<TraceIdentity>,
     },
     /// The bytes are no share.

@@ -1,7 +1,8 @@
 //! Time zones, found without looking at all that there are.
 //!
-//! `jiff` lists the zones of the machine before it reads one: forty folders, more than a millisecond. The one that is asked
-//! for is nearly always a file whose path is known; only what is said in another way is left to `jiff`.
+//! `jiff` lists the zones of the machine before it reads one: forty folders, more than a
+//! millisecond. The requested zone is nearly always a file with a known path; only names in another
+//! form are left to `jiff`.
 
 use std::path::Path;
 use std::sync::LazyLock;

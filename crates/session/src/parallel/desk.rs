@@ -1,4 +1,4 @@
-//! Where slices of time are given out to threads, and what they made of them waits for its turn.
+//! The desk gives out slices of time to threads, and their results wait there for their turn.
 //!
 //! ```text
 //! slices ──next──> any thread: pieces of its slice ──> desk ──in turn──> whoever takes

@@ -5,9 +5,9 @@
 //!    └ any thread ┘     └ the caller's thread ┘                └ the caller's thread ┘
 //! ```
 //!
-//! What must happen one after the other is only the merge; reading and scanning of different streams, and
-//! the work on different rounds, run wherever a thread is free. The caller's thread takes part in it.
-//! This is the only place where reading starts threads.
+//! Only the merge must happen one after the other; reading and scanning of different streams, and
+//! the work on different rounds, run wherever a thread is free. The caller's thread takes part in
+//! it. This is the only place where reading starts threads.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;

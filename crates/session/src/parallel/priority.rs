@@ -1,4 +1,4 @@
-//! Threads that work ahead of what anybody asks for, behind those that somebody waits for.
+//! Threads that work ahead of requests, behind the threads that requests wait for.
 
 /// This thread gets what others leave, where a system can do that for a single thread.
 pub(crate) fn background() {

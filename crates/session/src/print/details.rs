@@ -1,4 +1,5 @@
-//! The messages of a round as blocks of text; see `kymo_decode::text::details` for what a block looks like.
+//! The messages of a round as blocks of text; see `kymo_decode::text::details` for the form of a
+//! block.
 //!
 //! Which messages there are, whether one begins the output or its trace, is decided in order; their text is
 //! written on any thread.
@@ -17,7 +18,7 @@ use super::trim::{Message, Step, Trimmer};
 use super::{PrintOptions, StreamFacts};
 use crate::open::is_unix_clock;
 
-/// What is shown beside the data.
+/// The parts that are shown beside the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetailsOptions {
     /// The trace's name.

@@ -1,4 +1,5 @@
-//! The time of each trace that is printed: what the caller wants, and where all data streams are active.
+//! The time of each trace that is printed: the times that the caller wants, and where all data
+//! streams are active.
 
 use std::io;
 

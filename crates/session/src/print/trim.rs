@@ -1,4 +1,4 @@
-//! Keeps what happens between two times, so that what is left is a whole story again.
+//! Keeps the messages between two times, so that the rest is a whole story again.
 //!
 //! ```text
 //! stream  ─B──[─e──e──]──[─e──────e─]──E─      B, E: it begins, ends; [ ]: a packet
@@ -6,8 +6,9 @@
 //! becomes        B[e──]──[─e───]E
 //! ```
 //!
-//! What began before the first time and is still open then begins at that time; what is open at the second one
-//! ends there. This is what Babeltrace's `filter.utils.trimmer` does. What has no time passes.
+//! A stream or packet that began before the first time and is still open then begins at that time;
+//! one that is open at the second time ends there. Babeltrace's `filter.utils.trimmer` does the
+//! same. A message without a time passes.
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

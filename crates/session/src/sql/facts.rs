@@ -1,4 +1,4 @@
-//! What is known without reading events: data streams, packets, losses, fields.
+//! The facts that are known without reading events: data streams, packets, losses, fields.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! | format | is |
 //! |---|---|
-//! | table | for people: as wide as what is in it |
+//! | table | for people: as wide as its content |
 //! | CSV | a line with the names, then a line for each row; lists, maps and structures as text |
 //! | JSON | an object in a line for each row |
 //! | Parquet, Arrow | files; into a pipe, Arrow is a stream |

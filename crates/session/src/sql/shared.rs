@@ -1,4 +1,4 @@
-//! What all tables of a database share.
+//! The state that all tables of a database share.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

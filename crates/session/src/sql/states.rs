@@ -1,4 +1,5 @@
-//! What each thread did from when to when, as a table: the runs that `kymo state` asks at an instant.
+//! The states of each thread from when to when, as a table: the runs that `kymo state` asks at an
+//! instant.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! What columns of events are in the filter language.
+//! The terms of columns of events in the filter language.
 //!
-//! A column `x` is the field `x` that the language finds first, too: of the payload, else of the contexts, the narrower one
-//! first. A column `payload.x` is `$payload.x`. Where classes of events differ in what the field is, nothing is said of it.
+//! A column `x` is the field `x` that the language finds first, too: of the payload, else of the
+//! contexts, the narrower one first. A column `payload.x` is `$payload.x`. Where classes of events
+//! differ in the field, nothing is said of it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the scans of one query could not read, what was lost there, and whether somebody still waits for them.
+//! The problems and losses in the scans of one query, and whether a caller still waits for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! Arrows: wakeups, each from the CPU where that happens to whoever is woken; and messages, from where they are sent to where they are received.
+//! Arrows: wakeups, each from the CPU where it happens to the woken thread; and messages, from
+//! where they are sent to where they are received.
 //!
 //! ```text
 //! wakeups     a cell when one leaves; when it has come, the states of whoever was woken say, as all events tell them

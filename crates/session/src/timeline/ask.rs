@@ -1,4 +1,4 @@
-//! Answers what a viewer asks: buckets of some tracks in a window.
+//! Answers a viewer's questions: buckets of some tracks in a window.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// The question is out of bounds, a file cannot be read, or nobody waits any more.
+    /// The question is out of bounds, a file cannot be read, or the request was canceled.
     pub fn tiles(&self, question: &TileQuestion, progress: &Progress) -> Result<Tiles, TimelineFailure> {
         question.check()?;
         let _asked = self.ask();

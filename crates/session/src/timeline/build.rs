@@ -250,7 +250,7 @@ impl Drop for Working<'_> {
 }
 
 impl Timeline {
-    /// Builds what is not there yet, in the background, until it is stopped or nobody holds the timeline any more.
+    /// Builds the missing parts, in the background, until it is stopped or the timeline is dropped.
     pub fn start(self: &Arc<Self>) {
         if self.is_started.swap(true, Ordering::Relaxed) {
             return;
@@ -261,7 +261,8 @@ impl Timeline {
         }
     }
 
-    /// Ends building, and waits for that. What was built stays, and is left in the cache: the next one goes on from there.
+    /// Ends building, and waits for that. The built parts stay, and are left in the cache: the next
+    /// one goes on from there.
     pub fn stop(&self) {
         self.cancel();
         let held = self.desk.idle();
@@ -272,7 +273,7 @@ impl Timeline {
         }
     }
 
-    /// Ends building as soon as may be; nobody waits for that, and nothing is left in the cache.
+    /// Ends building as soon as may be, without waiting for that; nothing is left in the cache.
     pub fn cancel(&self) {
         self.progress.cancel();
         self.desk.stop();
@@ -282,7 +283,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Building failed or was stopped, or nobody waits any more.
+    /// Building failed or was stopped, or the request was canceled.
     pub fn wait(&self, progress: &Progress) -> Result<(), TimelineFailure> {
         let mut held = self.desk.lock();
         // Who has built the last chunk leaves everything in the cache then.

@@ -1,5 +1,5 @@
-//! Which tracks there are, and what their values mean: lists that only grow, so that whoever has a part of them asks for
-//! the rest.
+//! The tracks and the meanings of their values: lists that only grow, so that a viewer that has a
+//! part of them asks for the rest.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Timeline;
 use crate::cache::hash;
 
-/// What there is to know of tracks and values, from some number on.
+/// Tracks and values, from some number on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Catalogue {
     /// That of [`TimelineStatus`](super::TimelineStatus) when this was said.
@@ -29,13 +29,13 @@ pub struct Catalogue {
     pub values: Vec<TrackValue>,
 }
 
-/// What items of a track are.
+/// The kinds of a track's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrackKind {
     /// One value at a time.
     States,
-    /// Things that take no time, counted by what they are.
+    /// Things that take no time, counted by their values.
     Instants,
     /// Durations, counted by how long they are.
     Heat,
@@ -50,13 +50,13 @@ pub enum TrackKind {
 pub struct Track {
     /// Its number here; another one whenever the trace is opened.
     pub number: u32,
-    /// What it is called everywhere and always.
+    /// Its name everywhere and always.
     pub id: String,
-    /// What its items are.
+    /// The kind of its items.
     pub kind: TrackKind,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it belongs to.
+    /// The group that it belongs to.
     pub group: Cow<'static, str>,
     /// The machine, if there are several.
     pub host: Option<String>,
@@ -66,11 +66,11 @@ pub struct Track {
     pub tid: Option<i32>,
     /// The thread's process.
     pub process: Option<i64>,
-    /// How deep what it shows lies inside others; 0: inside none.
+    /// How deep its items lie inside others; 0: inside none.
     pub depth: Option<u32>,
     /// The track that it is a detail of.
     pub parent: Option<u32>,
-    /// What a counter counts, if that is known: `bytes`.
+    /// The unit of a counter, if that is known: `bytes`.
     pub unit: Option<String>,
 }
 
@@ -79,18 +79,19 @@ pub struct Track {
 pub struct TrackValue {
     /// Its number here; another one whenever the trace is opened.
     pub number: u32,
-    /// What people call it.
+    /// Its name for people.
     pub label: String,
-    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `state`, `message`,
+    /// Its kind: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `state`, `message`,
     /// `estimate`, `others`.
     pub kind: &'static str,
-    /// The same for what should look the same, wherever it is.
+    /// The same for values that should look the same, wherever they are.
     pub colour: u32,
     /// The track of the thread that it is.
     pub track: Option<u32>,
     /// The process of the thread that it is, if that is known.
     pub process: Option<i64>,
-    /// The name of the process without what stands behind a `/`, by which the kernel's threads are numbered.
+    /// The name of the process without the part behind a `/`, by which the kernel's threads are
+    /// numbered.
     pub application: Option<String>,
     /// The same for the same application, in all traces.
     pub application_colour: Option<u32>,

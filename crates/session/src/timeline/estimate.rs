@@ -1,4 +1,4 @@
-//! What the packet index says of chunks that nobody has read yet: where events are, about.
+//! The packet index's estimate of unread chunks: where events are, about.
 
 use kymo_analysis::timeline::cells::Level;
 use kymo_analysis::timeline::node::{Node, NodeBuilder};

@@ -6,8 +6,9 @@
 //!          │ window         │
 //! ```
 //!
-//! A run is told with its true begin and end, also where these are outside of the window; where they are outside of what was read, what
-//! was before says when it began, and its end is unknown. Times count from the timeline's begin.
+//! A run is told with its true begin and end, also where these are outside of the window; where
+//! they are outside of the read chunks, the state before says when it began, and its end is
+//! unknown. Times count from the timeline's begin.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

@@ -1,5 +1,5 @@
-//! What of the traces is missing or cannot be trusted, for whoever looks at them: what opening them told, what building the timeline met, and when
-//! events were lost.
+//! The missing and doubtful parts of the traces, for viewers: the findings of opening them and of
+//! building the timeline, and when events were lost.
 
 use kymo_scan::StreamFaultKind;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const FAULTS_MAX: usize = 100;
 const LOSSES_MAX: usize = 10_000;
 
 impl Timeline {
-    /// What is wrong with the traces, as far as it is known now.
+    /// The known problems of the traces so far.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = check::opened(&self.session.traces);

@@ -1,15 +1,17 @@
-//! A timeline of traces that grow: what was built of it stays, and what has come is put behind that.
+//! A timeline of traces that grow: the built part stays, and new events are put behind it.
 //!
 //! ```text
 //! chunks   [  0  ][  1  ][  2  ][ open ]│ watermark: before it, everything is there
 //! later    [  0  ][  1  ][  2  ][  3  ][ open    ]│
 //! ```
 //!
-//! All chunks but the last one are as they will ever be, and so are nodes above such chunks: these are in the file. The open chunk and what is
-//! above it are made anew each time, in memory. What is known before the open chunk is kept, so that no event of a chunk before is looked at again.
+//! All chunks but the last one are as they will ever be, and so are nodes above such chunks: these
+//! are in the file. The open chunk and the nodes above it are made anew each time, in memory. The
+//! state before the open chunk is kept, so that no event of a chunk before is looked at again.
 //!
-//! Numbers stay what they are: of tracks and values, as they are given when something is met, and of machines, lanes and classes of events, which
-//! would otherwise depend on what else there is ([`Numbering`]).
+//! Numbers stay as they are: of tracks and values, as they are given when something is met, and of
+//! machines, lanes and classes of events, which would otherwise depend on the other events that
+//! there are ([`Numbering`]).
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -1,12 +1,14 @@
-//! What is at some time on a track, with all that is known of it: what somebody is told who points at it.
+//! The items at some time on a track, with all that is known of them: the details for a user that
+//! points at one.
 //!
 //! ```text
 //! nodes      [ no edge ][ no edge ][ edge ][ ...      say in which chunks something happens to the track
 //! chunks                           [ read ]           tell when, to the nanosecond; a few are read at most
 //! ```
 //!
-//! A run is told with its true begin and end, wherever in the trace these are. Events come with all their fields, as `kymo print`
-//! writes them as JSON, and states of threads that wait with what for ([`wait`]).
+//! A run is told with its true begin and end, wherever in the trace these are. Events come with all
+//! their fields, as `kymo print` writes them as JSON, and states of threads that wait with the
+//! reason for it ([`wait`]).
 
 mod wait;
 
@@ -37,25 +39,25 @@ pub const ITEMS_MAX: u32 = 1000;
 const CHUNKS_MAX: usize = 8;
 const ENDS_MAX: usize = 3;
 
-/// What is asked of a track.
+/// A question about the items of a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemQuestion {
     /// Its number.
     pub track: u32,
     /// From when on, in nanoseconds since the clock's origin.
     pub begin_ns: i64,
-    /// Before when; what is at `begin_ns` is asked for in any case.
+    /// Before when; an item at `begin_ns` is asked for in any case.
     pub end_ns: i64,
     /// How many items at most: 1 to [`ITEMS_MAX`].
     pub limit: u32,
 }
 
-/// What is on a track.
+/// The items on a track.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ItemsFound {
     /// The track.
     pub track: Track,
-    /// Everything before was read: what is known to be unknown stays so.
+    /// Everything before was read: unknown values stay unknown.
     pub complete: bool,
     /// In the order of their begins.
     pub items: Vec<TrackItem>,
@@ -69,9 +71,9 @@ pub struct ItemsFound {
 pub enum TrackItem {
     /// A value from when to when.
     Run {
-        /// When it begins; where nobody knows, it is there since then at least.
+        /// When it begins; where that is unknown, it is there since then at least.
         begin_ns: i64,
-        /// When it ends; where nobody knows, it is there until then at least.
+        /// When it ends; where that is unknown, it is there until then at least.
         end_ns: i64,
         /// How long it takes, where begin and end are known.
         duration_ns: Option<u64>,
@@ -81,9 +83,9 @@ pub enum TrackItem {
         end_known: bool,
         /// Whether events are missing around it.
         in_doubt: bool,
-        /// What it is.
+        /// Its value.
         value: TrackValue,
-        /// Why a thread waits, if that is what it does, in answers with a few items.
+        /// Why a thread waits, if it does, in answers with a few items.
         wait: Option<Box<Wait>>,
     },
     /// An event.
@@ -101,7 +103,8 @@ pub enum TrackItem {
     Arrow {
         /// When it leaves.
         begin_ns: i64,
-        /// When it has come: whoever was woken runs, or a message is received; the begin, where nobody knows.
+        /// When it has come: the woken thread runs, or a message is received; the begin, where that
+        /// is unknown.
         end_ns: i64,
         /// How long that takes, where the end is known.
         duration_ns: Option<u64>,
@@ -111,9 +114,9 @@ pub enum TrackItem {
         from: u32,
         /// To which.
         to: u32,
-        /// Who is woken, or what a message is called.
+        /// The woken thread, or the name of a message.
         value: TrackValue,
-        /// Who ran where it leaves, if that is known.
+        /// The thread that ran where it leaves, if that is known.
         waker: Option<TrackValue>,
     },
 }
@@ -165,11 +168,13 @@ impl ItemQuestion {
 }
 
 impl Timeline {
-    /// What is on a track in a window: runs that reach into it, events and arrows that begin in it.
+    /// The items on a track in a window: runs that reach into it, events and arrows that begin in
+    /// it.
     ///
     /// # Errors
     ///
-    /// The question is out of bounds, the track counts durations and has no items, or nobody waits any more.
+    /// The question is out of bounds, the track counts durations and has no items, or the request
+    /// was canceled.
     pub fn items(&self, question: &ItemQuestion, progress: &Progress) -> Result<ItemsFound, TimelineFailure> {
         question.check()?;
         let wrong = |expected: &str| TimelineFailure::Bounds {

@@ -4,7 +4,8 @@
 //! nodes, in the order in which they were made │ index: where they are, names, what is known behind the last one
 //! ```
 //!
-//! Who ends before everything is built leaves what there is, and the next one goes on from there.
+//! A process that ends before everything is built leaves the built part, and the next one goes on
+//! from there.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Files of own analyses, whose states and counters the timeline shows.
+//! Files of own analyses; the timeline shows their states and counters.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use kymo_analysis::declared::Declaration;
 use kymo_analysis::mapping::MappingErrors;
 use kymo_analysis::timeline::own::Own;
 
-/// What a file of an own analysis gives the timeline to show.
+/// The states and counters of an own analysis' file, for the timeline.
 #[derive(Clone, Debug)]
 pub struct OwnTracks {
     text: String,
@@ -27,7 +27,7 @@ impl OwnTracks {
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with it, and where.
+    /// A sentence that names the error in it, and where.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;

@@ -1,4 +1,4 @@
-//! Nodes of all heights: where they are in the file, and those that were looked at last.
+//! Nodes of all heights: where they are in the file, and the most recently used ones.
 //!
 //! ```text
 //! height 2   [                  0                   ]
@@ -8,8 +8,9 @@
 //!
 //! A node above is made as soon as those below it are there; the last one of each height of what there is.
 //!
-//! Nodes are in pages, each with tracks of one kind and of some bytes: who asks for a few tracks reads no others, and making a node
-//! takes memory for a few pages, however many tracks there are.
+//! Nodes are in pages, each with tracks of one kind and of some bytes: a question about a few
+//! tracks reads no others, and making a node takes memory for a few pages, however many tracks
+//! there are.
 
 use std::ops::Range;
 use std::path::Path;

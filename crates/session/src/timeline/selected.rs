@@ -1,4 +1,4 @@
-//! A timeline of some events: where those are that a filter selects.
+//! A timeline of some events: where the events are that a filter selects.
 //!
 //! ```text
 //! of the selected events   how many there are, how long takes what begins and ends with two of them, who is woken, who sends to whom

@@ -1,4 +1,4 @@
-//! Questions for tiles, and what answers consist of.
+//! Questions for tiles, and the parts of answers.
 
 use kymo_analysis::timeline::cells::{LEVEL_MAX, Level};
 
@@ -11,9 +11,9 @@ pub const TRACKS_MAX: usize = 1024;
 /// Buckets of all tracks together at most.
 pub const BUCKETS_ALL_MAX: u64 = 1 << 20;
 
-/// A run's begin is before what is known.
+/// A run's begin is before the known data.
 pub const BEGIN_UNKNOWN: u32 = 1;
-/// A run's end is behind what was read; of an arrow: it is not known when whoever was woken ran.
+/// A run's end is behind the read data; of an arrow: it is not known when the woken thread ran.
 pub const END_UNKNOWN: u32 = 2;
 /// Events are missing around it.
 pub const IN_DOUBT: u32 = 4;
@@ -36,7 +36,7 @@ pub struct ExactRun {
 pub struct ExactInstant {
     /// When, in nanoseconds after the begin of the question's first bucket.
     pub time: i64,
-    /// What, by the number of its value.
+    /// The value, by its number.
     pub value: u32,
     /// None so far.
     pub flags: u32,
@@ -47,13 +47,13 @@ pub struct ExactInstant {
 pub struct ExactArrow {
     /// When it leaves, in nanoseconds after the begin of the question's first bucket.
     pub begin: i64,
-    /// When it has come: whoever was woken runs.
+    /// When it has come: the woken thread runs.
     pub end: i64,
     /// From which track, if that is known.
     pub from: Option<u32>,
     /// To which.
     pub to: Option<u32>,
-    /// Who is woken, or what a message is called, by the number of the value.
+    /// The woken thread, or the name of a message, by the number of the value.
     pub value: u32,
     /// [`END_UNKNOWN`].
     pub flags: u32,
@@ -76,11 +76,11 @@ pub struct TileQuestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Quality {
-    /// They are what the trace says.
+    /// They are as in the trace.
     Exact,
-    /// They are guessed from what packets say of themselves.
+    /// They are guessed from the packets' own properties.
     Estimated,
-    /// What is before them is not known yet: some values at their begin are missing.
+    /// The state before them is not known yet: some values at their begin are missing.
     Building,
     /// Nothing is known: there is no trace there.
     Unknown,
@@ -97,7 +97,7 @@ pub struct Span {
     pub quality: Quality,
 }
 
-/// What was asked.
+/// The answer to a question for tiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tiles {
     /// See [`TileQuestion`].
@@ -117,14 +117,16 @@ pub struct Tiles {
 pub struct TrackTile {
     /// The track.
     pub number: u32,
-    /// What happens.
+    /// The items.
     pub items: Items,
 }
 
-/// What happens in buckets; or one by one, where the trace was read and there are no more things than buckets, or few.
+/// Items in buckets; or one by one, where the trace was read and there are no more things than
+/// buckets, or few.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Items {
-    /// One value at a time. Buckets that are not there hold what the one before ended with, or `carry`.
+    /// One value at a time. Buckets that are not there hold the last value of the one before, or
+    /// `carry`.
     States {
         /// The value at the begin.
         carry: Option<u32>,
@@ -143,9 +145,9 @@ pub enum Items {
     ExactInstants(Vec<ExactInstant>),
     /// From one track to another, in the order of their begins.
     ExactArrows(Vec<ExactArrow>),
-    /// A number. In buckets that are not there it is what the one before ended with, or `carry`.
+    /// A number. In buckets that are not there it is the last value of the one before, or `carry`.
     Counter {
-        /// What it is at the begin.
+        /// The value at the begin.
         carry: Option<f64>,
         /// Buckets in which it changes; see [`CounterBucket`].
         buckets: Vec<CounterBucket>,
@@ -176,7 +178,7 @@ pub struct StateBucket {
 pub struct InstantBucket {
     /// Which.
     pub bucket: u32,
-    /// What happens most often.
+    /// The most frequent value.
     pub value: u32,
     /// How many things happen.
     pub count: u32,
@@ -217,13 +219,13 @@ pub struct CounterBucket {
     pub bucket: u32,
     /// How often it changes.
     pub changes: u32,
-    /// The least that it is; what it begins with is among that.
+    /// The minimum; the value at the bucket's begin is among that.
     pub min: f64,
     /// The most.
     pub max: f64,
-    /// What it is at the end.
+    /// The value at the end.
     pub last: f64,
-    /// What it is on average, as long as it is anything.
+    /// The average, as long as there is a value.
     pub mean: f64,
 }
 

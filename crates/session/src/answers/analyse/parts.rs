@@ -1,4 +1,4 @@
-//! Gives parts of the trace to threads, and merges what they found about neighbours.
+//! Gives parts of the trace to threads, and merges the states of neighbors.
 //!
 //! ```text
 //! thread 0   ├── part 0 ──┤├─ part 3 ─┤ 01+2 ├ 6 ┤ 0123+45     parts become shorter, so that all threads end together
@@ -6,8 +6,8 @@
 //! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
 //!
-//! What others know of parts comes to the same desk, in whatever order. Where an analysis merges in order, only the first state is
-//! merged with others, and what that leaves to do any thread does.
+//! States from other places come to the same desk, in any order. Where an analysis merges in order,
+//! only the first state is merged with others, and any thread does the remaining work of that.
 
 mod rehearse;
 

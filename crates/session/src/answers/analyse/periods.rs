@@ -9,9 +9,10 @@
 //! of a run without going back, so that packets are only decoded again where a run begins. Read each by itself, 2492 periods
 //! of a microsecond made `kymo cpu` read k32 400 times.
 //!
-//! What began in one period and ends in a later one belongs to that in which it ends: the state goes on from period to
-//! period, and only what was counted is forgotten between them. See [`Analysis::forget`]. Periods that begin and end with
-//! events (`events`) may overlap: those that do not are a layer, and each layer is read by itself.
+//! An interval that begins in one period and ends in a later one belongs to that in which it ends:
+//! the state goes on from period to period, and only the counts are forgotten between them. See
+//! [`Analysis::forget`]. Periods that begin and end with events (`events`) may overlap: those that
+//! do not are a layer, and each layer is read by itself.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! What is known before an analysis begins to read: which events it gets, and which lanes they lie in.
+//! The known facts before an analysis begins to read: which events it gets, and which lanes they
+//! lie in.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Parts of traces that are read elsewhere: what goes out, what comes back, and how that is put together.
+//! Parts of traces that are read elsewhere: the shares that go out, the states that come back, and
+//! how these are put together.
 //!
 //! ```text
 //! Shares::split() ──> Share, Share, ...   where to read       a few hundred bytes each
@@ -9,7 +10,7 @@
 //! Shares::finish(bytes...) ──> Analysed                       what `ask` answers
 //! ```
 //!
-//! The end takes what is known in whatever order it comes, and merges while the rest is still being read.
+//! The end takes states in any order, and merges while the rest is still being read.
 //!
 //! No call depends on those before: each can be made again, or somewhere else.
 
@@ -35,7 +36,7 @@ const MAGIC: &str = "kymo known 2";
 /// Why an analysis of a share has no result, or results cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareFailure {
-    /// Nobody waits for it any more.
+    /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// The analysis has no answer.
@@ -44,21 +45,21 @@ pub enum ShareFailure {
     /// It is no share of these traces.
     #[error(transparent)]
     Share(#[from] ShareProblem),
-    /// The bytes are not what is known of a share.
+    /// The bytes are not the state of a share.
     #[error(transparent)]
     State(#[from] StateError),
-    /// What is known cannot be written down.
+    /// The state cannot be written down.
     #[error("the state of a share cannot be encoded: {0}")]
     Written(postcard::Error),
     /// States do not follow each other.
     #[error("share {wanted} is missing: the next state begins with share {found}")]
     Gap {
-        /// What should come.
+        /// The expected number.
         wanted: u32,
-        /// What comes.
+        /// The actual number.
         found: u32,
     },
-    /// Somebody gave what is known of a share a second time.
+    /// The state of a share was given a second time.
     #[error("share {0} is there twice")]
     Twice(u32),
     /// Shares at the end are missing.
@@ -199,7 +200,7 @@ impl Shares {
         Ok(slices.iter().enumerate().map(share).collect())
     }
 
-    /// Reads a share of these traces on this thread: what is known of it, as bytes.
+    /// Reads a share of these traces on this thread; returns its state, as bytes.
     ///
     /// # Errors
     ///
@@ -209,11 +210,11 @@ impl Shares {
         progress.whole(self.read_whole(share, progress))?
     }
 
-    /// Puts together what is known of shares that follow each other.
+    /// Merges the states of shares that follow each other.
     ///
     /// # Errors
     ///
-    /// They do not, or something is not what is known of a share; or it was cancelled.
+    /// They do not, or the bytes are not the state of a share; or it was canceled.
     pub fn merge(&self, states: &[&[u8]], progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         let analysis = &*self.make();
         let mut bytes = Vec::new();
@@ -237,12 +238,13 @@ impl Shares {
         Ok(bytes)
     }
 
-    /// The answer, from what is known of all `count` shares, in whatever order that comes. All threads of the session work for it
-    /// while there may be more.
+    /// The answer, from the states of all `count` shares, in any order. All threads of the session
+    /// work for it while there may be more.
     ///
     /// # Errors
     ///
-    /// Some are missing or there twice, or something is not what is known of a share; or it was cancelled.
+    /// Some are missing or there twice, or the bytes are not the state of a share; or it was
+    /// canceled.
     pub fn finish<B: AsRef<[u8]> + Send>(
         &self,
         states: impl Iterator<Item = B>,

@@ -1,13 +1,14 @@
-//! What CPUs and threads did, found out once and kept; asked at any instant.
+//! The states of CPUs and threads, computed once and kept; queried at any instant.
 //!
 //! ```text
 //! first time    trace ── States ──> runs ──> file in the cache
 //! afterwards                                 file: few blocks around the instant ──> answer
 //! ```
 //!
-//! The file belongs to the traces as they were: their streams, their metadata, the mapping of roles. Where one of them
-//! changed, everything is found out again. Without a cache, a file without a name does for one answer. The states of an own
-//! analysis are another such file (`own`), which belongs to the text of the analysis too.
+//! The file belongs to the traces as they were: their streams, their metadata, the mapping of
+//! roles. Where one of them changed, everything is computed again. Without a cache, a file without
+//! a name does for one answer. The states of an own analysis are another such file (`own`), which
+//! belongs to the text of the analysis too.
 
 use std::fs;
 use std::io;
@@ -92,10 +93,10 @@ impl Session {
         answer
     }
 
-    /// What CPUs and threads do at an instant, in nanoseconds since the clock's origin; and in which states of an own analysis
-    /// things are. With one, no event needs to say which thread runs.
+    /// The states of CPUs and threads at an instant, in nanoseconds since the clock's origin; and
+    /// the states of things in an own analysis. With one, no event needs to say which thread runs.
     ///
-    /// The first time, everything is read; the file that is left in the cache answers afterwards.
+    /// The first time, everything is read; afterwards the file in the cache answers.
     ///
     /// # Errors
     ///

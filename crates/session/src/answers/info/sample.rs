@@ -1,6 +1,6 @@
 //! Some packets looked into, spread over all streams; all of them where there are few.
 //!
-//! What is found wrong there is told, because whoever sees only this would believe that all is well.
+//! Errors in these packets are reported: a user that sees only this would believe that all is well.
 
 use std::collections::HashMap;
 

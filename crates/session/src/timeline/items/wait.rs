@@ -1,4 +1,5 @@
-//! What a thread waits for: the call that it is in, what it asked of disks, who woke it and from within what, who has its CPU.
+//! The reason why a thread waits: the call that it is in, its requests to disks, the thread that
+//! woke it and from within which interrupt, the thread that has its CPU.
 //!
 //! ```text
 //! thread 7   │ in read (fd 5) ───────────────────────────────────────────────────────
@@ -7,8 +8,9 @@
 //! CPU 2      │ 9 ────────────────────────────────────────────────────────│ 7
 //! ```
 //!
-//! However long a thread waits, only the chunks are read in which that begins and ends, and the one in which its call was entered: what
-//! lies between, nodes know. What nobody can tell is told apart from what the traces do not record.
+//! However long a thread waits, only the chunks are read in which that begins and ends, and the one
+//! in which its call was entered: nodes know the time between. Facts that cannot be told are listed
+//! apart from facts that the traces do not record.
 
 use kymo_analysis::causes::{self, Causes, Extent, Request, Requests};
 use kymo_analysis::states::{Doing, cpu_track, thread_track};
@@ -32,17 +34,19 @@ const WAITS_MAX: usize = 4;
 pub struct Wait {
     /// The system call that it is in.
     pub call: Option<WaitCall>,
-    /// Who woke it.
+    /// The thread that woke it.
     pub waker: Option<Waker>,
-    /// Of a thread that could run: who has the CPU when that begins.
+    /// Of a thread that could run: the thread that has the CPU when that begins.
     pub instead: Option<TrackValue>,
     /// Of a thread that could run: the track of the CPU that it gets in the end.
     pub to: Option<u32>,
-    /// What it asked of block devices that was not done when it began to wait, as far as the chunk tells in which that is.
+    /// Its requests to block devices that were not done when it began to wait, as far as the chunk
+    /// tells in which that is.
     pub requests: Vec<WaitRequest>,
-    /// What of this nobody knows: `call`, `waker`, `instead`, `to`.
+    /// The unknown parts of this: `call`, `waker`, `instead`, `to`.
     pub unknown: Vec<&'static str>,
-    /// What these traces have no events of: `calls`, `wakeups`, `interrupts`, `requests`.
+    /// The parts for which these traces have no events: `calls`, `wakeups`, `interrupts`,
+    /// `requests`.
     pub unrecorded: Vec<&'static str>,
 }
 
@@ -51,7 +55,7 @@ pub struct Wait {
 pub struct WaitCall {
     /// Which.
     pub value: TrackValue,
-    /// When it was entered; where nobody knows, it was there since then at least.
+    /// When it was entered; where that is unknown, it was there since then at least.
     pub begin_ns: i64,
     /// Whether that is known.
     pub begin_known: bool,
@@ -61,14 +65,14 @@ pub struct WaitCall {
     pub fd: Option<i64>,
 }
 
-/// Who wakes a thread.
+/// The thread that wakes another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Waker {
     /// When.
     pub time_ns: i64,
     /// The track of the CPU where that happens.
     pub from: u32,
-    /// Who runs there then, if that is known.
+    /// The thread that runs there then, if that is known.
     pub value: Option<TrackValue>,
     /// The interrupt that the CPU serves then.
     pub irq: Option<TrackValue>,

@@ -1,4 +1,5 @@
-//! Does what several threads would do, each piece of work when its thread would begin it: see [`crate::open::rehearsal`].
+//! Does the work of several threads, each piece of work when its thread would begin it: see
+//! [`crate::open::rehearsal`].
 //!
 //! ```text
 //! rehearsal   ── job ──> thread 3          each is a thread, with memory of its own as threads have it;

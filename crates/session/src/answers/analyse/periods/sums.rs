@@ -1,4 +1,4 @@
-//! The periods themselves: how long they last, and of what they consist.
+//! The periods themselves: how long they last, and the parts that they consist of.
 
 use std::sync::Arc;
 
