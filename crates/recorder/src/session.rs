@@ -123,7 +123,7 @@ struct SoFar {
     present: BTreeMap<u64, Process>,
     filtered: u64,
     cut: u64,
-    /// Events that could not be written, and lost events that no packet counts yet, by output.
+    /// Events that could not be written, and those that no packet counts yet, by output.
     unwritten: [u64; 2],
     untold: [u64; 2],
     problems: Vec<String>,
