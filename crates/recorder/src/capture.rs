@@ -61,7 +61,7 @@ pub struct Count {
 pub struct Lines {
     stream: Stream,
     pid: u32,
-    /// The begin of a line whose end has not come yet, and the length of that line so far.
+    /// The begin of a line without an end so far, and the length of that line so far.
     begun: Vec<u8>,
     bytes: u64,
     /// The last byte was `\r`: a following `\n` does not end another line.

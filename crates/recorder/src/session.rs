@@ -91,7 +91,7 @@ pub(crate) struct Session {
     contexts_missing: BTreeSet<String>,
     /// Where the session reports that it writes.
     pub(crate) writing: Writing,
-    /// Since when no client has claimed the session, whose recorder was killed.
+    /// Since when no client has claimed the session, after its recorder was killed.
     unclaimed: Option<Instant>,
     /// Events in the traces when this recorder continued the session.
     resumed: Option<u64>,

@@ -42,7 +42,7 @@ pub(super) struct Code {
 pub(super) struct Owner {
     /// The program's PID here.
     pub(super) pid: Option<u32>,
-    /// Its user, who owns its control file.
+    /// Its user, the owner of its control file.
     pub(super) user: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `kymo recover DIR`: completes a trace whose recorder was killed, wherever it is now.
+//! `kymo recover DIR`: completes a trace after its recorder was killed, wherever it is now.
 //!
 //! ```text
 //! metadata   the last part of it is half ──> said again from the journal, or cut

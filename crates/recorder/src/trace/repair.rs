@@ -1,4 +1,4 @@
-//! Repairs a trace whose recorder was killed: cuts incomplete packets, completes indexes, and finds
+//! Repairs a trace after its recorder was killed: cuts incomplete packets, completes indexes, and finds
 //! where the trace of each lane ends.
 //!
 //! ```text
