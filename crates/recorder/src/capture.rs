@@ -1,11 +1,12 @@
-//! Lines that a program writes, as events of whoever reads them for it: `kymo record --capture-output`.
+//! Lines that a program writes, recorded as events by the process that reads them:
+//! `kymo record --capture-output`.
 //!
 //! ```text
 //! bytes ── ends: \n, \r, \r\n ──> line ── at most LINE_BYTES, what is no text as \xNN ──> output:stdout, output:stderr
 //! ```
 //!
-//! The reader becomes a traced program by that. Its recorder knows it by a word of its own, so that what is selected of the program's
-//! events does not touch the lines.
+//! The reader thereby becomes a traced program. Its recorder knows it by a tag of its own, so that
+//! a selection of the program's events does not affect the lines.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,13 +15,14 @@ use kymo_tracer::{Event, Field};
 
 use crate::select::{Act, Rule, Step};
 
-/// Bytes of a line that are kept, at most: also when each of them becomes four, the event is not too long.
+/// Bytes of a line that are kept, at most: even if each of them becomes four, the event is not too
+/// long.
 pub const LINE_BYTES: usize = 4000;
 
 static STDOUT: Event = Event::new(b"event output:stdout\nlevel 6\nfield text line\nfield u64 cut\nfield u32 pid\n");
 static STDERR: Event = Event::new(b"event output:stderr\nlevel 4\nfield text line\nfield u64 cut\nfield u32 pid\n");
 
-/// Where a program writes.
+/// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Its standard output.
@@ -29,27 +31,28 @@ pub enum Stream {
     Stderr,
 }
 
-/// Begins to record lines for a session that [selects] this word; whether there is memory for them.
+/// Begins to record lines for a session that [selects] this word; returns whether there is memory
+/// for them.
 #[must_use]
 pub fn begin(word: &str, contexts: u64) -> bool {
-    // A process does that once.
+    // A process calls this once.
     kymo_tracer::record_for(String::leak(word.to_owned()), contexts);
     STDOUT.register() && STDERR.register()
 }
 
-/// What a session selects that is to have the lines.
+/// The selection step of a session that is to have the lines.
 #[must_use]
 pub fn selects(word: &str) -> Step {
     let rule = Rule { events: vec!["output:*".to_owned()], tag: Some(word.to_owned()), ..Rule::default() };
     Step { act: Act::Enable, rule }
 }
 
-/// What was recorded.
+/// Count of recorded lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Lines.
     pub lines: u64,
-    /// Those of them that are longer than what is kept of them.
+    /// Lines that were cut because they are too long.
     pub cut: u64,
 }
 
@@ -58,22 +61,22 @@ pub struct Count {
 pub struct Lines {
     stream: Stream,
     pid: u32,
-    /// The begin of a line whose end did not come yet, and how long that line is until now.
+    /// The begin of a line without an end so far, and the length of that line so far.
     begun: Vec<u8>,
     bytes: u64,
-    /// The last byte was `\r`: a `\n` behind it ends nothing.
+    /// The last byte was `\r`: a following `\n` does not end another line.
     has_returned: bool,
     count: Count,
 }
 
 impl Lines {
-    /// Those of a process.
+    /// Lines of a process.
     #[must_use]
     pub fn of(stream: Stream, pid: u32) -> Self {
         Self { stream, pid, begun: Vec::new(), bytes: 0, has_returned: false, count: Count::default() }
     }
 
-    /// Records the lines that end in these bytes, which follow those before them.
+    /// Records the lines that end in these bytes, which follow earlier ones.
     pub fn take(&mut self, mut bytes: &[u8]) {
         if self.has_returned && !bytes.is_empty() {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -95,13 +98,13 @@ impl Lines {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        // One more says whether a character goes on.
+        // One byte more shows whether a character goes on.
         let room = LINE_BYTES + 1 - self.begun.len();
         self.begun.extend(&bytes[..bytes.len().min(room)]);
         self.bytes += bytes.len() as u64;
     }
 
-    /// Records what stands behind the last end of a line.
+    /// Records the text after the last end of a line.
     pub fn end(&mut self) {
         if self.bytes > 0 {
             let begun = std::mem::take(&mut self.begun);
@@ -111,7 +114,7 @@ impl Lines {
         }
     }
 
-    /// How much it was until now.
+    /// The count so far.
     #[must_use]
     pub fn count(&self) -> Count {
         self.count
@@ -130,7 +133,7 @@ impl Lines {
     }
 }
 
-/// What is kept of a line: whole characters.
+/// The part of a line that is kept: whole characters.
 fn begin_of(line: &[u8]) -> &[u8] {
     if line.len() <= LINE_BYTES {
         return line;
@@ -140,7 +143,8 @@ fn begin_of(line: &[u8]) -> &[u8] {
     &line[..end.unwrap_or(LINE_BYTES)]
 }
 
-/// Bytes as a text: what is none, and zeros, which end texts for some readers, are shown as C would write them.
+/// Bytes as a text: shows invalid bytes, and zeros, which end texts for some readers, as C would
+/// write them.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !bytes.contains(&0)
@@ -155,13 +159,13 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
                 character => text.push(character),
             }
         }
-        // A text takes everything.
+        // A write to a text cannot fail.
         chunk.invalid().iter().for_each(|byte| _ = write!(text, "\\x{byte:02x}"));
     }
     text.into()
 }
 
-/// What filters see of a line, as in C.
+/// Arguments of a line that filters see, laid out as in C.
 #[repr(C)]
 struct Arguments<'a> {
     line: <&'a str as Field>::Argument,
@@ -190,7 +194,7 @@ fn record(event: &Event, line: &str, cut: u64, pid: u32) {
 mod tests {
     use super::*;
 
-    /// What becomes of chunks of bytes: each line as it is recorded.
+    /// The lines as they are recorded from chunks of bytes.
     fn lines(chunks: &[&[u8]]) -> (Vec<String>, Count) {
         let mut all = Lines::of(Stream::Stdout, 1);
         let mut said = Vec::new();

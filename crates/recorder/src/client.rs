@@ -1,4 +1,4 @@
-//! Talking to the recorder, which is started if there is none.
+//! Client of the recorder, which it starts if there is none.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 use crate::folder::{FolderProblem, SOCKET_BYTES_MAX, at, own_folder, own_user, prepare_folder, shared_folder};
 use crate::protocol::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
 
-/// The word that the program which is started as the recorder is given first.
+/// The first argument of the program that is started as the recorder.
 pub const RECORDER_WORD: &str = "recorder-of-this-user";
-/// What it says when it listens.
+/// The recorder's message that it listens.
 pub(crate) const READY: &str = "ready";
 
-/// Why there is nobody to talk to.
+/// Why a client cannot reach the recorder.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientProblem {
     /// The folder cannot be relied on.
     #[error(transparent)]
     Folder(#[from] FolderProblem),
-    /// Nothing records.
+    /// No session is recorded.
     #[error("no session is recorded now; `kymo record` begins one")]
     Nobody,
     /// The recorder could not be started.
@@ -34,44 +34,44 @@ pub enum ClientProblem {
          with its own `kymo stop --all`"
     )]
     Version {
-        /// Its version.
+        /// Its version of the protocol.
         found: u32,
-        /// Which kymo it is.
+        /// Its version of kymo.
         kymo: String,
-        /// Its process.
+        /// Its PID.
         pid: u32,
     },
-    /// It has not answered for as long as somebody would wait.
+    /// The reply took longer than the client's limit.
     #[error("{0}")]
     Slow(String),
-    /// It is gone, or says what makes no sense.
+    /// The recorder is gone, or sent an invalid reply.
     #[error("the recorder does not answer: {0}")]
     Broken(#[from] io::Error),
-    /// It says no.
+    /// The recorder refused the request.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Somebody to talk to.
+/// A connection to the recorder.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
-    /// The recorder's process.
+    /// PID of the recorder.
     pub pid: u32,
-    /// Which kymo it is.
+    /// Its version of kymo.
     pub kymo: String,
     tells: fn(&str),
-    /// How long is waited for an answer; `None`: as long as it takes.
+    /// How long to wait for a reply; `None`: as long as it takes.
     patience: Option<Duration>,
 }
 
-/// Whether there are sessions that a recorder goes on with.
+/// Whether there are sessions that a recorder continues.
 #[must_use]
 pub fn has_sessions() -> bool {
     !kept_sessions().is_empty()
 }
 
-/// Names of sessions that a recorder goes on with.
+/// Names of sessions that a recorder continues.
 #[must_use]
 pub fn kept_sessions() -> Vec<String> {
     let mut names: Vec<String> = files(&[own_folder()], "session")
@@ -94,17 +94,17 @@ fn files(folders: &[PathBuf], kind: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|found| found == kind)).collect()
 }
 
-/// Where the recorder of a folder listens.
+/// The path of the recorder's socket.
 pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("recorder.sock")
 }
 
 impl Client {
-    /// Talks to the recorder of this user, if there is one.
+    /// Connects to the recorder of this user, if there is one.
     ///
     /// # Errors
     ///
-    /// There is none, or none to talk to.
+    /// There is none, or it cannot be talked to.
     pub fn connect() -> Result<Self, ClientProblem> {
         let path = socket(&own_folder());
         let bytes = path.as_os_str().len();
@@ -114,11 +114,11 @@ impl Client {
         Self::connected(UnixStream::connect(&path), &path, None)
     }
 
-    /// The same for somebody who never waits for longer than this, neither now nor for any answer.
+    /// The same, and never waits longer than this, neither now nor for any reply.
     ///
     /// # Errors
     ///
-    /// There is none, or none to talk to in that time.
+    /// There is none, or it cannot be talked to in that time.
     pub fn connect_for(patience: Duration) -> Result<Self, ClientProblem> {
         let path = socket(&own_folder());
         Self::connected(connect_at_once(&path), &path, Some(patience))
@@ -139,14 +139,14 @@ impl Client {
         }
     }
 
-    /// The same; if there is none, `program` with [`RECORDER_WORD`] becomes it.
+    /// The same; if there is no recorder, starts `program` with [`RECORDER_WORD`] as the recorder.
     ///
     /// # Errors
     ///
-    /// It cannot be started, or it is not to be talked to.
+    /// The recorder cannot be started, or it cannot be talked to.
     pub fn connect_or_start(program: &[OsString]) -> Result<Self, ClientProblem> {
         prepare_folder(&own_folder())?;
-        // One that ends just now is not there any more the next time.
+        // A recorder that is just ending is gone at the next attempt.
         for _ in 0..10 {
             match Self::connect() {
                 Err(ClientProblem::Nobody | ClientProblem::Broken(_)) => start(program)?,
@@ -169,23 +169,23 @@ impl Client {
         }
     }
 
-    /// Somebody to tell why an answer takes long, in a sentence.
+    /// Sets a function that is told why a reply takes long, in a sentence.
     #[must_use]
     pub fn telling(self, tells: fn(&str)) -> Self {
         Self { tells, ..self }
     }
 
-    /// Waits so long for each answer from now on, and no longer.
+    /// Waits at most this long for each reply from now on.
     #[must_use]
     pub fn waiting_for(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the reply.
     ///
     /// # Errors
     ///
-    /// The recorder is gone, too slow, or says no.
+    /// The recorder is gone, too slow, or refuses the request.
     pub fn ask(&mut self, question: &Question) -> Result<Answer, ClientProblem> {
         let asked = Instant::now();
         let mut why = None;
@@ -207,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Lets the next call wait for what is left of the time since somebody has asked.
+    /// Lets the next call wait for the rest of the time since the request.
     fn wait_until(&self, asked: Instant) -> io::Result<()> {
         let Some(patience) = self.patience else { return Ok(()) };
         let left = patience.checked_sub(asked.elapsed()).filter(|left| !left.is_zero());
@@ -217,7 +217,7 @@ impl Client {
     }
 }
 
-/// Connects without waiting for whoever listens: the recorder may have been stopped.
+/// Connects without waiting for the other side to accept: the recorder may have been stopped.
 fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -228,7 +228,7 @@ fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Why nothing was heard: it takes too long, for this reason, or nobody is there.
+/// Why no reply came: it takes too long, for this reason, or the recorder is gone.
 fn slow(error: io::Error, why: Option<String>) -> ClientProblem {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientProblem::Slow(
@@ -238,7 +238,7 @@ fn slow(error: io::Error, why: Option<String>) -> ClientProblem {
     }
 }
 
-/// Why an answer takes long.
+/// Why a reply takes long.
 fn later(writes_to: Option<&Path>, milliseconds: u64) -> String {
     let seconds = milliseconds as f64 / 1000.0;
     let why = writes_to.map_or_else(
@@ -248,7 +248,7 @@ fn later(writes_to: Option<&Path>, milliseconds: u64) -> String {
     format!("the recorder has not answered for {seconds:.0} s: {why}")
 }
 
-/// An answer to another question.
+/// The error for a reply to another request.
 #[must_use]
 pub fn nonsense() -> ClientProblem {
     io::Error::new(io::ErrorKind::InvalidData, "its answer is one to something else").into()
@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody who does not wait for longer than he says is told why there was no answer.
+    /// A client that limits its wait is told why there was no reply.
     #[test]
     fn patience_is_bounded() {
         let folder = tempfile::tempdir().expect("there is room");
@@ -293,7 +293,7 @@ mod tests {
         let connect = || Client::connected(connect_at_once(&path), &path, Some(patience));
         assert!(matches!(connect(), Err(ClientProblem::Nobody)));
         let socket = UnixListener::bind(&path).expect("it is free");
-        // Nobody accepts, as in a process that was stopped.
+        // The socket has no process that accepts, as when the recorder was stopped.
         let mut waiting = Vec::new();
         let problem = loop {
             match connect_at_once(&path) {
@@ -312,7 +312,8 @@ mod tests {
         assert!(matches!(connect(), Err(ClientProblem::Nobody)));
     }
 
-    /// A recorder that says that it takes longer is not waited for longer; what it waits for is told.
+    /// A client does not wait longer for a recorder that says that it takes longer; the reason is
+    /// told.
     #[test]
     fn a_reason_is_told() {
         let (ours, mut theirs) = UnixStream::pair().expect("the system has some");

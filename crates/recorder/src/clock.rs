@@ -1,15 +1,17 @@
-//! What events are stamped with, and what that is in seconds.
+//! Clocks that stamp events, and their conversion to seconds.
 //!
 //! ```text
 //! ticks ───┬────────────────────────┬──────> the counter
 //! seconds  └ begin                  └ now    CLOCK_MONOTONIC_RAW: how long; CLOCK_REALTIME: since when
 //! ```
 //!
-//! The longer it is watched, the better the frequency is known. `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed. Where the
-//! processor says the frequency (aarch64), that is it, and nothing is measured.
+//! The longer the recorder watches a clock, the better it knows the frequency.
+//! `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed. Where the processor gives the
+//! frequency (aarch64), the recorder uses that, and measures no other.
 //!
-//! While a machine is suspended the counter may go on or begin again, and the clock stands still: of two samples with that in between nothing
-//! follows. `CLOCK_BOOTTIME` tells. What is measured is the longest time without.
+//! While a machine is suspended the counter may go on or begin again, and the clock stands still:
+//! two samples with a suspension in between allow no conclusion. `CLOCK_BOOTTIME` shows
+//! suspensions. The recorder measures the longest time without one.
 
 use std::time::Duration;
 
@@ -17,15 +19,17 @@ use kymo_lane::Clock as Source;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// How long the counter is watched at least: the frequency is known to a few millionths then.
+/// How long the counter is watched at least: then the frequency is known to a few millionths.
 const WATCHED_MIN: Duration = Duration::from_millis(20);
-/// How often the clocks are asked for one sample.
+/// How often the clocks are read for one sample.
 const TRIES: usize = 8;
-/// How often it is waited until the counter was watched for that long: the system may be suspended meanwhile.
+/// How often to wait until the counter was watched for that long: the system may be suspended
+/// meanwhile.
 const SLEEPS_MAX: usize = 3;
-/// A millisecond of a counter that runs at 1 GHz, and less of one that is faster: how fast it is, the processor does not say.
+/// A millisecond of a counter that runs at 1 GHz, and less of a faster one: the processor does not
+/// give its frequency.
 const STEP_MAX_UNKNOWN: u32 = 1_000_000;
-/// Of suspensions that are shorter nothing is known.
+/// Shorter suspensions are not detected.
 const SUSPENSION_MIN_NS: i64 = 1_000_000;
 
 /// One instant, in all clocks.
@@ -39,14 +43,14 @@ pub struct Sample {
     pub realtime_ns: i64,
     /// `CLOCK_MONOTONIC_RAW`.
     raw_ns: i64,
-    /// How long the system was suspended until then; `None`: an older recorder has not asked.
+    /// How long the system was suspended until then; `None`: an older recorder has not read it.
     #[serde(default)]
     suspended_ns: Option<i64>,
-    /// Ticks from before the clocks were asked to behind it: the others are at most half of that off.
+    /// Ticks from before the clocks were read to after it: the others are at most half of that off.
     pub width_ticks: u64,
 }
 
-/// A source of ticks, and how fast it runs.
+/// A source of ticks, and its frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
@@ -54,16 +58,16 @@ pub struct Clock {
     last: Sample,
     /// Ticks and nanoseconds that were watched before the system was suspended.
     before: (u64, i64),
-    /// It stands still there: nobody knows how it relates to other clocks.
+    /// The clock stands still there: its relation to other clocks is unknown.
     still: Option<u64>,
 }
 
-/// What a trace says of its clock.
+/// Description of the clock in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Ticks of a second.
     pub frequency: u64,
-    /// Ticks that are 0 in the trace: a multiple of 2^32, so that low halves stay what they are.
+    /// Ticks that are 0 in the trace: a multiple of 2^32, so that low halves stay the same.
     pub base: u64,
     /// When that was, in seconds since 1970, rounded down.
     pub offset_seconds: i64,
@@ -71,12 +75,12 @@ pub struct Facts {
     pub offset_ticks: u64,
     /// How far off that may be.
     pub error_ns: u64,
-    /// That is known at all; otherwise times only say how long after each other something was.
+    /// The date is known at all; otherwise times are only relative to each other.
     pub is_absolute: bool,
 }
 
 impl Facts {
-    /// When so many cycles of the trace were, in nanoseconds since 1970.
+    /// The time of so many cycles of the trace, in nanoseconds since 1970.
     pub(crate) fn nanos(&self, cycles: u64) -> i128 {
         let ticks = i128::from(self.offset_ticks) + i128::from(cycles);
         i128::from(self.offset_seconds) * 1_000_000_000 + ticks * 1_000_000_000 / i128::from(self.frequency)
@@ -91,7 +95,8 @@ impl Clock {
         Self { source, begin, last: begin, before: (0, 0), still: None }
     }
 
-    /// One of another start of a system, of which is known only how fast such clocks run here. It stands at these ticks.
+    /// A clock of another boot: only the frequency of such clocks here is known. It stands at these
+    /// ticks.
     #[must_use]
     pub fn still(source: Source, ticks: u64) -> Self {
         Self { still: Some(ticks), ..Self::begin(source) }
@@ -109,14 +114,15 @@ impl Clock {
         self.begin
     }
 
-    /// Somebody else has watched it before, since the same start of the system: the frequency is better known then.
+    /// Adds the time that an earlier recorder watched it, since the same boot: then the frequency
+    /// is better known.
     pub fn was_watched(&mut self, since: Sample) {
         if since.ticks < self.begin.ticks && since.raw_ns < self.begin.raw_ns && !self.begin.has_slept_since(&since) {
             self.begin = since;
         }
     }
 
-    /// What it counts.
+    /// The source that it counts.
     #[must_use]
     pub fn source(&self) -> Source {
         self.source
@@ -128,14 +134,15 @@ impl Clock {
         self.still.unwrap_or_else(|| ticks(self.source))
     }
 
-    /// Watches on: all clocks, now.
+    /// Watches on: reads all clocks now.
     pub fn sample(&mut self) -> Sample {
         self.watch(sample(self.source));
         self.last
     }
 
     fn watch(&mut self, now: Sample) {
-        // A counter that begins again does so when the system wakes; of one that steps back for nothing, nothing follows either.
+        // A counter that begins again does so when the system wakes; one that steps back without a
+        // reason allows no conclusion either.
         if now.has_slept_since(&self.last) || now.ticks < self.last.ticks {
             self.before = self.watched_longest();
             self.begin = now;
@@ -171,7 +178,7 @@ impl Clock {
         ((ticks * 1_000_000_000 + nanos / 2) / nanos).clamp(1, u64::MAX.into()) as u64
     }
 
-    /// What to say of it in a trace that has nothing before some ticks.
+    /// Facts for a trace that has no events before some ticks.
     pub fn facts(&mut self, earliest: u64) -> Facts {
         let frequency = self.frequency();
         let base = earliest & !0xffff_ffff;
@@ -199,8 +206,8 @@ impl Sample {
     }
 }
 
-/// How far a time may be before the one before it that was taken on another processor, whose counter is a little behind: about a
-/// millisecond. More than that is no such thing.
+/// How far a time may be before the previous one when another processor took that one, with a
+/// counter slightly ahead: about a millisecond. A larger step has another cause.
 pub(crate) fn step_max(source: Source) -> u32 {
     known_frequency(source).map_or(STEP_MAX_UNKNOWN, |frequency| (frequency / 1000).min(u32::MAX.into()) as u32)
 }
@@ -219,7 +226,7 @@ fn ticks(source: Source) -> u64 {
     }
 }
 
-/// Nanoseconds since the system has begun, for what has to be known across recorders.
+/// Nanoseconds since the system booted, for times that several recorders use.
 pub(crate) fn uptime_ns() -> i64 {
     nanos(ClockId::Boottime)
 }
@@ -229,7 +236,7 @@ fn nanos(clock: ClockId) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
 
-/// Of some tries the one that was interrupted least.
+/// Of several tries, the sample that was interrupted least.
 fn sample(source: Source) -> Sample {
     let one = || {
         let before = ticks(source);
@@ -266,8 +273,8 @@ mod tests {
 
     const GHZ: u64 = 1_000_000_000;
 
-    /// A sample of a counter of 2 GHz, so many seconds after the others began; of these it was suspended for some, in which the counter
-    /// went on.
+    /// A sample of a counter of 2 GHz, so many seconds after the others began; for some of these
+    /// the system was suspended, while the counter went on.
     fn sample_at(seconds: u64, suspended: u64) -> Sample {
         let (ticks, raw_ns) = (2 * GHZ * seconds, ((seconds - suspended) * GHZ) as i64);
         let suspended_ns = Some((suspended * GHZ) as i64);
@@ -290,16 +297,16 @@ mod tests {
         let mut clock = clock_since(sample_at(100, 0));
         clock.watch(sample_at(110, 0));
         assert_eq!(clock.measured(), 2 * GHZ);
-        // An hour of it: what was known is known.
+        // An hour of suspension: known facts stay known.
         let again = |seconds| Sample { ticks: 2 * GHZ * (seconds - 3711), ..sample_at(seconds, 3600) };
         clock.watch(again(3711));
         assert_eq!((clock.measured(), clock.before), (2 * GHZ, (20 * GHZ, 10 * GHZ as i64)));
-        // What comes then counts when it is longer. That the counter began again makes no difference.
+        // Later time counts when it is longer. A counter that began again makes no difference.
         clock.watch(again(3720));
         assert_eq!(clock.watched_longest(), (20 * GHZ, 10 * GHZ as i64));
         clock.watch(again(3730));
         assert_eq!((clock.watched_longest(), clock.measured()), ((38 * GHZ, 19 * GHZ as i64), 2 * GHZ));
-        // Suspended before anything was measured, and again: what is between is measured.
+        // Suspended before the first measurement, and again: the time between is measured.
         let mut clock = clock_since(sample_at(100, 0));
         [(200, 50), (201, 50), (300, 100)].into_iter().for_each(|(at, slept)| clock.watch(sample_at(at, slept)));
         assert_eq!((clock.watched_longest(), clock.measured()), ((2 * GHZ, GHZ as i64), 2 * GHZ));
@@ -312,7 +319,7 @@ mod tests {
         assert_eq!(clock.watched(), sample_at(4000, 3600));
         clock.was_watched(sample_at(3800, 3600));
         assert_eq!(clock.watched(), sample_at(3800, 3600));
-        // An older one has not asked: it is believed.
+        // An older recorder has not read it: the sample is believed.
         clock.was_watched(Sample { suspended_ns: None, ..sample_at(3790, 3600) });
         assert_eq!(clock.watched().ticks, 2 * GHZ * 3790);
     }

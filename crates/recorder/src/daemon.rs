@@ -148,7 +148,7 @@ pub(crate) struct Daemon {
     pub(crate) ended: Vec<Summary>,
     pub(crate) clocks: Clocks,
     pub(crate) writing: Writing,
-    /// Compiles filters to machine code.
+    /// Compiles filters for programs.
     compiler: Compiler,
     pub(crate) folder: PathBuf,
     /// Sessions have begun, ended or changed their selections.
@@ -235,7 +235,7 @@ impl Daemon {
         self.needed.elapsed() >= LINGER || self.is_asked_to_end.load(Ordering::Relaxed)
     }
 
-    /// Replies to requests, and waits so long for one.
+    /// Replies to requests, and waits up to this long for the first one.
     fn answer(&mut self, wait: Duration) {
         let mut next = self.ear.heard.recv_timeout(wait).ok();
         while let Some(heard) = next {

@@ -1,6 +1,7 @@
-//! What keeps programs from being recorded, and how to mend it.
+//! Checks for problems that keep programs from being recorded, and their fixes.
 //!
-//! Each examination looks at one thing and says what it found; nothing is changed. What the system does not tell is no finding.
+//! Each check looks at one thing and reports its finding; it changes nothing. Facts that the system
+//! does not give are no finding.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,28 +14,28 @@ use crate::program::find::Finder;
 use crate::program::{Program, Refusal};
 use crate::protocol::{Answer, Question, Status, Unreachable};
 
-/// How bad something is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// As it should be.
     Good,
-    /// Something is slower or less than it could be.
+    /// Recording is slower or less complete than it could be.
     Note,
     /// Programs are not recorded, or not all of them.
     Wrong,
 }
 
-/// What was found.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// Subject of the check.
     pub about: String,
-    /// How bad it is.
+    /// Severity.
     pub grade: Grade,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What mends it.
+    /// The fix.
     pub help: Option<String>,
 }
 
@@ -45,7 +46,7 @@ const ROOM_BYTES: u64 = 64 << 20;
 /// With less room than this on a disk, a trace does not get far.
 const DISK_BYTES: u64 = 1 << 30;
 
-/// Looks at everything.
+/// Runs all checks.
 #[must_use]
 pub fn examine() -> Vec<Finding> {
     let folder = own_folder();
@@ -118,7 +119,7 @@ fn examine_folder(folder: &Path) -> Finding {
     }
 }
 
-/// It is made by whoever comes first, if its parent is there.
+/// The first program or recorder makes the folder, if its parent exists.
 fn examine_missing(folder: &Path) -> Finding {
     let about = "folder of programs";
     match folder.parent().filter(|parent| !parent.is_dir()) {
@@ -144,7 +145,7 @@ fn examine_room(folder: &Path) -> Option<Finding> {
     )
 }
 
-/// Where there may be no more files there is no room either, however many bytes are free.
+/// A file system without free inodes has no room either, however many bytes are free.
 fn judge_inodes(path: &Path, free: u64, all: u64) -> Option<Finding> {
     let found = format!("none of {all} files is left that there may be in {}", path.display());
     let help = format!("mount -o remount,nr_inodes=0 {}, or delete unneeded files", mount_point(path).display());
@@ -168,14 +169,15 @@ fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
     ))
 }
 
-/// Where what a folder is in is mounted.
+/// The mount point of the file system that holds a path.
 fn mount_point(path: &Path) -> &Path {
     let device = |path: &Path| rustix::fs::stat(path).ok().map(|found| found.st_dev);
     let own = device(path);
     path.ancestors().take_while(|around| device(around) == own).last().unwrap_or(path)
 }
 
-/// What is wrong where programs that begin now would keep their events, if each had so many bytes of them; `None`: 16 MiB.
+/// Problem with the room for the events of programs that begin now, if each may have so many bytes;
+/// `None`: 16 MiB.
 #[must_use]
 pub fn lacks_room(pool_bytes: Option<u64>) -> Option<Finding> {
     let there = own_folder();
@@ -186,7 +188,7 @@ pub fn lacks_room(pool_bytes: Option<u64>) -> Option<Finding> {
     judge_inodes(there, system.f_favail, system.f_files).or_else(|| lacks_bytes.then(|| judge_room(there, free, all)))
 }
 
-/// The limit of this process' group, and how much of it is used.
+/// The limit of this process' cgroup, and how much of it is used.
 fn memory_limit() -> Option<(u64, u64)> {
     let group = read("/proc/self/cgroup")?;
     let group = group.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -222,7 +224,7 @@ fn judge_counter(cpuinfo: &str, architecture: &str) -> Finding {
 
 fn judge_memfd(sysctl: &str) -> Finding {
     let about = "machine code of filters";
-    // What is to be executed says so: 1 is about memory that does not.
+    // Memory for code is marked as executable: 1 affects only memory that is not.
     if matches!(sysctl.trim(), "0" | "1") {
         return Finding::new(about, Grade::Good, "programs may have memory for it");
     }
@@ -252,7 +254,7 @@ fn judge_files(limit: Option<u64>) -> Finding {
     }
 }
 
-/// Room for traces where this process is.
+/// Room for traces in the current directory.
 fn examine_disk() -> Option<Finding> {
     let here = std::env::current_dir().ok()?;
     let system = rustix::fs::statvfs(&here).ok()?;
@@ -266,7 +268,7 @@ fn examine_disk() -> Option<Finding> {
     })
 }
 
-/// Whether a recorder runs, and what it says.
+/// Whether a recorder runs, and its status.
 fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
     let about = "recorder";
     let mut client = match Client::connect() {
@@ -299,12 +301,12 @@ fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
     }
 }
 
-/// Programs that cannot be recorded, where no recorder runs that knows.
+/// Programs that cannot be recorded, found here when no recorder runs that knows them.
 fn look() -> Vec<Unreachable> {
     let mut finder = Finder::new();
     for found in finder.look() {
         match Program::open(&found.way(), found.user) {
-            // One that begins just now, or has ended.
+            // A program that is just beginning, or has ended.
             Ok(_) | Err(Refusal::NoProgram) => {}
             Err(refusal) => finder.refuse(&found, &refusal, false),
         }
@@ -320,7 +322,8 @@ fn judge_programs(unreachable: &[Unreachable]) -> Vec<Finding> {
     let own = own_user();
     let finding = |one: &Unreachable| {
         let found = format!("{}: {}", one.path.display(), one.why);
-        // What is another user's is not this one's fault, and who is recorded already needs no cure.
+        // This user cannot fix programs of other users, and a program that is already recorded
+        // needs no fix.
         let is_fine = one.is_recorded || one.user.is_some_and(|user| user != own);
         let grade = if is_fine { Grade::Note } else { Grade::Wrong };
         Finding::new(about, grade, found)

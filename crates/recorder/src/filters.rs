@@ -1,4 +1,5 @@
-//! Filters of events: asked in programs, where they keep an event from being written at all, else by the recorder.
+//! Filters of events: programs evaluate them where possible, so that a rejected event is never
+//! written; otherwise the recorder does.
 //!
 //! ```text
 //! text ── class of events ──> ClassFilter ──┬── any: the filters of all sessions ── Placer ──┬── machine code, in the program's arena
@@ -7,10 +8,12 @@
 //!                                           └── asked ──> Asked: what each session asks of what was recorded
 //! ```
 //!
-//! A filter means the same wherever it runs: what the evaluator of [`kymo_ir::predicate`] says. [`Placed`] tells where a program has it and why.
+//! A filter means the same wherever it runs: the evaluator of [`kymo_ir::predicate`] defines it.
+//! [`Placed`] tells where a program has it and why.
 //!
-//! A program's slots, pages and bytes of bytecode are never used twice while it lives, so that a site that still goes to an old filter finds
-//! that very one. The same question for the same arguments is one filter, however often it is switched off and on again.
+//! A program's slots, pages and bytes of bytecode are never used twice while it lives, so that a
+//! site that still uses an old filter finds that very one. The same question for the same arguments
+//! is one filter, however often it is switched off and on again.
 
 mod arena;
 mod ask;
@@ -39,35 +42,35 @@ pub use names::Facts;
 pub use texts::{Wrong, check};
 pub use why::Why;
 
-/// Where code begins in its page: at lines of a cache.
+/// Alignment of code in its page: cache lines.
 const CODE_ALIGNMENT: usize = 64;
 
 /// Where a program has a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// What the event is switched to: 0 is off, 1 on, more the filter's slot.
+    /// Control value for the event: 0 is off, 1 is on, other values are the filter's slot.
     pub control: u8,
     /// Where it runs.
     pub place: Place,
-    /// Why not as machine code, and why not as bytecode, if it does not.
+    /// Why it does not run as machine code, and why not as bytecode, if it does not.
     pub why: Vec<Why>,
 }
 
 /// Where a filter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: it is true of all such events, or of none.
+    /// Nowhere: it is true of all events of the class, or of none.
     Nowhere,
     /// In the program, as machine code.
     Native,
     /// In the program, as bytecode.
     Interpreter,
-    /// In the recorder: the program records all.
+    /// In the recorder: the program records all events of the class.
     Recorder,
 }
 
 impl Placed {
-    /// Where it runs, as people read it.
+    /// The place, as people read it.
     #[must_use]
     pub fn place_name(&self) -> &'static str {
         match (self.place, self.control) {
@@ -84,15 +87,16 @@ impl Placed {
 #[derive(Debug)]
 pub struct Placer {
     code: Result<Code, Why>,
-    /// Where bytecode may go.
+    /// Where the next bytecode may go.
     bytecode_next: u32,
-    /// Slots that nobody ever had, the last one first.
+    /// Slots that no filter ever had, the last one first.
     slots: Vec<u8>,
     placed: HashMap<Question, Placed>,
 }
 
 impl Placer {
-    /// Looks at what a program has, which is that user's, and whose number here may be known.
+    /// Looks at the memory of a program, which that user owns, and with a PID here that may be
+    /// known.
     ///
     /// # Errors
     ///
@@ -102,7 +106,7 @@ impl Placer {
         Self::open(program.lane(), program.identity().arena, pid, user)
     }
 
-    /// The same, of any memory.
+    /// The same, for any memory.
     ///
     /// # Errors
     ///
@@ -128,14 +132,15 @@ impl Placer {
         Ok(Self { code, bytecode_next, slots, placed: HashMap::new() })
     }
 
-    /// Why no filter can run as machine code; `None`: it may.
+    /// Why no filter can run as machine code; `None`: one may.
     #[must_use]
     pub fn why_not_native(&self) -> Option<&Why> {
         self.code.as_ref().err()
     }
 
-    /// Puts filters for events of these classes into the program. What is asked for together takes less of its memory. The caller then
-    /// switches the events to what they were [placed](Placed::control) at.
+    /// Puts filters for events of these classes into the program. Filters that are placed together
+    /// take less of its memory. The caller then switches the events to the [control
+    /// values](Placed::control).
     ///
     /// # Errors
     ///
@@ -150,7 +155,7 @@ impl Placer {
             wanted.iter().map(|(filter, class)| question(filter, class)).collect();
         let mut once = HashSet::new();
         let unknown = questions.iter().flatten().filter(|question| !self.placed.contains_key(question));
-        // Of more than there is room for, nobody compiles the rest.
+        // Filters beyond the free slots are not compiled.
         let new = unknown.filter(|question| once.insert(*question)).take(self.slots.len());
         let mut new: Vec<New> = new.map(|question| New::of(question, compiler)).collect();
         self.write_native(compiler, &mut new);
@@ -159,7 +164,7 @@ impl Placer {
         for new in new {
             match self.say(lane, &new)? {
                 Ok(placed) => _ = self.placed.insert(new.question, placed),
-                // What is not in the program may find room there some other time.
+                // A filter that is not in the program may find room there later.
                 Err(placed) => _ = refused.insert(new.question, placed),
             }
         }
@@ -171,7 +176,7 @@ impl Placer {
         Ok(placed.collect())
     }
 
-    /// Writes all that can be machine code, in one piece.
+    /// Writes all filters that can be machine code, in one piece.
     fn write_native(&mut self, compiler: &Compiler, new: &mut [New]) {
         let code = match &mut self.code {
             Ok(code) => code,
@@ -209,7 +214,7 @@ impl Placer {
         }
     }
 
-    /// Writes what is not machine code.
+    /// Writes the filters that are not machine code.
     fn write_bytecode<V: View>(&mut self, lane: &Recorder<V>, new: &mut [New]) -> Result<(), V::Fault> {
         for new in new.iter_mut().filter(|new| new.said.is_none()) {
             let bytes = match Compiler::bytecode(&new.question, &new.filter) {
@@ -235,7 +240,7 @@ impl Placer {
     fn say<V: View>(&mut self, lane: &Recorder<V>, new: &New) -> Result<Result<Placed, Placed>, V::Fault> {
         let Some(said) = new.said else { return Ok(Err(recorded(new.whys.clone()))) };
         while let Some(slot) = self.slots.pop() {
-            // A child knows filters of its parent's, of which nothing was said here.
+            // A child process has filters of its parent that this placer has not written.
             if lane.runs(slot)? != Runs::NotYet || lane.said_code(slot)?.is_some() {
                 continue;
             }
@@ -264,7 +269,7 @@ impl New {
     }
 }
 
-/// What is to be compiled; `Err`: nothing is.
+/// The question to compile; `Err`: there is none to compile.
 fn question(filter: &ClassFilter, class: &EventClass) -> Result<Question, Placed> {
     let nowhere = |control| Err(Placed { control, place: Place::Nowhere, why: Vec::new() });
     match filter.verdict() {

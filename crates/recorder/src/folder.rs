@@ -1,4 +1,5 @@
-//! The folder where programs leave their memory and recorders their socket: its user's alone.
+//! The folder where programs keep their memory and recorders their socket: only its user has
+//! access.
 //!
 //! ```text
 //! $XDG_RUNTIME_DIR/kymo   else   /dev/shm/kymo-UID      0700, owner checked
@@ -23,33 +24,33 @@ pub enum FolderProblem {
     /// It cannot be made or opened.
     #[error("{}: {error}", path.display())]
     Unreachable {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// Somebody else has it.
+    /// Another user owns it.
     #[error("{} belongs to user {found}, not to user {expected}: programs do not record there", path.display())]
     Owner {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         found: u32,
-        /// Whose it has to be.
+        /// The owner that it has to have.
         expected: u32,
     },
     /// Others may look into it.
     #[error("{} has mode {mode:03o}: others than its owner may use it, so that programs do not record there", path.display())]
     Mode {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// What it allows.
+        /// Its permissions.
         mode: u32,
     },
-    /// Nothing can be made in it.
+    /// No file can be made in it.
     #[error("{} cannot be written to: no program can record there", path.display())]
     Closed {
-        /// Which.
+        /// The folder.
         path: PathBuf,
     },
     /// Its recorder could not listen there.
@@ -58,9 +59,9 @@ pub enum FolderProblem {
          shorter path", path.display()
     )]
     Long {
-        /// Where it would listen.
+        /// The path of the socket.
         path: PathBuf,
-        /// Bytes of that.
+        /// Bytes of the path.
         bytes: usize,
     },
 }
@@ -77,27 +78,27 @@ pub fn own_folder() -> PathBuf {
     }
 }
 
-/// The folder of a user whose programs do not know of a better one.
+/// The folder of a user if programs know no better one.
 pub(crate) fn shared_folder(user: u32) -> PathBuf {
     PathBuf::from(format!("/dev/shm/kymo-{user}"))
 }
 
-/// The user that this process is of.
+/// The user of this process.
 #[must_use]
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Says of an error which file it is about.
+/// Adds the file's path to an error.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Makes sure that the folder is there, this user's, and nobody else's business.
+/// Makes sure that the folder exists, belongs to this user, and gives no other user access.
 ///
 /// # Errors
 ///
-/// It is not.
+/// The folder cannot be made or opened, or one of these does not hold.
 pub fn prepare_folder(path: &Path) -> Result<(), FolderProblem> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -107,23 +108,23 @@ pub fn prepare_folder(path: &Path) -> Result<(), FolderProblem> {
     }
 }
 
-/// Whether something can be made in a folder of this user.
+/// Whether files can be made in a folder of this user.
 pub(crate) fn check_open(path: &Path) -> Result<(), FolderProblem> {
     let rights = Access::WRITE_OK | Access::EXEC_OK;
     rustix::fs::access(path, rights).map_err(|_| FolderProblem::Closed { path: path.to_owned() })
 }
 
-/// Opens a folder that has to be this user's and nobody else's business.
+/// Opens a folder that has to belong to this user and give no other user access.
 ///
 /// # Errors
 ///
-/// It is not, or not there.
+/// One of these does not hold, or the folder does not exist.
 pub fn check_folder(path: &Path, user: u32) -> Result<File, FolderProblem> {
     let unreachable = |error| FolderProblem::Unreachable { path: path.to_owned(), error };
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let folder = folder.map_err(|error| match path.symlink_metadata().map(|found| found.uid()) {
-        // Whose it is can be seen where it cannot be opened.
+        // The owner is visible even if the folder cannot be opened.
         Ok(found) if found != user => FolderProblem::Owner { path: path.to_owned(), found, expected: user },
         _ => unreachable(error),
     })?;

@@ -1,7 +1,8 @@
-//! Recording: programs are found, their lanes drained, and what they hold becomes CTF.
+//! Recording: finds programs, drains their lanes, and turns the events into CTF.
 //!
-//! It must never know analyses and faces. It believes nothing that a program says: it maps none of its memory, reads and writes it by
-//! system calls alone, and walks every event before any reader has to.
+//! This crate must never know analyses and user interfaces. It believes nothing that a program
+//! says: it maps none of its memory, reads and writes it by system calls alone, and walks every
+//! event before any reader has to.
 //!
 //! ```text
 //! Program ── drain ──> Run: events of a lane, as they are ──> Output: walk, choose, name ──> packets, index

@@ -1,4 +1,4 @@
-//! `kymo recover`: what lies in memory of programs that are gone, or in copies of it, becomes a trace.
+//! `kymo recover`: events in the memory of ended programs, or in copies of it, become a trace.
 //!
 //! ```text
 //! memory ── everything that its lanes hold, copied ──> trace      the memory stays as it is; whoever asked may delete it then
@@ -16,7 +16,7 @@ use crate::protocol::{Rescued, RescuedProgram};
 use crate::session::folder_of;
 use crate::trace::{Error, Output, OutputOptions, Tally, To};
 
-/// Why nothing is written.
+/// Why no trace is written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum RescueProblem {
@@ -28,11 +28,12 @@ pub enum RescueProblem {
     Trace(#[from] Error),
 }
 
-/// Writes what is in copies of programs' memory as a trace in a folder that is made. The copies stay as they are.
+/// Writes the events in copies of programs' memory as a trace in a folder that is made. The copies
+/// stay as they are.
 ///
 /// # Errors
 ///
-/// One of them is no program's memory, or nothing can be written.
+/// One of them is not a program's memory, or the trace cannot be written.
 pub fn rescue_copies(files: &[PathBuf], output: &Path) -> Result<Rescued, RescueProblem> {
     let mut programs = Vec::new();
     for path in files {
@@ -43,7 +44,8 @@ pub fn rescue_copies(files: &[PathBuf], output: &Path) -> Result<Rescued, Rescue
         programs.push(opened.map_err(|refusal| RescueProblem::Memory { path: path.clone(), refusal })?);
     }
     crate::session::make_folder(output).map_err(|error| RescueProblem::Output { path: output.to_owned(), error })?;
-    // The number of a program's memory is no other one's: where it is, that program ran since the system has begun.
+    // The number of a program's memory is unique: where the memory still exists, the program ran
+    // since the system booted.
     let folders = [own_folder(), shared_folder(own_user())];
     let names = folders.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|entry| entry.file_name());
     let here: HashSet<u64> = names.filter_map(|name| crate::program::key(Path::new(&name))).collect();
@@ -51,7 +53,7 @@ pub fn rescue_copies(files: &[PathBuf], output: &Path) -> Result<Rescued, Rescue
     Ok(rescue(&mut programs, output, has_times)?)
 }
 
-/// Writes everything that programs hold.
+/// Writes all events that programs hold.
 pub(crate) fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -> Result<Rescued, Error> {
     let mut rescued = Rescued { output: output.to_owned(), has_times, ..Rescued::default() };
     for source in [Source::Counter, Source::Monotonic] {

@@ -1,4 +1,5 @@
-//! Which events of which programs a session wants: steps that were taken one after the other, the last of which has its say.
+//! Selection of the events and programs that a session wants: a sequence of steps, of which the
+//! last matching one decides.
 //!
 //! ```text
 //! enable net:*                    net:sent yes      net:lost yes                disk:read no
@@ -7,7 +8,7 @@
 //! disable net:sent                net:sent no       ...
 //! ```
 //!
-//! Of several filters that an event was enabled with, one has to say yes.
+//! If an event was enabled with several filters, at least one of them has to be true.
 
 use kymo_schema::glob::matches;
 use serde::{Deserialize, Serialize};
@@ -15,65 +16,67 @@ use serde::{Deserialize, Serialize};
 /// Steps that a session remembers.
 const STEPS_MAX: usize = 1000;
 
-/// What was asked for.
+/// Kind of change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
-    /// To record events; with a filter, those for which it is true.
+    /// Records events; with a filter, those for which it is true.
     Enable,
-    /// Not to record them any more.
+    /// Stops recording events.
     Disable,
-    /// To record of those that are recorded only what the filter says; without one, all.
+    /// Limits recorded events to those that the filter accepts; without a filter, records all of
+    /// them.
     Filter,
 }
 
-/// Which events of which programs.
+/// Matches events of programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
-    /// Patterns of `provider:name`, one of which an event has to match, and behind `!` none; without any, all do.
+    /// Patterns of `provider:name`: an event has to match at least one, and none of those after
+    /// `!`; without any, all events match.
     pub events: Vec<String>,
-    /// Only events that are at least as important: 0 is the most important one.
+    /// Only events that are at least as important: 0 is the most important level.
     pub level: Option<u8>,
-    /// Patterns of names of programs, or their numbers; without any, all.
+    /// Patterns of names of programs, or their PIDs; without any, all programs.
     pub processes: Vec<String>,
-    /// Only what was started by this session's command, known by this word.
+    /// Only programs that this session's command started, known by this tag.
     pub tag: Option<String>,
-    /// An expression.
+    /// A filter expression.
     pub filter: Option<String>,
-    /// Only programs of which other rules want something: this one brings none, whatever else it says.
+    /// Only programs that other rules want events of: this rule brings none, whatever else it says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_within: bool,
 }
 
-/// One thing that was asked for.
+/// One change of a selection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What.
+    /// The kind of change.
     pub act: Act,
-    /// Of which events.
+    /// The events that it is about.
     pub rule: Rule,
 }
 
-/// What is known of a program when it is chosen.
+/// Facts about a program that decide whether it is selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate<'a> {
-    /// Its number as the recorder sees it, if it does.
+    /// Its PID in the recorder's namespace, if it is visible there.
     pub pid: Option<u32>,
-    /// Its number as it sees itself.
+    /// Its PID in its own namespace.
     pub own_pid: u32,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// The path of what it runs.
+    /// The path of its executable.
     pub path: &'a str,
-    /// The word that its memory's name has.
+    /// The tag in the name of its memory.
     pub tag: Option<&'a str>,
 }
 
 /// Whether an event is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Chosen {
-    /// It is not.
+    /// Never.
     #[default]
     No,
     /// Always.
@@ -82,7 +85,7 @@ pub enum Chosen {
     When(Vec<String>),
 }
 
-/// What a session selects.
+/// The selection of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
     steps: Vec<Step>,
@@ -98,12 +101,12 @@ impl Rule {
             && self.level.is_none_or(|limit| level <= limit)
     }
 
-    /// Whether it matches events of this name, whatever their level.
+    /// Whether it matches events of this name, at any level.
     pub(crate) fn takes_name(&self, event: &str) -> bool {
         Self { level: None, ..self.clone() }.takes_event(event, 0)
     }
 
-    /// Whether it is about a program at all.
+    /// Whether it can match events of a program.
     #[must_use]
     pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
         let is_its = |wanted: &String| match wanted.parse::<u32>() {
@@ -131,7 +134,8 @@ impl Rule {
 }
 
 impl Step {
-    /// Whether nothing is left of an earlier step that is about the same events: it does not say which programs there are.
+    /// Whether a later step about the same events leaves no effect of this one. A step that brings
+    /// programs always keeps an effect.
     fn is_overridden(&self, by: &Self) -> bool {
         let is_last_word = by.act != Act::Enable || by.rule.filter.is_none();
         self.rule.is_within
@@ -142,7 +146,7 @@ impl Step {
 }
 
 impl Selection {
-    /// Takes a step. What says the same as an earlier one, or leaves nothing of it, takes its place.
+    /// Takes a step. It replaces steps that are equal, and those that it leaves no effect of.
     pub fn take(&mut self, step: Step) {
         self.steps.retain(|known| *known != step && !known.is_overridden(&step));
         self.steps.push(step);
@@ -150,13 +154,13 @@ impl Selection {
         self.steps.drain(..too_many);
     }
 
-    /// All of them, in their order.
+    /// All steps, in order.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Whether it may ever want anything of a program.
+    /// Whether it may want events of a program.
     #[must_use]
     pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
         let brings = |step: &Step| step.act == Act::Enable && !step.rule.is_within && step.rule.takes_program(program);
@@ -226,7 +230,8 @@ mod tests {
         assert_eq!(selection.steps().len(), 2);
     }
 
-    /// What says nothing of programs is about those that are there anyway, and does not fill the memory of steps.
+    /// A rule without programs matches those that other rules bring, and does not fill the memory
+    /// of steps.
     #[test]
     fn a_step_within_brings_no_programs() {
         let ours = Candidate { name: "server", ..Candidate::default() };
@@ -252,7 +257,7 @@ mod tests {
         assert_eq!(selection.steps().len(), 3);
         assert_eq!(selection.chosen(&ours, "net:sent", 6), Chosen::When(vec!["port == 1999".into()]));
         assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
-        // Of several filters that something was enabled with, one has to be true.
+        // If an event was enabled with several filters, at least one has to be true.
         selection.take(within(Act::Disable, "disk:read", None));
         selection.take(within(Act::Enable, "disk:read", Some("bytes > 1")));
         selection.take(within(Act::Enable, "disk:read", Some("bytes < 1")));

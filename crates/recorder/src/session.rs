@@ -91,7 +91,7 @@ pub(crate) struct Session {
     contexts_missing: BTreeSet<String>,
     /// Where the session reports that it writes.
     pub(crate) writing: Writing,
-    /// Since when no client has claimed the session, whose recorder was killed.
+    /// Since when no client has claimed the session, after its recorder was killed.
     unclaimed: Option<Instant>,
     /// Events in the traces when this recorder continued the session.
     resumed: Option<u64>,
@@ -123,7 +123,7 @@ struct SoFar {
     present: BTreeMap<u64, Process>,
     filtered: u64,
     cut: u64,
-    /// Events that could not be written, and lost events that no packet counts yet, by output.
+    /// Events that could not be written, and those that no packet counts yet, by output.
     unwritten: [u64; 2],
     untold: [u64; 2],
     problems: Vec<String>,

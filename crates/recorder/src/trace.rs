@@ -152,7 +152,7 @@ pub(crate) struct ProgramState {
     masks: HashSet<u64>,
     /// How often its times stepped back: each step costs a file.
     steps_back: u32,
-    /// An event class could not be written to the metadata; the recorder tries again.
+    /// An event class got no id, or could not be written to the metadata; the recorder tries again.
     has_lost_names: bool,
     /// How far it is in the trace.
     progress: Progress,
@@ -164,8 +164,8 @@ pub(crate) struct ProgramState {
 
 /// How often a program's times may step back.
 const STEPS_BACK_MAX: u32 = 64;
-/// How many sets of contexts a program's events may carry, and how many files of its lanes are open
-/// at a time.
+/// How many sets of contexts a program's events may carry, and how many files its lanes may use at
+/// a time.
 const MASKS_MAX: usize = 64;
 const STREAMS_MAX: usize = 8192;
 /// How often the recorder samples the clock, and does other periodic work.
@@ -549,8 +549,8 @@ impl Output {
     }
 
     /// New facts about the clock, if those in the trace differ from them by more than both may be
-    /// wrong. The limit is there because new facts move the times of events, also of those that a
-    /// reader that follows the trace has already seen.
+    /// wrong: new facts move the times of events, also of those that a reader that follows the trace
+    /// has already seen.
     fn known_better(&self, now: Facts) -> Option<Facts> {
         let cycles = self.clock.now().saturating_sub(self.facts.base);
         let apart = |cycles| now.nanos(cycles).abs_diff(self.facts.nanos(cycles));

@@ -1,20 +1,21 @@
-//! Where the recorder writes just now: a disk may take its time, and whoever waits for an answer meanwhile is told.
+//! The folder that the recorder writes to at the moment: a disk may be slow, and clients that wait
+//! for a reply are told why.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Shared by who writes and who tells.
+/// Shared by the thread that writes and those that tell clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writing(Arc<Mutex<Option<(PathBuf, Instant)>>>);
 
-/// While this is there, something is written.
+/// While this value exists, the recorder writes.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Writes(Writing);
 
 impl Writing {
-    /// Something is written to a folder from now on.
+    /// The recorder writes to a folder from now on.
     pub(crate) fn begin(&self, folder: &Path) -> Writes {
         self.set(Some((folder.to_owned(), Instant::now())));
         Writes(self.clone())

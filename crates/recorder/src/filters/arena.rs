@@ -1,4 +1,5 @@
-//! Memory of a program that it executes, and to which filters are written: whoever may do that could as well trace it with `ptrace`.
+//! Executable memory of a program, to which the recorder writes filters: a process that may do that
+//! could as well trace the program with `ptrace`.
 //!
 //! ```text
 //! /proc/PID/fd/N                  for its user, while it keeps the descriptor
@@ -6,8 +7,9 @@
 //!        └── O_PATH ── is it the file that the program has mapped, and nothing else? ── opened to be written
 //! ```
 //!
-//! A program says which descriptor that is, and may lie: a recorder with privileges must not write to whatever file a program names. So nothing
-//! is opened but memory files, of the program's user, with the inode that the program says.
+//! A program tells the recorder the descriptor, and may lie: a recorder with privileges must not
+//! write to any file that a program names. So it opens only memory files, of the program's user,
+//! with the inode that the program tells.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -19,28 +21,28 @@ use rustix::io::Errno;
 
 use super::why::Why;
 
-/// Filters begin at pages, which are executed only when they are whole.
+/// Filters begin at pages; programs execute only complete ones.
 const PAGE: u32 = 4096;
 /// Pages that a program can offer.
 const PAGES_MAX: u32 = 1 << 12;
-/// What no filter leads to.
+/// Fills bytes that no filter jumps to.
 pub(super) const TRAP: u8 = if cfg!(target_arch = "x86_64") { 0xcc } else { 0 };
 
 /// A program's arena, opened.
 #[derive(Debug)]
 pub(super) struct Code {
     file: File,
-    /// How many pages there are, and the first that was never used.
+    /// Number of pages, and the first one that was never used.
     pages: u32,
     next: u32,
 }
 
-/// Whose memory it has to be.
+/// The program that the memory has to belong to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
-    /// The program's number here.
+    /// The program's PID here.
     pub(super) pid: Option<u32>,
-    /// Its user, who owns its control file.
+    /// Its user, the owner of its control file.
     pub(super) user: u32,
 }
 
@@ -65,50 +67,52 @@ impl Code {
         })
     }
 
-    /// These bytes were used before, by whoever.
+    /// Marks bytes as used, also by another recorder.
     pub(super) fn was_used(&mut self, offset: u32, bytes: u32) {
         self.next = self.next.max(offset.saturating_add(bytes).div_ceil(PAGE));
     }
 
-    /// Bytes that are left.
+    /// Free bytes.
     pub(super) fn room(&self) -> usize {
         self.pages.saturating_sub(self.next) as usize * PAGE as usize
     }
 
-    /// Writes whole pages where nothing was executed before; where they begin. They are never written again.
+    /// Writes whole pages where no code was executed before, and returns their offset. They are
+    /// never written again.
     pub(super) fn write(&mut self, mut bytes: Vec<u8>) -> Result<u32, Why> {
         bytes.resize(bytes.len().next_multiple_of(PAGE as usize), TRAP);
         let at = self.next * PAGE;
         if bytes.len() > self.room() {
             return Err(Why::ArenaFull);
         }
-        // Behind its end nothing is written, whatever the program does to its file meanwhile: then it is longer again, and no longer than it was.
+        // The write never passes the checked end: if the program truncates its file meanwhile, the
+        // file becomes longer again, and no longer than it was.
         self.next += bytes.len() as u32 / PAGE;
         self.file.write_all_at(&bytes, at.into()).map_err(|_| Why::Unwritable)?;
         Ok(at)
     }
 }
 
-/// What ELF calls this machine.
+/// ELF's number of this machine.
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
-/// Opens a file if it is a program's memory; how large it is.
+/// Opens a file if it is a program's memory; returns its size too.
 fn open(path: &str, arena: &Arena, user: u32) -> Result<(File, u64), Why> {
     let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
         Errno::ACCESS | Errno::PERM => Why::Permission,
         _ => Why::Descriptor,
     })?;
     let bytes = check(&found, arena, user).ok_or(Why::Descriptor)?;
-    // What is opened here is what was looked at.
+    // Opens the very file that was checked.
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
     let file = rustix::fs::open(again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Why::Permission)?;
     Ok((file.into(), bytes))
 }
 
-/// Whether a file is memory of that user's program, the one that it says; how large it is.
+/// Checks that a file is the memory file that the program tells, of that user; returns its size.
 fn check(found: &OwnedFd, arena: &Arena, user: u32) -> Option<u64> {
     let found = rustix::fs::fstat(found).ok()?;
-    // Memory files lie on a file system of their own, which has nothing else.
+    // Memory files are on a file system of their own, which has no other files.
     let own = rustix::fs::memfd_create(c"kymo", MemfdFlags::CLOEXEC).ok()?;
     let own = rustix::fs::fstat(own.as_fd()).ok()?;
     let is_it = found.st_ino == arena.inode && found.st_dev == own.st_dev && found.st_uid == user;

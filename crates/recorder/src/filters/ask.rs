@@ -1,12 +1,13 @@
-//! Filters that the recorder asks, of bytes as they lie in sub-buffers: packed.
+//! Filters that the recorder evaluates, on bytes as they are in sub-buffers: packed.
 //!
 //! ```text
 //! u32 port │ u16 n, n bytes: host │ u8 state │ u16 n, n x i32: values │ f64 load
 //! 0: 0..                            1: 0..                              2: 0..        stretch: bytes of it
 //! ```
 //!
-//! A *stretch* begins behind each field that tells its own length. Where they begin is found once for each event, and no further than somebody
-//! asks. What is not there, whatever lengths say, is missing.
+//! A *stretch* begins after each field that tells its own length. Each event's stretches are
+//! located once, and only as far as a filter needs them. An input outside of the bytes, whatever
+//! lengths say, is missing.
 
 use kymo_ir::predicate::{Input, Inputs, Predicate};
 use kymo_lane::{Thread, contexts};
@@ -20,31 +21,32 @@ use super::names::{Carried, Facts, Source};
 /// An event as it was recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
-    /// Who wrote it.
+    /// The thread that recorded it.
     pub thread: &'a Thread,
-    /// What it carries: [`kymo_lane::contexts`].
+    /// Contexts that it carries: [`kymo_lane::contexts`].
     pub contexts: u64,
-    /// The bytes of that.
+    /// The bytes of the contexts.
     pub carried: &'a [u8],
     /// The bytes of its fields.
     pub fields: &'a [u8],
 }
 
-/// A filter as the recorder asks it, of events of one class of a program.
+/// A filter for the recorder to evaluate, on events of one class of a program.
 #[derive(Clone, Debug)]
 pub struct Asked {
     predicate: Predicate,
-    /// Where each input is.
+    /// Place of each input.
     places: Vec<Place>,
-    /// What ends the first stretches: where its length stands there, and bytes of each of what it counts.
+    /// Ends of the first stretches: where the length is in the stretch, and bytes of each counted
+    /// element.
     ends: Vec<(usize, usize)>,
-    /// What the program's own contexts are, by number.
+    /// Kinds of the program's own contexts, by number.
     own: Vec<Option<Kind>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// So many bytes behind the begin of a stretch.
+    /// So many bytes after the begin of a stretch.
     Field {
         stretch: usize,
         offset: usize,
@@ -60,7 +62,7 @@ enum What {
     Text,
     /// So many bytes, up to the first zero.
     Fixed(usize),
-    /// Of those behind a `u16` that says how many there are.
+    /// An element of those after a `u16` that counts them.
     Element(usize, One),
 }
 
@@ -74,7 +76,7 @@ enum One {
 }
 
 impl ClassFilter {
-    /// The filter as the recorder asks it.
+    /// The filter for the recorder to evaluate.
     #[must_use]
     pub fn asked(&self, class: &EventClass, facts: Facts<'_>) -> Asked {
         let mut ends = Vec::new();
@@ -121,7 +123,7 @@ impl ClassFilter {
 }
 
 impl Asked {
-    /// Whether the event is kept.
+    /// Whether the filter keeps the event.
     #[must_use]
     pub fn keeps(&self, event: &Recorded<'_>) -> bool {
         let mut begins = SmallVec::from_slice(&[0]);
@@ -134,7 +136,7 @@ impl Asked {
         self.predicate.keeps(&Event { asked: self, event, begins })
     }
 
-    /// Where something is that the event carries.
+    /// Place of a context that the event carries.
     fn carried(&self, event: &Recorded<'_>, wanted: Carried) -> Option<(usize, What)> {
         let mut at = 0;
         let mut has = |bit: u64, bytes: usize, carried: Option<Carried>| {
@@ -175,7 +177,7 @@ impl Asked {
     }
 }
 
-/// An event that a filter is asked of.
+/// An event that a filter is evaluated on.
 struct Event<'e> {
     asked: &'e Asked,
     event: &'e Recorded<'e>,
@@ -184,7 +186,7 @@ struct Event<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// The bytes that an input is in, where it begins there, and what it is.
+    /// The bytes that hold an input, its offset in them, and its kind.
     fn place(&self, input: Input) -> Option<(&'e [u8], usize, What)> {
         match *self.asked.places.get(usize::from(input.0))? {
             Place::Field { stretch, offset, what } => {
@@ -205,11 +207,11 @@ impl<'e> Event<'e> {
 impl Inputs for Event<'_> {
     fn number(&self, input: Input) -> Option<u64> {
         let Some((bytes, at, what)) = self.place(input) else {
-            // A lane is one thread's.
+            // A lane belongs to one thread.
             return self.is_carried(input, Carried::Tid).then_some(self.event.thread.tid.into());
         };
         match what {
-            // Nobody says which CPU it was.
+            // This value stands for an unknown CPU.
             What::One(one) if self.is_carried(input, Carried::Cpu) => one.of(bytes, at).filter(|cpu| *cpu != 0xffff),
             What::One(one) => one.of(bytes, at),
             What::Element(index, one) if index < length(bytes, at)? => one.of(bytes, at + 2 + index * one.bytes()),
@@ -256,10 +258,10 @@ impl One {
     }
 }
 
-/// How many bytes a kind has.
+/// Size of a kind.
 enum Size {
     Fixed(usize),
-    /// `u16`, and these for each that it counts.
+    /// `u16`, and so many bytes for each element that it counts.
     Each(usize),
 }
 

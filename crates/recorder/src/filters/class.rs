@@ -1,4 +1,4 @@
-//! A filter for one class of events: what it asks, and where that is.
+//! A filter for one class of events: its predicate, and the sources of its inputs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,11 +13,12 @@ use kymo_units::ByteOrder;
 
 use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
 
-/// What a filter, or several of which one has to say yes, means for a class of events.
+/// Meaning of a filter for a class of events, or of several filters of which at least one has to be
+/// true.
 #[derive(Clone, Debug)]
 pub struct ClassFilter {
     pub(super) predicate: Predicate,
-    /// For each input.
+    /// Source of each input.
     pub(super) sources: Vec<Source>,
     verdict: Verdict,
     missing: Vec<Missing>,
@@ -25,11 +26,11 @@ pub struct ClassFilter {
 }
 
 impl ClassFilter {
-    /// Finds out what a filter means for a class.
+    /// Resolves a filter for a class.
     ///
     /// # Errors
     ///
-    /// Why it cannot be asked of such events.
+    /// Why it cannot be evaluated on events of the class.
     ///
     /// ```
     /// use kymo_filter::{Filter, Verdict};
@@ -58,7 +59,8 @@ impl ClassFilter {
         Self { predicate, sources, verdict: Verdict::Depends, missing: Vec::new(), notes: Vec::new() }
     }
 
-    /// The filter that says yes where one of these does: what a program is told for several sessions. None of them: it says no.
+    /// The filter that is true where at least one of these is: a program has it for several
+    /// sessions. Without any filter it is false.
     #[must_use]
     pub fn any<'f>(filters: impl IntoIterator<Item = &'f Self>) -> Self {
         let mut inputs = Vec::new();
@@ -98,25 +100,27 @@ impl ClassFilter {
         Self { predicate: Predicate { inputs, root }, sources, verdict, missing: Vec::new(), notes: Vec::new() }
     }
 
-    /// What it says of all events of the class.
+    /// Its result for all events of the class.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// Names that the class does not have: what is asked of them is unknown, and an event is kept only if the whole is true.
+    /// Names that the class does not have: their values are unknown, and an event is kept only if
+    /// the whole filter is true.
     #[must_use]
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
 
-    /// What people should know of how it was understood.
+    /// Notes for people about how the filter was understood.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// What events have to carry for it: [`kymo_lane::contexts`]. Threads and their names are known of lanes.
+    /// Contexts that events have to carry for it: [`kymo_lane::contexts`]. Lanes tell threads and
+    /// their names.
     #[must_use]
     pub fn carried(&self) -> u64 {
         let bit = |source: &Source| match source {
@@ -132,11 +136,11 @@ impl ClassFilter {
         self.sources.iter().fold(0, |all, source| all | bit(source))
     }
 
-    /// Where its inputs are among the arguments that sites in programs have: a structure as C lays it out.
+    /// Places of its inputs among the arguments of sites in programs: a structure as C lays it out.
     ///
     /// # Errors
     ///
-    /// The first part that programs do not see when they ask.
+    /// The first part that programs do not have when they evaluate the filter.
     pub(super) fn layout(&self, class: &EventClass) -> Result<Layout, Refusal> {
         let (size, places) = arguments(class);
         let place = |(number, source): (usize, &Source)| {
@@ -152,14 +156,15 @@ impl ClassFilter {
     }
 }
 
-/// What is wrong with a name that traces alone know.
+/// The problem with a name that only traces know.
 fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::Path, Range<usize>)) -> Option<Problem> {
     let Found::Missing { near } = names.find(&path) else { return None };
     let help = near.first().map(|near| format!("there is `{near}`"));
     is_of_traces(&path).then(|| Problem { span, kind: ProblemKind::NotWhileRecorded(path.to_string()), help })
 }
 
-/// The structure of a class' arguments: its size, and the place of each field; of arrays, that of their address.
+/// The structure of a class' arguments: its size, and the place of each field; for arrays, the
+/// place of their address.
 fn arguments(class: &EventClass) -> (u32, Vec<Place>) {
     let mut size = 0_u32;
     let place = |kind: &Kind| {
@@ -177,7 +182,7 @@ fn arguments(class: &EventClass) -> (u32, Vec<Place>) {
         }
     };
     let places = class.fields.iter().map(|field| &field.kind).map(place).collect();
-    // Sites in C have more behind it, those in Rust need not.
+    // Sites in C have more bytes after it, sites in Rust need not.
     (size, places)
 }
 

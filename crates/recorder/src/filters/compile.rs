@@ -1,4 +1,4 @@
-//! Filters as code for programs: each is compiled once, for however many programs.
+//! Filters as code for programs: each is compiled once, for any number of programs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -7,10 +7,10 @@ use kymo_filter::bytecode;
 use kymo_ir::predicate::{Layout, Predicate, Refusal};
 use kymo_jit::{NativeFilter, Target};
 
-/// Filters that are remembered. Whoever has more of them compiles some again.
+/// Filters that the compiler remembers. Beyond them, it compiles some again.
 const FILTERS_MAX: usize = 4096;
 
-/// What a filter is to whoever compiles it.
+/// A filter, as the compiler gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Question {
     pub(super) predicate: Predicate,
@@ -24,7 +24,7 @@ pub struct Compiler {
     known: HashMap<Question, Arc<Compiled>>,
 }
 
-/// A filter in both forms, each made when somebody asks.
+/// A filter in both forms, each made at its first use.
 #[derive(Debug, Default)]
 pub(super) struct Compiled {
     native: OnceLock<Result<Box<[u8]>, Refusal>>,
@@ -38,7 +38,7 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// What is known of a filter.
+    /// The entry of a filter, which is made if there is none.
     pub(super) fn filter(&mut self, question: &Question) -> Arc<Compiled> {
         if let Some(known) = self.known.get(question) {
             return Arc::clone(known);

@@ -1,4 +1,4 @@
-//! What names in a filter mean for the events of one class, while they are recorded.
+//! Meaning of names in a filter for the events of one class, while they are recorded.
 //!
 //! ```text
 //! port  stack[3]             payload, then what events carry, then words of the language
@@ -6,8 +6,8 @@
 //! event.name  event.log_level
 //! ```
 //!
-//! Names mean what they mean when the trace is read. What a trace alone has (`time`, `packet.*`, `trace.*`, ...) is not known here, and a
-//! filter that asks for it is refused.
+//! Names mean the same as when the trace is read. Names that only a trace has (`time`, `packet.*`,
+//! `trace.*`, ...) are unknown here, and a filter that uses them is refused.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use kymo_ir::predicate::InputKind;
 use kymo_schema::definition::{ContextClass, EventClass};
 use kymo_schema::field::{Integer, Kind, Scalar};
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     /// A field of the event, by its number.
     Field(u16),
     /// An element of an array or a sequence.
     Element(u16, u32),
-    /// Something that the event carries with it.
+    /// A context that the event carries.
     Carried(Carried),
 }
 
-/// Something that events carry with them.
+/// A context of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Carried {
     Cpu,
@@ -41,12 +41,12 @@ pub(crate) enum Carried {
     Own(u8),
 }
 
-/// What is known of a program before any event.
+/// Facts about a program before any event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
-    /// Its number as it sees itself.
+    /// Its PID in its own namespace.
     pub pid: Option<u32>,
-    /// What its events may carry with them, by number.
+    /// Contexts that its events may carry, by number.
     pub contexts: &'a [Option<Arc<ContextClass>>],
 }
 
@@ -54,11 +54,11 @@ pub struct Facts<'a> {
 pub(crate) struct ClassNames<'a> {
     class: &'a EventClass,
     facts: Facts<'a>,
-    /// What was asked for, by key.
+    /// Sources that the filter uses, by key.
     known: RefCell<Vec<Source>>,
 }
 
-/// What events carry, as LTTng and others call it.
+/// Contexts of events, with the names that LTTng and others use.
 const CARRIED: [(&str, Carried); 8] = [
     ("cpu_id", Carried::Cpu),
     ("vpid", Carried::Pid),
@@ -79,7 +79,7 @@ pub(crate) fn is_of_traces(path: &Path) -> bool {
     matches!(path.steps.first(), Some(Step::Name(word)) if OF_TRACES.contains(&word.as_str()))
 }
 
-/// The name that a field has in the metadata of a trace.
+/// The name of a field in the metadata of a trace.
 fn identifier(name: &str) -> impl Iterator<Item = char> {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
 }
@@ -93,7 +93,7 @@ impl<'a> ClassNames<'a> {
         Self { class, facts, known: RefCell::default() }
     }
 
-    /// Where the values with these keys come from.
+    /// Sources of the values with these keys.
     pub(crate) fn sources(&self, keys: &[u32]) -> Vec<Source> {
         let known = self.known.borrow();
         keys.iter().map(|key| known[*key as usize]).collect()
@@ -135,7 +135,7 @@ impl<'a> ClassNames<'a> {
         Found::Field(Field { key, name: name.to_owned(), kind, optional, labels: Vec::new(), unit: None })
     }
 
-    /// A field of the payload. Names may have dots in them, which paths have too.
+    /// A field of the payload. Names may contain dots, which paths have too.
     fn field(&self, steps: &[Step], name: &str) -> Option<Found> {
         let named = steps.iter().take_while(|step| matches!(step, Step::Name(_))).count();
         let joined = steps[..named].iter().map(|step| if let Step::Name(name) = step { name } else { "" });
@@ -157,7 +157,7 @@ impl<'a> ClassNames<'a> {
         })
     }
 
-    /// Something that events carry.
+    /// A context that events carry.
     fn context(&self, wanted: &str, name: &str) -> Option<Found> {
         if let Some(own) = self.own(wanted, name) {
             return Some(own);
@@ -174,7 +174,7 @@ impl<'a> ClassNames<'a> {
         })
     }
 
-    /// Something that the program says that they carry.
+    /// A context that the program defines.
     fn own(&self, wanted: &str, name: &str) -> Option<Found> {
         let own = self.facts.contexts.iter().flatten().find(|own| is_named(&own.field.name, wanted))?;
         let source = Source::Carried(Carried::Own(own.id));
@@ -232,7 +232,7 @@ impl Fields for ClassNames<'_> {
         }
     }
 
-    /// Times are of traces.
+    /// Only traces have times.
     fn instant(&self, _: &str) -> Option<i64> {
         None
     }

@@ -1,4 +1,4 @@
-//! What the recorder asks of packed bytes is what the evaluator says of the values that are in them, whatever the bytes are.
+//! Filters on packed bytes decide as the evaluator does on the values in them, for any bytes.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use kymo_schema::field::{Field, Integer, Kind, Scalar};
 use super::names::{Carried, Source};
 use super::*;
 
-/// What a field of an event is for.
+/// Purpose of a field of an event.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
-    /// It is in the way.
+    /// It only takes space.
     Filler,
     /// It is an input.
     Whole(usize),
@@ -23,7 +23,7 @@ enum Plan {
     Element(usize, usize),
 }
 
-/// A class of events that has a predicate's inputs, somewhere.
+/// A class of events that has a predicate's inputs, in any place.
 struct Shaped {
     class: EventClass,
     plans: Vec<Plan>,
@@ -59,7 +59,8 @@ fn shaped(random: &mut Random, predicate: &Predicate) -> Shaped {
             InputKind::Text(_) => None,
         };
         let (plan, kind, source) = match scalar {
-            // What may be missing is an element behind the end, or something that is not carried.
+            // An input that may be missing is an element after the end, or a context that is not
+            // carried.
             Some(scalar) if input.optional && random.below(2) == 0 => {
                 (Plan::Element(number, element), Kind::Sequence(scalar), Source::Element(at, element as u32))
             }
@@ -121,7 +122,7 @@ fn put(bytes: &mut Vec<u8>, random: &mut Random, kind: &Kind, value: Option<(&Da
 }
 
 impl Shaped {
-    /// The bytes of an event: what it carries, and that, and its fields.
+    /// The bytes of an event: its set of contexts, their bytes, and the bytes of its fields.
     fn event(&self, random: &mut Random, data: &[Datum]) -> (u64, Vec<u8>, Vec<u8>) {
         let (mut mask, mut carried, mut fields) = (0, Vec::new(), Vec::new());
         for (bit, bytes) in [(contexts::CPU, 2), (contexts::TID, 4), (contexts::NAME, 16), (contexts::STACK, 0)] {
@@ -170,7 +171,7 @@ fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
             let expected = predicate.keeps(&data[..]);
             assert_eq!(asked.keeps(&event), expected, "{predicate}{data:?}\n{:?}\n{fields:x?}", shaped.class.fields);
             *if expected { &mut kept } else { &mut dropped } += 1;
-            // Nothing that lies there makes it go wrong.
+            // Damaged bytes cause no panic.
             for _ in 0..4 {
                 fields = random.damaged(&fields);
                 let contexts = random.any();

@@ -1,4 +1,4 @@
-//! Filters as people write them, for the events that there are.
+//! Filters as people write them, for the existing events.
 
 use kymo_filter::{Fields, Filter, Found, Path, Problem, nearest};
 use kymo_schema::definition::EventClass;
@@ -6,7 +6,7 @@ use kymo_schema::definition::EventClass;
 use super::class::ClassFilter;
 use super::names::{ClassNames, Facts};
 
-/// What is wrong with an expression: lines for people.
+/// Errors of an expression: lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong(pub String);
 
@@ -17,11 +17,12 @@ impl Wrong {
 }
 
 impl ClassFilter {
-    /// Expressions of which one has to be true. What cannot be asked of such events is never true.
+    /// Expressions of which at least one has to be true. An expression that cannot be evaluated on
+    /// these events is never true.
     ///
     /// # Errors
     ///
-    /// None of them can be asked.
+    /// None of them can be evaluated.
     pub fn of_texts<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         class: &EventClass,
@@ -42,12 +43,13 @@ impl ClassFilter {
     }
 }
 
-/// What people should know of an expression that is to be asked of these events: of which it cannot be asked, and which do not have what it
-/// names.
+/// Notes for people about an expression for these events: events that it cannot be evaluated on,
+/// and events without the names that it uses.
 ///
 /// # Errors
 ///
-/// It is wrong, it can be asked of none of them, or none of them has what it names.
+/// The expression is wrong, it can be evaluated on none of them, or none of them has the names that
+/// it uses.
 pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> {
     let filter = Filter::parse(text).map_err(|problems| Wrong::new(&problems, text))?;
     let (mut asked, mut lacking) = (0, Vec::new());

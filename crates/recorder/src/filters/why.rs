@@ -9,16 +9,17 @@ pub enum Why {
     /// The program offers no memory for machine code.
     #[error("{}", no_arena(*.0))]
     NoArena(NoArena),
-    /// It runs on another machine, as emulators do.
+    /// It runs on another machine, as under an emulator.
     #[error("the program runs on another machine")]
     Machine,
-    /// It is in a namespace where nobody looks.
+    /// It is in a namespace that the recorder cannot look into.
     #[error("the program's number is not known here")]
     Number,
-    /// Whoever records it may not trace it.
+    /// The recorder may not trace it.
     #[error("no permission: the program is not dumpable, or another user's")]
     Permission,
-    /// It has closed its memory file, and nobody here may open it otherwise; or what it says of it is not true.
+    /// It has closed its memory file, and the recorder may not open it in another way; or its
+    /// claims about the file are not true.
     #[error("the program has closed its memory for machine code")]
     Descriptor,
     /// It has no memory left.
@@ -27,7 +28,7 @@ pub enum Why {
     /// All of its pages were used.
     #[error("its arena is full")]
     ArenaFull,
-    /// Machine code or bytecode does not say it.
+    /// Machine code or bytecode cannot express it.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// All of its room for bytecode was used.

@@ -41,7 +41,7 @@ pub(crate) const REAP_WHO_RESTS: Duration = Duration::from_secs(5);
 /// No lane can lose more events between two looks: a larger difference is not believed, and counts
 /// as 0.
 const LOST_MAX: u64 = 1 << 40;
-/// No lane can miss as many sub-buffers.
+/// No lane can miss this many sub-buffers.
 const MISSING_MAX: u64 = 1 << 32;
 
 /// Where the last trace of a lane ends: everything before this position is in that trace.
@@ -228,7 +228,7 @@ impl Lanes {
             }
         }
         if freed > 0 && done.is_ok() {
-            // Also after an error: some sub-buffers may be free now.
+            // The counter serves as the epoch, because any value does that differs from the last one.
             done = memory.freed(kymo_tracer::counter());
         }
         done?;
@@ -366,7 +366,7 @@ impl Lanes {
         Ok(drained)
     }
 
-    /// All sub-buffers that were seen belong to another session: gives them back, and does not
+    /// All sub-buffers that were seen belong to others: gives them back, and does not
     /// report losses so far.
     pub(crate) fn skip(&mut self, memory: &Memory, all: &[Seen]) -> io::Result<()> {
         for seen in all {

@@ -1,11 +1,12 @@
-//! What a program has mapped that it can execute: addresses in a trace are names of functions by it, later and elsewhere.
+//! Executable mappings of a program: with them, addresses in a trace become names of functions,
+//! later and elsewhere.
 //!
 //! ```text
 //! /proc/PID/maps ── executable ──> address, size, offset, path
 //!    └ /proc/PID/map_files/..., else /proc/PID/root/path ──> ELF ── PT_NOTE ──> NT_GNU_BUILD_ID
 //! ```
 //!
-//! All of that is the program's, and may be anything.
+//! The program controls all of that, so it may have any value.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -18,11 +19,11 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::program::find::start_time;
 
-/// Bytes of a list of mappings that are looked at.
+/// Bytes of a list of mappings that the recorder reads.
 const MAPS_BYTES_MAX: u64 = 4 << 20;
-/// Objects of a program that are told.
+/// Objects of a program that a trace tells.
 const OBJECTS_MAX: usize = 4096;
-/// Bytes of a table of segments, of one segment of notes, and of a build id.
+/// Bytes of a table of segments, of one segment of notes, and of a build ID.
 const SEGMENTS_BYTES_MAX: usize = 64 << 10;
 const NOTES_BYTES_MAX: usize = 64 << 10;
 const BUILD_ID_BYTES_MAX: usize = 64;
@@ -35,7 +36,7 @@ pub(crate) struct Object {
     pub(crate) bytes: u64,
     /// Where that is in the file.
     pub(crate) offset: u64,
-    /// As the program sees it.
+    /// Path of the file, as the program sees it.
     pub(crate) path: String,
     /// Hexadecimal digits; empty: it has none, or none that could be read.
     pub(crate) build_id: String,
@@ -45,11 +46,11 @@ pub(crate) struct Object {
 #[derive(Debug)]
 pub(crate) struct Objects {
     pid: u32,
-    /// When the process began that has this number: another one may have it later.
+    /// When the process with this PID began: another process may have the PID later.
     started: Option<u64>,
     known: HashSet<(u64, u64, u64, String)>,
     all: Vec<Object>,
-    /// Build ids by device and inode.
+    /// Build IDs by device and inode.
     build_ids: HashMap<(u64, u64), String>,
 }
 
@@ -66,7 +67,7 @@ struct Mapping<'t> {
 }
 
 impl Objects {
-    /// Of a process that has this number here.
+    /// Objects of the process with this PID here.
     pub(crate) fn of(pid: u32) -> Self {
         let started = start_time(pid);
         Self { pid, started, known: HashSet::new(), all: Vec::new(), build_ids: HashMap::new() }
@@ -77,11 +78,11 @@ impl Objects {
         &self.all
     }
 
-    /// Looks for new ones.
+    /// Looks for new objects.
     pub(crate) fn look(&mut self) {
         let mut text = Vec::new();
         let file = File::open(format!("/proc/{}/maps", self.pid));
-        // Of one that is gone, or that nobody may look at, nothing is known.
+        // Objects of a process that is gone, or that this one may not look at, stay unknown.
         let is_read = file.and_then(|file| file.take(MAPS_BYTES_MAX).read_to_end(&mut text)).is_ok();
         if !is_read || self.started.is_none() || start_time(self.pid) != self.started {
             return;
@@ -106,7 +107,7 @@ impl Objects {
     }
 }
 
-/// The build id of what a process runs; empty: nobody knows.
+/// The build ID of a process' executable; empty: unknown.
 pub(crate) fn build_id_of_process(pid: u32) -> String {
     let file = open(&PathBuf::from(format!("/proc/{pid}/exe")), None);
     file.and_then(|file| build_id(&file)).unwrap_or_default()
@@ -129,15 +130,17 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     is_one.then_some(Mapping { begin, end, offset, device, inode, path })
 }
 
-/// The build id of what is mapped.
+/// The build ID of a mapped file.
 fn build_id_of(pid: u32, mapping: &Mapping<'_>) -> Option<String> {
     let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", mapping.begin, mapping.end));
-    // Who may not do that finds the file by its name, as the program does; it may be another one by now.
+    // Without permission for that path, the recorder finds the file by its name, as the program
+    // does; it may be another file by now.
     let named = || open(&PathBuf::from(format!("/proc/{pid}/root{}", mapping.path)), Some(mapping));
     build_id(&open(&mapped, None).or_else(named)?)
 }
 
-/// A regular file, which has to be what is mapped. Nothing else is opened: that may do something, or wait.
+/// Opens a regular file, which has to be the mapped one. It opens no other kind of file, because
+/// that may have effects, or wait.
 fn open(path: &Path, mapping: Option<&Mapping<'_>>) -> Option<File> {
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let found = rustix::fs::fstat(&place).ok()?;
@@ -147,7 +150,7 @@ fn open(path: &Path, mapping: Option<&Mapping<'_>>) -> Option<File> {
     (is_it && is_regular).then(|| File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok())?
 }
 
-/// The build id that an ELF file of 64 bits says it has: hexadecimal digits.
+/// The build ID in an ELF file of 64 bits: hexadecimal digits.
 fn build_id(file: &File) -> Option<String> {
     const NOTES: u32 = 4;
     let mut head = [0; 64];
@@ -167,7 +170,7 @@ fn build_id(file: &File) -> Option<String> {
         .next()
 }
 
-/// The build id among notes: `name bytes, bytes, type, name, bytes`, both padded to multiples of 4.
+/// The build ID among notes: `name bytes, bytes, type, name, bytes`, both padded to multiples of 4.
 fn note(mut notes: &[u8]) -> Option<String> {
     const BUILD_ID: u32 = 3;
     loop {
@@ -233,7 +236,7 @@ mod tests {
         }
     }
 
-    /// What this very test has mapped, as `readelf` reads it, if it is there.
+    /// The mappings of this very test, compared with `readelf`, if it is there.
     #[test]
     fn build_ids_are_what_readelf_says() {
         let mut objects = Objects::of(std::process::id());

@@ -105,7 +105,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Times of a run whose events from `first` to `last` are wanted.
+    /// Times of a run; its events from `first` to `last` are wanted.
     pub(crate) fn of(run: &Run<'_>, first: u64, last: u64, back: u32) -> Self {
         let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
         let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last), back };

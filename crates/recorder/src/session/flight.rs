@@ -14,7 +14,7 @@ use crate::program::Known;
 use crate::program::run::Run;
 use crate::session::serve::Who;
 
-/// Programs that are gone and whose events are still kept.
+/// Programs that are gone, while their events are still kept.
 const GONE_MAX: usize = 64;
 
 /// The newest runs of programs.

@@ -259,7 +259,7 @@ impl Served {
             match (wanting.is_empty(), wanting.iter().any(Vec::is_empty)) {
                 (true, _) => Err(0),
                 (_, true) => Err(1),
-                // A filter that cannot be asked of this event class keeps none of its events.
+                // A filter that cannot be evaluated on this event class keeps none of its events.
                 _ => ClassFilter::of_texts(wanting.iter().flatten().map(String::as_str), class, facts).map_err(|_| 0),
             }
         };

@@ -50,7 +50,7 @@ pub(crate) struct Beginning {
     environment: Vec<(String, Value)>,
     /// Namespaces that packets tell.
     pub(crate) namespaces: Kinds,
-    /// Nanoseconds since the system booted.
+    /// When it began, in nanoseconds since the system booted.
     pub(crate) began_ns: i64,
     /// Events, losses and bytes of the chunks before.
     pub(crate) before: Tally,

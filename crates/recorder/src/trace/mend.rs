@@ -1,4 +1,4 @@
-//! `kymo recover DIR`: a trace whose recorder was killed, wherever it is now, becomes whole.
+//! `kymo recover DIR`: completes a trace after its recorder was killed, wherever it is now.
 //!
 //! ```text
 //! metadata   the last part of it is half ──> said again from the journal, or cut
@@ -6,7 +6,7 @@
 //! index/     made of the packets
 //! ```
 //!
-//! What is whole already is not touched.
+//! Complete parts are not touched.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -21,28 +21,28 @@ use crate::trace::journal::Journal;
 use crate::trace::live::{self, Said};
 use crate::trace::repair::{cut, packets};
 
-/// What was found in a trace, and done to it.
+/// State of a trace, and its repairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mended {
-    /// Where it is.
+    /// Folder of the trace.
     pub path: PathBuf,
-    /// Events of programs in its whole packets.
+    /// Events of programs in its complete packets.
     pub events: u64,
-    /// Packets that are whole.
+    /// Complete packets.
     pub packets: u64,
-    /// Bytes of half packets that were cut.
+    /// Bytes of incomplete packets that were cut.
     pub cut_bytes: u64,
     /// Indexes that were made.
     pub indexes: u64,
-    /// Its metadata was half.
+    /// Its metadata was incomplete.
     pub metadata: bool,
     /// Its recorder had not ended it.
     pub was_left: bool,
-    /// What is no packet though there are some behind it: it stays as it is.
+    /// Bytes that are no packet though packets follow them: they stay as they are.
     pub damaged: Vec<Damage>,
 }
 
-/// A place of a file that is no packet.
+/// A place in a file that is no packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// The file.
@@ -56,43 +56,43 @@ pub struct Damage {
 /// Why a trace is not touched.
 #[derive(Debug, thiserror::Error)]
 pub enum MendProblem {
-    /// Somebody writes it.
+    /// A recorder writes it.
     #[error("{}: process {recorder} is recording it: it is whole when that session has ended", path.display())]
     Recorded {
-        /// Which.
+        /// The trace.
         path: PathBuf,
         /// The recorder.
         recorder: u32,
     },
-    /// Somebody comes who writes it.
+    /// A later recorder will write it.
     #[error(
         "{}: its session goes on with the next command, as {} says; `kymo recover` without a folder ends it",
         path.display(), session.display()
     )]
     GoesOn {
-        /// Which.
+        /// The trace.
         path: PathBuf,
-        /// What is kept of the session.
+        /// The file with the session's state.
         session: PathBuf,
     },
     /// There is no trace.
     #[error("{}: there is no trace of `kymo record` in it", path.display())]
     NoTrace {
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
-    /// It cannot be read or written.
+    /// The trace cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// What.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }
 
 impl Mended {
-    /// Nothing had to be done, and nothing is wrong.
+    /// Whether the trace was complete, and has no damage.
     #[must_use]
     pub fn was_whole(&self) -> bool {
         let Self { cut_bytes, indexes, metadata, was_left, damaged, .. } = self;
@@ -110,11 +110,12 @@ impl Mended {
     }
 }
 
-/// Mends a trace of a session, or all parts of it.
+/// Repairs a trace of a session, or all parts of it.
 ///
 /// # Errors
 ///
-/// It is none, somebody records it, or it cannot be read or written. In the first two cases nothing is touched.
+/// There is no trace, a recorder records it, or it cannot be read or written. In the first two
+/// cases the function touches no file.
 pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     let fault = |error| MendProblem::File { path: path.to_owned(), error };
     let folders = folders(path).map_err(fault)?;
@@ -140,7 +141,7 @@ pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     Ok(mended)
 }
 
-/// The folder, its chunks, and the trace of another clock in it, as far as they are traces of ours.
+/// The folder, its chunks, and the trace of another clock in it, as far as kymo wrote them.
 fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let is_stream = |name: &str| stream_number(name).is_some();
@@ -213,7 +214,7 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
         _ => {}
     }
     if left.packets == 0 {
-        // Readers take an empty file for none.
+        // Readers take an empty file for no stream.
         return if length > 0 { fs::remove_file(&path) } else { Ok(()) };
     }
     let bytes = [&index::header()[..], &left.rest.entries].concat();
@@ -225,7 +226,8 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
     Ok(())
 }
 
-/// Whether packets begin behind a place that is none: that is damage, and not what was written last.
+/// Whether packets begin after a place that is none: then the place is damage, and not an
+/// incomplete last write.
 fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
     let mut own = [0; 20];
     let known = if at > 0 { 0 } else { at };
@@ -244,7 +246,8 @@ fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether metadata had to be mended: what a recorder wrote last may be half.
+/// Repairs the metadata, the last part of which may be incomplete; returns whether that was
+/// necessary.
 fn mend_metadata(folder: &Path) -> io::Result<bool> {
     let path = folder.join("metadata");
     let _ = fs::remove_file(folder.join("metadata.new"));
@@ -256,7 +259,7 @@ fn mend_metadata(folder: &Path) -> io::Result<bool> {
     let whole = match Journal::read(folder)? {
         Some((beginning, lines, _)) => {
             let (text, begin) = Chunk::metadata(folder, &beginning, lines).map_err(io::Error::other)?;
-            // The clock may be said better than the journal does.
+            // The metadata may describe the clock better than the journal does.
             if found.ends_with(&text.as_bytes()[begin..]) && found.len() >= text.len() - begin {
                 return Ok(false);
             }
@@ -272,7 +275,8 @@ fn mend_metadata(folder: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Bytes of the parts that are whole, each of which ends with a brace, and a semicolon in CTF 1.8, at the begin of a line.
+/// Bytes of the complete parts, each of which ends with a brace, and a semicolon in CTF 1.8, at the
+/// begin of a line.
 fn whole_parts(metadata: &[u8]) -> usize {
     if metadata.first() == Some(&0x1e) {
         // A text sequence of JSON: each part begins with this byte and ends with a line.

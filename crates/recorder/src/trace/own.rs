@@ -1,5 +1,5 @@
-//! Events of the recorder itself: how its clocks relate, which processes there are and what they execute, what was lost where no lane can say
-//! so.
+//! Events of the recorder itself: samples of its clocks, processes and their executable mappings,
+//! and losses that no lane can report.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
@@ -13,20 +13,20 @@ use crate::program::Identity;
 use crate::program::objects::Object;
 use crate::trace::chunk::{Origin, Span};
 
-/// Why something was lost.
+/// Why events were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A program had no lane for a thread.
     NoLane,
-    /// What a program says is no event: so many bytes.
+    /// So many bytes of a program are not events.
     Unreadable,
-    /// What it says is of another time.
+    /// Events of a program have impossible times.
     OtherTime,
     /// Metadata could not be written.
     Unwritten,
 }
 
-/// What is lost where no packet of a lane can tell it.
+/// A loss that no packet of a lane can report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) program: u64,
@@ -34,13 +34,14 @@ pub(crate) struct Loss {
     pub(crate) lane: u16,
     pub(crate) why: Why,
     pub(crate) events: u64,
-    /// What the lane, or the program without one, had lost altogether by then; 0: nobody asked.
+    /// Events that the lane, or the program without a lane, had lost in total by then; 0: unknown.
     pub(crate) events_ever: u64,
-    /// Bytes that are no events.
+    /// Bytes that are not events.
     pub(crate) bytes: u64,
 }
 
-/// Losses that are told in a packet of the recorder's own, whose events [`Own`] has written with ids from 0 on.
+/// Losses in a packet of the recorder's own, with events that [`Own`] has written with ids from 0
+/// on.
 pub(crate) fn read(mut events: &[u8]) -> Vec<Loss> {
     let mut losses = Vec::new();
     while let Some(loss) = event(&mut events) {
@@ -49,13 +50,13 @@ pub(crate) fn read(mut events: &[u8]) -> Vec<Loss> {
     losses
 }
 
-/// The next event; `Some(None)`: one of something else. `None`: there is none.
+/// The next event; `Some(None)`: an event of another kind. `None`: there is none.
 fn event(rest: &mut &[u8]) -> Option<Option<Loss>> {
     let head = take(rest, EVENT_HEAD_BYTES)?;
     match u16::from_le_bytes([head[0], head[1]]) {
         0 => take(rest, 24).map(|_| None),
         kind @ (1 | 3) => {
-            // Numbers of a program, or of what it executes, and two texts.
+            // Numbers of a program, or of an object, and two texts.
             take(rest, if kind == 1 { 40 } else { 32 })?;
             for _ in 0..2 {
                 let length = take(rest, 2)?;
@@ -136,30 +137,30 @@ fn field(name: &str, kind: Kind) -> Field {
     Field { name: name.to_owned(), kind }
 }
 
-/// Bytes of packets that wait until they can be written; what comes behind them is lost.
+/// Bytes of packets that wait until they can be written; newer packets are lost.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Events that wait for their packet, and packets that wait for room on the disk.
 #[derive(Debug)]
 pub(crate) struct Own {
-    /// Their ids.
+    /// Ids of the event classes.
     ids: [u16; 4],
     /// Bytes of a packet before its events.
     before: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) events: u64,
-    /// Cycles of the first and of the last one.
+    /// Cycles of the first and of the last event.
     pub(crate) begin: u64,
     pub(crate) end: u64,
     waiting: VecDeque<(Span, Vec<u8>)>,
 }
 
-/// What has become of packets.
+/// Result of a write.
 #[derive(Debug)]
 pub(crate) struct Put<E> {
     /// So many events were written.
     pub(crate) written: u64,
-    /// So many are lost, as too many wait.
+    /// So many are lost, because too many wait.
     pub(crate) lost: u64,
     /// Why some wait.
     pub(crate) error: Option<E>,
@@ -170,7 +171,7 @@ impl Own {
         Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now, waiting: VecDeque::new() }
     }
 
-    /// Writes what there is, the oldest first; what cannot be written waits.
+    /// Writes all packets, the oldest first; those that cannot be written wait.
     pub(crate) fn write<E>(
         &mut self,
         origin: Origin,
@@ -186,7 +187,7 @@ impl Own {
         while let Some((span, bytes)) = self.waiting.front_mut() {
             let whole = bytes.len();
             if let Err(error) = write(bytes, span) {
-                // What was put behind the events is put there again.
+                // The next attempt appends the bytes after the events again.
                 bytes.truncate(whole);
                 put.error = Some(error);
                 break;
@@ -200,7 +201,7 @@ impl Own {
         put
     }
 
-    /// What waits is not waited for any more: so many events are lost.
+    /// Gives up the waiting packets: so many events are lost.
     pub(crate) fn give_up(&mut self) -> u64 {
         self.waiting.drain(..).map(|(span, _)| u64::from(span.events)).sum()
     }

@@ -1,4 +1,5 @@
-//! A trace whose recorder was killed: what is half written goes, indexes come, and where each lane's trace ends is known.
+//! Repairs a trace after its recorder was killed: cuts incomplete packets, completes indexes, and finds
+//! where the trace of each lane ends.
 //!
 //! ```text
 //! lane_N   packet │ packet │ pack          cut behind the last whole one
@@ -18,22 +19,23 @@ use kymo_writer::RawRest;
 use crate::program::drain::{Position, Progress};
 use crate::trace::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Left, Origin, stream_number};
 
-/// What was found.
+/// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Where the trace of each lane ends, by the program's key.
     pub programs: HashMap<u64, Progress>,
-    /// Whole packets.
+    /// Complete packets.
     pub packets: u64,
-    /// Bytes that were none.
+    /// Bytes of incomplete packets.
     pub cut_bytes: u64,
 }
 
-/// Repairs a trace of [`Output`](crate::trace::Output), or all chunks in its folder. One that is whole stays as it is.
+/// Repairs a trace of [`Output`](crate::trace::Output), or all chunks in its folder. A complete one
+/// stays as it is.
 ///
 /// # Errors
 ///
-/// It cannot be read or written.
+/// The trace cannot be read or written.
 pub fn repair(path: &Path) -> io::Result<Repaired> {
     let mut repaired = Repaired::default();
     for entry in fs::read_dir(path)? {
@@ -60,7 +62,7 @@ impl Repaired {
     }
 }
 
-/// Says of a packet where a recorder behind it goes on.
+/// Advances the position from which a later recorder continues behind a packet.
 pub(crate) fn advance(programs: &mut HashMap<u64, Progress>, packet: &Packet, base: Option<u64>) {
     let Origin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
     if program != 0 {
@@ -88,7 +90,7 @@ fn stream(folder: &Path, name: &str, repaired: &mut Repaired) -> io::Result<()> 
     Ok(())
 }
 
-/// Cuts what is half: how many bytes that is.
+/// Cuts incomplete packets; returns how many bytes that is.
 pub(crate) fn cut(file: &File, left: &Left) -> io::Result<u64> {
     let length = file.metadata()?.len();
     if left.rest.offset < length {
@@ -97,7 +99,7 @@ pub(crate) fn cut(file: &File, left: &Left) -> io::Result<u64> {
     Ok(length.saturating_sub(left.rest.offset))
 }
 
-/// A packet that is whole.
+/// A complete packet.
 pub(crate) struct Packet {
     pub(crate) entry: index::Entry,
     pub(crate) origin: Origin,
@@ -106,7 +108,7 @@ pub(crate) struct Packet {
     uuid: [u8; 16],
 }
 
-/// Looks at all whole packets, one behind the other.
+/// Calls `each` for all complete packets, in order.
 pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<()>) -> io::Result<Left> {
     let length = file.metadata()?.len();
     let (mut left, mut uuid) = (Left::default(), None);
@@ -131,7 +133,7 @@ pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<(
     Ok(left)
 }
 
-/// A packet, if a whole one is there.
+/// Reads a packet, if there is a complete one.
 fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<Packet>> {
     let mut head = [0; BEFORE_EVENTS];
     if length - at < BEFORE_EVENTS as u64 {

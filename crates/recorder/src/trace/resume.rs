@@ -1,4 +1,4 @@
-//! Crash recovery: continues a trace whose recorder was killed, in its own files.
+//! Crash recovery: continues a trace after its recorder was killed, in its own files.
 //!
 //! ```text
 //! journal    classes, clock ──> metadata, said again if a part of it is half
@@ -54,7 +54,7 @@ struct Read {
 }
 
 impl Output {
-    /// Continues a trace whose recorder was killed. That recorder could not write `untold` events,
+    /// Continues a trace after its recorder was killed. That recorder could not write `untold` events,
     /// and had not counted them in the trace. `None`: the trace had not begun, and can be
     /// [created](Output::create).
     ///
