@@ -2,10 +2,10 @@
 //! fall; files that are not listed there have the limits of new files.
 //!
 //! ```text
-//! docs/http.md      2.0 0.9      `what` and `whatever` in 1000 words; `who`, `whoever`, `somebody`, `nobody` and their kind
+//! docs/http.md 4 2      how often `what` and `whatever` may stand there; `who`, `whoever`, `somebody`, `nobody` and their kind
 //! ```
 //!
-//! Prose is what stands in documents outside of code, and in comments of code. `cargo xtask words` lowers limits to what files have now.
+//! Where a file has fewer of them in 1000 words than a new file may have, it needs no line. Prose is what stands in documents outside of code, and in comments of code. `cargo xtask words` lowers limits to what files have now.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +14,12 @@ use std::process::Command;
 
 /// Where limits are kept.
 const LIMITS: &str = "xtask/words.txt";
-/// Limits of documents that are new, in 1000 words.
+/// How many of 1000 words they may be in documents that are new.
 const OF_DOCUMENTS: Rates = Rates { what: 2.0, who: 1.0 };
-/// Limits of comments in files that are new.
+/// The same of comments in files that are new.
 const OF_COMMENTS: Rates = Rates { what: 8.0, who: 2.5 };
 /// Short texts may have so many of each kind, whatever the rate.
-const FEW: f64 = 1.0;
+const FEW: usize = 1;
 
 /// How often words stand among 1000.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,9 +42,10 @@ impl Counts {
         Rates { what: rate(self.what), who: rate(self.who) }
     }
 
-    fn is_above(self, limits: Rates) -> bool {
-        let above = |count: usize, limit: f64| count as f64 > (limit * self.words as f64 / 1000.0 + 1e-6).max(FEW);
-        above(self.what, limits.what) || above(self.who, limits.who)
+    /// What a new file of so many words may have.
+    fn allowed(self, limits: Rates) -> Self {
+        let allowed = |limit: f64| ((limit * self.words as f64 / 1000.0) as usize).max(FEW);
+        Self { words: self.words, what: allowed(limits.what), who: allowed(limits.who) }
     }
 }
 
@@ -71,13 +72,13 @@ pub(crate) fn all(root: &Path, is_of: fn(&str) -> bool) -> (f64, f64) {
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let kept = kept(root);
     let worse = |(path, counts): (String, Counts)| {
-        let limits = kept.get(&path).copied().unwrap_or_else(|| of_new(&path));
-        let now = counts.rates();
-        counts.is_above(limits).then(|| {
+        let allowed = counts.allowed(of_new(&path));
+        let (what, who) = kept.get(&path).copied().unwrap_or_default();
+        let (what, who) = (what.max(allowed.what), who.max(allowed.who));
+        (counts.what > what || counts.who > who).then(|| {
             format!(
-                "{path}: `what` stands {:.1} times in 1000 words (at most {:.1}), `who`, `somebody` and `nobody` {:.1} times (at most {:.1}): \
-                 name the subjects",
-                now.what, limits.what, now.who, limits.who
+                "{path}: `what` stands {} times (at most {what}), `who`, `somebody` and `nobody` {} times (at most {who}): name the subjects",
+                counts.what, counts.who
             )
         })
     };
@@ -87,33 +88,26 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 /// Lowers the limits to what files have now; none rises.
 pub(crate) fn lower(root: &Path) {
     let kept = kept(root);
-    let lowered = counted(root).into_iter().filter_map(|(path, counts)| {
-        let (new, now) = (of_new(&path), counts.rates());
-        let before = kept.get(&path).copied();
-        let limits =
-            before.map_or(now, |before| Rates { what: before.what.min(now.what), who: before.who.min(now.who) });
-        // What is no worse than a new file needs no line.
-        let needs_line = limits.what > new.what || limits.who > new.who;
-        needs_line.then(|| format!("{path} {:.1} {:.1}\n", up(limits.what.max(new.what)), up(limits.who.max(new.who))))
-    });
-    fs::write(root.join(LIMITS), lowered.collect::<String>()).expect("the repository can be written");
-}
-
-/// The next tenth.
-fn up(rate: f64) -> f64 {
-    (rate * 10.0).ceil() / 10.0
+    let line = |(path, counts): (String, Counts)| {
+        let (what, who) = kept.get(&path).copied().unwrap_or((counts.what, counts.who));
+        let (what, who) = (what.min(counts.what), who.min(counts.who));
+        let allowed = counts.allowed(of_new(&path));
+        (what > allowed.what || who > allowed.who).then(|| format!("{path} {what} {who}\n"))
+    };
+    let lines: String = counted(root).into_iter().filter_map(line).collect();
+    fs::write(root.join(LIMITS), lines).expect("the repository can be written");
 }
 
 fn of_new(path: &str) -> Rates {
     if path.ends_with(".md") { OF_DOCUMENTS } else { OF_COMMENTS }
 }
 
-fn kept(root: &Path) -> BTreeMap<String, Rates> {
+fn kept(root: &Path) -> BTreeMap<String, (usize, usize)> {
     let text = fs::read_to_string(root.join(LIMITS)).unwrap_or_default();
     let line = |line: &str| {
         let mut words = line.rsplitn(3, ' ');
         let (who, what, path) = (words.next()?, words.next()?, words.next()?);
-        Some((path.to_owned(), Rates { what: what.parse().ok()?, who: who.parse().ok()? }))
+        Some((path.to_owned(), (what.parse().ok()?, who.parse().ok()?)))
     };
     text.lines().filter_map(line).collect()
 }
@@ -177,10 +171,10 @@ mod tests {
 
     #[test]
     fn limits_are_rates_but_for_short_texts() {
-        let limits = Rates { what: 2.0, who: 1.0 };
-        let counts = |words, what, who| Counts { words, what, who };
-        assert!(!counts(10, 1, 1).is_above(limits) && counts(10, 2, 0).is_above(limits));
-        assert!(!counts(1000, 2, 1).is_above(limits) && counts(1000, 3, 0).is_above(limits));
-        assert!(counts(1000, 0, 2).is_above(limits));
+        let allowed = |words| {
+            let allowed = Counts { words, what: 0, who: 0 }.allowed(Rates { what: 2.0, who: 1.0 });
+            (allowed.what, allowed.who)
+        };
+        assert_eq!([allowed(10), allowed(1000), allowed(2500)], [(1, 1), (2, 1), (5, 2)]);
     }
 }

@@ -26,7 +26,7 @@ use crate::open::{OpenFailure, OpenOptions, Session};
 
 /// How often is looked whether there is more.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Who writes without saying so may hold back what happened before, for so long.
+/// A writer that does not announce a watermark may hold back events for this long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Follows traces.
@@ -278,12 +278,12 @@ fn is_awaited(path: &Path) -> bool {
     discover::live(path).is_some_and(|live| live.is_recording)
 }
 
-/// Whether nothing comes any more: who writes has said so, or was killed and nobody comes who goes on.
+/// Whether no more events come: the recorder has ended the trace, or was killed and no other recorder continues.
 fn is_over(live: Live) -> bool {
     !live.is_recording || (is_gone(live.recorder) && !live.goes_on)
 }
 
-/// Whether a process is gone, as far as this system tells: who was killed says nothing any more.
+/// Whether a process is gone, as far as this system tells.
 fn is_gone(process: u32) -> bool {
     let processes = Path::new("/proc");
     if !processes.join("self").exists() {

@@ -198,7 +198,7 @@ fn check_opened(trace: &Trace, findings: &mut Findings) {
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
 }
 
-/// The same of traces that are open, for whoever shows them: nothing is read for it. Packets that are cut, who reads events finds out
+/// The same of open traces, for a viewer: it reads nothing. Incomplete packets are found by reading events
 /// otherwise.
 pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
     let mut findings = Findings::default();
@@ -212,7 +212,7 @@ pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
     findings.list
 }
 
-/// Something that whoever read events could not read, where nothing else is known of it.
+/// A part that a reader of events could not read, without further details.
 pub(crate) fn unreadable(place: String, message: String) -> Finding {
     Finding { gravity: RECORD.gravity, rule: RECORD.name, place, message, help: Some(RECORD.help.to_owned()), times: 1 }
 }

@@ -100,7 +100,7 @@ impl ClassFields {
         self.by_name.get(name).copied()
     }
 
-    /// Fields that somebody asked for.
+    /// Fields that a caller requested.
     fn asked(&self) -> impl Iterator<Item = usize> {
         let is_asked = |index: &usize| self.fields[*index].is_asked.load(Ordering::Relaxed);
         (0..self.fields.len()).filter(is_asked)
@@ -138,7 +138,7 @@ impl Group {
         Self { class, positions: positions.into(), all: OnceLock::new(), single: OnceLock::new() }
     }
 
-    /// The cells of a field and where in them; reads it if nobody did.
+    /// The cells of a field and the position in them; reads the field on first use.
     #[inline]
     pub(super) fn cells<'a>(
         &'a self,

@@ -1,7 +1,7 @@
 //! The desk gives out slices of time to threads, and their results wait there for their turn.
 //!
 //! ```text
-//! slices ──next──> any thread: pieces of its slice ──> desk ──in turn──> whoever takes
+//! slices ──next──> any thread: pieces of its slice ──> desk ──in turn──> consumer
 //! ```
 //!
 //! Threads that share streams hand every event from core to core; threads that have a slice each share nothing but
@@ -50,7 +50,7 @@ struct State<P> {
     pieces: BTreeMap<u64, VecDeque<P>>,
     /// There are no more slices.
     is_over: bool,
-    /// Nobody should go on.
+    /// All threads should stop.
     is_stopped: bool,
     is_unsliceable: bool,
     /// What is doubtful of each stream.
@@ -162,7 +162,7 @@ impl<P: Piece> Desk<P> {
         changed
     }
 
-    /// Nobody should go on.
+    /// All threads should stop.
     pub(crate) fn stop(&self) {
         self.change(self.lock(), |state| state.is_stopped = true);
     }

@@ -144,7 +144,7 @@ impl Timeline {
         if self.is_started.load(Ordering::Relaxed) {
             self.wait_some(PATIENCE);
         }
-        // Nobody says that less is there than was.
+        // The watermark never moves back.
         let until = until.map(|until| until.max(self.until.unwrap_or(until)));
         let all = all.or(self.all.as_ref()).map(Arc::clone);
         let is_same = Arc::ptr_eq(session, &self.session);
@@ -212,7 +212,7 @@ impl Timeline {
         Some(self.with(parts, pyramid, desk))
     }
 
-    /// Ends building, and takes what is known. Without a watermark, nobody knew of any chunk that it was whole.
+    /// Ends building, and takes what is known. Without a watermark, no chunk was known to be complete.
     fn take_kept(&self) -> Kept {
         match self.desk.take_known().filter(|_| self.until.is_some()) {
             Some((chunks, before)) => Kept { chunks, before: Some(before) },
