@@ -1,9 +1,11 @@
 /*
- * Something for each of up to 64 fields or labels, at compile time: C's preprocessor has no loops.
+ * Applies a macro to each of up to 64 fields or labels at compile time: C's preprocessor has no
+ * loops.
  *
  *     KYMO_INNER_EACH(WHAT, BETWEEN, net, (a), (b))      WHAT((a)) BETWEEN() WHAT((b))
  *
- * The first one is the event's name, so that an event without fields is no special case: standard C wants something where `...` stands.
+ * The first argument is the event's name, so that an event without fields is no special case:
+ * standard C requires an argument for `...`.
  */
 #ifndef KYMO_EACH_H
 #define KYMO_EACH_H
@@ -17,20 +19,20 @@
 #define KYMO_INNER_COMMA() ,
 #define KYMO_INNER_PLUS() +
 
-/* The first of them; something stands behind it. */
+/* The first argument; another one follows it. */
 #define KYMO_INNER_FIRST(first, ...) first
 #define KYMO_INNER_SECOND(first, second, ...) second
 
-/* Whether something is in parentheses, as fields are. */
+/* Whether the argument is in parentheses, as fields are. */
 #define KYMO_INNER_IS_FIELD(field) KYMO_INNER_IS_FIELD_(KYMO_INNER_PROBE field, 0, 0)
 #define KYMO_INNER_IS_FIELD_(...) KYMO_INNER_SECOND(__VA_ARGS__)
 #define KYMO_INNER_PROBE(...) 0, 1
 
-/* Text of what macros stand for. */
+/* Text of the macros' expansion. */
 #define KYMO_INNER_QUOTED(...) KYMO_INNER_QUOTED_(__VA_ARGS__)
 #define KYMO_INNER_QUOTED_(...) #__VA_ARGS__
 
-/* How many there are: 1 to 65, or kymo_many up to 128. */
+/* Number of arguments: 1 to 65, or kymo_many up to 128. */
 #define KYMO_INNER_COUNT(...) \
     KYMO_INNER_COUNT_( \
         __VA_ARGS__, \

@@ -1,12 +1,13 @@
 /*
- * What KYMO_EVENT becomes: from its fields a definition for recorders, arguments for filters, and three functions.
+ * The expansion of KYMO_EVENT: from its fields, a definition for recorders, arguments for filters,
+ * and three functions.
  *
  *     kymo_net_sent(port, host)          inline: the control byte; if it is not 0, the arguments and the filter
  *     kymo_inner_record_net_sent()       out of line: the size, then the bytes
  *     kymo_net_sent_is_on()
  *
- * A field is a list in parentheses whose first word says of which kind it is. For each aspect of fields (parameter, member, bytes...) there
- * is a macro for each kind, KYMO_INNER_ASPECT_kind.
+ * A field is a list in parentheses whose first word is its kind. Each aspect of a field (parameter,
+ * member, bytes...) has one macro for each kind, KYMO_INNER_ASPECT_kind.
  */
 #ifndef KYMO_INNER_EVENT_H
 #define KYMO_INNER_EVENT_H
@@ -14,7 +15,7 @@
 #include "each.h"
 #include "write.h"
 
-/* C types of elements and of integers of enumerations. */
+/* C types of elements, and of the integers of enumerations. */
 #define KYMO_INNER_C_u8 uint8_t
 #define KYMO_INNER_C_u16 uint16_t
 #define KYMO_INNER_C_u32 uint32_t
@@ -32,7 +33,10 @@
 #define KYMO_INNER_C_bool bool
 #define KYMO_INNER_C_pointer const void *
 
-/* Values of enumerations have to be numbers as they are written: a name of C would stand in the definition. */
+/*
+ * Values of enumerations must be numbers once macros are expanded: a C name would appear as such in
+ * the definition.
+ */
 #define KYMO_INNER_LABEL(label) KYMO_INNER_LABEL_(label)
 #define KYMO_INNER_LABEL_(label) kymo_label_##label##l
 
@@ -59,11 +63,11 @@
 #define KYMO_INNER_ROLE_receive "receive"
 #define KYMO_INNER_ROLE_checkpoint "checkpoint"
 
-/* It is a field at all. */
+/* Checks that the argument is a field. */
 #define KYMO_INNER_CHECK(field) \
     KYMO_INNER_ASSERT(KYMO_INNER_IS_FIELD(field), #field " is no field: KYMO_U32(name), KYMO_TEXT(name), ... are");
 
-/* Its line of the definition. */
+/* The field's line of the definition. */
 #define KYMO_INNER_LINE(field) KYMO_INNER_LINE_ field
 #define KYMO_INNER_LINE_(kind, ...) KYMO_INNER_LINE_##kind(__VA_ARGS__)
 #define KYMO_INNER_LINE_kymo_scalar(type, ctype, name) "field " type " " KYMO_INNER_QUOTED(name) "\n"
@@ -75,7 +79,7 @@
     "field array " KYMO_INNER_QUOTED(count) " " type " " KYMO_INNER_QUOTED(name) "\n"
 #define KYMO_INNER_LINE_kymo_sequence(type, ctype, name) "field sequence " type " " KYMO_INNER_QUOTED(name) "\n"
 
-/* Its parameters, whose names are no variables of the program. */
+/* The field's parameters. Their names differ from the variables of the program. */
 #define KYMO_INNER_PARAMETER(field) KYMO_INNER_PARAMETER_ field
 #define KYMO_INNER_PARAMETER_(kind, ...) KYMO_INNER_PARAMETER_##kind(__VA_ARGS__)
 #define KYMO_INNER_PARAMETER_kymo_scalar(type, ctype, name) KYMO_INNER_UNUSED ctype name##_
@@ -90,7 +94,7 @@
 #define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const name##_[static count]
 #endif
 
-/* Texts: in C++ also whatever knows where its characters are and how many, as std::string does. */
+/* Texts: in C++ also any type with data() and size(), like std::string. */
 #ifdef __cplusplus
 extern "C++" {
 namespace kymo {
@@ -121,7 +125,10 @@ private:
 #define KYMO_INNER_VOID_0 void
 #define KYMO_INNER_VOID_1
 
-/* lines of the definition besides fields, provider as text, prefix of functions; then the event's name and its fields. */
+/*
+ * Arguments: lines of the definition besides fields, provider as text, prefix of functions; then
+ * the event's name and its fields.
+ */
 #define KYMO_INNER_EVENT(lines, provider, prefix, ...) \
     KYMO_INNER_NAMED(lines, provider, prefix, KYMO_INNER_FIRST(__VA_ARGS__, 0), KYMO_INNER_HAS_FIELDS(__VA_ARGS__), __VA_ARGS__)
 #define KYMO_INNER_NAMED(lines, provider, prefix, name, has_fields, ...) \
@@ -145,7 +152,10 @@ private:
 
 #else
 
-/* Something that events carry: it stays known, as nobody knows whether it is being asked. */
+/*
+ * A context that events carry. It is never unregistered, because an event may be calling its
+ * function at any time.
+ */
 #define KYMO_INNER_CONTEXT(type, ctype, size, name, function, put) \
     static const char kymo_inner_definition_of_##name[] = "context " #name "\nfield " type " " #name "\n"; \
     static void kymo_inner_get_##name(struct kymo_own *kymo_own) \
@@ -164,7 +174,7 @@ private:
 #define KYMO_INNER_OWN_NUMBER(own, number) __builtin_memcpy(&own->value, &number, sizeof number)
 #define KYMO_INNER_OWN_TEXT(own, bytes) kymo_inner_own_text(own, bytes)
 
-/* Its member of what filters see. */
+/* The field's member of the structure that filters see. */
 #define KYMO_INNER_MEMBER(field) KYMO_INNER_MEMBER_ field
 #define KYMO_INNER_MEMBER_(kind, ...) KYMO_INNER_MEMBER_##kind(__VA_ARGS__)
 #define KYMO_INNER_MEMBER_kymo_scalar(type, ctype, name) ctype name;
@@ -176,7 +186,7 @@ private:
 #define KYMO_INNER_MEMBER_0 char kymo_no_field;
 #define KYMO_INNER_MEMBER_1
 
-/* Its member gets its value. Lengths are found out here, once. */
+/* Sets the field's member. Lengths are computed here, once. */
 #define KYMO_INNER_FILL(field) KYMO_INNER_FILL_ field
 #define KYMO_INNER_FILL_(kind, ...) KYMO_INNER_FILL_##kind(__VA_ARGS__)
 #define KYMO_INNER_FILL_kymo_scalar(type, ctype, name) kymo_of.name = name##_;
@@ -188,7 +198,7 @@ private:
 #define KYMO_INNER_FILL_0 kymo_of.kymo_no_field = 0;
 #define KYMO_INNER_FILL_1
 
-/* Bytes that it has in any case. */
+/* Fixed bytes of the field. */
 #define KYMO_INNER_FIXED(field) KYMO_INNER_FIXED_ field
 #define KYMO_INNER_FIXED_(kind, ...) KYMO_INNER_FIXED_##kind(__VA_ARGS__)
 #define KYMO_INNER_FIXED_kymo_scalar(type, ctype, name) + sizeof(ctype)
@@ -198,7 +208,10 @@ private:
 #define KYMO_INNER_FIXED_kymo_array(type, ctype, count, name) + sizeof(ctype[count##u])
 #define KYMO_INNER_FIXED_kymo_sequence(type, ctype, name) + sizeof(uint16_t)
 
-/* Bytes that it has besides; a count that no event can have counts as more than that. */
+/*
+ * Variable bytes of the field. A count above the limit of an event is reduced to just above that
+ * limit.
+ */
 #define KYMO_INNER_MORE(field) KYMO_INNER_MORE_ field
 #define KYMO_INNER_MORE_(kind, ...) KYMO_INNER_MORE_##kind(__VA_ARGS__)
 #define KYMO_INNER_MORE_kymo_scalar(type, ctype, name)
@@ -208,7 +221,7 @@ private:
 #define KYMO_INNER_MORE_kymo_array(type, ctype, count, name)
 #define KYMO_INNER_MORE_kymo_sequence(type, ctype, name) + kymo_inner_most(kymo_of->name.count) * sizeof(ctype)
 
-/* What may be cut of it. */
+/* The part of the field that may be truncated. */
 #define KYMO_INNER_PART(field) KYMO_INNER_PART_ field
 #define KYMO_INNER_PART_(kind, ...) KYMO_INNER_PART_##kind(__VA_ARGS__)
 #define KYMO_INNER_PART_kymo_scalar(type, ctype, name)
@@ -218,7 +231,7 @@ private:
 #define KYMO_INNER_PART_kymo_array(type, ctype, count, name)
 #define KYMO_INNER_PART_kymo_sequence(type, ctype, name) {&kymo_less.name.count, sizeof(ctype), NULL},
 
-/* Its bytes. */
+/* Writes the field's bytes. */
 #define KYMO_INNER_PUT(field) KYMO_INNER_PUT_ field
 #define KYMO_INNER_PUT_(kind, ...) KYMO_INNER_PUT_##kind(__VA_ARGS__)
 #define KYMO_INNER_PUT_kymo_scalar(type, ctype, name) kymo_to = kymo_inner_put(kymo_to, &kymo_of->name, sizeof(ctype));
@@ -236,7 +249,7 @@ private:
 KYMO_INNER_INLINE struct kymo_text kymo_inner_chars(const char *bytes, size_t length)
 {
     struct kymo_text text;
-    /* What has no bytes may be nowhere. */
+    /* A text of length 0 may have a null pointer. */
     text.bytes = bytes ? bytes : length ? "(null)" : "";
     text.length = bytes || !length ? length : 6;
     return text;
@@ -260,7 +273,7 @@ KYMO_INNER_INLINE void kymo_inner_own_text(struct kymo_own *own, const char *byt
 KYMO_INNER_INLINE struct kymo_sequence kymo_inner_sequence(const void *elements, size_t count)
 {
     struct kymo_sequence sequence;
-    /* What has no bytes may be copied too, if it is somewhere. */
+    /* Copying 0 elements needs a valid pointer too. */
     sequence.elements = elements ? elements : "";
     sequence.count = elements ? count : 0;
     return sequence;
@@ -278,7 +291,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_counted(unsigned char *to, const
     return kymo_inner_put_many(to, from, count * bytes);
 }
 
-/* An array that is not there is all zeros. */
+/* A null array is recorded as all zeros. */
 KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const void *from, size_t bytes)
 {
     if (from)
@@ -287,7 +300,10 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
     return to + bytes;
 }
 
-/* The event itself. It is made known before constructors of the program run, and taken back behind its destructors. */
+/*
+ * The event itself. It is registered before the program's constructors run, and unregistered after
+ * its destructors.
+ */
 #define KYMO_INNER_DEFINED(lines, title, function, has_fields, ...) \
     static const char kymo_inner_definition_##function[] = \
         "event " title "\n" lines "source " __FILE__ ":" KYMO_INNER_QUOTED(__LINE__) "\n" \
@@ -305,7 +321,10 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
     } \
     KYMO_INNER_FUNCTIONS(function, kymo_inner_event_##function, has_fields, __VA_ARGS__)
 
-/* What writes it. Only the site is inline: that the event is off costs its program as little as can be. */
+/*
+ * The functions that write the event. Only the callsite is inline, so that an event that is off
+ * costs as little as possible.
+ */
 #define KYMO_INNER_FUNCTIONS(function, event, has_fields, ...) \
     KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
     struct kymo_inner_of_##function { \

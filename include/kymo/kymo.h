@@ -1,5 +1,6 @@
 /*
- * Kymograph: events of programs in C11 and C++17, recorded by `kymo record`. The whole story: docs/tracer.md.
+ * Kymograph: events of programs in C11 and C++17, recorded by `kymo record`. Complete description:
+ * docs/tracer.md.
  *
  *     #include <kymo/kymo.h>                                             cc program.c $(pkg-config --cflags --libs kymo)
  *
@@ -7,9 +8,10 @@
  *
  *     kymo_net_packet_sent(443, "example.org");
  *
- * An event that nobody wants costs a load and a branch that is predicted. Handlers of signals may have events, and so may constructors,
- * destructors, and children of fork. Nothing is allocated, no thread is started, errno stays what it is. With -DKYMO_OFF, and where there
- * is no tracer (other systems than Linux on x86-64 and aarch64), everything here does nothing, and libkymo is not needed.
+ * An event that is off costs a load and a predicted branch. Signal handlers may record events, and
+ * so may constructors, destructors, and children of fork. The tracer allocates nothing, starts no
+ * thread, and preserves errno. With -DKYMO_OFF, and where there is no tracer (other systems than
+ * Linux on x86-64 and aarch64), everything here does nothing, and libkymo is not needed.
  */
 #ifndef KYMO_H
 #define KYMO_H
@@ -19,26 +21,28 @@
 /*
  * KYMO_EVENT(provider, name, fields...) defines an event, at file scope or in a namespace: the inline functions
  *
- *     void kymo_PROVIDER_NAME(arguments)      records it, if somebody wants it
- *     bool kymo_PROVIDER_NAME_is_on(void)     whether somebody does: for arguments that are not there anyhow
+ *     void kymo_PROVIDER_NAME(arguments)      records the event, if it is on
+ *     bool kymo_PROVIDER_NAME_is_on(void)     whether it is on, for arguments that you would otherwise not compute
  *
- * There are up to 64 fields, or none. The arguments of the function are those of the fields, in their order.
+ * An event has 0 to 64 fields. The arguments of the function are those of the fields, in their
+ * order.
  */
 #define KYMO_EVENT(provider, ...) KYMO_INNER_EVENT("", #provider, kymo_##provider##_, __VA_ARGS__)
 
 /*
- * The same with a log level: emergency, alert, critical, error, warning, notice, info, debug_system, debug_program, debug_process,
- * debug_module, debug_unit, debug_function, debug_line, debug. An event without a level has that of debug.
+ * Like KYMO_EVENT, with a log level: emergency, alert, critical, error, warning, notice, info,
+ * debug_system, debug_program, debug_process, debug_module, debug_unit, debug_function, debug_line,
+ * debug. An event without a level has the level debug.
  */
 #define KYMO_EVENT_AT(level, provider, ...) \
     KYMO_INNER_EVENT("level " KYMO_INNER_LEVEL_##level "\n", #provider, kymo_##provider##_, __VA_ARGS__)
 
-/* The same for what analyses are to know of: begin, end, counter, send, receive, checkpoint. */
+/* Like KYMO_EVENT, with a role for analyses: begin, end, counter, send, receive, checkpoint. */
 #define KYMO_EVENT_AS(role, provider, ...) \
     KYMO_INNER_EVENT("role " KYMO_INNER_ROLE_##role "\n", #provider, kymo_##provider##_, __VA_ARGS__)
 
 /*
- * Fields. The argument of most is what their name says.
+ * Fields. The argument of most fields has the type in their name.
  */
 #define KYMO_U8(name) (kymo_scalar, "u8", uint8_t, name)
 #define KYMO_U16(name) (kymo_scalar, "u16", uint16_t, name)
@@ -48,7 +52,7 @@
 #define KYMO_I16(name) (kymo_scalar, "i16", int16_t, name)
 #define KYMO_I32(name) (kymo_scalar, "i32", int32_t, name)
 #define KYMO_I64(name) (kymo_scalar, "i64", int64_t, name)
-/* Unsigned integers that are shown in hexadecimal. */
+/* Unsigned integers that are displayed in hexadecimal. */
 #define KYMO_HEX8(name) (kymo_scalar, "x8", uint8_t, name)
 #define KYMO_HEX16(name) (kymo_scalar, "x16", uint16_t, name)
 #define KYMO_HEX32(name) (kymo_scalar, "x32", uint32_t, name)
@@ -56,36 +60,43 @@
 #define KYMO_F32(name) (kymo_scalar, "f32", float, name)
 #define KYMO_F64(name) (kymo_scalar, "f64", double, name)
 #define KYMO_BOOL(name) (kymo_scalar, "bool", bool, name)
-/* The address: what is there is not looked at. */
+/* The address only: the memory behind it is not read. */
 #define KYMO_POINTER(name) (kymo_scalar, "pointer", const void *, name)
-/* const char *, up to its zero; NULL is "(null)". In C++ also whatever has data() and size(): std::string, std::string_view. */
+/*
+ * const char *, up to its zero; NULL is "(null)". In C++ also any type with data() and size():
+ * std::string, std::string_view.
+ */
 #define KYMO_TEXT(name) (kymo_text, name)
 /* Two arguments: const char *name, size_t name_length. */
 #define KYMO_CHARS(name) (kymo_chars, name)
-/* An integer whose values have names: KYMO_ENUM(u8, state, idle=0, busy, broken=0xff). Values are numbers, or macros that are. */
+/*
+ * An integer with named values: KYMO_ENUM(u8, state, idle=0, busy, broken=0xff). Values are
+ * numbers, or macros that expand to numbers.
+ */
 #define KYMO_ENUM(type, name, ...) \
     (kymo_enum, #type, KYMO_INNER_C_##type, name, KYMO_INNER_QUOTED(__VA_ARGS__), \
      (KYMO_INNER_EACH(KYMO_INNER_LABEL, KYMO_INNER_COMMA, enum, __VA_ARGS__)))
 /*
- * So many elements: u8 to u64, i8 to i64, x8 to x64, f32, f64, bool, pointer. The argument is an array that has as many; C compilers warn
- * where they see that it has less.
+ * An array of `count` elements: u8 to u64, i8 to i64, x8 to x64, f32, f64, bool, pointer. The
+ * argument is an array with that many elements; C compilers warn where they see that it has fewer.
  */
 #define KYMO_ARRAY(type, count, name) (kymo_array, #type, KYMO_INNER_C_##type, count, name)
 /* Two arguments: the first element's address, and size_t name_count. Sequences of u8 are bytes. */
 #define KYMO_SEQUENCE(type, name) (kymo_sequence, #type, KYMO_INNER_C_##type, name)
 
 /*
- * KYMO_CONTEXT(name, type, function) defines what all events of the program carry with them in sessions that ask for it: a number that a
- * function of no arguments returns, of a type of elements. KYMO_CONTEXT_TEXT(name, function) is a text, up to its zero and to 1024 bytes.
+ * KYMO_CONTEXT(name, type, function) defines a context: a value that all events of the program
+ * carry in sessions that ask for it. It is a number of an element type, returned by a function
+ * without arguments. KYMO_CONTEXT_TEXT(name, function) is a text, up to its zero and to 1024 bytes.
  *
- * The function is called with each event then, also in handlers of signals. A program has 16 of them. A library that has one must not be
- * unloaded.
+ * Each event then calls the function, also in signal handlers. A program may have 16 contexts. A
+ * library that defines one must not be unloaded.
  */
 #define KYMO_CONTEXT(name, type, function) \
     KYMO_INNER_CONTEXT(#type, KYMO_INNER_C_##type, sizeof(KYMO_INNER_C_##type), name, function, KYMO_INNER_OWN_NUMBER)
 #define KYMO_CONTEXT_TEXT(name, function) KYMO_INNER_CONTEXT("text", const char *, 0, name, function, KYMO_INNER_OWN_TEXT)
 
-/* kymo_log(), KYMO_SCOPE(), KYMO_COUNTER() and others, which have fields of these kinds. */
+/* kymo_log(), KYMO_SCOPE(), KYMO_COUNTER() and others, which use these fields. */
 #include "marks.h"
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Events that need no definition: logs, checkpoints, durations, counters, what goes from one to the other, calls and signals. Analyses know
- * what they mean (docs/roles.md). Arguments are evaluated only while somebody wants the event.
+ * Marks: events that need no definition. They are logs, checkpoints, durations, counters, flows
+ * between two places, calls and signals. Analyses know their meaning (docs/roles.md). Arguments are
+ * evaluated only while the event is on.
  */
 #ifndef KYMO_MARKS_H
 #define KYMO_MARKS_H
@@ -30,7 +31,7 @@ enum kymo_level {
     KYMO_DEBUG
 };
 
-/* What happens at a checkpoint: the numbers are those of Genode. */
+/* Kinds of checkpoints; the numbers are those of Genode. */
 enum kymo_checkpoint {
     KYMO_CHECKPOINT_UNDEFINED = 0,
     KYMO_CHECKPOINT_START = 1,
@@ -42,12 +43,13 @@ enum kymo_checkpoint {
     KYMO_CHECKPOINT_FAILURE = 0xff
 };
 
-/* A log's text has at most so many bytes; the rest is cut, and that is counted. */
+/* Maximum bytes of a log's text; a longer text is truncated and counted. */
 #define KYMO_LOG_BYTES_MAX 1024
 
 /*
- * kymo_log(level, format, ...) records `kymo:log` with a level and a text, which printf's format makes. Nothing is formatted while nobody
- * wants it. It is as safe in handlers of signals as vsnprintf is.
+ * kymo_log(level, format, ...) records `kymo:log` with a level, and a text with the format of
+ * printf. The text is formatted only while the event is on. In signal handlers it is as safe as
+ * vsnprintf.
  */
 #define kymo_log(level, ...) \
     do { \
@@ -55,37 +57,51 @@ enum kymo_checkpoint {
             kymo_inner_format(level, __VA_ARGS__); \
     } while (0)
 
-/* KYMO_CHECKPOINT(name, data, object, type): somebody came by, with a number, an address, and what of kymo_checkpoint happens. */
+/*
+ * KYMO_CHECKPOINT(name, data, object, type) records that the program passed a checkpoint, with a
+ * number, an address, and a kind from kymo_checkpoint.
+ */
 #define KYMO_CHECKPOINT(name, data, object, type) \
     KYMO_INNER_MARK(checkpoint, name, data, object, KYMO_INNER_CAST(uint8_t, type))
 
 /*
- * KYMO_SCOPE(name); lasts from here to the end of the block, however that is left but by longjmp: `kymo:begin` and `kymo:end`, paired by
- * their key. The name has to be there as long.
+ * KYMO_SCOPE(name); records a duration from here to the end of the block, however control leaves
+ * the block, except by longjmp: `kymo:begin` and `kymo:end`, paired by their key. The name must
+ * live as long.
  */
 #define KYMO_SCOPE(name) KYMO_INNER_SCOPE(name, __COUNTER__)
 
-/* The same by hand: the key tells one from another of that name, on whatever threads they begin and end. */
+/*
+ * A duration by hand. The key distinguishes durations of the same name, on any threads on which
+ * they begin and end.
+ */
 #define KYMO_BEGIN(name, key) KYMO_INNER_MARK(begin, key, name)
 #define KYMO_END(name, key) KYMO_INNER_MARK(end, key, name)
 
-/* A counter has another value from now on. */
+/* Sets a counter. */
 #define KYMO_COUNTER(name, value) KYMO_INNER_MARK(counter, name, value)
 
-/* Something goes from here to where the same number is received, in this program or another one. */
+/*
+ * A flow from the place that sends a number to the place that receives it, in this program or
+ * another one.
+ */
 #define KYMO_SEND(id) KYMO_INNER_MARK(send, id)
 #define KYMO_RECEIVE(id) KYMO_INNER_MARK(receive, id)
 
 /*
- * A call of another component: by who calls (CALL, RETURN) and by who serves it (DISPATCH, REPLY). The id tells one from another; where there
- * is none it is 0, and a call ends on the thread where it began.
+ * A call of another component, recorded by the caller (CALL, RETURN) and by the component that
+ * serves it (DISPATCH, REPLY). The id distinguishes calls. It is 0 if there is none; such a call
+ * ends on the thread where it began.
  */
 #define KYMO_RPC_CALL(name, id) KYMO_INNER_MARK(rpc_call, id, name)
 #define KYMO_RPC_RETURN(name, id) KYMO_INNER_MARK(rpc_return, id, name)
 #define KYMO_RPC_DISPATCH(name, id) KYMO_INNER_MARK(rpc_dispatch, id, name)
 #define KYMO_RPC_REPLY(name, id) KYMO_INNER_MARK(rpc_reply, id, name)
 
-/* A signal goes to a context, and is received there: how many are told at once. */
+/*
+ * A signal is submitted to a context, and received there; `number` is the number of signals at
+ * once.
+ */
 #define KYMO_SIGNAL_SUBMIT(context, number) KYMO_INNER_MARK(signal_submit, context, number)
 #define KYMO_SIGNAL_RECEIVE(context, number) KYMO_INNER_MARK(signal_receive, context, number)
 
@@ -100,7 +116,7 @@ enum kymo_checkpoint {
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-/* They lie in libkymo, which makes them known. */
+/* libkymo contains these events, and registers them. */
 extern struct kymo_event kymo_event_log, kymo_event_checkpoint, kymo_event_begin, kymo_event_end, kymo_event_counter, kymo_event_send,
     kymo_event_receive, kymo_event_rpc_call, kymo_event_rpc_return, kymo_event_rpc_dispatch, kymo_event_rpc_reply, kymo_event_signal_submit,
     kymo_event_signal_receive;
@@ -126,7 +142,7 @@ KYMO_INNER_MARKED(rpc_reply, KYMO_HEX64(id), KYMO_TEXT(name));
 KYMO_INNER_MARKED(signal_submit, KYMO_HEX64(context), KYMO_U32(number));
 KYMO_INNER_MARKED(signal_receive, KYMO_HEX64(context), KYMO_U32(number));
 
-/* Formats and records, out of line: it needs more stack than an event. */
+/* Formats and records a log, out of line: it needs more stack than an event. */
 static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_format(int level, const char *format, ...)
 {
 #ifdef KYMO_OFF
@@ -179,7 +195,7 @@ private:
 #define KYMO_INNER_SCOPE_(name, number) KYMO_INNER_UNUSED const ::kymo::scope kymo_inner_scope_##number(name)
 #else
 struct kymo_scope {
-    const char *name; /* NULL: nobody wanted its begin, and nobody gets its end */
+    const char *name; /* NULL: the begin was not recorded, so the end is not either */
 };
 KYMO_INNER_INLINE struct kymo_scope kymo_inner_scope_begin(uintptr_t key, const char *name)
 {

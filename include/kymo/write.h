@@ -1,13 +1,15 @@
 /*
- * How an event is written: what headers and libkymo both know, and the short way that most events go.
+ * Writes events: the structures that the headers and libkymo share, and the fast path that most
+ * events take.
  *
  *     site     control byte ── 0: nothing
  *     enter    busy = frame ── clock ── room? same contexts? ──> id, ticks, CPU ──> where fields go
  *                 └ anything else: kymo_enter_slowly(): no lane yet, a handler of signals, the next sub-buffer, other contexts
  *     leave    at = end ── published (release) ── busy = 0
  *
- * Nothing here is for people to call. A handler of signals may come between any two lines: while busy is set it writes to another lane,
- * and what it jumps over was not published. The library does the same in `enter.rs` and `write.rs` of `crates/tracer/src`: what changes here changes there.
+ * Programs must not use these names directly. A signal handler may run between any two lines: while
+ * busy is set it writes to another lane, and a write that it jumps out of was not published. The
+ * library does the same in `enter.rs` and `write.rs` of `crates/tracer/src`; change both together.
  */
 #ifndef KYMO_WRITE_H
 #define KYMO_WRITE_H
@@ -16,13 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where there is no tracer, or nobody wants one, events are functions that do nothing. */
+/* Where there is no tracer, or KYMO_OFF is defined, events are functions that do nothing. */
 #if !defined(KYMO_OFF) && !(defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && \
                             __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define KYMO_OFF 1
 #endif
 
-/* An event has so many bytes of fields, at most: its longest texts and sequences are cut, and that is counted. */
+/*
+ * Maximum bytes of an event's fields: the longest texts and sequences are truncated, and that is
+ * counted.
+ */
 #define KYMO_FIELD_BYTES_MAX 16384
 
 #define KYMO_INNER_INLINE static inline __attribute__((always_inline, unused))
@@ -52,8 +57,9 @@ struct kymo_sequence {
 #ifndef KYMO_OFF
 
 /*
- * Sanitizers know nothing of memory that a recorder gives to one thread after the other: to them that is a race. So nothing of this is
- * looked at for races, and their own memcpy, which is, is not called.
+ * Thread sanitizers do not know that the recorder passes memory from one thread to the next, and
+ * report a race. So this code is not instrumented for races, and does not call the sanitizer's
+ * memcpy, which is.
  */
 #if defined(__SANITIZE_THREAD__)
 #define KYMO_INNER_SEES_RACES 1
@@ -76,33 +82,33 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* An event. Its control byte says whether somebody wants it: 0 is off, 1 on, more is the slot of a filter. */
+/* An event. Control byte: 0 is off, 1 is on, larger values are the slot of a filter. */
 struct kymo_event {
     const unsigned char *control;
-    uint32_t number; /* one more than its id */
+    uint32_t number; /* its ID plus one */
     uint32_t bytes;  /* of the definition */
     const char *definition;
     unsigned char off;
 };
 
-/* What a thread has for the writes that interrupt no other one: the first words of it. */
+/* First words of a thread's state for writes that do not interrupt another write. */
 struct kymo_lane {
     uintptr_t busy;
     unsigned char *memory;
-    uint64_t fast; /* what events have to carry so that they can go the short way */
+    uint64_t fast; /* contexts for which the fast path writes events */
     uint64_t at, end, begin, base, published, contexts;
 };
 
-/* An event that is being written. */
+/* An event in progress. */
 struct kymo_write {
     struct kymo_lane *lane;
     uint64_t end;
     uint64_t ticks;
 };
 
-/* What a program says that events carry, when it is asked. */
+/* Value of a context that the program defines. */
 struct kymo_own {
-    uint64_t value;   /* a number; the first bytes of it count */
+    uint64_t value;   /* a number; its first `size` bytes count */
     const char *text; /* or a text, and its length */
     uint64_t length;
 };
@@ -112,7 +118,7 @@ struct kymo_context {
     uint32_t bytes; /* of the definition */
     uint32_t size;  /* bytes of the number; 0: it is a text */
     void (*get)(struct kymo_own *own);
-    uint32_t number; /* one more than its number among them */
+    uint32_t number; /* its number plus one */
 };
 
 bool kymo_register_context(struct kymo_context *context);
@@ -129,7 +135,7 @@ extern uint64_t (*kymo_filters[256])(const void *arguments, uint64_t slot_and_si
 }
 #endif
 
-/* Where in the memory the recorder says what events are to carry. */
+/* Offset of the contexts that the recorder wants. */
 #define KYMO_INNER_CONTEXTS_AT 536
 #define KYMO_INNER_CPU 1u
 
@@ -138,7 +144,10 @@ KYMO_INNER_WRITER unsigned char kymo_inner_control(const struct kymo_event *even
     return __atomic_load_n(__atomic_load_n(&event->control, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
-/* Whether a filter keeps an event: filters that are interpreted believe nobody but the site how large its arguments are. */
+/*
+ * Whether a filter keeps an event. Interpreted filters trust only the callsite for the size of its
+ * arguments.
+ */
 KYMO_INNER_WRITER bool kymo_inner_is_kept(unsigned char slot, const void *arguments, size_t size)
 {
     return kymo_filters[slot](arguments, slot | KYMO_INNER_CAST(uint64_t, size) << 8) != 0;
@@ -192,7 +201,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put(unsigned char *to, const void *f
     return to + bytes;
 }
 
-/* As many bytes as there are when the program runs. */
+/* Copies a number of bytes that is known only at run time. */
 KYMO_INNER_WRITER unsigned char *kymo_inner_put_many(unsigned char *to, const void *from, size_t bytes)
 {
 #if defined(KYMO_INNER_SEES_RACES)
@@ -204,7 +213,9 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_many(unsigned char *to, const vo
 #endif
 }
 
-/* Begins to write an event: where its fields go, or NULL: it is lost, and was counted. */
+/*
+ * Starts writing an event. Returns the address for its fields; NULL: the event is lost and counted.
+ */
 KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, const struct kymo_event *event, uint64_t bytes)
 {
     struct kymo_lane *lane = kymo_inner_lane();
@@ -214,7 +225,11 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, cons
         KYMO_INNER_BARRIER();
         fast = lane->fast;
         total = 6 + 2 * (fast & KYMO_INNER_CPU) + bytes;
-        /* In a child all of it is zeros: there is no room, and no memory is looked at. The clock is asked when there is room. */
+        /*
+         * In a child process the page is zeros: there is no room, and the memory, which is not
+         * mapped there, is not read. The clock is read after there is room, so that timestamps
+         * never decrease in a lane.
+         */
         if (!KYMO_INNER_RARELY(lane->end - lane->at < total) &&
             !KYMO_INNER_RARELY(__atomic_load_n(KYMO_INNER_POINTER(const uint64_t *, lane->memory + KYMO_INNER_CONTEXTS_AT),
                                                __ATOMIC_RELAXED) != fast) &&
@@ -236,7 +251,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, cons
         KYMO_INNER_BARRIER();
         kymo_inner_set_busy(lane, 0);
     }
-    /* Memory of its own, so that what is known above need not be in memory. */
+    /* A separate structure, so that the fast path can keep `*write` in registers. */
     struct kymo_write slow;
     unsigned char *to = kymo_enter_slowly(&slow, event, bytes, __builtin_return_address(0));
     if (to)
@@ -244,12 +259,15 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, cons
     return to;
 }
 
-/* The event is there: others see it from now on. */
+/* Publishes the event: other processes see it from now on. */
 KYMO_INNER_WRITER void kymo_inner_leave(const struct kymo_write *write)
 {
     struct kymo_lane *lane = write->lane;
     const uint64_t published = (write->end - lane->base) << 32 | KYMO_INNER_CAST(uint32_t, write->ticks);
-    /* First what only this thread sees: whoever is jumped out of in between publishes with the next event. */
+    /*
+     * First the word that only this thread sees: if a handler jumps out between the two stores, the
+     * event is published together with the next one.
+     */
     *KYMO_INNER_CAST(volatile uint64_t *, &lane->at) = write->end;
     KYMO_INNER_BARRIER();
     __atomic_store_n(KYMO_INNER_POINTER(uint64_t *, lane->memory + lane->published), published, __ATOMIC_RELEASE);
@@ -270,7 +288,10 @@ struct kymo_inner_part {
     const char *text; /* NULL: a sequence */
 };
 
-/* Cuts the longest ones, all of those to the same length, so that no more than `room` bytes are left; texts between characters. */
+/*
+ * Truncates the longest parts, all of them to the same length, so that at most `room` bytes remain;
+ * texts at character boundaries.
+ */
 static KYMO_INNER_UNUSED __attribute__((noinline, cold)) KYMO_INNER_NO_RACES void
 kymo_inner_cut(const struct kymo_inner_part *parts, size_t count, uint64_t room)
 {
@@ -291,7 +312,7 @@ kymo_inner_cut(const struct kymo_inner_part *parts, size_t count, uint64_t room)
         uint64_t most = low / parts[part].bytes;
         if (*parts[part].count <= most)
             continue;
-        /* A byte 10xxxxxx goes on with a character of UTF-8, which has three of them at most. */
+        /* A byte 10xxxxxx continues a UTF-8 character, which has at most three of them. */
         for (int more = 0; parts[part].text && more < 3 && most > 0 && (parts[part].text[most] & 0xc0) == 0x80; ++more)
             --most;
         *parts[part].count = most;

@@ -20,8 +20,8 @@ pub const INSTRUCTION_BYTES: usize = 16;
 /// An instruction as bytes.
 pub(crate) type Bytes = [u8; INSTRUCTION_BYTES];
 
-/// Opcode numbers. Tests of an integer argument are `FIELD | kind << 3 | action`; loads are `LOAD |
-/// kind`.
+/// Opcode numbers. Tests of an integer argument are `FIELD | kind << 3 | action`; loads are
+/// `LOAD | kind`.
 pub(crate) mod opcode {
     pub(crate) const KEEP: u8 = 0x01;
     pub(crate) const DROP: u8 = 0x02;

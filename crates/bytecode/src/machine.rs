@@ -143,8 +143,8 @@ impl<'a> Machine<'a> {
         Some(self.set_real(to, value))
     }
 
-    /// The full product might not fit into 128 bits. The remainder is below 2^64, so that its
-    /// product is below 2^128.
+    /// The full product might not fit into 128 bits, so quotient and remainder are multiplied
+    /// separately. The remainder is below 2^64, so its product is below 2^128.
     fn scale(&mut self, a: u8, from: u8, offset: u32) -> Option<bool> {
         let (multiply, divide, add) = self.program.scale(offset)?;
         let signs = Signs::of(a >> 4);

@@ -126,8 +126,8 @@ macro_rules! fields_match {
             $narrow::NOT_EQUAL => stay($code, $arguments, $type::$from, |v, i| v != half::<8>(i) as $type),
             $narrow::LESS => stay($code, $arguments, $type::$from, |v, i| v < half::<8>(i) as $type),
             $narrow::AT_LEAST => stay($code, $arguments, $type::$from, |v, i| v >= half::<8>(i) as $type),
-            // The unsigned difference of an integer and the lowest one is its distance from it,
-            // also in two's complement.
+            // With wrapping subtraction, an integer's unsigned distance from the lowest value is
+            // exact, also in two's complement. So one comparison tests both bounds.
             $narrow::WITHIN => stay($code, $arguments, $unsigned::$from, |v, i| {
                 let (lowest, highest) = (half::<8>(i) as $unsigned, half::<12>(i) as $unsigned);
                 v.wrapping_sub(lowest) <= highest.wrapping_sub(lowest)

@@ -57,7 +57,7 @@ pub struct Arena {
 pub enum NoArena {
     /// Switched off: `KYMO_NATIVE=off`.
     Off,
-    /// The program has privileges that the user that started it lacks.
+    /// The program has privileges that its starter lacks.
     Privileged,
     /// The system refuses it.
     Refused,

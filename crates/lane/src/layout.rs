@@ -43,8 +43,8 @@ pub(crate) mod header {
     pub(crate) const CLOCK: u64 = 80;
     /// PID namespace of the process ID.
     pub(crate) const PID_NAMESPACE: u64 = 88;
-    /// Memory for machine code: its inode; its address, or the reason why there is none; `machine
-    /// << 32 | bytes`; its descriptor plus one, 0 without an arena.
+    /// Memory for machine code: its inode; its address, or the reason why there is none;
+    /// `machine << 32 | bytes`; its descriptor plus one, 0 without an arena.
     pub(crate) const ARENA_INODE: u64 = 96;
     pub(crate) const ARENA_ADDRESS: u64 = 104;
     pub(crate) const ARENA_BYTES: u64 = 112;

@@ -169,8 +169,8 @@ impl<V: View> Recorder<V> {
     /// Snapshots of the first `ready` sub-buffers. Like [`look`](Self::look), but with three copies
     /// for all of them: the owners, the free marks, and the descriptors.
     ///
-    /// A sub-buffer whose owner changes during this call is skipped. [`copy`](Self::copy) detects a
-    /// later change of owner; call it before you trust a snapshot.
+    /// The snapshots omit a sub-buffer if its owner changes during this call. [`copy`](Self::copy)
+    /// detects a later change of owner; call it before you trust a snapshot.
     ///
     /// # Errors
     ///
@@ -198,8 +198,8 @@ impl<V: View> Recorder<V> {
         Ok(())
     }
 
-    /// Snapshot from the words of a descriptor whose owner was read before; `None`: the words are
-    /// impossible.
+    /// Snapshot from the words of a descriptor, whose owner word was read before; `None`: the words
+    /// are impossible.
     fn seen(&self, number: u32, owner: Owner, word: impl Fn(u64) -> u64) -> Option<Seen> {
         let (published, begin, thread) =
             (word(descriptor::PUBLISHED), word(descriptor::BEGIN), word(descriptor::THREAD));
@@ -238,8 +238,8 @@ impl<V: View> Recorder<V> {
         Ok(owner.generation == seen.generation)
     }
 
-    /// Frees a sub-buffer that is full, or whose thread is gone. Any lane may take it from now on.
-    /// Free each snapshot only once.
+    /// Frees a sub-buffer that is full, or that belongs to a thread that is gone. Any lane may take
+    /// it from now on. Free each snapshot only once.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ impl<'m, M: Memory> Program<'m, M> {
 }
 
 impl<V: View> Recorder<V> {
-    /// Wraps memory whose layout was [read](Layout::read).
+    /// Wraps memory with a layout that was [read](Layout::read).
     pub fn new(view: V, layout: Layout) -> Self {
         Self { view, layout }
     }

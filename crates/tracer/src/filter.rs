@@ -47,7 +47,7 @@ struct Interpreted {
 
 impl Event {
     /// Whether to record the event with these arguments, which lie in memory as in C for its
-    /// filter. Call this only once the event [is on](Self::is_on).
+    /// filter. Call this when the event [is on](Self::is_on).
     #[inline]
     pub fn is_kept<T: ?Sized>(&self, arguments: &T) -> bool {
         match self.control() {

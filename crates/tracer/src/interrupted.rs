@@ -1,4 +1,4 @@
-//! Writes that a signal handler interrupts which calls fork and returns. In the child, such a write
+//! Writes interrupted by a signal handler that calls fork and returns. In the child, such a write
 //! continues, but the memory that it writes to is not mapped there. The event belongs to the
 //! parent, which writes it itself; in the child, private pages that are never read take its bytes.
 //!

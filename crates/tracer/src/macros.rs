@@ -3,8 +3,8 @@
 /// Defines functions that record events.
 ///
 /// Each function has the given name, visibility and fields. Field types implement
-/// [`Field`](crate::Field): integers, `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`, `*const
-/// T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels). The name of the
+/// [`Field`](crate::Field): integers, `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`,
+/// `*const T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels). The name of the
 /// event, `provider:name`, may be followed by its log level and its role. Log levels are those of
 /// LTTng (0 emergency to 6 info, 14 debug, which is the default).
 ///

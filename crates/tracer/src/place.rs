@@ -135,14 +135,14 @@ pub(crate) fn may_be_looked_into() -> bool {
     !is_privileged() && unsafe { libc::prctl(libc::PR_GET_DUMPABLE) } == 1
 }
 
-/// Whether the program has more privileges than the user who would own its memory: another group,
+/// Whether the program has more privileges than its user, who would own its memory: another group,
 /// or capabilities. Such a program has no memory that a recorder could find.
 pub(crate) fn has_more_than_its_user() -> bool {
     // Safety: they cannot fail.
     is_privileged() && unsafe { libc::geteuid() == libc::getuid() }
 }
 
-/// Whether the program has privileges that the user who started it lacks.
+/// Whether the program has privileges that its starter lacks: `AT_SECURE`.
 pub(crate) fn is_privileged() -> bool {
     // Safety: the call returns a value that the kernel set when the program began.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

@@ -35,8 +35,8 @@ pub(crate) struct Level {
     pub(crate) busy: usize,
     /// Address where the process' memory is mapped.
     pub(crate) memory: *mut u8,
-    /// Contexts for which the fast path writes events. It equals the wanted contexts, or another
-    /// value if no event can take the fast path.
+    /// Contexts for which the fast path writes events. An event takes the fast path only if this
+    /// equals the wanted contexts.
     pub(crate) fast: u64,
     lane: MaybeUninit<Lane>,
     has_lane: bool,

@@ -12,8 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::site::{Site, SiteKind, Span};
 use crate::values::{Values, is_at_event};
 
-/// A layer that passes events and spans to Kymograph's tracer. It sees only events that are being
-/// recorded; other layers see the same as without it.
+/// A layer that passes events and spans to Kymograph's tracer. It sees only events and spans that
+/// are being recorded; other layers see the same as without it.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;

@@ -205,7 +205,7 @@ impl Events {
     }
 
     /// Whether any definition is on. A recorder that filters by a number may have turned off the
-    /// first definition, whose fields are text.
+    /// first definition, because all of its fields are text.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         if self.base.is_on() {
