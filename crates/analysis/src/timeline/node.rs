@@ -451,8 +451,9 @@ impl Gathered {
 const CHILDREN_MAX: usize = 8;
 
 impl Node {
-    /// What happened in the spans of up to eight nodes, which follow each other, to tracks from one key to before another, in
-    /// buckets of a level that is no finer than theirs; none of them is before `base`.
+    /// The changes in the spans of up to eight nodes, which follow each other, of tracks from one
+    /// key to before another, in buckets of a level that is no finer than theirs; none of them is
+    /// before `base`.
     #[must_use]
     pub fn together(children: &[Child<'_>], (level, base): (Level, u64), most: Most, keys: Range<u64>) -> Self {
         debug_assert!(children.len() <= CHILDREN_MAX, "{} children", children.len());
