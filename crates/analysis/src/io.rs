@@ -1,4 +1,5 @@
-//! `io`: who read and wrote how much, of which files, disks and networks, and how long that took.
+//! `io`: how much each thread read and wrote, of which files, disks and networks, and how long that
+//! took.
 //!
 //! ```text
 //! run of 7 on CPU 0:   [read fd 3] [read fd 3] [write fd 1]      three uses
@@ -7,13 +8,15 @@
 //! log, by place:   7 uses 3 │ 7 uses 3 │ 8 closes 3 │ 8 opens 3 │ ...   ──replay──> files, kinds
 //! ```
 //!
-//! Bytes, operations and latencies of threads need no order: they are counted where calls are matched
-//! (`calls`). What an fd is does: any thread of the process changes it, on any CPU, and which process that is may
-//! be known from an earlier part only. So runs have *acts*: uses of fds, and changes. Where a lane lost nothing, whose a run is
-//! is known when it begins, and its acts are told when they happen ([`Told`]). Otherwise they wait for the run's end, and go to a log,
-//! each with its place in time. A state that nothing comes before replays acts as they come, and the log up to the first run
-//! that others have to wait for. Other states only collect. When they are added in order, it is known whose all acts are, and
-//! any thread replays them as far as that is possible without what fds were before (`apart`); the rest is short.
+//! Bytes, operations and latencies of threads need no order: they are counted where calls are
+//! matched (`calls`). The file of an fd does: any thread of the process changes it, on any CPU, and
+//! which process that is may be known from an earlier part only. So runs have *acts*: uses of fds,
+//! and changes. Where a lane lost nothing, a run's thread is known when the run begins, and its
+//! acts are told when they happen ([`Told`]). Otherwise they wait for the run's end, and go to a
+//! log, each with its place in time. A state that nothing comes before replays acts as they come,
+//! and the log up to the first run that others have to wait for. Other states only collect. When
+//! they are added in order, the threads of all acts are known, and any thread replays them as far
+//! as that is possible without the files of fds before them (`apart`); the rest is short.
 //!
 //! A call that is told, or leaves its run, looks up its file when it is entered; the answer waits with its thread.
 
@@ -83,7 +86,7 @@ struct Room {
     apart: Vec<apart::Memory>,
 }
 
-/// What it knows of an entry.
+/// The facts that it keeps about an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoEntry {
     op: Op,
@@ -100,10 +103,10 @@ pub struct IoEntry {
     is_told: bool,
 }
 
-/// What it knows of an exit: the two fds of a pipe.
+/// The facts that it keeps about an exit: the two fds of a pipe.
 pub type IoExit = Option<(i32, i32)>;
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     calls: CallState<IoEntry, IoExit, IoRun, IoRows>,
@@ -129,7 +132,7 @@ pub struct State {
     block: block::State,
 }
 
-/// What a lane tells.
+/// The notes of a lane.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "notes of disks are few")]
 pub enum Note {
@@ -145,7 +148,7 @@ pub enum Note {
     Block(block::Note),
 }
 
-/// What a thread does in a run of which it is certain whose it is.
+/// The acts of a thread in a run that is certainly its own.
 #[derive(Debug)]
 pub struct Told {
     tid: i32,

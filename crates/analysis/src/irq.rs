@@ -5,9 +5,9 @@
 //!         irq 18      ├────┤     nested
 //! ```
 //!
-//! A CPU does not serve the same interrupt twice at a time, so each number on each CPU is on its own: it is entered, and
-//! left. A part of the trace does not know what its first exit ends; it keeps that until it is merged. CPUs have nothing to
-//! do with each other.
+//! A CPU does not serve the same interrupt twice at a time, so each number on each CPU is on its
+//! own: it is entered, and left. A part of the trace does not know the entry of its first exit; it
+//! keeps that until it is merged. CPUs have nothing to do with each other.
 
 mod report;
 #[cfg(test)]
@@ -77,7 +77,7 @@ struct Long {
     source: Source,
 }
 
-/// What is known of the CPUs of a lane, in a part of the trace.
+/// The state of the CPUs of a lane, in a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaneState {
     services: HashMap<Source, Service>,
@@ -85,7 +85,7 @@ pub struct LaneState {
     waited: Ranking<Long>,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     lanes: Vec<LaneState>,

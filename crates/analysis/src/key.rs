@@ -1,4 +1,4 @@
-//! Keys of what belongs together: values of fields, one or several, as they are in the trace.
+//! Keys of events that belong together: values of fields, one or several, as they are in the trace.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ impl From<Vec<Label>> for Key {
 }
 
 impl Label {
-    /// What an event has there.
+    /// The value of an event there.
     #[must_use]
     pub fn of(event: &Event<'_>, slot: &Slot) -> Option<Self> {
         event.value(slot).map(Self::from)
@@ -78,7 +78,7 @@ impl Key {
         }
     }
 
-    /// What an event has in these places; `None` if it lacks one of them.
+    /// The values of an event in these places; `None` if it lacks one of them.
     #[must_use]
     pub fn of(event: &Event<'_>, slots: &[Slot]) -> Option<Self> {
         match slots {

@@ -7,9 +7,10 @@
 //!                                   merged, in the order of keys
 //! ```
 //!
-//! A row in a run is partial: what came later for its key is in later runs and in memory. Runs and memory are kept in
-//! the order of time, so values only have to merge associatively. Memory is a hash table whose hash function is drawn
-//! at random, because keys come from traces, and a trace might be made so that its keys collide in a known one.
+//! A row in a run is partial: later values of its key are in later runs and in memory. Runs and
+//! memory are kept in the order of time, so values only have to merge associatively. Memory is a
+//! hash table with a hash function that is drawn at random, because keys come from traces, and a
+//! trace might be made so that its keys collide in a known one.
 //!
 //! The table does not see how values grow after [`KeyTable::entry`] has handed them out. It measures all rows now and
 //! then, the more often the closer it is to its budget.
@@ -35,11 +36,11 @@ use crate::merge::{Merge, Weight};
 use crate::spool::{Room, SpoolError};
 use run::{Run, RunReader, RunWriter};
 
-/// What keys of tables are.
+/// The requirements for keys of tables.
 pub trait TableKey: Ord + Hash + Clone + Weight + Serialize + DeserializeOwned + 'static {}
 impl<K: Ord + Hash + Clone + Weight + Serialize + DeserializeOwned + 'static> TableKey for K {}
 
-/// What values of tables are; the default one is neutral.
+/// The requirements for values of tables; the default one is neutral.
 pub trait TableValue: Default + Merge + Clone + Weight + Serialize + DeserializeOwned + 'static {}
 impl<V: Default + Merge + Clone + Weight + Serialize + DeserializeOwned + 'static> TableValue for V {}
 
@@ -107,8 +108,8 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         self.unmeasured = 0;
     }
 
-    /// The value of a key, to be changed. A new one if the key is unknown, or if what is known of it was put aside: the
-    /// value is what happened since.
+    /// The value of a key, to be changed. A new one if the key is unknown, or if its earlier value
+    /// was put aside: the value covers the time since.
     ///
     /// Where rows cannot be put aside, they stay in memory, and [`KeyTable::fault`] says why.
     #[inline]
@@ -123,8 +124,8 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         }
     }
 
-    /// Why rows could not be put aside, if so. The table is complete even then, but not within its budget, and what
-    /// is merged into it may not be merged in the order of time.
+    /// Why rows could not be put aside, if so. The table is complete even then, but not within its
+    /// budget, and tables that are merged into it may not be merged in the order of time.
     #[must_use]
     pub fn fault(&self) -> Option<&SpoolError> {
         self.fault.as_ref()
@@ -142,7 +143,7 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         self.rows.is_empty() && self.runs.is_empty()
     }
 
-    /// How many rows there are; reads what was put aside.
+    /// How many rows there are; reads the rows that were put aside.
     ///
     /// # Errors
     ///
@@ -154,7 +155,7 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         self.rows().try_fold(0, |count, row| row.map(|_| count + 1))
     }
 
-    /// All of what is known of a key. A read of the spool for each run, where rows were put aside.
+    /// The whole value of a key. A read of the spool for each run, where rows were put aside.
     ///
     /// # Errors
     ///

@@ -8,10 +8,12 @@
 //! next part       CPU 0: events ...                                        state ─┴─merge─> state ─finish─> Answer
 //! ```
 //!
-//! A *lane* is what one CPU recorded (or one data stream, where CPUs are not told apart). Most of what happens concerns
-//! one lane alone; it is counted there, at the speed of reading. What concerns several is *noted*, and notes of all
-//! lanes are put in order of time. Where a part of the trace begins, much is unknown: who runs, which call is open. A
-//! state keeps what it could not know, and [`Analysis::merge`] resolves it from the part before.
+//! A *lane* holds the events that one CPU recorded (or one data stream, where CPUs are not told
+//! apart). Most events concern one lane alone; they are counted there, at the speed of reading.
+//! Facts that concern several lanes are *noted*, and notes of all lanes are put in order of time.
+//! Where a part of the trace begins, much is unknown: the running threads, the open calls. A state
+//! keeps the facts that it could not resolve, and [`Analysis::merge`] resolves them from the part
+//! before.
 
 // Scripted traces (crate `script`) are compiled into the unit tests, where this crate needs the name that others call it by.
 #[cfg(test)]
@@ -109,7 +111,7 @@ pub struct Identity {
     pub version: u32,
 }
 
-/// What an analysis asks of events.
+/// The roles and fields that an analysis needs.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Roles, each with the fields that are asked for.
@@ -123,14 +125,14 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Whether events without any role are asked for: whoever names no role wants all.
+    /// Whether events without any role are needed: an analysis that names no role gets all.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.all || self.roles.is_empty()
     }
 }
 
-/// What is known of a lane before it is read.
+/// The known facts about a lane before it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneFacts {
     /// The machine, numbered: threads of one are not those of another.
@@ -143,21 +145,21 @@ pub struct LaneFacts {
     pub kernel: Option<(u32, u32)>,
     /// Places of its data streams among all.
     pub streams: Vec<usize>,
-    /// When its first packet begins and its last one ends, in nanoseconds, within what is asked for; `None` where packets
-    /// do not say.
+    /// When its first packet begins and its last one ends, in nanoseconds, within the requested
+    /// time; `None` where packets do not say.
     pub span_ns: Option<(i64, i64)>,
     /// Spans of time in which events that are asked for may be missing.
     pub holes: Windows,
-    /// How many events are lost, if all who lost some say so.
+    /// How many events are lost, if all data streams that lost some say so.
     pub lost: Option<u64>,
 }
 
-/// What lanes have to tell the others.
+/// The notes of lanes for the others.
 #[derive(Debug)]
 pub struct Notes<N> {
     /// When; never less than the one before.
     pub times: Vec<i64>,
-    /// What.
+    /// The notes.
     pub notes: VecDeque<N>,
 }
 
@@ -176,12 +178,12 @@ impl<N> Notes<N> {
     }
 }
 
-/// What is left to do of a merge.
+/// The remaining work of a merge.
 pub trait Later<S>: Send {
     /// Does it, once.
     fn run(&mut self);
 
-    /// Gives back what was done.
+    /// Gives back the result.
     fn end(self: Box<Self>, state: &mut S);
 }
 
@@ -190,13 +192,13 @@ pub trait Later<S>: Send {
 /// The same parts in another order of reading, cut elsewhere, give the same answer: [`Analysis::merge`] is associative,
 /// and merging the parts of a trace from left to right equals reading it as one part.
 pub trait Analysis: Sync {
-    /// What is known behind a part of the trace.
+    /// The state behind a part of the trace.
     type State: Send + Serialize + DeserializeOwned + 'static;
-    /// What is known while a lane is read, in one part of the trace.
+    /// The state while a lane is read, in one part of the trace.
     type Lane<'a>: Send
     where
         Self: 'a;
-    /// What a lane tells the others.
+    /// A note of a lane for the others.
     type Note: Send;
 
     /// Its name and version.
@@ -214,8 +216,9 @@ pub trait Analysis: Sync {
     /// An event of the lane; events of a lane come in the order of time.
     fn step(&self, lane: &mut Self::Lane<'_>, event: &Event<'_>, notes: &mut Notes<Self::Note>);
 
-    /// The events of a batch of the lane, with the classes that they are of and the bytes of the window that they were read
-    /// from: the same as [`Analysis::step`] with one after the other, for whoever can do that faster.
+    /// The events of a batch of the lane, with the classes that they are of and the bytes of the
+    /// window that they were read from: the same as [`Analysis::step`] with one after the other,
+    /// for analyses that can do that faster.
     fn steps(
         &self,
         lane: &mut Self::Lane<'_>,
@@ -233,17 +236,18 @@ pub trait Analysis: Sync {
     /// The part of lane number `lane` ends. All notes have come.
     fn leave(&self, state: &mut Self::State, lane: usize, end: Self::Lane<'_>);
 
-    /// Adds what follows: of each lane the part behind those in `left`, or the first one.
+    /// Adds the part that follows: of each lane the part behind those in `left`, or the first one.
     fn merge(&self, left: &mut Self::State, right: Self::State);
 
-    /// Whether what follows is best added to what comes before everything: states of neighbours in the middle of the trace have
-    /// little to tell each other.
+    /// Whether a part is best added to the state of all parts before it: states of neighbors in the
+    /// middle of the trace have little to tell each other.
     fn merges_in_order(&self) -> bool {
         false
     }
 
-    /// Of analyses that merge in order: the same as [`Analysis::merge`], but for what needs nothing else that is merged. Any
-    /// thread may do that meanwhile; it is given back in order, before anything is asked of `left` but to merge what follows.
+    /// Of analyses that merge in order: the same as [`Analysis::merge`], except for work that needs
+    /// nothing else that is merged. Any thread may do that meanwhile; it is given back in order,
+    /// before anything is asked of `left` but to merge the parts that follow.
     fn merge_later<'a>(
         &'a self,
         left: &mut Self::State,
@@ -253,23 +257,25 @@ pub trait Analysis: Sync {
         None
     }
 
-    /// Nothing comes before this state: what it does not know of what was before, it never will. Said of the first part of a
-    /// trace before its first event, so that it does not remember in vain; may be said at any time, and answers are the
-    /// same if it is not.
+    /// Nothing comes before this state: unknown facts from before stay unknown. Said of the first
+    /// part of a trace before its first event, so that it does not remember in vain; may be said at
+    /// any time, and answers are the same if it is not.
     fn anchor(&self, _state: &mut Self::State) {}
 
-    /// A period ends at `at`, and another one begins: what was counted is forgotten, what has begun goes on. False: this
-    /// analysis cannot do that, and begins anew without knowing what was before.
+    /// A period ends at `at`, and another one begins: the counts are forgotten, open intervals go
+    /// on. False: this analysis cannot do that, and begins anew without knowing the state before.
     fn forget(&self, _state: &mut Self::State, _at: i64) -> bool {
         false
     }
 
-    /// The state is of a part by itself, and somebody else will merge it: what needs nothing else of the trace is done, so that
-    /// there is less to send, and to do there. Only what is the first part, or anchored, is merged with such a state then; and
-    /// if [`Analysis::is_odd`] afterwards, with those that were not condensed instead.
+    /// The state is of a part by itself, and will be merged elsewhere: work that needs nothing else
+    /// of the trace is done, so that there is less to send, and to do there. Only a state that is
+    /// the first part, or anchored, is merged with such a state then; and if [`Analysis::is_odd`]
+    /// afterwards, with those that were not condensed instead.
     fn condense(&self, _state: &mut Self::State) {}
 
-    /// Whether a state is useless: it comes of condensed ones, and what was said of a part alone contradicts what was before.
+    /// Whether a state is useless: it comes of condensed ones, and the facts of a part alone
+    /// contradict the state before.
     fn is_odd(&self, _state: &Self::State) -> bool {
         false
     }

@@ -42,7 +42,7 @@ pub use problem::{MappingErrors, MappingProblem, MappingProblemKind};
 /// Binds events to roles.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// Of traces for which this is true; of all if there is none.
     pub when: Option<Filter>,
@@ -57,7 +57,7 @@ pub struct Mapping {
 pub struct Section {
     /// The role.
     pub role: Role,
-    /// Classes of events whose name matches one of these.
+    /// Classes of events with a name that matches one of these.
     pub events: Vec<Pattern>,
     /// Of their events those for which this is true; all if there is none.
     pub when: Option<Filter>,
@@ -67,7 +67,7 @@ pub struct Section {
     pub fields: Vec<Alternatives>,
 }
 
-/// The first that a class of events has; nothing, if nobody said where.
+/// The first that a class of events has; nothing, if the mapping does not say where.
 pub type Alternatives = Vec<FieldSource>;
 
 /// Where a field's value comes from.
@@ -79,7 +79,7 @@ pub enum FieldSource {
     Integer(i64),
     /// The same for all events.
     Text(String),
-    /// What a star of the pattern stands for, counted from 1.
+    /// The text of a star of the pattern, counted from 1.
     Capture(usize),
 }
 
@@ -137,7 +137,7 @@ impl Section {
         Self { role, events, when: None, context: vec![Vec::new(); CONTEXT.len()], fields }
     }
 
-    /// What the stars of the first pattern that a name matches stand for.
+    /// The texts of the stars of the first pattern that a name matches.
     #[must_use]
     pub fn captures<'n>(&self, name: &'n str) -> Option<Captures<'n>> {
         self.events.iter().find_map(|pattern| pattern.captures(name))

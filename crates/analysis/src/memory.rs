@@ -1,11 +1,11 @@
-//! `memory`: who takes pages of memory from the kernel, and who gives them back.
+//! `memory`: the threads that take pages of memory from the kernel, and that give them back.
 //!
 //! ```text
 //! CPU 0   ├──────── bash ────────┤├─ idle ─┤├──── make ────┤
 //!            +4    -1        +1              +8  ░░ lost ░░ -2      pages
 //! ```
 //!
-//! Whose pages these are is found out as for everything that threads do: see `shares`.
+//! The thread of pages is found as for everything that threads do: see `shares`.
 
 mod report;
 #[cfg(test)]
@@ -31,7 +31,7 @@ pub struct Memory {
     periods: Periods,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// Who used what.
@@ -46,7 +46,7 @@ const TAKEN: u64 = 0;
 /// Pages that were given back.
 const GIVEN: u64 = 1;
 
-/// What happens.
+/// A change of pages.
 #[derive(Debug)]
 pub struct Note {
     cpu: u32,

@@ -1,7 +1,7 @@
-//! What a state is made of: values that merge, and that say how much memory they hold.
+//! The values of a state: they merge, and say how much memory they hold.
 //!
-//! A trace is cut into chunks, every chunk makes a state, and states are merged from left to right, in whatever groups
-//! they become ready:
+//! A trace is cut into chunks, every chunk makes a state, and states are merged from left to right,
+//! in any groups in which they become ready:
 //!
 //! ```text
 //! chunks   a     b     c     d
@@ -9,8 +9,8 @@
 //!             └─────┬─────┘         ((a b)(c d)) = (((a b) c) d): associative
 //! ```
 //!
-//! The order of the operands is kept everywhere in this crate (`self` is what came earlier), so a value may depend on
-//! it ("the last name seen"). Grouping must not matter.
+//! The order of the operands is kept everywhere in this crate (`self` is the earlier one), so a
+//! value may depend on it ("the last name seen"). Grouping must not matter.
 
 /// A value that absorbs another one of its kind that comes later in the trace.
 ///

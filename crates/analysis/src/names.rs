@@ -5,9 +5,9 @@
 //! ends            4       8             15 ...     the place in here is the number
 //! ```
 //!
-//! Numbers are given in the order in which names are first seen, and [`Interner::merge`] appends what the later part
-//! saw first. So the parts of a trace, merged from left to right in any grouping, give the numbers that one reading
-//! gives.
+//! Numbers are given in the order in which names are first seen, and [`Interner::merge`] appends
+//! the names that the later part saw first. So the parts of a trace, merged from left to right in
+//! any grouping, give the numbers that one reading gives.
 //!
 //! Names take a limited amount of memory. The first one that does not fit closes the interner: names that are new from
 //! then on are all [`NameId::OTHER`]. Which names have numbers does not depend on how the trace is cut even then; but a
@@ -201,7 +201,7 @@ fn recent_place(name: &PaddedName) -> usize {
     (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
-/// What numbers of a merged [`Interner`] have become.
+/// The new numbers of a merged [`Interner`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renumbering {
     ids: Vec<NameId>,
@@ -214,7 +214,7 @@ impl Renumbering {
         self.ids.get(id.0 as usize).copied().unwrap_or(NameId::OTHER)
     }
 
-    /// Whether all numbers have stayed what they were, so that nothing needs to be renumbered.
+    /// Whether all numbers have stayed the same, so that nothing needs to be renumbered.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         self.ids.iter().enumerate().all(|(place, id)| place == id.0 as usize)

@@ -1,4 +1,4 @@
-//! `pairs`: how long lasts what begins with one event and ends with another that has the same key.
+//! `pairs`: the latency between a begin event and the end event with the same key.
 //!
 //! ```text
 //! CPU 0   ── begin 7 ──────── begin 8 ─────────────────────────
@@ -6,10 +6,10 @@
 //!            └─ 7 ──┘              8 never ended  └─ 9 never ended
 //! ```
 //!
-//! A begin may end anywhere, so that every begin and every end is noted. Which events these are, the caller says by
-//! their roles ([`Role::Begin`], [`Role::End`]). A key is what a mapping says (group, key, place), or values of fields
-//! that were asked for by path. What is open at the border of two parts is matched when they merge; see
-//! [`crate::chains`].
+//! A begin may end anywhere, so that every begin and every end is noted. The caller names these
+//! events by their roles ([`Role::Begin`], [`Role::End`]). A key is that of a mapping (group, key,
+//! place), or values of fields that were requested by path. Open begins at the border of two parts
+//! are matched when they merge; see [`crate::chains`].
 
 mod question;
 mod report;
@@ -35,14 +35,15 @@ use crate::{
 
 pub use question::{PairsProblem, PairsQuestion};
 
-/// What belongs together.
+/// The options of matching pairs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairsOptions {
     /// Fields that make a key: of the event that begins, and of the one that ends.
     pub keys: Vec<(Path, Path)>,
-    /// A field of the event that begins, by which pairs are grouped; without it, what the mapping calls their name.
+    /// A field of the event that begins, by which pairs are grouped; without it, the name that the
+    /// mapping gives them.
     pub group: Option<Path>,
-    /// A key that begins again while it is open is open twice; what begins last ends first.
+    /// A key that begins again while it is open is open twice; the last begin ends first.
     pub is_nested: bool,
 }
 
@@ -101,7 +102,7 @@ struct Long {
     group: Key,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     chains: Chains<Key, Open, End>,
@@ -135,10 +136,10 @@ pub struct Lane<'a> {
     without_key: u64,
 }
 
-/// What a lane tells.
+/// The notes of a lane.
 #[derive(Debug)]
 pub enum Note {
-    /// Something begins: its key, its group, whether somebody wants to know of it.
+    /// A pair begins: its key, its group, whether it is wanted.
     Begin(Key, Key, bool),
     /// Something ends.
     End(Key, bool),
@@ -149,7 +150,8 @@ const GROUPS_MAX: usize = 1 << 16;
 /// The longest ones that are shown, if nobody says how many.
 const LONGEST: usize = 10;
 
-/// Which events begin, or end: those whose class has a name like one of these, and for which the condition is true.
+/// The events that begin, or end: those of a class with a name like one of these, and for which the
+/// condition is true.
 #[derive(Clone, Debug)]
 pub struct Events {
     /// Names; `*` is any text.

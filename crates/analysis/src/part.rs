@@ -5,8 +5,8 @@
 //! settle:                  notes that no unread event can precede go to the state
 //! ```
 //!
-//! Whoever drives it decides which lane is read next; [`Part::is_hungry`] says which ones the others wait for. A driver that does not
-//! know the type of the analysis drives an [`AnyPart`].
+//! The driver decides which lane is read next; [`Part::is_hungry`] says which ones the others wait
+//! for. A driver that does not know the type of the analysis drives an [`AnyPart`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl<'a, A: Analysis> Part<'a, A> {
         self.analysis.steps(&mut self.lanes[lane], batch, &mut self.notes[lane]);
     }
 
-    /// Hands over what the lane noted so far.
+    /// Hands over the lane's notes so far.
     pub fn flush(&mut self, lane: usize) {
         let times = &mut self.notes[lane].times;
         if !times.is_empty() {
@@ -119,7 +119,7 @@ impl<'a, A: Analysis> Part<'a, A> {
         true
     }
 
-    /// What is known when everything was settled.
+    /// The state when everything was settled.
     pub fn end(self) -> A::State {
         let Self { analysis, mut state, lanes, .. } = self;
         for (number, lane) in lanes.into_iter().enumerate() {
@@ -132,16 +132,17 @@ impl<'a, A: Analysis> Part<'a, A> {
 /// Events of a batch: their rows, all classes that are bound, the bytes of the window that they were read from.
 pub type RowsOf<'a> = (&'a EventRows, &'a [BoundClass], &'a [u8]);
 
-/// A part of a trace being read: see [`Part`], whose methods these are.
+/// A part of a trace being read: see [`Part`], which has these methods.
 pub trait AnyPart {
     /// See [`Part::is_hungry`].
     fn is_hungry(&self, lane: usize) -> bool;
 
-    /// Some rows of a batch of the lane; then what the lane noted is handed over.
+    /// Some rows of a batch of the lane; then the lane's notes are handed over.
     fn steps_within(&mut self, lane: usize, rows: Range<usize>, batch: RowsOf<'_>);
 
-    /// Rows of several batches of the lane in the order of `order`, whose parts are indexes into `batches`; each batch counts rows
-    /// from the number beside it. Then what the lane noted is handed over.
+    /// Rows of several batches of the lane in the order of `order`; its parts are indexes into
+    /// `batches`, and each batch counts rows from the number beside it. Then the lane's notes are
+    /// handed over.
     fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]);
 
     /// See [`Part::finish`].

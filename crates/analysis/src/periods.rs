@@ -1,4 +1,4 @@
-//! Periods that begin and end with events: requests, frames, phases, whatever somebody names so.
+//! Periods that begin and end with events: requests, frames, phases, by any name.
 //!
 //! ```text
 //! --period 'frame : vsync'                                                   from each vsync to the next one
@@ -40,7 +40,7 @@ pub use read::PeriodProblem;
 pub use report::CAPTURES;
 pub use sums::{Order, PeriodsQuestion, Sums};
 
-/// What periods there are; by default none.
+/// The definitions of periods; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     definitions: Vec<Definition>,
@@ -158,12 +158,13 @@ impl Side {
 }
 
 impl Definitions {
-    /// Reads what somebody says: `NAME : EVENT [if CONDITION] [: EVENT [if CONDITION]]`, and what is to be told of them:
-    /// `NAME : WORD=FIELD, WORD=FIELD [: WORD=FIELD]`, of the event that begins, then of the one that ends.
+    /// Parses definitions: `NAME : EVENT [if CONDITION] [: EVENT [if CONDITION]]`, and the fields
+    /// to tell of them: `NAME : WORD=FIELD, WORD=FIELD [: WORD=FIELD]`, of the event that begins,
+    /// then of the one that ends.
     ///
     /// # Errors
     ///
-    /// What is wrong.
+    /// The error.
     ///
     /// ```
     /// use kymo_analysis::periods::Definitions;
@@ -188,7 +189,7 @@ impl Definitions {
         self.definitions.iter().map(|definition| definition.name.as_str())
     }
 
-    /// What is told of periods, of whatever definition.
+    /// The words that are told of periods, of all definitions.
     #[must_use]
     pub fn captures(&self) -> Vec<&str> {
         let mut names = Vec::new();

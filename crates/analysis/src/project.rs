@@ -1,4 +1,4 @@
-//! Projection: from the records of a batch to rows of what an analysis asked for.
+//! Projection: from the records of a batch to the rows that an analysis needs.
 //!
 //! ```text
 //! records    class 7 │ 1 │ 7 │ 0 │ 7        which of them are bound, and which row of their class each is
@@ -79,7 +79,7 @@ impl<'b> Projector<'b> {
         }
     }
 
-    /// Records whose fields could not be read so far. They are left out.
+    /// Records with unreadable fields so far. They are left out.
     #[must_use]
     pub fn unreadable(&self) -> u64 {
         self.unreadable

@@ -5,19 +5,19 @@ use crate::{Analysis, AnyAnalysis, Needs, Role, Setup};
 
 /// A question about traces, before their lanes are known.
 pub struct Question<'a> {
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     pub needs: Needs,
     /// Roles without all of which there is no answer.
     pub essential: &'a [Role],
-    /// Whether events of a role and what their name says are of use.
+    /// Whether events of a role with this text of their name are of use.
     pub wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
     /// Makes the analysis, once lanes and classes are known.
     pub make: Make<'a>,
-    /// What its own events mean; other mappings say nothing of roles that it has.
+    /// The meaning of its own events; other mappings say nothing of roles that it has.
     pub mapping: Option<Mapping>,
     /// The analysis tells periods apart by itself.
     pub has_periods: bool,
-    /// What begins and ends is asked of programs, not of kernels.
+    /// It needs the begins and ends of programs, not of kernels.
     pub is_of_programs: bool,
 }
 

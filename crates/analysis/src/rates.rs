@@ -5,8 +5,9 @@
 //! open       ▂ 3      █ 40     ▂ 2      · 0      min 0  avg 11  max 40
 //! ```
 //!
-//! A lane counts what falls into the period that it is in, which costs a comparison and an addition per event, and puts
-//! the sums into a [`Course`] when the next period begins. Periods become longer where there would be too many counts.
+//! A lane counts the events of its current period, which costs a comparison and an addition per
+//! event, and puts the sums into a [`Course`] when the next period begins. Periods become longer
+//! where there would be too many counts.
 
 mod course;
 #[cfg(test)]
@@ -37,7 +38,7 @@ pub struct Rates {
     wishes: Wishes,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     course: Course,

@@ -1,4 +1,4 @@
-//! The analyses that people ask for by name: one table, from which every face derives what it shows.
+//! The analyses that people ask for by name: one table, from which every face derives its list.
 //!
 //! ```text
 //! Cpu::description(), Cpu::question ... ─> analyses() ──┬─> commands of `kymo`, their help and manual pages
@@ -7,8 +7,8 @@
 //!                                                       └─> methods of the Python package, which a test compares
 //! ```
 //!
-//! A new analysis is a module with functions `description` and `question`, and a line in [`analyses`]; the test `registry` of the crate `cli`
-//! then asks for what documents say of it.
+//! A new analysis is a module with functions `description` and `question`, and a line in
+//! [`analyses`]; the test `registry` of the crate `cli` then asks for its documentation.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -59,26 +59,27 @@ pub fn find_analysis(name: &str) -> Option<&'static AnalysisEntry> {
     analyses().iter().find(|entry| entry.name == name)
 }
 
-/// An analysis, with what people see of it before they ask: one of [`analyses`], or one that is made while the program runs.
+/// An analysis, with the description that people see before they ask: one of [`analyses`], or one
+/// that is made while the program runs.
 #[derive(Clone, Debug)]
 pub struct AnalysisEntry {
-    /// What people type.
+    /// The name that people type.
     pub name: Cow<'static, str>,
-    /// What its function in SQL is called: as it is, unless SQL has a function of this name.
+    /// The name of its function in SQL: the same, unless SQL has a function of this name.
     pub sql_name: Cow<'static, str>,
-    /// What it is called in menus.
+    /// Its title in menus.
     pub title: Cow<'static, str>,
-    /// What it answers, in a sentence without an end.
+    /// Its answer, in a sentence without an end.
     pub sentence: Cow<'static, str>,
     /// Commands that show how it is asked; a line that goes on in the next one ends with a backslash.
     pub examples: &'static str,
     /// Options that change its answer.
     pub options: SupportedOptions,
-    /// What is asked.
+    /// The question.
     pub kind: AnalysisKind,
 }
 
-/// What is asked of traces.
+/// A question about traces.
 #[derive(Clone, Debug)]
 pub enum AnalysisKind {
     /// A question that wishes alone make.

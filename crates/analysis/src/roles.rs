@@ -1,4 +1,4 @@
-//! What events mean to analyses, whatever their tracer calls them.
+//! The meanings of events for analyses, independent of their names in a tracer.
 //!
 //! ```text
 //! sched_switch           prev_tid ──┐                       ┌── Cpu
@@ -6,16 +6,16 @@
 //! my_rtos:task_resumed   from ──────┘     PREV_TID, ...     └── Syscalls
 //! ```
 //!
-//! An analysis asks for roles and their fields. Which events of a trace have a role, and which of their fields are the
-//! role's, is said by a mapping; see [`crate::mapping`].
+//! An analysis asks for roles and their fields. A mapping says which events of a trace have a role,
+//! and which of their fields are the role's; see [`crate::mapping`].
 
-/// What an event means.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Role {
     /// A CPU stops running one thread and runs another.
     Switch,
-    /// A thread is asked to run again, on the CPU of who asks.
+    /// A thread is asked to run again, on the CPU of the thread that asks.
     Waking,
     /// A thread can run again: it waits for a CPU.
     Wakeup,
@@ -77,23 +77,23 @@ pub enum Role {
     Counter,
     /// A component is in another state from now on.
     State,
-    /// Something is sent; what receives it has the same key.
+    /// Something is sent; the event that receives it has the same key.
     Send,
     /// It is received.
     Receive,
-    /// A rule of an analysis that somebody declared: see [`crate::declared`]. Mappings do not know it, and an event may
-    /// have it several times.
+    /// A rule of an own analysis: see [`crate::declared`]. Mappings do not know it, and an event
+    /// may have it several times.
     Rule,
 }
 
-/// What there is to know of a role.
+/// The facts about a role.
 #[derive(Debug)]
 pub struct RoleFacts {
     /// The role.
     pub role: Role,
     /// As mappings write it.
     pub name: &'static str,
-    /// What it means, in a line.
+    /// Its meaning, in a line.
     pub meaning: &'static str,
     /// Its own fields.
     pub fields: &'static [FieldFacts],
@@ -104,13 +104,13 @@ pub struct RoleFacts {
 pub struct FieldFacts {
     /// As mappings write it.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: FieldKind,
     /// An event without it has not the role.
     pub is_required: bool,
 }
 
-/// What values of a role's field are.
+/// The kinds of values of a role's field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Integers.
@@ -126,7 +126,8 @@ pub enum FieldKind {
 /// A field of a role: its place among [`RoleFacts::fields`].
 pub type FieldIndex = usize;
 
-/// Fields that an event may have beside those of its role: who was there when it happened.
+/// Fields that an event may have beside those of its role: the CPU and the thread that were there
+/// when it happened.
 pub const CONTEXT: &[FieldFacts] = &[integer("cpu"), integer("tid"), integer("pid"), text("comm")];
 /// The CPU that recorded the event; a place in [`CONTEXT`], as those that follow.
 pub const CPU: FieldIndex = 0;
@@ -370,7 +371,7 @@ const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'
 }
 
 impl Role {
-    /// What there is to know of it.
+    /// The facts about it.
     #[must_use]
     pub fn facts(self) -> &'static RoleFacts {
         if self == Self::Rule { &RULE } else { &ROLES[self as usize] }

@@ -9,8 +9,9 @@
 //!        open     ━━━━━━━━━━━━━━━
 //! ```
 //!
-//! Whoever analyses a trace in parts knows the runs of a later part before those of an earlier one. Nothing is sorted
-//! but the runs of one block: order costs nothing where it is there, and blocks that overlap in time where it is not.
+//! An analysis that reads a trace in parts knows the runs of a later part before those of an
+//! earlier one. Nothing is sorted but the runs of one block: order costs nothing where it is there,
+//! and blocks that overlap in time where it is not.
 
 use std::sync::Arc;
 
@@ -22,9 +23,9 @@ use crate::spool::{Block, Room, Spool, SpoolError, SpoolErrorKind};
 /// From when to when something had a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
-    /// What had it.
+    /// The owner of the value.
     pub key: u64,
-    /// Since when; `i64::MIN`: since before anybody looked.
+    /// Since when; `i64::MIN`: since before the begin of reading.
     pub begin: i64,
     /// Until when, not included; `i64::MAX`: it has it still.
     pub end: i64,

@@ -1,4 +1,5 @@
-//! `sched`: how long threads wait for a CPU once they were woken, how long they run, and what they do else.
+//! `sched`: how long threads wait for a CPU once they were woken, how long they run, and their
+//! other states.
 //!
 //! ```text
 //! thread 7     blocked in read ├─ waiting ─┤├──── running ────┤├ preempted ┤├ running ...
@@ -6,9 +7,9 @@
 //! CPU 1                                    ↑ switch to 7      ↑ away       ↑
 //! ```
 //!
-//! Threads wander between CPUs, so their states are kept in the order of time, from notes of all lanes (`lane`). What a
-//! piece of a thread's life in a part of the trace does not know, it keeps until it is joined with the piece before
-//! (`row`).
+//! Threads wander between CPUs, so their states are kept in the order of time, from notes of all
+//! lanes (`lane`). A piece of a thread's life in a part of the trace keeps its open questions until
+//! it is joined with the piece before (`row`).
 
 mod beginning;
 mod doing;

@@ -1,4 +1,4 @@
-//! What an analysis is told before it begins.
+//! The input of an analysis before it begins.
 
 use kymo_schema::glob;
 
@@ -6,37 +6,37 @@ use crate::roles::{COMM, CPU, FieldIndex, TID};
 use crate::windows::Windows;
 use crate::{BoundClass, Event, LaneFacts, Room};
 
-/// What an analysis is about.
+/// The setup of an analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// Classes of events that it will see.
     pub classes: &'a [BoundClass],
     /// Lanes that it will see.
     pub lanes: &'a [LaneFacts],
-    /// What is wanted of it.
+    /// The options of the answer.
     pub wishes: &'a Wishes,
     /// Where its tables put rows that do not fit into memory; `None`: they keep all.
     pub room: Option<&'a Room>,
 }
 
-/// Into how many bins a distribution is divided if nobody says otherwise.
+/// The default number of bins of a distribution.
 pub const BINS: usize = 20;
 
-/// What somebody wants of an answer. By default everything.
+/// The options of an answer. By default everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
-    /// What is told apart, most general first, in the words of the analysis: `process`, `cpu`. Empty: as the analysis
-    /// does by itself.
+    /// The groups to tell apart, most general first, in the words of the analysis: `process`,
+    /// `cpu`. Empty: as the analysis does by itself.
     pub by: Vec<String>,
     /// How many rows a table has at most; the rest is counted as omitted. `None`: all.
     pub top: Option<usize>,
-    /// Only what lasts so long, in nanoseconds.
+    /// The minimum duration, in nanoseconds.
     pub min_ns: Option<u64>,
-    /// Only what lasts no longer.
+    /// The maximum duration.
     pub max_ns: Option<u64>,
-    /// Only what is so large, in bytes.
+    /// The minimum size, in bytes.
     pub min_bytes: Option<u64>,
-    /// Only what is no larger.
+    /// The maximum size.
     pub max_bytes: Option<u64>,
     /// Only on these CPUs, if any are named.
     pub cpus: Vec<u32>,
@@ -46,10 +46,11 @@ pub struct Wishes {
     pub irqs: Vec<i64>,
     /// Only these softirqs, by vector; where interrupts are named and no softirqs, none.
     pub softirqs: Vec<i64>,
-    /// Only of threads whose name matches one of these patterns, if there are any; `*` is any text and `?` any
-    /// character.
+    /// Only of threads with a name that matches one of these patterns, if there are any; `*` is any
+    /// text and `?` any character.
     pub comms: Vec<String>,
-    /// Only what is called like one of these patterns, if there are any: calls by their names, pairs by their groups.
+    /// Only with a name like one of these patterns, if there are any: calls by their names, pairs
+    /// by their groups.
     pub names: Vec<String>,
     /// Results apart for each span of time of this length, in nanoseconds, counted from the beginning; never zero.
     pub period_ns: Option<u64>,
@@ -95,48 +96,48 @@ impl Wishes {
         context
     }
 
-    /// Whether somebody wants to know of a thread, or a process, of that name.
+    /// Whether a thread, or a process, of that name is wanted.
     #[must_use]
     pub fn wants_name(&self, name: Option<&str>) -> bool {
         let matches = |name: &str| self.comms.iter().any(|pattern| glob::matches(pattern, name));
         self.comms.is_empty() || name.is_some_and(matches)
     }
 
-    /// Whether somebody wants to know of what is called so.
+    /// Whether items of this name are wanted.
     #[must_use]
     pub fn wants_called(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, name))
     }
 
-    /// Whether somebody wants to know of a thread; its name is only asked for if it matters.
+    /// Whether a thread is wanted; its name is only asked for if it matters.
     #[must_use]
     pub fn wants_thread(&self, tid: i32, name: impl FnOnce() -> Option<String>) -> bool {
         let is_numbered = self.tids.is_empty() || self.tids.contains(&i64::from(tid));
         is_numbered && (self.comms.is_empty() || self.wants_name(name().as_deref()))
     }
 
-    /// Whether somebody wants to know of an interrupt, or a softirq.
+    /// Whether an interrupt, or a softirq, is wanted.
     #[must_use]
     pub fn wants_irq(&self, is_hard: bool, number: i64) -> bool {
         let of_kind = if is_hard { &self.irqs } else { &self.softirqs };
         self.irqs.is_empty() && self.softirqs.is_empty() || of_kind.contains(&number)
     }
 
-    /// Whether somebody wants to know of something that takes so long.
+    /// Whether this duration is wanted.
     #[must_use]
     #[inline]
     pub fn wants_duration(&self, duration_ns: u64) -> bool {
         self.min_ns.is_none_or(|min| min <= duration_ns) && self.max_ns.is_none_or(|max| duration_ns <= max)
     }
 
-    /// Whether somebody wants to know of a CPU.
+    /// Whether a CPU is wanted.
     #[must_use]
     #[inline]
     pub fn wants_cpu(&self, cpu: Option<u32>) -> bool {
         self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu))
     }
 
-    /// Whether somebody wants to know of CPUs that a lane may have events of.
+    /// Whether CPUs are wanted that a lane may have events of.
     #[must_use]
     pub fn wants_lane(&self, lane: &LaneFacts) -> bool {
         lane.cpu.is_none() || self.wants_cpu(lane.cpu)

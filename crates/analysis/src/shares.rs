@@ -1,13 +1,14 @@
-//! Shares: what of something that can be added up is whose, of threads and of their processes.
+//! Shares: the parts of a sum that belong to threads and to their processes.
 //!
 //! ```text
 //! CPU 0   ├──────── bash ────────┤├─ idle ─┤├──── make ────┤
 //!            2     1        1              8  ░░ lost ░░ 2      amounts
 //! ```
 //!
-//! Where an event does not say of which thread it is, it is of the one that its CPU runs. What a run does is given to its
-//! thread when the run ends: only then is known whether the switch at its end names the same thread, and whether events may
-//! be missing between the event and either of its ends. A part of the trace does not know who ran before its first switch;
+//! Where an event does not say of which thread it is, it is of the one that its CPU runs. The
+//! amounts of a run are given to its thread when the run ends: only then is known whether the
+//! switch at its end names the same thread, and whether events may be missing between the event and
+//! either of its ends. A part of the trace does not know which thread ran before its first switch;
 //! merging does.
 
 mod pending;

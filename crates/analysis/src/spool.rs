@@ -1,6 +1,7 @@
 //! Where tables put rows that do not fit into memory: blocks of bytes, written once, read back, given up.
 //!
-//! This crate knows no files. Whoever drives it hands in a [`Spool`], and what that writes to is its own affair.
+//! This crate knows no files. The driver hands in a [`Spool`]; the spool's target is its own
+//! affair.
 
 use std::fmt;
 use std::io;
@@ -32,7 +33,7 @@ pub trait Spool: fmt::Debug + Send + Sync {
     /// Reading does not work.
     fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError>;
 
-    /// Nobody will read this block again.
+    /// This block will not be read again.
     fn release(&self, block: Block);
 }
 
@@ -41,7 +42,8 @@ pub trait Spool: fmt::Debug + Send + Sync {
 pub struct Room {
     /// Where rows go.
     pub spool: Arc<dyn Spool>,
-    /// What one table may keep in memory. It takes up to half as much again for a moment, while it grows or spills.
+    /// The memory that one table may use. It takes up to half as much again for a moment, while it
+    /// grows or spills.
     pub budget_bytes: usize,
 }
 
@@ -51,19 +53,19 @@ pub struct Room {
 pub struct SpoolError {
     /// Where in the spool.
     pub at: u64,
-    /// What is wrong.
+    /// The problem.
     pub kind: SpoolErrorKind,
 }
 
-/// What is wrong with a spool.
+/// The problems of a spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolErrorKind {
-    /// What the spool writes to has no space left.
+    /// The spool's target has no space left.
     #[error("there is no space for {needed_bytes} more bytes in {}", folder.display())]
     Full {
         /// The size of the block that was to be written.
         needed_bytes: usize,
-        /// What is full, as the spool calls it.
+        /// The full target, as the spool calls it.
         folder: PathBuf,
     },
     /// A block could not be written.
@@ -71,9 +73,9 @@ pub enum SpoolErrorKind {
     Write {
         /// The size of the block.
         needed_bytes: usize,
-        /// What it was to be written to, as the spool calls it.
+        /// The target of the write, as the spool calls it.
         folder: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// A block could not be read.
@@ -81,10 +83,10 @@ pub enum SpoolErrorKind {
     Read {
         /// The size of the block.
         wanted_bytes: usize,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A block is not what was written.
+    /// A block differs from the written one.
     #[error("a block of {size_bytes} bytes differs from the written block")]
     Changed {
         /// The size of the block.

@@ -5,10 +5,11 @@
 //!                                                                              └── of these bytes
 //! ```
 //!
-//! A state is only understood by the analysis that made it, of the same lanes and classes of events, asked the same. What
-//! is damaged is refused before it is looked at, as numbers that no state has would be counted on with. The checksum is no
-//! signature: whoever wants to can make bytes that pass. Take states from those alone whom you trust with the answer. What
-//! does not fit the lanes and tables of the analysis is refused.
+//! A state is only understood by the analysis that made it, of the same lanes and classes of
+//! events, asked the same. Damaged data is refused before it is looked at, as numbers that no state
+//! has would be counted on with. The checksum is no signature: an attacker can make bytes that
+//! pass. Take states only from sources that you trust with the answer. States that do not fit the
+//! lanes and tables of the analysis are refused.
 
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,11 @@ pub enum StateError {
     /// They are of another analysis, or of another version of it.
     #[error("this is a state of `{found}` version {found_version}; wanted is `{wanted}` version {wanted_version}")]
     Other {
-        /// What they are of.
+        /// The analysis that they are of.
         found: String,
         /// Its version.
         found_version: u32,
-        /// What was wanted.
+        /// The wanted analysis.
         wanted: &'static str,
         /// Its version.
         wanted_version: u32,
@@ -48,23 +49,23 @@ pub enum StateError {
     Checksum {
         /// The analysis.
         name: &'static str,
-        /// What the bytes say.
+        /// The value in the bytes.
         found: u64,
-        /// What they should say.
+        /// The expected value.
         expected: u64,
     },
-    /// They hold what no state of these lanes has.
+    /// They hold data that no state of these lanes has.
     #[error("the state of `{name}` does not fit the lanes and classes that it is of")]
     Unfit {
         /// The analysis.
         name: &'static str,
     },
-    /// They end too early, or hold what no state has.
+    /// They end too early, or hold data that no state has.
     #[error("the state of `{name}` is damaged: {error}")]
     Damaged {
         /// The analysis.
         name: &'static str,
-        /// What is wrong.
+        /// The error.
         error: postcard::Error,
     },
 }
@@ -80,7 +81,7 @@ struct Head {
     checksum: u64,
 }
 
-/// A state as bytes; `setup` is what the analysis was made with.
+/// A state as bytes; `setup` is the one that the analysis was made with.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `states`: what CPUs and threads did at any time, as runs.
+//! `states`: the states of CPUs and threads at any time, as runs.
 //!
 //! ```text
 //! CPU 0     thread    │ 7 ─────────────│ 0 (idle) ───│ 9 ──────
@@ -8,8 +8,8 @@
 //!           name      │ bash ───────────────────────────────────────────
 //! ```
 //!
-//! No counting: every change of a value is a run of the value before, see [`crate::runs`]. Whatever is asked of them,
-//! at an instant or over a span of time, is asked of the runs.
+//! No counting: every change of a value is a run of the value before, see [`crate::runs`]. All
+//! questions, at an instant or over a span of time, are answered from the runs.
 
 mod attributes;
 mod lane;
@@ -51,7 +51,7 @@ pub mod cpu_track {
     pub const SOFTIRQ: usize = 2;
 }
 
-/// What Linux calls a softirq.
+/// Linux' name of a softirq.
 #[must_use]
 pub fn softirq_name(vec: i64) -> Option<&'static str> {
     const NAMES: [&str; 10] =
@@ -61,7 +61,7 @@ pub fn softirq_name(vec: i64) -> Option<&'static str> {
 
 /// Values of a thread.
 pub mod thread_track {
-    /// What it does: see [`super::Doing`].
+    /// Its state: see [`super::Doing`].
     pub const STATE: usize = 0;
     /// The call that it is in.
     pub const CALL: usize = 1;
@@ -71,7 +71,7 @@ pub mod thread_track {
     pub const PROCESS: usize = 3;
 }
 
-/// What a thread does.
+/// The states of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Doing {
@@ -85,11 +85,11 @@ pub enum Doing {
     New,
     /// It waits for something, and signals wake it.
     Blocked,
-    /// It waits for something, whatever comes.
+    /// It waits for something, even if signals come.
     Uninterruptible,
     /// A signal or a tracer stopped it.
     Stopped,
-    /// It waits, nobody says how.
+    /// It waits, the event does not say how.
     Away,
 }
 
@@ -109,7 +109,7 @@ impl Doing {
         u64::from(self as u32) << 32 | u64::from(cpu)
     }
 
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,8 @@ impl Doing {
         }
     }
 
-    /// What a value says: what it does, and on which CPU it does or did so.
+    /// The meaning of a value: the state of the thread, and the CPU where it is or was in that
+    /// state.
     #[must_use]
     pub fn of(value: u64) -> Option<(Self, u32)> {
         let number = (value & !FLAGS) >> 32;
@@ -150,7 +151,7 @@ pub struct States {
 /// A call that has no name has this bit, and its number.
 const NUMBERED: u64 = 1 << 32;
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     /// By lane, then by CPU.
@@ -230,10 +231,11 @@ impl States {
         Self { lanes, calls, texts, room, has_switches, is_of_some: false }
     }
 
-    /// The same of traces of which only some events are there, for whoever asks how long something takes. Whatever does not end with what it
-    /// began with is in doubt, or cut where its thread ends. Where traces have switches, a CPU of which none is there runs a thread that is
-    /// nobody, whose calls take as long; and where events say their thread, or a switch whom it takes the CPU from, that goes before what
-    /// the switch before said.
+    /// The same for traces with only some of the events, to measure how long something takes. A run
+    /// that does not end as it began is in doubt, or cut where its thread ends. Where traces have
+    /// switches, a CPU without any runs a thread that stands for none, and its calls take as long;
+    /// and where events say their thread, or a switch says which thread it takes the CPU from, that
+    /// goes before the thread that the switch before said.
     #[must_use]
     pub fn of_some(self) -> Self {
         Self { is_of_some: true, ..self }
@@ -266,7 +268,7 @@ impl States {
         state.cpus.resize_with(state.cpus.len().max(self.lanes.len()), Vec::new);
     }
 
-    /// What a state has found out: all runs, and what their numbers mean.
+    /// The results of a state: all runs, and the texts of their numbers.
     #[must_use]
     pub fn into_runs(&self, mut state: State) -> (RunWriter, Texts) {
         for (lane, cpus) in std::mem::take(&mut state.cpus).into_iter().enumerate() {

@@ -24,7 +24,7 @@ pub fn percentile_columns() -> Vec<Column> {
     [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")].map(column).to_vec()
 }
 
-/// What there is to say of these durations.
+/// The statistics of these durations.
 #[must_use]
 pub fn cells(durations: &Histogram) -> Vec<Cell> {
     let count = durations.count();

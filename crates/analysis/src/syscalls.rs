@@ -1,11 +1,11 @@
-//! `syscalls`: which calls into the kernel were made, how long they took, and what came of them.
+//! `syscalls`: the calls into the kernel, how long they took, and their outcomes.
 //!
 //! ```text
 //! entry read ──── 12 µs ──── exit 42        count, total, min ... of `read`, and of the thread's `read`
 //! entry futex ── switched out … in ── exit -110   errors: ETIMEDOUT
 //! ```
 //!
-//! How entries find their exits is said in `calls`; here is what is counted of each call.
+//! How entries find their exits is described in `calls`; here are the counts of each call.
 
 mod outcomes;
 mod report;
@@ -49,7 +49,7 @@ struct Limits {
     slow: usize,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     calls: CallState<(), (), CallRun, CallRows>,

@@ -6,8 +6,8 @@
 //!         is_left                closed          live
 //! ```
 //!
-//! What is known of one life is a row of the analysis' own. A part of a trace does not see the beginning of lives that
-//! are older; merging joins the two pieces.
+//! The facts about one life are a row of the analysis' own. A part of a trace does not see the
+//! beginning of lives that are older; merging joins the two pieces.
 
 pub(crate) mod slots;
 
@@ -47,9 +47,9 @@ pub struct ThreadId {
     pub since: i64,
 }
 
-/// What is known of a life, in pieces.
+/// The facts about a life, in pieces.
 pub trait Life: Default {
-    /// Adds what came after.
+    /// Adds the later piece.
     fn join(&mut self, later: Self);
 
     /// A CPU is still thought to run it: more will be known, even if it is over.
@@ -70,7 +70,7 @@ pub struct Living<R> {
     pub since: i64,
     /// It may have been there before this part began.
     pub is_left: bool,
-    /// What is known of it.
+    /// The facts about it.
     pub row: R,
 }
 
@@ -164,7 +164,8 @@ impl<R: Life> Threads<R> {
         &mut self.living_in(slot, now).row
     }
 
-    /// The same for whoever knows where the number is kept, and since when the life is known here.
+    /// The same for callers that know where the number is kept, and since when the life is known
+    /// here.
     #[inline]
     pub fn living_in(&mut self, slot: Slot, now: i64) -> &mut Living<R> {
         self.lives[slot as usize].living(now)
@@ -176,7 +177,7 @@ impl<R: Life> Threads<R> {
         Some(self.lives(key)?.living.as_ref()?.since)
     }
 
-    /// Lives that are over are forgotten, and what was counted of the others.
+    /// Forgets lives that are over, and the counts of the others.
     pub fn forget(&mut self, mut forget: impl FnMut(&mut R)) {
         self.left.clear();
         let living = self.lives.iter_mut().filter_map(|lives| {
@@ -219,7 +220,8 @@ impl<R: Life> Threads<R> {
         Some(ThreadId { key, since: first.since })
     }
 
-    /// A thread is made now. A life with its number must be over, even if nobody saw it end: `over` takes it.
+    /// A thread is made now. A life with its number must be over, even if its end was not seen:
+    /// `over` takes it.
     pub fn begin(&mut self, key: ThreadKey, now: i64, over: impl FnOnce(ThreadId, R)) -> &mut R {
         let slot = self.slot(key);
         self.end_in(slot, over);
@@ -254,7 +256,7 @@ impl<R: Life> Threads<R> {
         lives.ended + u32::from(lives.living.is_some() && right.first(key).is_none())
     }
 
-    /// Adds the part that follows; `over` takes lives whose pieces are complete now.
+    /// Adds the part that follows; `over` takes lives with pieces that are complete now.
     pub fn merge(&mut self, mut right: Self, mut over: impl FnMut(ThreadId, R)) {
         for (id, (number, row)) in right.lingering {
             // Numbers are those of the right part.

@@ -1,15 +1,17 @@
-//! `timeline`: what a viewer draws, at any width of a pixel.
+//! `timeline`: the data that a viewer draws, at any width of a pixel.
 //!
 //! ```text
 //! chunk of the trace ──read──> State ──seal, in order──> Sealed ──node──> Node: cells in buckets of a level
 //!                                                                   nodes ──together──> Node of a wider level
 //! ```
 //!
-//! A chunk is read without knowing what is before it. Sealing it tells which runs of values end in it and which go on;
-//! that is quick, so that chunks are read by many and sealed by one after the other. What is sealed never changes. The same, in
-//! buckets of a nanosecond, is the exact answer for the span of a chunk.
+//! A chunk is read without knowing the state before it. Sealing it tells which runs of values end
+//! in it and which go on; that is quick, so that chunks are read by many and sealed by one after
+//! the other. A sealed chunk never changes. The same, in buckets of a nanosecond, is the exact
+//! answer for the span of a chunk.
 //!
-//! Tracks have keys: what a thing is (a CPU, a thread, a lane of events), the machine, a number, which of its values.
+//! Tracks have keys: the kind of a thing (a CPU, a thread, a lane of events), the machine, a
+//! number, which of its values.
 
 mod called;
 pub mod cells;
@@ -70,7 +72,7 @@ pub struct Timeline {
     own: Own,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     states: states::State,
@@ -160,7 +162,8 @@ impl State {
         self.states.names()
     }
 
-    /// What threads are called by the events of a chunk that was read, and their processes, by machine and number.
+    /// The names of threads in the events of a chunk that was read, and their processes, by machine
+    /// and number.
     #[must_use]
     pub fn people(&self) -> &BTreeMap<(u16, i32), (Comm, Option<i32>)> {
         &self.people
@@ -172,7 +175,7 @@ impl State {
         self.states.irqs()
     }
 
-    /// What names of durations and states are called, by the values that stand for them.
+    /// The names of durations and states, by the values that stand for them.
     #[must_use]
     pub fn slice_names(&self) -> &HashMap<u64, String> {
         &self.marks.names
@@ -206,7 +209,8 @@ pub struct Reading<'a> {
 }
 
 impl Timeline {
-    /// What a timeline asks of events, as a question. The question makes [`States`]; chunks are read by [`Timeline::reading`].
+    /// The question of a timeline about events. It makes [`States`]; chunks are read by
+    /// [`Timeline::reading`].
     #[must_use]
     pub fn question() -> Question<'static> {
         Question { is_of_programs: true, ..Question::new(Self::needs(), &[], States::new) }
@@ -248,8 +252,9 @@ impl Timeline {
         }
     }
 
-    /// The same with numbers that an earlier timeline has given, of which there are fewer: classes of one name have one number, and so have
-    /// calls. So what is known behind a part of traces goes on to mean the same when they have grown.
+    /// The same with numbers that an earlier timeline has given, of which there are fewer: classes
+    /// of one name have one number, and so have calls. So the state behind a part of traces goes on
+    /// to mean the same when they have grown.
     #[must_use]
     pub fn after(self, earlier: &Numbers) -> Self {
         let mut classes = earlier.classes.clone();
@@ -270,14 +275,15 @@ impl Timeline {
         Numbers { classes: self.classes.clone(), calls: self.states.call_names().to_vec() }
     }
 
-    /// With what own analyses say, whose rules are bound by [`Own::mapping`].
+    /// With own analyses; [`Own::mapping`] binds their rules.
     #[must_use]
     pub fn with_own(self, own: Own) -> Self {
         Self { own, ..self }
     }
 
-    /// The same of traces of which only some events are there. These say how many they are, how long takes what begins and ends with two of
-    /// them, who is woken and what is sent and received; what was when in between, only all of them say.
+    /// The same for traces with only some of the events. These say how many they are, the latency
+    /// between two of them that begin and end, the woken threads and the messages that are sent and
+    /// received; only all events together say the states in between.
     #[must_use]
     pub fn of_some(self) -> Self {
         Self { is_of_some: true, states: self.states.of_some(), ..self }
@@ -301,7 +307,7 @@ impl Timeline {
         self.classes.get(usize::try_from(number).ok()?).map(|name| &**name)
     }
 
-    /// What is known before the first chunk.
+    /// The state before the first chunk.
     #[must_use]
     pub fn begin(&self) -> State {
         State { states: self.states.begin(), ..self.empty() }
@@ -320,17 +326,19 @@ impl Timeline {
         }
     }
 
-    /// What was known behind a part of the traces when these had fewer lanes, of which the first ones are the same.
+    /// Widens the state behind a part of the traces when these had fewer lanes, of which the first
+    /// ones are the same.
     pub fn widen(&self, state: &mut State) {
         self.states.widen(&mut state.states);
     }
 
-    /// A chunk was read as a whole: what needs nothing else is done, so that it is sealed quickly.
+    /// A chunk was read as a whole: work that needs nothing else is done, so that it is sealed
+    /// quickly.
     pub fn settle(&self, chunk: &mut State) {
         chunk.marks.put_in_order();
     }
 
-    /// The keys of all tracks that a chunk needs to know of what is before it.
+    /// The keys of all tracks before a chunk that it needs.
     #[must_use]
     pub fn asked(&self, chunk: &State) -> Vec<u64> {
         let mut asked = self.states.asked(&chunk.states);
@@ -343,7 +351,8 @@ impl Timeline {
         asked
     }
 
-    /// The keys that have to be asked besides, after the first ones: of threads that run when it begins, of what is open then.
+    /// The keys that have to be asked besides, after the first ones: of threads that run when it
+    /// begins, of intervals that are open then.
     #[must_use]
     pub fn asked_next(&self, known: &HashMap<u64, Option<(u64, i64)>>) -> Vec<u64> {
         let running = known.iter().filter_map(|(key, now)| {
@@ -361,7 +370,8 @@ impl Timeline {
         self.states.call(value)
     }
 
-    /// What is before a chunk, of what nodes know: for keys that were asked what they are there and since when.
+    /// The state before a chunk, from the nodes: for the keys that were asked, their values there
+    /// and since when.
     #[must_use]
     pub fn before(&self, chunk: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
         State {
@@ -415,8 +425,9 @@ impl Timeline {
         tallies.filter(|(_, tally)| !tally.is_empty()).map(before).collect()
     }
 
-    /// The cells of a chunk in buckets of the level that it was read with; with all values, of which those that end in doubt say so
-    /// (see [`told`]), or with the most important ones and without who is woken.
+    /// The cells of a chunk in buckets of the level that it was read with; with all values, of
+    /// which those that end in doubt say so (see [`told`]), or with the most important ones and
+    /// without the woken threads.
     #[must_use]
     pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
         let node = NodeBuilder::new(self.origin, level);
@@ -520,8 +531,8 @@ fn shown(key: u64, value: u64) -> u64 {
     if key >> 48 == STATE { value >> 32 << 32 } else { value }
 }
 
-/// What a value of a chunk's cells says: which value it is, and whether events are missing around its run. Only CPUs and threads have
-/// such values, in nodes with all values.
+/// The meaning of a value of a chunk's cells: which value it is, and whether events are missing
+/// around its run. Only CPUs and threads have such values, in nodes with all values.
 #[must_use]
 pub fn told(key: u64, value: u64) -> (u64, bool) {
     match TrackKey::of(key).map(|key| key.thing) {
@@ -546,8 +557,9 @@ fn latency(key: u64, value: u64) -> Option<u64> {
 }
 
 impl Sealed {
-    /// What threads are called, in the order of time: keys of their names and processes, and what these are. Also of threads that have
-    /// ended: who looks at what CPUs ran wants to know who that was.
+    /// The names of threads, in the order of time: keys of their names and processes, and their
+    /// values. Also of threads that have ended: a user that looks at the runs of CPUs wants to know
+    /// their threads.
     ///
     /// # Panics
     ///
@@ -571,7 +583,7 @@ impl Sealed {
         self.messages.routes()
     }
 
-    /// Runs that began before anybody looked: what tracks were at the trace's begin.
+    /// Runs that began before the begin of reading: the values of tracks at the trace's begin.
     pub fn initial(&self) -> impl Iterator<Item = (u64, u64)> {
         let is_old = |run: &&Run| run.begin == i64::MIN && !is_name(run.key);
         self.sequel.ended.iter().filter(is_old).map(|run| (run.key, shown(run.key, run.value)))

@@ -5,9 +5,10 @@
 //!           · ·   ·  ·· ·      ·   ·            · ░░ lost ░░ ·      events that say of nobody whose they are
 //! ```
 //!
-//! Kernels' events rarely say whose they are: then they are of the thread that their CPU runs, which is found out as for everything
-//! that threads do (see `shares`). Between two switches they are counted where they are seen; only what says a thread
-//! has to be told at once, as that thread may be another one later. Where no event tells of threads at all, as in traces of
+//! Kernels' events rarely say their thread: then they are of the thread that their CPU runs, which
+//! is found out as for everything that threads do (see `shares`). Between two switches they are
+//! counted where they are seen; only an event that says its thread has to be told at once, as that
+//! thread may be another one later. Where no event tells of threads at all, as in traces of
 //! programs, a number is one thread forever, and even that is counted where it is seen.
 
 mod report;
@@ -37,7 +38,7 @@ pub struct Whose {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Events(u64);
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     shares: Shares<Events>,
@@ -55,7 +56,7 @@ struct Said {
     comm: (i64, Comm),
 }
 
-/// What a lane counts.
+/// The counts of a lane.
 #[derive(Debug, Default)]
 pub struct Lane {
     number: usize,
@@ -72,7 +73,7 @@ struct LaneCpu {
     pending: Pending<Events>,
 }
 
-/// What happens.
+/// The note of an event.
 #[derive(Debug)]
 pub struct Note {
     cpu: u32,

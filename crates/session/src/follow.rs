@@ -24,9 +24,9 @@ use crate::open::offsets::Offsets;
 use crate::open::progress::Progress;
 use crate::open::{OpenFailure, OpenOptions, Session};
 
-/// How often is looked whether there is more.
+/// How often to look for more.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A writer that does not announce a watermark may hold back events for this long.
+/// A recorder that says nothing of its progress may hold back earlier events for so long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Follows traces.
@@ -34,18 +34,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Follow {
     paths: Vec<PathBuf>,
     options: OpenOptions,
-    /// What is before this time was handed out.
+    /// The events before this time were handed out.
     behind_ns: Option<i64>,
-    /// Where that is in traces whose clocks have been said anew since.
+    /// Where that is in traces with clocks that have been redefined since.
     moved_ns: HashMap<PathBuf, i64>,
     is_over: bool,
     /// Bytes of all files, and since when there are so many.
     grown: (u64, Option<Instant>),
-    /// Of what there was when it was opened last: bytes, and whether it rested.
+    /// The state of the files when they were opened last: bytes, and whether they rested.
     opened: Option<(u64, bool)>,
-    /// What was said of traces before they were opened last: what is said behind that may be of what is not in there.
+    /// The recorders' statements before traces were opened last: events behind them may be missing
+    /// in the open traces.
     lives: HashMap<PathBuf, Live>,
-    /// What is known of the traces as they were.
+    /// The known facts about the traces as they were.
     earlier: Earlier,
     /// Bytes of all files just before the traces were opened last.
     open_bytes: Option<u64>,
@@ -171,7 +172,8 @@ impl Follow {
         Ok(session)
     }
 
-    /// Where a clock is said anew, what was handed out is what it was: so many cycles.
+    /// Where a clock is redefined, the end of the handed-out events stays the same number of
+    /// cycles.
     fn move_with_clocks(&mut self, session: &Session) {
         let Some(behind) = self.behind_ns else { return };
         for trace in &session.traces {
@@ -200,7 +202,7 @@ impl Follow {
                 Err(error) => return Err(error.into()),
             };
             bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
-            // What a recorder says is in the trace's own time.
+            // A recorder's statement is in the trace's own time.
             let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
             let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
             let live = folder.live().map(shifted);
@@ -225,7 +227,7 @@ impl Follow {
         self.grown.1.is_some_and(|since| since.elapsed() > PATIENCE)
     }
 
-    /// What is new, of all that there is.
+    /// The new window, of all that there is.
     fn window(&mut self, session: Arc<Session>) -> Option<Window> {
         let reached = self.reached(&session)?;
         let begin = |trace: &Arc<Trace>| self.moved_ns.get(trace.folder.path()).copied().or(self.behind_ns);
@@ -239,7 +241,7 @@ impl Follow {
             return None;
         }
         self.behind_ns = Some(reached.watermark_ns);
-        // What was handed out of one is farther than that, still.
+        // In these traces the end of the handed-out events is farther than that, still.
         self.moved_ns.retain(|_, moved| *moved > reached.watermark_ns);
         Some(Window { session, begins_ns, end_ns: Some(end_ns) })
     }
@@ -263,7 +265,7 @@ impl Follow {
         (all.is_over || all.watermark_ns < i64::MAX).then_some(all)
     }
 
-    /// Up to when everything is there of a trace whose recorder says nothing.
+    /// Up to when everything is there of a trace with a recorder that says nothing.
     fn guess(&self, streams: &[kymo_scan::DataStream]) -> Option<i64> {
         let ends = streams.iter().map(|stream| {
             let last = stream.packets.len().checked_sub(1).map(|last| stream.packets.get(last))?;
@@ -273,23 +275,25 @@ impl Follow {
     }
 }
 
-/// Whether a recorder has begun with a trace whose metadata is not there yet.
+/// Whether a recorder has begun with a trace without metadata yet.
 fn is_awaited(path: &Path) -> bool {
     discover::live(path).is_some_and(|live| live.is_recording)
 }
 
-/// Whether no more events come: the recorder has ended the trace, or was killed and no other recorder continues.
+/// Whether nothing comes any more: the recorder has said so, or was killed and no other one goes
+/// on.
 fn is_over(live: Live) -> bool {
     !live.is_recording || (is_gone(live.recorder) && !live.goes_on)
 }
 
-/// Whether a process is gone, as far as this system tells.
+/// Whether a process is gone, as far as this system tells: a killed one says nothing any more.
 fn is_gone(process: u32) -> bool {
     let processes = Path::new("/proc");
     if !processes.join("self").exists() {
         return false;
     }
-    // Nobody may have asked yet how it ended. Its name stands in parentheses, and may have anything in it.
+    // Its exit status may not be collected yet. Its name stands in parentheses, and may have
+    // anything in it.
     let stat = std::fs::read_to_string(processes.join(process.to_string()).join("stat"));
     stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])))
         || !processes.join(process.to_string()).exists()
@@ -305,7 +309,7 @@ mod tests {
     use crate::print::{PrintFormat, PrintOptions};
     use crate::{StampOptions, TraceOffset};
 
-    /// A trace that grows: three streams, and what a recorder says of it.
+    /// A trace that grows: three streams, and its recorder's statement.
     struct Growing {
         folder: tempfile::TempDir,
         /// Events that are not in a file yet, by stream.
@@ -353,7 +357,8 @@ mod tests {
         session.print(options, out, &Progress::default()).unwrap()
     }
 
-    /// Events of all streams in turn; files get them late, but never later than the recorder says, whose times are the trace's own.
+    /// Events of all streams in turn; files get them late, but never later than the recorder says,
+    /// with times that are the trace's own.
     #[test]
     fn each_event_is_in_one_window() {
         for seed in 0..5 {
@@ -371,11 +376,11 @@ mod tests {
                         growing.flush(stream);
                     }
                 }
-                // Everything before the watermark is there, and some of what is not.
+                // Everything before the watermark is there, and some later events.
                 (0..3).for_each(|stream| growing.flush(stream));
                 let watermark = now - random.below(20).min(now);
                 growing.say("recording", watermark);
-                // What comes now has the watermark's time, or is later.
+                // Events from now on have the watermark's time, or are later.
                 let behind = follow.behind_ns;
                 if behind.is_some_and(|behind| behind >= watermark as i64 + offset_ns) {
                     continue;
@@ -447,7 +452,7 @@ mod tests {
                 std::fs::write(growing.folder.path().join("metadata"), metadata).unwrap();
             }
             assert!(follow.next(&Progress::default()).unwrap().is_none(), "it is over");
-            // In whatever order: windows are printed one after the other, each in its order.
+            // In any order: windows are printed one after the other, each in its order.
             let mut cycles = cycles(&out);
             cycles.sort_unstable();
             assert_eq!(cycles, (1000..4000).collect::<Vec<u64>>(), "{frequency} Hz");
@@ -479,7 +484,8 @@ mod tests {
         assert_eq!(deltas, expected);
     }
 
-    /// Nobody says how far others are: what all streams have, and all that there is when nothing grows any more.
+    /// Other recorders do not say how far they are: the events that all streams have, and all that
+    /// there is when nothing grows any more.
     #[test]
     fn traces_of_others_are_followed_too() {
         let mut growing = Growing::new();
@@ -496,7 +502,7 @@ mod tests {
         assert_eq!(next(&mut follow), Some(1700));
     }
 
-    /// Whoever was killed does not say that it is over.
+    /// A killed recorder does not say that it is over.
     #[test]
     fn a_recorder_that_is_gone_writes_nothing_more() {
         let mut growing = Growing::new();

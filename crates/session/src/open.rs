@@ -63,7 +63,7 @@ pub struct Session {
     /// Where analyses' parts are cut besides, for tests: in the order of time.
     pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
-    /// Where to remember what was found.
+    /// Where to keep indexes and results.
     pub(crate) cache: Option<PathBuf>,
 }
 
@@ -181,7 +181,7 @@ impl Session {
         self.traces.iter().flat_map(|trace| trace.folder.streams()).map(|file| file.size).sum()
     }
 
-    /// The same, of whose traces more is known.
+    /// The same, with traces that more is known of.
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
         Self { traces, opened, cache, cuts_ns, ..*self }
@@ -314,12 +314,12 @@ impl Session {
         streams.iter().enumerate().map(cursor).collect()
     }
 
-    /// What had to be assumed of a stream that was read.
+    /// The assumptions about a stream that was read.
     pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<Problem> {
         self.assumptions_of(cursor.stream(), Doubts::of(cursor))
     }
 
-    /// What has to be assumed of a stream.
+    /// The assumptions about a stream.
     pub(crate) fn assumptions_of(&self, stream: usize, doubts: Doubts) -> Vec<Problem> {
         let note = |assumption, what: &str| self.note(stream, assumption, what);
         let mut notes = Vec::new();
@@ -347,7 +347,7 @@ impl Session {
         trace.folder.stream(file).path().display().to_string()
     }
 
-    /// What the times of each data stream count from.
+    /// The origins of the times of each data stream.
     pub(crate) fn origins(&self) -> Vec<Origin> {
         let of_trace = |(number, trace): (usize, &Arc<Trace>)| -> Vec<Origin> {
             trace.streams.iter().map(|stream| Origin::of(number, trace, stream)).collect()
@@ -377,7 +377,7 @@ fn find_all(paths: &[PathBuf], offsets: &Offsets<'_>) -> Result<Discovered, Offs
     Ok(discovered)
 }
 
-/// Opens a trace, with what is remembered of its packets; on several threads they are looked at side by side.
+/// Opens a trace, with the remembered packets; on several threads they are looked at side by side.
 fn open_one(
     folder: TraceFolder,
     options: TraceOptions,
@@ -394,7 +394,7 @@ fn open_one(
     }
 }
 
-/// What is doubtful of a stream, as whoever read it saw.
+/// The doubts about a stream, from its reader.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Doubts {
     uuid_differs: bool,
@@ -406,16 +406,17 @@ impl Doubts {
         Self { uuid_differs: cursor.uuid_differs(), steps_back: cursor.steps_back() }
     }
 
-    /// Adds what was seen in other parts of the stream.
+    /// Adds the doubts from other parts of the stream.
     pub(crate) fn add(&mut self, others: Self) {
         self.uuid_differs |= others.uuid_differs;
         self.steps_back += others.steps_back;
     }
 }
 
-/// Memory for reading, shared among the streams: what is read at a time should still be near when it is looked at, together
-/// with what is found in it. On k400, 128 KiB for each of 8 streams instead of 256 makes `kymo cpu` 3 % faster and takes 1000
-/// page faults less; 64 KiB are no faster.
+/// Memory for reading, shared among the streams: bytes that are read at a time should still be near
+/// when they are looked at, together with the results. On k400, 128 KiB for each of 8 streams
+/// instead of 256 makes `kymo cpu` 3 % faster and takes 1000 page faults less; 64 KiB are no
+/// faster.
 const READ_BYTES: usize = 1 << 20;
 
 fn chunk_bytes(streams: usize) -> usize {
@@ -446,7 +447,7 @@ pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
     Origin::of(0, trace, stream) == Origin::Unix
 }
 
-/// What the times of a data stream count from: they can be compared where that is the same.
+/// The origin of the times of a data stream: they can be compared where that is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// There are no times.

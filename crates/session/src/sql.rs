@@ -108,7 +108,7 @@ pub struct Database {
     inner: Arc<Inner>,
 }
 
-/// What a database shares with queries and answers, which may live longer.
+/// The state that a database shares with queries and answers, which may live longer.
 struct Inner {
     shared: Arc<Shared>,
     engine: Engine,
@@ -118,7 +118,7 @@ struct Inner {
     planning: Mutex<()>,
 }
 
-/// Whoever does not want an answer any more does not wait for those who compute it to notice.
+/// A caller that drops an answer does not wait for its threads to notice.
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -231,7 +231,7 @@ impl Inner {
         self.runtime.as_ref().expect("it ends with this")
     }
 
-    /// Whoever has this plans.
+    /// The lock of planning.
     fn alone(&self) -> MutexGuard<'_, ()> {
         self.planning.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,15 +247,15 @@ impl Inner {
 pub struct SqlQuery {
     asked: Arc<Asked>,
     schema: SchemaRef,
-    /// For the first who reads.
+    /// For the first reader.
     first: Mutex<Option<Planned>>,
 }
 
-/// What was asked, of what.
+/// A query and its database.
 struct Asked {
     inner: Arc<Inner>,
     query: Query,
-    /// What was read to understand it.
+    /// The findings of reading that was needed to understand it.
     found: Arc<Watch>,
 }
 
@@ -315,7 +315,7 @@ pub struct SqlAnswer {
 
 /// How far an answer is.
 enum Rows {
-    /// Nobody has asked for rows.
+    /// No rows were requested yet.
     Planned(Plan),
     /// A task computes them.
     Running(Running),
@@ -323,7 +323,8 @@ enum Rows {
     Over,
 }
 
-/// A task that computes rows, a batch ahead of whoever asks: who waits for it can do something else now and then.
+/// A task that computes rows, a batch ahead of the caller: a caller that waits for it can do
+/// something else now and then.
 struct Running {
     batches: mpsc::Receiver<Result<RecordBatch, Problem>>,
     task: JoinHandle<()>,
@@ -338,7 +339,7 @@ impl Drop for Running {
 async fn run(plan: Plan, batches: mpsc::Sender<Result<RecordBatch, Problem>>) {
     let mut stream = match plan.stream() {
         Ok(stream) => stream,
-        // Where nobody waits any more, nobody is told.
+        // Where the receiver is gone, the error is dropped.
         Err(problem) => return drop(batches.send(Err(problem)).await),
     };
     while let Some(batch) = stream.next().await {
@@ -346,7 +347,7 @@ async fn run(plan: Plan, batches: mpsc::Sender<Result<RecordBatch, Problem>>) {
             break;
         }
     }
-    // Who finds that there is no more finds all that was lost, too.
+    // A caller that finds that there is no more finds all losses, too.
     drop(stream);
 }
 
@@ -427,7 +428,7 @@ impl SqlAnswer {
     }
 }
 
-/// How often somebody who waits looks whether he still wants to.
+/// How often a waiting thread looks whether it should go on.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Iterator for SqlAnswer {

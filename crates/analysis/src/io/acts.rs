@@ -1,4 +1,4 @@
-//! What concerns files, and comes in an order.
+//! Acts that concern files, and come in an order.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub enum Act {
     Use(Target, Use),
     /// One that took long.
     Slow(Target, Box<Slow>),
-    /// What are these? The answer is for later.
+    /// Looks up these fds. The answer is for later.
     Look(Option<i32>, Option<i32>),
     /// A path was opened; as this, if it could be.
     Open {
@@ -28,7 +28,7 @@ pub enum Act {
         is_error: bool,
         /// It goes when its process becomes another program.
         closes_on_exec: bool,
-        /// It is among what is asked for.
+        /// It is selected.
         counts: bool,
     },
     /// An operation of which only its thread is told.
@@ -59,7 +59,7 @@ pub enum Act {
     Close(i32),
     /// The process becomes another program.
     Exec,
-    /// The thread is made: its process, that of who made it, and who that is.
+    /// The thread is made: its process, that of its parent, and the parent.
     Fork(Option<i32>, Option<i32>, Option<ThreadKey>),
     /// The process of the thread.
     Known(i32),
@@ -75,23 +75,26 @@ pub enum Act {
         pid: i32,
         /// The fd.
         fd: i32,
-        /// What it is.
+        /// Its path.
         path: Box<[u8]>,
     },
-    /// The thread leaves a call that it entered in an earlier part: what that did is told when it is known.
+    /// The thread leaves a call that it entered in an earlier part: the effect of that is told when
+    /// it is known.
     Asks {
-        /// What may be a new fd.
+        /// The possible new fd.
         fd: Option<i32>,
         /// Another one.
         other_fd: Option<i32>,
         /// It may depend on any fd.
         is_any: bool,
     },
-    /// What the thread used of files that were known where nobody knew what was before; and whether its life was over then.
+    /// The thread's uses of files that were known in a part without known files before it; and
+    /// whether its life was over then.
     Used(Box<Piece>, bool),
-    /// What an fd of a process is now, which is known from there.
+    /// The file of an fd of a process now, which is known from there.
     Set(i32, i32, Option<File>),
-    /// What the fds of the call that the thread is in were when it was entered, which is known from there, and where that was.
+    /// The files of the thread's current call when it was entered, which are known from there, and
+    /// where that was.
     Looked(Place, Box<Looked>),
 }
 
@@ -108,14 +111,15 @@ pub struct Whole {
 /// Which file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
-    /// What this fd is.
+    /// The file of this fd.
     Fd(i32),
-    /// What the thread looked up when it entered the call: the first fd or the other one.
+    /// The file that the thread looked up when it entered the call: that of the first fd or of the
+    /// other one.
     Looked {
         /// The other one.
         is_other: bool,
     },
-    /// Nobody knows, or none.
+    /// Unknown, or none.
     None,
 }
 

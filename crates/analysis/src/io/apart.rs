@@ -1,25 +1,29 @@
-//! What acts come to while it is not known what fds were before them: most are of fds that were made meanwhile.
+//! The effects of acts while the files of fds before them are not known: most are of fds that were
+//! made meanwhile.
 //!
 //! ```text
 //! 7 opens 3 │ 7 reads 3 │ 9 reads 4 │ 7 closes 3 │ 9 closes 4        of 7 and 9 it is known which process they are of
 //!   counted     counted     left over                ──> at the end: 3 and 4 are nothing now
 //! ```
 //!
-//! An fd that was not changed yet is unknown; what is done with it is left over, to be replayed when what was before is known.
-//! Others are as known here, whatever they were before: only the last of their changes is told, at the end or before something
-//! is left over that sees it. The tables of processes alone are known: threads whose process nobody knows are left over.
+//! An fd that was not changed yet is unknown; acts on it are left over, to be replayed when the
+//! state before is known. Others are as known here, no matter which files they were before: only
+//! the last of their changes is told, at the end or before an act is left over that sees it. The
+//! tables of processes alone are known: threads of an unknown process are left over.
 //!
-//! In a part that is read elsewhere nobody knows what threads were that nothing in it tells of, and what CPUs did before their
-//! first switch comes later. So it is done *alone* from where the last of these switches is. What an fd is that a thread of an
-//! unknown process sees or changes is told, and unknown from then on: the process may be any. What is left over is done apart
-//! *again* when it is known what was before.
+//! In a part that is read elsewhere, threads that nothing in it names are unknown, and the state of
+//! CPUs before their first switch comes later. So it is done *alone* from where the last of these
+//! switches is. The file of an fd that a thread of an unknown process sees or changes is told, and
+//! unknown from then on: the process may be any. The remaining acts are done apart *again* when the
+//! state before is known.
 //!
 //! ```text
 //! part   ──alone──> what is known  +  left over ──sent──> with what was before: again ──> left over, replayed
 //! ```
 //!
-//! If it turns out then that a thread was of another process than the part said, which takes a trace that contradicts itself, the
-//! part is *odd*, and has to be read by somebody who knows what was before.
+//! If it turns out then that a thread was of another process than the part said, which takes a
+//! trace that contradicts itself, the part is *odd*, and has to be read again with the state
+//! before.
 
 use hashbrown::HashMap;
 

@@ -1,4 +1,4 @@
-//! What comes of a call: what it counts, how long it took, and what it does to files.
+//! The outcome of a call: its counts, how long it took, and its effects on files.
 
 use super::acts::{Act, Target};
 use super::ops::{Category, Op};

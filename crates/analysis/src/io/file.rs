@@ -1,4 +1,4 @@
-//! What fds and files are.
+//! Fds and files.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::names::{Interner, NameId, Renumbering};
 use crate::threads::ThreadKey;
 
-/// What an operation concerns.
+/// The file that an operation concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileKey {
     /// A file by its name.
     Named(NameId),
-    /// An fd that nobody explains.
+    /// An fd without a known file.
     Fd(Owner, i32),
-    /// Nobody knows.
+    /// Unknown.
     None,
 }
 
-/// Whose fds are these?
+/// The owner of fds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Owner {
     /// A process, of a machine.
     Process(u16, i32),
-    /// A thread whose process nobody knows.
+    /// A thread of an unknown process.
     Thread(ThreadKey),
 }
 
@@ -39,19 +39,19 @@ impl Hash for Owner {
     }
 }
 
-/// What it leads to.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A path.
     Disk,
     /// The internet.
     Net,
-    /// Something else, or nobody knows.
+    /// Something else, or unknown.
     #[default]
     Unknown,
 }
 
-/// What an fd is.
+/// The file of an fd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub(super) name: NameId,

@@ -1,4 +1,4 @@
-//! What was done with each file.
+//! The operations on each file.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::file::FileKey;
 use super::sums::Sums;
 use crate::names::{Interner, NameId, Renumbering};
 
-/// Files by name, and what was done with each.
+/// Files by name, and the operations on each.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FileRows {
     pub(super) names: Interner,

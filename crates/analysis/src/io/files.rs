@@ -1,4 +1,4 @@
-//! What fds are, in the order of time; and so what was read from which file.
+//! The files of fds, in the order of time; and so the reads and writes of each file.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ struct Doing {
     pieces: Vec<Piece>,
 }
 
-/// What fds were, up to some place in time.
+/// The files of fds, up to some place in time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Files {
     pub(super) rows: FileRows,

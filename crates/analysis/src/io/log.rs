@@ -1,4 +1,4 @@
-//! What concerns files and comes in an order, until it can be done again in that order.
+//! Acts that concern files and come in an order, until they can be done again in that order.
 //!
 //! ```text
 //! recent   as it was told, some of it too late ──in order of places──> done again, if nothing comes before this part
@@ -6,7 +6,8 @@
 //!                                                                    where that is much, packed: about 20 bytes each
 //! ```
 //!
-//! A run tells what it did when it ends, so only what is before the begin of all runs that go on has its place for certain.
+//! A run tells its acts when it ends, so only acts before the begin of all runs that go on have
+//! their place for certain.
 
 use serde::{Deserialize, Serialize};
 
@@ -379,7 +380,7 @@ impl Waiting {
     }
 }
 
-/// What was settled in a part that follows, one after the other.
+/// The settled acts of a part that follows, one after the other.
 #[derive(Debug)]
 pub struct Behind<'a> {
     packed: Vec<u8>,

@@ -1,8 +1,8 @@
-//! Which calls are operations on files, and what they say about them.
+//! The calls that are operations on files, and their arguments.
 
 use serde::{Deserialize, Serialize};
 
-/// What a call does with files.
+/// The effect of a call on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
     /// Opens a path.
@@ -23,9 +23,9 @@ pub enum Op {
     Read,
     /// Writes.
     Write,
-    /// Reads from one file what it writes to another.
+    /// Reads bytes from one file that it writes to another.
     Both,
-    /// Writes back what a file has not on its disk yet.
+    /// Writes back the data of a file that is not on its disk yet.
     Sync,
     /// The same, for all files.
     SyncAll,
@@ -35,7 +35,7 @@ pub enum Op {
     Other,
 }
 
-/// What tables tell apart.
+/// The categories of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Category {
     /// Operations that make an fd.
@@ -67,7 +67,7 @@ pub const DUPLICATE: [i64; 2] = [0, 1030];
 pub const INTERNET: [i64; 2] = [2, 10];
 
 impl Op {
-    /// What a call of this name does.
+    /// The effect of a call of this name.
     #[must_use]
     pub fn of(name: &str) -> Self {
         match name {

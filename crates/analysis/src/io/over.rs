@@ -1,4 +1,4 @@
-//! What lives that are over leave: the rows that may be shown, sums of processes, names.
+//! The remains of lives that are over: the rows that may be shown, sums of processes, names.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::calls::{Bases, Who};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
-/// What a life did.
+/// The operations of a life.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadIo {
     /// Of two with as many bytes, that with more operations comes first.
@@ -31,7 +31,7 @@ pub struct SlowUse {
     pub(super) who: Who,
 }
 
-/// What lives that are over leave.
+/// The remains of lives that are over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Over {
     /// What lives did.

@@ -1,6 +1,6 @@
 //! Which process each thread is of, at some place in the order of time.
 //!
-//! Pages are shared: a copy costs little, and so does what changes afterwards.
+//! Pages are shared: a copy costs little, and so do changes afterwards.
 
 use std::sync::Arc;
 

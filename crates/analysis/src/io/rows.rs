@@ -1,4 +1,5 @@
-//! What is counted of operations in any order, and what has to wait for its place in the order of time.
+//! Counts of operations in any order, and acts that have to wait for their place in the order of
+//! time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -39,7 +40,7 @@ pub struct Traffic {
     pub(super) received_bytes: u64,
 }
 
-/// What is counted of all threads.
+/// The counts of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
     pub(super) log: Log,

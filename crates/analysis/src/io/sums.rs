@@ -1,4 +1,5 @@
-//! What is added up of operations on files: which operations count, their number and bytes, and the slowest of them.
+//! The sums of operations on files: which operations count, their number and bytes, and the slowest
+//! of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::Wishes;
 use crate::calls::{CallId, Place};
 use crate::names::Renumbering;
 
-/// What is done with a file.
+/// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
     pub(super) bytes: u64,
@@ -42,14 +43,14 @@ pub struct Sums {
     pub(super) errors: u64,
 }
 
-/// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
+/// Bytes that were read, and that were written: disk, net. The others are of unknown kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kinds {
     pub(super) read: [u64; 2],
     pub(super) write: [u64; 2],
 }
 
-/// What a thread used since a place.
+/// The uses of a thread since a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     pub(super) since: Place,

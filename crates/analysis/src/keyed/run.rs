@@ -6,8 +6,8 @@
 //! row    size: u32   key and value, in postcard's form
 //! ```
 //!
-//! What comes back is checked (the block's check, sizes, order), because the alternative is a wrong answer. The check
-//! tells damage, not malice.
+//! Rows that come back are checked (the block's check, sizes, order), because the alternative is a
+//! wrong answer. The check tells damage, not malice.
 
 use std::hash::{BuildHasher, Hasher};
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! The largest rows of a table, and what the others add up to.
+//! The largest rows of a table, and the sum of the others.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -46,11 +46,11 @@ impl<S: Ord, K: Ord, V: Clone> PartialEq for Candidate<'_, S, K, V> {
 impl<S: Ord, K: Ord, V: Clone> Eq for Candidate<'_, S, K, V> {}
 
 impl<K: TableKey, V: TableValue> KeyTable<K, V> {
-    /// The `count` rows for which `size` is largest, in one pass and with the memory of these rows. Of equal rows
-    /// those with smaller keys are taken.
+    /// The `count` rows with the largest `size`, in one pass and with the memory of these rows. Of
+    /// equal rows those with smaller keys are taken.
     ///
-    /// The others are merged in no particular order, whatever their keys: values that depend on the order (the last
-    /// name seen) mean nothing there.
+    /// The others are merged in no particular order, no matter their keys: values that depend on
+    /// the order (the last name seen) mean nothing there.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! Patterns of events' names, and what their stars stand for.
+//! Patterns of events' names, and the texts that their stars stand for.
 //!
 //! ```text
 //! syscall_entry_*      syscall_entry_read     1: read
 //! *:sys_*_?            syscalls:sys_a_b       1: syscalls   2: a
 //! ```
 //!
-//! A star stands for as little as possible, but for the last one, which stands for what is left.
+//! A star stands for as little as possible, but for the last one, which stands for the rest.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Pattern {
     plain: usize,
 }
 
-/// What the stars of a pattern stand for.
+/// The texts of a pattern's stars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captures<'n>(Vec<&'n str>);
 
@@ -42,7 +42,7 @@ impl Pattern {
         self.text.matches('*').count()
     }
 
-    /// What its stars stand for in a name; `None`: the name does not match.
+    /// The texts of its stars in a name; `None`: the name does not match.
     #[must_use]
     pub fn captures<'n>(&self, name: &'n str) -> Option<Captures<'n>> {
         let rest = name.strip_prefix(&self.text[..self.plain])?;
@@ -84,13 +84,13 @@ struct Star {
 }
 
 impl<'n> Captures<'n> {
-    /// What a star stands for, counted from 1.
+    /// The text of a star, counted from 1.
     #[must_use]
     pub fn get(&self, number: usize) -> Option<&'n str> {
         self.0.get(number.checked_sub(1)?).copied()
     }
 
-    /// What the first star stands for; nothing where there is none.
+    /// The text of the first star; nothing where there is none.
     #[must_use]
     pub fn first(&self) -> &'n str {
         self.get(1).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is wrong with a text that somebody wrote, a mapping or an own analysis, and where.
+//! The errors in a user's text, a mapping or an own analysis, and their places.
 //!
 //! ```text
 //! my-roles.toml:7:1: thread_switch has no field `nxt_tid`; did you mean `next_tid`?
@@ -21,11 +21,11 @@ pub struct MappingProblem {
     pub line: u64,
     /// In characters, from 1.
     pub column: u64,
-    /// What.
+    /// The kind of the error.
     pub kind: MappingProblemKind,
 }
 
-/// What is wrong.
+/// The kinds of errors.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the sentences say it")]
 pub enum MappingProblemKind {

@@ -1,7 +1,7 @@
 //! A mapping from its text.
 //!
-//! The text is TOML; what it means is read from TOML's tree with the place of everything, so that each mistake is told
-//! with where it stands, all of them at once.
+//! The text is TOML; its meaning is read from TOML's tree with the place of everything, so that
+//! each mistake is told with its place, all of them at once.
 
 use std::ops::Range;
 

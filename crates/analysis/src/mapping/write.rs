@@ -1,4 +1,4 @@
-//! A mapping as text: what [`super::read`] reads, with what each role means.
+//! A mapping as text for [`super::read`], with the meaning of each role.
 
 use std::fmt::{self, Formatter};
 

@@ -1,4 +1,4 @@
-//! The tables of `memory`: what was counted, with what is not known put in.
+//! The tables of `memory`: the counts, with unknown shares put in.
 
 use super::usage::{Pages, Usage};
 use super::{Memory, State, TAKEN};

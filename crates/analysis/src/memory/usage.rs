@@ -1,4 +1,4 @@
-//! What was used: pages that were taken and given back.
+//! The use of memory: pages that were taken and given back.
 
 use serde::{Deserialize, Serialize};
 

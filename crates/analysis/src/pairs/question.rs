@@ -9,7 +9,7 @@ use kymo_filter::{Filter, Path, Problem};
 use super::{Events, PairsOptions, mapping};
 use crate::mapping::{Mapping, Pattern};
 
-/// Which events begin something, which end it, and what tells that they belong together.
+/// The events that begin and end pairs, and the fields by which they belong together.
 #[derive(Clone, Debug, Default)]
 pub struct PairsQuestion {
     start: Vec<Events>,
@@ -22,7 +22,7 @@ pub struct PairsQuestion {
 /// A part of the question cannot be understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PairsProblem {
-    /// A condition or a path is wrong: the text, and what is wrong with it.
+    /// A condition or a path is wrong: the text, and the errors in it.
     Expression(String, Vec<Problem>),
     /// A start without a stop, or the other way round.
     Half,
@@ -35,12 +35,12 @@ impl PairsQuestion {
         Self { start: Vec::new(), stop: Vec::new(), keys: Vec::new(), group: None, is_nested: true }
     }
 
-    /// Reads what people say: events are `NAME` or `NAME if EXPRESSION`, where `*` in a name is any text; keys are
-    /// `FIELD`, or `FIELD=FIELD` where it has another name in the event that ends.
+    /// Parses a question: events are `NAME` or `NAME if EXPRESSION`, where `*` in a name is any
+    /// text; keys are `FIELD`, or `FIELD=FIELD` where it has another name in the event that ends.
     ///
     /// # Errors
     ///
-    /// What is wrong.
+    /// The error.
     pub fn parse(
         start: &[String],
         stop: &[String],

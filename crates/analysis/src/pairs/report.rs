@@ -1,4 +1,4 @@
-//! The tables of `pairs`: how long pairs lasted, which lasted longest, and what is still open.
+//! The tables of `pairs`: how long pairs lasted, which lasted longest, and which are still open.
 
 use std::collections::HashMap;
 

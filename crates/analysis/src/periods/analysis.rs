@@ -1,6 +1,7 @@
-//! The analysis of periods themselves: how long they last, and of what they consist.
+//! The analysis of periods themselves: how long they last, and the parts that they consist of.
 //!
-//! Which events begin and end something is found by [`Borders`], on all cores; all else is known only in the end.
+//! [`Borders`] finds the events that begin and end periods, on all cores; all else is known only in
+//! the end.
 
 use super::borders::State;
 use super::{Border, Borders, Definitions, Found, Sums};

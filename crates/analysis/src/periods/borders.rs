@@ -28,7 +28,7 @@ pub struct Borders {
     lacking: Vec<String>,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     borders: Vec<Border>,
@@ -58,7 +58,7 @@ impl Borders {
 }
 
 impl State {
-    /// What was found, in the order of events; `None`: more than [`BORDERS_MAX`].
+    /// The borders, in the order of events; `None`: more than [`BORDERS_MAX`].
     #[must_use]
     pub fn borders(&self) -> Option<&[Border]> {
         (!self.is_too_much).then_some(&self.borders)

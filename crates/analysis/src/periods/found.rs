@@ -36,14 +36,14 @@ pub enum End {
     Never,
 }
 
-/// Periods, and what became of the others.
+/// Periods, and the fate of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// All that have begun, in that order.
     pub periods: Vec<Period>,
     /// Too many were open at a time: these did not begin.
     pub given_up: u64,
-    /// More than [`PERIODS_MAX`] have begun: what comes behind them was not looked at.
+    /// More than [`PERIODS_MAX`] have begun: later events were not looked at.
     pub is_too_much: bool,
     /// Of each definition how many events were its ends, and ended nothing.
     pub ended_nothing: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What somebody says of periods, from its text.
+//! Definitions of periods, from their text.
 //!
 //! ```text
 //! draw(frame) : draw_begin if size > 0 : draw_end if id == $begin.id && cpu != $parent.cpu
@@ -12,7 +12,7 @@ use super::{CAPTURES_MAX, Capture, Comparison, Definition, Definitions, Is, Side
 use crate::declared::KEY_FIELDS_MAX;
 use crate::mapping::Pattern;
 
-/// What is wrong with a definition of periods.
+/// An error in a definition of periods.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PeriodProblem {
     /// It has too few parts, or too many.
@@ -23,13 +23,13 @@ pub enum PeriodProblem {
     Expression {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The errors in it.
         problems: Vec<Problem>,
     },
     /// A comparison with an earlier event is part of something else.
     #[error("`{0}`: comparisons with `$begin` or `$parent` have the form `FIELD == $begin.FIELD`, joined by `&&`")]
     Comparison(String),
-    /// What begins a period cannot be compared with what began it; only children have parents.
+    /// The event that begins a period cannot be compared with itself; only children have parents.
     #[error("`{0}`: there is no such event to compare with")]
     Nothing(String),
     /// No period has this name.

@@ -1,4 +1,5 @@
-//! Tables of periods: how long they last by name and group, of what they consist, each of them, and which never ended.
+//! Tables of periods: how long they last by name and group, the parts that they consist of, each of
+//! them, and which never ended.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::key::Label;
 use crate::statistics::{cells, columns, distribution_of, percentile_cells, percentile_columns, saturated, shorten};
 use crate::{Histogram, Merge};
 
-/// Columns of what is told of periods; their titles are the words that somebody chose.
+/// Columns of the fields that are told of periods; their titles are the words that the user chose.
 pub const CAPTURES: [&str; CAPTURES_MAX] =
     ["capture_1", "capture_2", "capture_3", "capture_4", "capture_5", "capture_6", "capture_7", "capture_8"];
 

@@ -1,4 +1,5 @@
-//! What periods add up to: by name, by what is told of them, and within each period of another name.
+//! The sums of periods: by name, by the fields that are told of them, and within each period of
+//! another name.
 //!
 //! ```text
 //! request 0  ├──────────────────────────────────┤   10    parts of it: parse   1, total 2, share 20 %
@@ -30,7 +31,7 @@ pub struct Sums {
 /// How periods are summed up. By default by name alone, the longest first.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodsQuestion {
-    /// The periods whose parts are summed up: those within them.
+    /// The periods that their parts are summed up for: the periods within them.
     pub aggregate_by: Option<String>,
     /// Which ones are parts; all that are within, if none are named.
     pub select: Vec<String>,

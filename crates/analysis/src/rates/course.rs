@@ -5,8 +5,9 @@
 //! counts   3   ·   7   1   2        ──────────────────────────────>    3       8       2
 //! ```
 //!
-//! How often they double depends only on what was counted, not on the order: adding more never needs fewer doublings, and
-//! the number of counts is that of all that fell together. So parts of a trace merge to the same, however it is cut.
+//! How often they double depends only on the counts, not on the order: adding more never needs
+//! fewer doublings, and the number of counts is that of all together. So parts of a trace merge to
+//! the same, however it is cut.
 
 use std::collections::BTreeMap;
 

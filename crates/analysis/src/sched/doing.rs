@@ -1,4 +1,5 @@
-//! What a thread does at a time, and how it came to that: the words that the story of a life is told in (`row`).
+//! The state of a thread at a time, and how it came to that: the words for the story of a life
+//! (`row`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,13 @@
-//! A lane while it is read: what it tells the others of switches, wakes and forks, in notes of 64 bytes at most.
+//! A lane while it is read: its notes to the others about switches, wakes and forks, of 64 bytes at
+//! most.
 //!
 //! ```text
 //! CPU 0   switch  entry read  exit read  entry futex  switch
 //!                 └── known here, nothing is noted ──┘ └─> Note::Switch, in futex
 //! ```
 //!
-//! Calls are counted by the run in which they are entered and left: what they are needed for is the call that is open
-//! when a thread is switched away from.
+//! Calls are counted by the run in which they are entered and left: they are needed to know the
+//! call that is open when a thread is switched away from.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub(super) struct LaneCpu {
     pub(super) seen: Seen,
 }
 
-/// What is known of a CPU in a part of the trace.
+/// The state of a CPU in a part of the trace.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CpuState {
     pub(super) cpu: u32,
@@ -107,7 +108,7 @@ impl Seen {
     }
 }
 
-/// What concerns threads.
+/// The notes about threads.
 #[derive(Debug)]
 pub enum Note {
     /// A CPU changes threads.
@@ -150,7 +151,7 @@ pub struct Wake {
     pub(super) comm: Comm,
 }
 
-/// A thread with what is said of it.
+/// A thread with the facts that an event tells about it.
 #[derive(Debug)]
 pub struct Named {
     pub(super) tid: i32,

@@ -6,9 +6,10 @@
 //!                                         │ place is free │
 //! ```
 //!
-//! A life that may have begun before the part is *open*: the part before knows more of it, so it is kept even if it is
-//! over. Mostly a thread has one open life at most. But where all that was seen of it is that it died, it may have been an
-//! older thread whose number was given away already; so that the next life may be open too.
+//! A life that may have begun before the part is *open*: the part before knows more of it, so it is
+//! kept even if it is over. Mostly a thread has one open life at most. But where only the death of
+//! it was seen, it may have been an older thread, and its number was given away already; so that
+//! the next life may be open too.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Adds the part that follows: what it could not know is what this part knows at its end.
+//! Adds the part that follows: this part's end resolves the facts that it could not know.
 //!
 //! ```text
 //! left     ... CPU 0 runs 7, in read          who: 7       call: read      7 is a life since 10

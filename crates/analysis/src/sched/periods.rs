@@ -1,4 +1,4 @@
-//! Between two periods: what was counted is forgotten, what threads do goes on.
+//! Between two periods: the counts are forgotten, the states of threads go on.
 //!
 //! ```text
 //! period 0                │ period 1                     thread 7 waits since 10 and runs at 30
@@ -6,8 +6,9 @@
 //!                        20         └ latency 20         wakeups: none in period 0, one of 20 ns in period 1
 //! ```
 //!
-//! What threads did before a period began is known, or will never be: no life is open any more. A CPU that has not
-//! switched yet tells in a later period whom it runs; there it has run that thread since the period began.
+//! The states of threads before a period began are known, or will never be: no life is open any
+//! more. A CPU that has not switched yet tells in a later period which thread it runs; there it has
+//! run that thread since the period began.
 
 use hashbrown::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a thread does, from event to event, and what that adds up to.
+//! The states of a thread, from event to event, and their sums.
 //!
 //! ```text
 //! unknown ─┐          ┌────────── begin of a run ───────────> running ──switch away──> preempted, blocked, dead
@@ -6,9 +6,10 @@
 //! blocked ─┘                                             an odd switch: lost
 //! ```
 //!
-//! Switches are certain: what a thread does behind one does not depend on what it did before. Wakes are not: they change
-//! nothing if the thread runs or could run already. So a piece of a life that a part of the trace sees keeps what came
-//! before its first switch (its [`Head`]), and joining it with the piece before says what that was.
+//! Switches are certain: the state of a thread behind one does not depend on the state before.
+//! Wakes are not: they change nothing if the thread runs or could run already. So a piece of a life
+//! that a part of the trace sees keeps its events before its first switch (its [`Head`]), and
+//! joining it with the piece before says which state that was.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ struct FirstSwitch {
     is_death: bool,
 }
 
-/// What is known of a life.
+/// The state of a life.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     comm: Comm,

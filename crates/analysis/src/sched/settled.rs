@@ -1,4 +1,4 @@
-//! Lives that are over, as far as anybody will ask for them: rows that may be shown, and sums.
+//! Lives that are over, as far as an answer can need them: rows that may be shown, and sums.
 //!
 //! ```text
 //! life ──is over──> sums, distributions                    of all

@@ -1,4 +1,4 @@
-//! What is known behind a part of the trace, and what each note adds to it.
+//! The state behind a part of the trace, and the effect of each note on it.
 
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub(super) struct Running {
     pub(super) call: Call,
 }
 
-/// What is known behind a part of the trace.
+/// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// By lane, then by CPU.

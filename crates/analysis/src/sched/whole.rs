@@ -1,10 +1,11 @@
-//! Everything that is known when the trace is over: lives that are not over end, those whose begin nobody saw begin.
+//! The whole state when the trace is over: lives that are not over end, those with an unseen begin
+//! get one.
 //!
 //! ```text
 //! tid 7   open, open, known, known ──> life 0: unknown ... dead    life 1: new ... until the end
 //! ```
 //!
-//! Open lives begin with what their CPU ran when it began to record, or unknown.
+//! Open lives begin with the thread that their CPU ran when it began to record, or unknown.
 
 use std::collections::BTreeMap;
 

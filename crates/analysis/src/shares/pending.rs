@@ -1,4 +1,5 @@
-//! What a run did as long as nobody knows whose run it was, and how certain it is when somebody does.
+//! The amounts of a run as long as its thread is unknown, and how certain the thread is once it is
+//! known.
 
 use serde::{Deserialize, Serialize};
 

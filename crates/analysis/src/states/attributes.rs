@@ -1,4 +1,4 @@
-//! What has which value now, and since when; runs of what it had.
+//! The current values and since when, and runs of the earlier values.
 //!
 //! ```text
 //! part k     thread 7, state:   ?? ─── blocked ──── running ─ …         ??: what the part before says
@@ -6,19 +6,20 @@
 //! merged                        ?? ─── blocked ──── running ─┴──── preempted ── …
 //! ```
 //!
-//! The first value that a part gives to something is not yet a run: it may go on what was before. It, and what came
-//! before it, are told to the part before when the two are merged; what follows does not depend on that.
+//! The first value that a part gives to something is not yet a run: it may go on with the run
+//! before. It, and the time before it, are told to the part before when the two are merged; later
+//! values do not depend on that.
 
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::runs::{Run, RunWriter};
 
-/// Set in the value of a run whose end does not agree with what it was: events were lost.
+/// Set in the value of a run with an end that does not agree with its value: events were lost.
 pub const DOUBT: u64 = 1 << 63;
 /// Set in the value of a run that does not end by itself: what had the value is gone, as a thread is that dies in a call.
 const CUT: u64 = 1 << 62;
-/// What is set in values besides what they say.
+/// The flags in values beside their meanings.
 pub const FLAGS: u64 = DOUBT | CUT;
 
 /// Kinds of things.
@@ -30,7 +31,7 @@ pub(super) const TRACKS: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entity(u64);
 
-/// What something is.
+/// The kinds of entities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntityKind {
     /// A CPU.
@@ -52,7 +53,7 @@ impl Entity {
         (track as u64) << 56 | self.0
     }
 
-    /// What a key is of; `None`: not of anything.
+    /// The entity of a key; `None`: not of anything.
     #[must_use]
     pub fn of_key(key: u64) -> Option<(EntityKind, u16, i32, usize)> {
         let kind = match key >> 48 & 0xff {
@@ -67,7 +68,7 @@ impl Entity {
 
 const _: () = assert!(EntityKind::Thread as usize + 1 == KINDS, "keys have a number for each kind");
 
-/// What is known of a value before a change.
+/// A value before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Before {
     /// Nothing.
@@ -76,7 +77,7 @@ pub enum Before {
     Was(Option<u64>),
     /// Its upper half was not this.
     Not(u32),
-    /// Nothing, as what had the value is gone.
+    /// Nothing, as the entity of the value is gone.
     Gone,
 }
 
@@ -91,7 +92,7 @@ pub enum Change {
     Unless {
         /// The value.
         value: u64,
-        /// Values whose upper half is less are kept.
+        /// Values with an upper half less than this are kept.
         than: u32,
     },
 }
@@ -114,7 +115,7 @@ struct Track {
     now: Option<(Option<u64>, i64)>,
 }
 
-/// What has which value.
+/// The values of entities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Attributes {
     entities: HashMap<Entity, [Track; TRACKS]>,
@@ -222,7 +223,7 @@ impl Attributes {
         }
     }
 
-    /// Adds what came after.
+    /// Adds the later part.
     pub fn merge(&mut self, right: Self, runs: &mut RunWriter) {
         let is_anchored = self.is_anchored;
         for (entity, later) in right.entities {
@@ -284,7 +285,7 @@ impl Attributes {
         })
     }
 
-    /// Runs of what is not over, and of what is not known to have begun.
+    /// Runs that are not over, and runs with an unknown begin.
     pub fn open(&self, runs: &mut RunWriter) {
         for (entity, tracks) in &self.entities {
             for (number, track) in tracks.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! A lane while it is read: what begins and ends between two switches of a CPU is known here.
+//! A lane while it is read: calls and interrupts that begin and end between two switches of a CPU
+//! are known here.
 //!
 //! ```text
 //! switch to 7     exit read   [open] [write]   entry futex    switch away from 7
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::attributes::DOUBT;
 use crate::Comm;
 
-/// What begins and ends one after the other: calls of a thread, interrupts of a CPU.
+/// Intervals that begin and end one after the other: calls of a thread, interrupts of a CPU.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sequence {
     /// The first thing that was seen of it.
@@ -29,7 +30,7 @@ pub struct Sequence {
 pub enum Edge {
     /// Something begins.
     Begin,
-    /// Something ends; what, if that is said.
+    /// One ends; its value, if the event says it.
     End(Option<u64>),
 }
 
@@ -79,7 +80,7 @@ pub(super) struct LaneCpu {
     pub(super) softirqs: Sequence,
 }
 
-/// What concerns threads.
+/// The notes about threads.
 #[derive(Debug)]
 pub enum Note {
     /// A CPU changes threads.
@@ -106,7 +107,7 @@ pub struct Switch {
     pub(super) open: Option<(i64, u64)>,
 }
 
-/// A thread with what is said of it.
+/// A thread with the facts that an event tells about it.
 #[derive(Debug)]
 pub struct Named {
     pub(super) tid: i32,

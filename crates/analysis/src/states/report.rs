@@ -1,4 +1,4 @@
-//! Runs as tables: all of them, or what CPUs and threads do at an instant.
+//! Runs as tables: all of them, or the states of CPUs and threads at an instant.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::runs::{Run, RunWriter};
 use crate::windows::Windows;
 use crate::{Answer, Bounded, Cell, Class, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
 
-/// What numbers of runs mean.
+/// The texts of runs' numbers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Texts {
     /// Calls by their number.
@@ -19,11 +19,11 @@ pub struct Texts {
     pub names: HashMap<u64, Comm>,
     /// Interrupts' names by machine and number.
     pub irqs: BTreeMap<(u16, u64), String>,
-    /// What is known of lanes.
+    /// The texts of lanes.
     pub lanes: Vec<LaneText>,
 }
 
-/// What is known of a lane.
+/// The texts of a lane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaneText {
     host: u16,
@@ -112,12 +112,12 @@ pub(crate) fn times(at: i64, run: &Run, is_doubtful: bool) -> [Cell; 4] {
     [since, length, until, Cell::Flag(is_doubtful)]
 }
 
-/// What CPUs and threads do at an instant.
+/// The states of CPUs and threads at an instant.
 #[derive(Debug)]
 pub struct Moment<'a> {
     /// When, in nanoseconds.
     pub at: i64,
-    /// What numbers mean.
+    /// The texts of numbers.
     pub texts: &'a Texts,
     /// Which CPUs and threads are wanted, and how many.
     pub wishes: &'a Wishes,

@@ -1,5 +1,5 @@
-//! What a part of the trace adds to all that is before it, as soon as that is known: for whoever reads parts in order and
-//! wants to be done with each.
+//! The runs that a part of the trace adds to all that is before it, as soon as that is known: for
+//! readers that take parts in order and are done with each.
 //!
 //! ```text
 //! before        ── blocked ──┐                        ┌ running ── ...
@@ -17,12 +17,12 @@ use super::{CpuEnd, State, States, cpu_track, nobody};
 use crate::runs::{Run, RunWriter};
 use crate::{Analysis, Comm};
 
-/// What a part adds.
+/// The runs that a part adds.
 #[derive(Debug)]
 pub struct Sequel {
     /// Runs that begin and end in it, in no order.
     pub inner: RunWriter,
-    /// Runs that end in it, wherever they begin; `i64::MIN`: before anybody looked.
+    /// Runs that end in it, wherever they begin; `i64::MIN`: before the begin of reading.
     pub ended: Vec<Run>,
     /// Runs that begin in it and go on behind it.
     pub open: Vec<Run>,
@@ -38,7 +38,7 @@ impl States {
         state
     }
 
-    /// The keys of all values that a part needs to know of what is before it.
+    /// The keys of all values before a part that it needs.
     #[must_use]
     pub fn asked(&self, part: &State) -> Vec<u64> {
         let cpus = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end.cpu)));
@@ -62,8 +62,8 @@ impl States {
         }
     }
 
-    /// What is before a part, of what others found out: for keys that were asked what they are and since when. What is not
-    /// among them, nobody knows.
+    /// The state before a part, from others' findings: for the keys that were asked, their values
+    /// and since when. Values of other keys are unknown.
     #[must_use]
     pub fn before(&self, part: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
         let mut state = self.begin();

@@ -1,4 +1,4 @@
-//! What comes of a call: what it counts for its run or its thread, and for all threads.
+//! The outcome of a call: its counts for its run or its thread, and for all threads.
 
 use std::cmp::Reverse;
 

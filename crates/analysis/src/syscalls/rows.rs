@@ -1,4 +1,4 @@
-//! What is counted of calls: of a run a few records, of a thread's life a row for each call.
+//! The counts of calls: of a run a few records, of a thread's life a row for each call.
 //!
 //! ```text
 //! run: [read 12 µs] [read 3 µs] [futex -110]  ──count──>  life: read 2 × ... futex 1 × ...  ──over──>  totals
@@ -79,7 +79,7 @@ pub struct Others {
     pub(super) lost_inside: u64,
 }
 
-/// How calls of one name are distributed, and what came of them.
+/// The distribution of calls of one name, and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
     pub(super) latency_ns: Histogram,

@@ -1,4 +1,4 @@
-//! What is counted of all threads: each call, the slowest calls, and the rows of lives that are over.
+//! The counts of all threads: each call, the slowest calls, and the rows of lives that are over.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,7 +13,7 @@ use crate::calls::{Bases, CallId, Figures, LifeView, Who};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
-/// What is counted of all threads.
+/// The counts of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
     /// Calls with names, by their place among the names.
@@ -38,7 +38,7 @@ pub struct Totals {
     longest_ns: BinaryHeap<Reverse<u64>>,
 }
 
-/// What is known of all calls of a name.
+/// The counts of all calls of a name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Whole {
     pub(super) figures: Figures,

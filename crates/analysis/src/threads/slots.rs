@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ThreadKey;
 
-/// Where the lives of a number are kept, for whoever asks again soon.
+/// Where the lives of a number are kept, for callers that ask again soon.
 pub type Slot = u32;
 
 /// Slots by number.

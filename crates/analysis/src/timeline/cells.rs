@@ -1,4 +1,4 @@
-//! What happened to a track in a bucket of time, so that buckets add up.
+//! The changes of a track in a bucket of time, so that buckets add up.
 //!
 //! ```text
 //! bucket          │          ·················· │      value 7 begins here: begins 1, net +1, time = dots
@@ -6,23 +6,25 @@
 //! value 7         │        └──────────────────────
 //! ```
 //!
-//! A cell says how often a value begins in a bucket, how often more than it ends, and how much longer it lasts up to the bucket's
-//! end because of that. A value that lasts through a bucket has no cell in it: whoever reads knows what came before,
-//! and adds the bucket's width for it. So cells of neighbouring spans of time, cut anywhere, add up to those of both, and those of two
-//! buckets to that of a wider one; what does not change costs nothing.
+//! A cell says how often a value begins in a bucket, how often more than it ends, and how much
+//! longer it lasts up to the bucket's end because of that. A value that lasts through a bucket has
+//! no cell in it: the reader knows the value before, and adds the bucket's width for it. So cells
+//! of neighboring spans of time, cut anywhere, add up to those of both, and those of two buckets to
+//! that of a wider one; values that do not change cost nothing.
 
-/// What happened to one value in one bucket.
+/// The changes of one value in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
     /// The bucket: its number, counted from the timeline's origin in widths of its level.
     pub bucket: u64,
-    /// The value; what it means, the track says.
+    /// The value; the track says its meaning.
     pub value: u64,
-    /// How often it begins. Of what takes no time: how often it happens.
+    /// How often it begins. Of instants: how often they happen.
     pub begins: u32,
     /// How often more it begins than it ends.
     pub net: i32,
-    /// How much longer it lasts in the bucket, in nanoseconds, than what the bucket began with says.
+    /// How much longer it lasts in the bucket, in nanoseconds, than the value at the bucket's begin
+    /// says.
     pub time: i64,
 }
 
@@ -61,14 +63,16 @@ pub fn add_up(cells: &mut Vec<Cell>) {
 }
 
 impl Cell {
-    /// Whether the bucket's begin or end has the value: without its cell, it would be taken for what it is not. One that
-    /// is there at both ends and is interrupted lasts less long than whoever knows of no cell would think.
+    /// Whether the bucket's begin or end has the value: without its cell, the bucket would seem to
+    /// have another value. One that is there at both ends and is interrupted lasts less long than a
+    /// reader without the cell would think.
     #[must_use]
     pub fn stays(&self) -> bool {
         (self.net != 0 || self.time < 0) && self.value != OTHERS
     }
 
-    /// Adds what happened to the same value in the same bucket; only cells that nobody wrote come to an end of numbers.
+    /// Adds the changes of the same value in the same bucket; only cells that the writer never made
+    /// reach the limits of numbers.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.begins = self.begins.saturating_add(other.begins);
@@ -76,7 +80,7 @@ impl Cell {
         self.time = self.time.wrapping_add(other.time);
     }
 
-    /// What it adds to the bucket of a wider level that it lies in.
+    /// Its share of the bucket of a wider level that it lies in.
     #[must_use]
     pub fn widened(self, from: Level, to: Level) -> Self {
         let bucket = self.bucket >> (to - from);
@@ -87,16 +91,16 @@ impl Cell {
     }
 }
 
-/// What covers a bucket: what a viewer needs to draw it.
+/// The values that cover a bucket: the data that a viewer needs to draw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
     /// Its number.
     pub bucket: u64,
-    /// What covers most of it, and how many nanoseconds; of two alike the lower value.
+    /// The value that covers most of it, and how many nanoseconds; of two alike the lower value.
     pub first: Option<(u64, u64)>,
-    /// What covers most of the rest.
+    /// The value that covers most of the rest.
     pub second: Option<(u64, u64)>,
-    /// What is at its end.
+    /// The value at its end.
     pub last: Option<u64>,
     /// How many values begin in it.
     pub begins: u32,

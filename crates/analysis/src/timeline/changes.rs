@@ -1,12 +1,13 @@
-//! What lasts until something else follows: numbers of counters, states of components.
+//! Values that last until others follow: numbers of counters, states of components.
 //!
 //! ```text
 //! changes of a chunk     to 7      add 2     to nothing
 //! known before: 3   3 ───┤ 7 ──────┤ 9 ──────┤ (nothing)
 //! ```
 //!
-//! Events say what something is from now on, or by how much it changes. What it was before a chunk, whoever seals chunks in order
-//! knows; for whoever reads a chunk alone, nodes know what is behind them.
+//! Events say the value from now on, or by how much it changes. The code that seals chunks in order
+//! knows the value before a chunk; for code that reads a chunk alone, nodes know the values behind
+//! them.
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -47,11 +48,11 @@ impl To {
     }
 }
 
-/// What everything is behind a part of the trace.
+/// All values behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Lasting(HashMap<u64, u64>);
 
-/// What a chunk adds: changes in the order of time, and what their tracks were before it.
+/// The results of a chunk: changes in the order of time, and the values of their tracks before it.
 #[derive(Debug, Default)]
 pub struct Sequel {
     pub(super) changes: Vec<Change>,

@@ -1,4 +1,5 @@
-//! Numbers that stand for values of events: keys of tracks, of what begins and ends together, of messages.
+//! Numbers that stand for values of events: keys of tracks, of pairs of begins and ends, of
+//! messages.
 
 use crate::Value;
 

@@ -1,9 +1,10 @@
-//! What programs tell of themselves, while a lane is read: durations that begin and end, counters, states of components, what is sent
-//! and received.
+//! Programs' own events, while a lane is read: durations that begin and end, counters, states of
+//! components, messages that are sent and received.
 //!
-//! Events that do are few in some traces and all that there is in others; a class without such a role costs nothing here. What a
-//! lane tells is put in the order of time when the chunk is over; what follows from it, whoever seals chunks finds out: see
-//! [`super::slices`], [`super::changes`], [`super::messages`].
+//! These events are few in some traces and all that there is in others; a class without such a role
+//! costs nothing here. The notes of a lane are put in the order of time when the chunk is over; the
+//! code that seals chunks derives the rest from them: see [`super::slices`], [`super::changes`],
+//! [`super::messages`].
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -50,7 +51,7 @@ impl Mark {
     }
 }
 
-/// What lanes tell.
+/// The notes of lanes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Marks {
     /// Those of a lane in the order of time.
@@ -76,7 +77,7 @@ pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
     classes.iter().map(is_mark).collect()
 }
 
-/// What a value of a track of durations or states is called, if it is a number.
+/// The name of a value of a track of durations or states, if it is a number.
 #[must_use]
 pub fn integer_name(value: u64) -> Option<u64> {
     (value & IS_INTEGER != 0).then_some(value & NUMBER)

@@ -1,16 +1,19 @@
-//! What goes from one thread to another: sent here, received there.
+//! Messages from one thread to another: sent here, received there.
 //!
 //! ```text
 //! client    send 7 ──────┐   send 8 ──────────────┐       each key has a queue of what is on its way
 //! server                 └── receive 7            └── receive 8
 //! ```
 //!
-//! What is received takes the oldest that was sent with the same key, or as many of them as it says. It is known then from where to where that
-//! went and how long it took: so a message is told of in the bucket in which it arrives. What was received before it was sent, or is never
-//! received, is no message. A queue holds 32, all of them together [`OPEN_MAX`] from one chunk to the next: what is older is given up.
+//! A receive takes the oldest message that was sent with the same key, or as many of them as it
+//! says. It is known then from where to where that went and how long it took: so a message is told
+//! of in the bucket in which it arrives. A receive before its send, or a send without a receive, is
+//! no message. A queue holds 32, all of them together [`OPEN_MAX`] from one chunk to the next:
+//! older messages are given up.
 //!
-//! Chunks are sealed in order, so that all is known of what is before them. For whoever reads a chunk alone, nodes know what is on its way behind
-//! them: hidden tracks say of a key how much that is, and of each of these since when and from which track.
+//! Chunks are sealed in order, so that all is known of the chunks before them. For code that reads
+//! a chunk alone, nodes know the messages on their way behind them: hidden tracks say of a key how
+//! many these are, and of each of these since when and from which track.
 
 use std::collections::VecDeque;
 
@@ -48,7 +51,7 @@ pub struct Post {
     pub(super) receives: u32,
 }
 
-/// From where to where messages go, and what they are called.
+/// From where to where messages go, and their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Route {
     /// From which track.
@@ -80,7 +83,7 @@ struct Sent {
     since: i64,
 }
 
-/// What is on its way behind a part of the trace.
+/// The messages on their way behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Messages(HashMap<u64, VecDeque<Sent>>);
 
@@ -92,7 +95,7 @@ struct Arrival {
     route: Route,
 }
 
-/// What a chunk adds.
+/// The results of a chunk.
 #[derive(Debug, Default)]
 pub struct Sequel {
     arrivals: Vec<Arrival>,

@@ -1,13 +1,13 @@
-//! What happened in a span of time, to all tracks: a node of the pyramid.
+//! The changes in a span of time, of all tracks: a node of the pyramid.
 //!
 //! ```text
 //! level up      [        parent        ]     buckets four times as wide, or as wide as it takes
 //! chunks        [ node ][ node ][ node ]     each with about as many buckets
 //! ```
 //!
-//! A node is bytes with a directory, so that it costs memory and time for those tracks only that somebody asks for. Where little
-//! happens to a track, wider buckets have as many cells as those below: then the parent says no more than below which of its
-//! nodes they are.
+//! A node is bytes with a directory, so that it costs memory and time only for the tracks that are
+//! asked for. Where little happens to a track, wider buckets have as many cells as those below:
+//! then the parent says only below which of its nodes they are.
 
 mod code;
 mod packed;
@@ -20,7 +20,7 @@ use self::code::{Written, unit};
 use super::cells::{Cell, Level, add_up};
 use super::thinning::thin;
 
-/// What happened in a span of time.
+/// The changes in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// How wide its buckets are.
@@ -64,7 +64,7 @@ const NO_EXTRA: u32 = u32::MAX;
 /// How many values of a bucket are told apart at most, by the key of its track.
 pub type Most = fn(u64) -> usize;
 
-/// Collects what happens.
+/// Collects changes.
 #[derive(Clone, Debug)]
 pub struct NodeBuilder {
     /// How wide buckets are, and the time at which the first one begins.
@@ -203,7 +203,7 @@ impl NodeBuilder {
         self.add(key, Cell { bucket, value, begins: 1, net: 0, time: took });
     }
 
-    /// What a track is that has no cells, and since when; `None`: nothing.
+    /// The value of a track without cells, and since when; `None`: nothing.
     pub fn known(&mut self, key: u64, now: Option<(u64, i64)>) {
         if let Some(building) = self.building(key) {
             building.last = now;
@@ -222,7 +222,7 @@ impl NodeBuilder {
         self.origin.saturating_add_unsigned((bucket + 1) << self.level)
     }
 
-    /// What happened.
+    /// The changes.
     #[must_use]
     pub fn build(self) -> Node {
         let Self { mut tracks, most, level, only, .. } = self;
@@ -250,7 +250,7 @@ impl NodeBuilder {
 pub struct TrackPart<'a> {
     /// Which one.
     pub key: u64,
-    /// What it is behind all that happened in the node, and since when.
+    /// The value behind all changes in the node, and since when.
     pub last: Option<(u64, i64)>,
     /// How often something happened, if nothing of it takes time.
     pub begins: u64,
@@ -411,7 +411,7 @@ impl<'a> Child<'a> {
     }
 }
 
-/// What tracks of a kind have in common.
+/// The common part of the keys of tracks of a kind.
 #[must_use]
 pub fn kind(key: u64) -> u64 {
     key >> 48
@@ -451,8 +451,9 @@ impl Gathered {
 const CHILDREN_MAX: usize = 8;
 
 impl Node {
-    /// What happened in the spans of up to eight nodes, which follow each other, to tracks from one key to before another, in
-    /// buckets of a level that is no finer than theirs; none of them is before `base`.
+    /// The changes in the spans of up to eight nodes, which follow each other, of tracks from one
+    /// key to before another, in buckets of a level that is no finer than theirs; none of them is
+    /// before `base`.
     #[must_use]
     pub fn together(children: &[Child<'_>], (level, base): (Level, u64), most: Most, keys: Range<u64>) -> Self {
         debug_assert!(children.len() <= CHILDREN_MAX, "{} children", children.len());
@@ -493,8 +494,8 @@ impl Node {
 }
 
 impl<'a> TrackPart<'a> {
-    /// Its cells in buckets of a level that is no finer than the node's, in the order of buckets; those of one bucket may be
-    /// several of a value. Bytes that nobody wrote end them.
+    /// Its cells in buckets of a level that is no finer than the node's, in the order of buckets;
+    /// those of one bucket may be several of a value. Bytes that the writer never made end them.
     pub fn cells(&self, level: Level) -> impl Iterator<Item = Cell> + use<'a> {
         let from = self.head.0;
         Written::new(self.written, self.head).map(move |cell| cell.widened(from, level.max(from)))

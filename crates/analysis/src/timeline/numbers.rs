@@ -1,28 +1,28 @@
-//! Numbers over time, as values of tracks: how many threads run, what a counter of a program says.
+//! Numbers over time, as values of tracks: how many threads run, the values of a program's counter.
 //!
-//! A number lasts until another one follows, as a state does, and has the same cells: how often it begins in a bucket, and how long it
-//! lasts there. So the least, the greatest and the last number of a bucket are known, and what it is on average. What has many values is
-//! thinned: see `thinning`.
+//! A number lasts until another one follows, as a state does, and has the same cells: how often it
+//! begins in a bucket, and how long it lasts there. So the least, the greatest and the last number
+//! of a bucket are known, and its average. Tracks with many values are thinned: see `thinning`.
 
 use super::cells::{Cell, Level, last};
 
 /// Integers up to here stand for themselves; a double has each of them.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a number is in a bucket.
+/// A number in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// The bucket.
     pub bucket: u64,
     /// How often it changes.
     pub changes: u32,
-    /// The least that it is; what it is before the bucket, too.
+    /// The minimum; the value before the bucket counts, too.
     pub min: f64,
     /// The most.
     pub max: f64,
-    /// What it is at the end.
+    /// The value at the end.
     pub last: f64,
-    /// What it is on average, as long as it is anything.
+    /// The average, as long as there is a value.
     pub mean: f64,
 }
 

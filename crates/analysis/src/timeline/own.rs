@@ -1,6 +1,7 @@
 //! Own analyses on the timeline: the states that they declare are rows, and their counters lines.
 //!
-//! Their rules are sections of one mapping, numbered through all files; what begins and ends by them stays in the tables of `kymo analyse`.
+//! Their rules are sections of one mapping, numbered through all files; pairs that begin and end by
+//! them stay in the tables of `kymo analyse`.
 
 use super::Thing;
 use super::called::Called;
@@ -9,7 +10,7 @@ use crate::Value;
 use crate::declared::{Act, Declaration, ItemKind, Rule};
 use crate::mapping::Mapping;
 
-/// What own analyses say of states and counters.
+/// The states and counters of own analyses.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     items: Vec<Item>,
@@ -36,7 +37,7 @@ pub(super) struct Fulfilled {
 }
 
 impl Own {
-    /// What there is to draw of own analyses.
+    /// The tracks of own analyses.
     #[must_use]
     pub fn new(declarations: &[Declaration]) -> Self {
         let mut own = Self::default();

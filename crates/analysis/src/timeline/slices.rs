@@ -6,21 +6,25 @@
 //! depth 2                     │ write ┘
 //! ```
 //!
-//! What begins gets the lowest depth of its thread that is free, and keeps it until it ends: what lies inside each other is drawn so, and what only
-//! overlaps, as requests that a thread serves by turns, lies side by side. An end belongs to what began with the same key: on its own thread the
-//! latest one, else whatever began with that key last, on any thread. What has no key is nested by itself: an end closes what
-//! began last with its name.
+//! A duration that begins gets the lowest depth of its thread that is free, and keeps it until it
+//! ends: durations inside each other are drawn so, and durations that only overlap, as requests
+//! that a thread serves by turns, lie side by side. An end belongs to the duration that began with
+//! the same key: on its own thread the latest one, else the last one with that key on any thread.
+//! Durations without a key are nested by themselves: an end closes the last one with its name.
 //!
 //! Where events are missing, depths must not grow for ever:
 //!
-//! - A key that begins again on its thread is over: nobody saw its end. Names of scopes are keys that come again.
-//! - With whatever ends on its own thread, all ends that began later there and cannot be trusted to be there still: what has no key, if neither
-//!   has, and what lies across a time in which events were lost.
-//! - What nobody saw begin is not drawn, and what nobody saw end lasts.
-//! - There are [`DEPTHS`]. In the last one, what begins ends what is there.
+//! - A key that begins again on its thread is over: its end was not seen. Names of scopes are keys
+//!   that come again.
+//! - With each duration that ends on its own thread, all end that began later there and cannot be
+//!   trusted to be there still: durations without a key, if neither has one, and durations across a
+//!   time in which events were lost.
+//! - A duration with an unseen begin is not drawn, and one with an unseen end lasts.
+//! - There are [`DEPTHS`]. In the last one, a duration that begins ends the one that is there.
 //!
-//! Chunks are sealed in order, so that all is known of what is before them. For whoever reads a chunk alone, nodes know what is open behind
-//! them: hidden tracks say of each thread which depths are taken, of each depth with which key, and of each key whose it is.
+//! Chunks are sealed in order, so that all is known of the chunks before them. For code that reads
+//! a chunk alone, nodes know the open durations behind them: hidden tracks say of each thread which
+//! depths are taken, of each depth with which key, and of each key the thread that has it.
 
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
@@ -58,7 +62,7 @@ struct Stack {
     slices: Vec<Slice>,
 }
 
-/// What is open behind a part of the trace.
+/// The open durations behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slices {
     threads: HashMap<u64, Stack>,
@@ -68,7 +72,7 @@ pub struct Slices {
     round: u32,
 }
 
-/// What a chunk adds.
+/// The results of a chunk.
 #[derive(Debug, Default)]
 pub struct Sequel {
     /// What begins and ends in it.

@@ -1,7 +1,8 @@
 //! Buckets with many values, thinned: nodes tell some values of a bucket apart, and the rest is one.
 //!
-//! Of states those are left that last longest or happen most often. Of numbers the least and the greatest one of a bucket are left: what
-//! is between them becomes one number that lasts as long as all of them, and is what they are on average.
+//! Of states those are left that last longest or happen most often. Of numbers the least and the
+//! greatest one of a bucket are left: the values between them become one number that lasts as long
+//! as all of them, and is their average.
 //!
 //! ```text
 //! a bucket's cells    3 begins    5 ... 6 ... 7 ... 5 ...    9 once    4 lasts

@@ -1,11 +1,11 @@
-//! Tracks: what they are of, by which keys they are known, and what of their values nodes tell apart.
+//! Tracks: their things, the keys by which they are known, and the values that nodes tell apart.
 
 use serde::{Deserialize, Serialize};
 
 use super::thinning::AS_NUMBERS;
 use crate::states::{Doing, EntityKind, thread_track};
 
-/// What a track is of.
+/// The thing of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Thing {
     /// A CPU: see [`crate::states::cpu_track`].
@@ -18,31 +18,31 @@ pub enum Thing {
     ThreadEvents,
     /// How long something takes; values are bins of [`bin`]. The number is of [`Latency`].
     Latency,
-    /// Who wakes a machine's threads: see [`wakeup`]. Each value is a wakeup.
+    /// The wakers of a machine's threads: see [`wakeup`]. Each value is a wakeup.
     Wakeups,
     /// Durations that a thread tells of: see [`super::slices`]. The track is the depth; values stand for names.
     Slices,
     /// Those of which no event says the thread, by lane.
     LaneSlices,
-    /// Hidden: which key what is open there has.
+    /// Hidden: the key of the open duration there.
     SliceKeys,
     /// The same, by lane.
     LaneSliceKeys,
-    /// Hidden: which thread has what is open with a key.
+    /// Hidden: the thread of the open duration with a key.
     SliceOwners,
-    /// A counter of a program; number and track are a digest of what it is called.
+    /// A counter of a program; number and track are a digest of its name.
     Counter,
     /// How many threads of a machine do something; the number is of [`Crowd`].
     Crowd,
-    /// A component that events declare states of; number and track are a digest of what it is called.
+    /// A component that events declare states of; number and track are a digest of its name.
     Component,
-    /// What arrives on a machine: see [`super::messages`]. Each value is a route.
+    /// Messages that arrive on a machine: see [`super::messages`]. Each value is a route.
     Messages,
-    /// Hidden: what is on its way.
+    /// Hidden: the messages on their way.
     MessageQueues,
 }
 
-/// What takes time.
+/// The kinds of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Latency {
@@ -61,7 +61,7 @@ impl Latency {
     pub const ALL: [Self; 4] = [Self::Calls, Self::Irqs, Self::Softirqs, Self::Waiting];
 }
 
-/// What threads of a machine are counted for.
+/// The states that threads of a machine are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Crowd {
@@ -114,7 +114,7 @@ pub(super) fn is_lasting(key: u64) -> bool {
 /// A track's key: the same everywhere and always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrackKey {
-    /// What it is of.
+    /// The thing.
     pub thing: Thing,
     /// The machine.
     pub host: u16,
@@ -151,7 +151,7 @@ impl TrackKey {
         u64::from(track) << 56 | (thing as u64) << 48 | u64::from(host) << 32 | u64::from(number.cast_unsigned())
     }
 
-    /// What a number is the key of.
+    /// The track of a key.
     #[must_use]
     pub fn of(key: u64) -> Option<Self> {
         let thing = *Self::ALL.get((key >> 48 & 0xff) as usize)?;
@@ -181,8 +181,8 @@ pub fn wakeup(cpu: u32, tid: i32) -> u64 {
 /// The thread of a wakeup that stands for all.
 pub const ANYBODY: u64 = 0xffff_ffff;
 
-/// Values of a bucket that nodes of the pyramid tell apart: all durations and wakeups; of what happens, fewer than of what lasts, as
-/// one of them is drawn.
+/// Values of a bucket that nodes of the pyramid tell apart: all durations and wakeups; of instants
+/// fewer than of lasting values, as one of them is drawn.
 #[must_use]
 pub fn values_max(key: u64) -> usize {
     match TrackKey::of(key).map(|key| key.thing) {

@@ -1,4 +1,4 @@
-//! The tables of `threads`: what was counted, with what is not known put in.
+//! The tables of `threads`: the counts, with unknown shares put in.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -162,8 +162,9 @@ impl Session {
         self.mappings_guessing(own, needs_pairs.then_some(&|_| true))
     }
 
-    /// The same for who draws what programs tell of themselves: nothing is guessed of the events of kernels, where begins and ends are
-    /// calls and interrupts, which have roles of their own, and memory that somebody holds.
+    /// The same for drawing the data that programs tell of themselves: nothing is guessed of the
+    /// events of kernels, where begins and ends are calls and interrupts, which have roles of their
+    /// own, and memory that is held.
     pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Mappings, RolesFailure> {
         let known = known_mappings(own)?;
         let is_of_program =
@@ -171,7 +172,7 @@ impl Session {
         self.mappings_guessing(own, Some(&is_of_program))
     }
 
-    /// With what is guessed of those classes of data streams.
+    /// With the guesses about those classes of data streams.
     fn mappings_guessing(
         &self,
         own: Option<&Path>,
@@ -235,8 +236,8 @@ fn known_mappings(own: Option<&Path>) -> Result<Mappings, RolesFailure> {
     Ok([slice::from_ref(&mapping), built_in].concat().into())
 }
 
-/// Calls `see` with each class of events: the mappings that its trace has use for, its name, and what names of fields
-/// mean there.
+/// Calls `see` with each class of events: the mappings that its trace has use for, its name, and
+/// the meanings of names of fields there.
 fn each_class<'m>(
     classes: &[StreamClass<'_>],
     mappings: &'m [Mapping],
@@ -261,7 +262,7 @@ fn has_role(classes: &[StreamClass<'_>], mappings: &[Mapping], is_role: &dyn Fn(
     has
 }
 
-/// Puts together what is bound.
+/// Puts together the bound roles.
 struct Reporter<'m> {
     mappings: &'m [Mapping],
     /// Sections that are used, in the order of first use.
@@ -341,7 +342,7 @@ impl<'m> Reporter<'m> {
         }
     }
 
-    /// Sections of people's own mapping without any event: most often somebody mistyped a name.
+    /// Sections of people's own mapping without any event: most often a typo in a name.
     fn unmatched(&mut self, classes: &[StreamClass<'_>], own: &'m Mapping) {
         let mut events: Vec<String> = Vec::new();
         let mut is_for_others = true;
@@ -432,7 +433,7 @@ fn why(refusal: &Refusal) -> String {
     }
 }
 
-/// What is used and guessed, as one mapping.
+/// The used and guessed sections, as one mapping.
 fn written(used: &[(&Mapping, &Section, RoleUse)], guesses: &[Guess]) -> String {
     let mut mapping = Mapping::new("mine");
     if let Some((first, ..)) = used.first() {
@@ -441,7 +442,7 @@ fn written(used: &[(&Mapping, &Section, RoleUse)], guesses: &[Guess]) -> String 
     for (of, section, _) in used {
         let mut section = Section::clone(section);
         for (field, said) in section.context.iter_mut().enumerate() {
-            // What another mapping says of all events is said of those of its section.
+            // A statement of another mapping about all events applies to those of its section.
             if said.is_empty() && of.context[field] != mapping.context[field] {
                 said.clone_from(&of.context[field]);
             }

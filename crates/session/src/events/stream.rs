@@ -39,7 +39,7 @@ enum Source {
     Over,
 }
 
-/// Threads that read slices, and what they found.
+/// Threads that read slices, and their results.
 struct Threads {
     desk: Arc<Desk<Piece>>,
     handles: Vec<JoinHandle<()>>,
@@ -111,7 +111,7 @@ impl EventStream {
         }
     }
 
-    /// Reads everything anew, to give what follows the rows that were given.
+    /// Reads everything anew, to give the rows that follow those that were given.
     fn begin_again(&mut self) {
         self.plan.is_unsliceable.store(true, Ordering::Relaxed);
         self.known = Ended { report: self.plan.session.opening_report().clone(), replaced_texts: 0 };
@@ -124,7 +124,7 @@ impl EventStream {
         self.known.report.assumptions.extend(notes);
     }
 
-    /// The next piece from the threads, if it comes soon, or what became of them.
+    /// The next piece from the threads, if it comes soon, or their end.
     fn next_of_threads(&mut self, time: Duration) -> Option<Result<RecordBatch, EventsFailure>> {
         let Source::Threads(threads) = &mut self.source else { return None };
         let Some(piece) = threads.pieces.pop_front() else {
@@ -218,7 +218,7 @@ impl EventStream {
         }
     }
 
-    /// The next batch of what is read here.
+    /// The next batch that is read here.
     fn next_alone(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
         let Source::Alone(alone) = &mut self.source else { return None };
         match alone.next() {
@@ -236,7 +236,7 @@ impl EventStream {
         }
     }
 
-    /// What is given next; not if it was cancelled meanwhile: rows may be missing.
+    /// The next result; not if it was canceled meanwhile: rows may be missing.
     fn whole(
         &mut self,
         next: impl FnOnce(&mut Self) -> Option<Result<RecordBatch, EventsFailure>>,
@@ -284,13 +284,13 @@ pub struct EventPartition {
     known: Ended,
 }
 
-/// What the partitions of a table share.
+/// The state that the partitions of a table share.
 #[derive(Debug)]
 struct Shared {
     slices: Waiting,
     /// How many partitions have begun, and not ended.
     reading: usize,
-    /// What is doubtful of each data stream in what those read that have ended.
+    /// The doubts about each data stream from the partitions that have ended.
     doubts: BTreeMap<usize, Doubts>,
 }
 
@@ -300,7 +300,7 @@ impl Shared {
     }
 }
 
-/// Slices that nobody has read yet.
+/// Slices that are not read yet.
 #[derive(Debug)]
 enum Waiting {
     Many(Slices),
@@ -341,12 +341,12 @@ impl EventPartition {
         (0..count).map(|_| Self::new(plan, Arc::clone(&shared))).collect()
     }
 
-    /// Everything, read by whoever asks.
+    /// Everything, read by the calling thread.
     pub(super) fn alone(plan: &Arc<Plan>) -> Self {
         Self::new(plan, Shared::new(Waiting::Whole))
     }
 
-    /// The same, of which somebody else decides how long it goes on.
+    /// The same, canceled by another progress.
     pub(super) fn cancelled_by(self, progress: &Arc<Progress>) -> Self {
         Self { progress: Arc::clone(progress), ..self }
     }
@@ -383,7 +383,7 @@ impl EventPartition {
         self.known.replaced_texts
     }
 
-    /// The next slice that nobody has read.
+    /// The next slice that is not read yet.
     fn next_slice(&self) -> Result<Option<Slice>, EventsFailure> {
         let mut shared = self.shared.lock().map_err(|_| EventsFailure::Gone)?;
         shared.slices.next().map_err(|Unsliceable| EventsFailure::Unsliceable)
@@ -437,7 +437,7 @@ impl EventPartition {
         Ok(None)
     }
 
-    /// All slices were given. What is doubtful of a data stream is told once, by the last partition.
+    /// All slices were given. The doubts about a data stream are told once, by the last partition.
     fn end(&mut self, reader: &Reader) {
         let Ok(mut shared) = self.shared.lock() else { return };
         for cursor in reader.cursors() {

@@ -18,10 +18,10 @@ use kymo_scan::{Batch, Cursor, DataStream, Item, Lengths, Merger, Round, Slice, 
 
 use crate::open::Doubts;
 
-/// Slices that each thread may be ahead of whose turn it is.
+/// Slices that each thread may be ahead of the one in turn.
 const SLICES_AHEAD: u64 = 2;
 
-/// What there is of a slice.
+/// A piece of a slice.
 pub(crate) trait Piece: Send {
     /// Bytes that it takes while it waits.
     fn bytes(&self) -> usize;
@@ -44,24 +44,24 @@ struct State<P> {
     bytes_max: usize,
     /// Number of the next slice.
     next: u64,
-    /// Number of the slice whose pieces are taken.
+    /// Number of the slice that pieces are taken from.
     turn: u64,
     /// Pieces that wait, of each slice.
     pieces: BTreeMap<u64, VecDeque<P>>,
     /// There are no more slices.
     is_over: bool,
-    /// All threads should stop.
+    /// Threads should not go on.
     is_stopped: bool,
     is_unsliceable: bool,
-    /// What is doubtful of each stream.
+    /// The doubts about each stream.
     doubts: BTreeMap<usize, Doubts>,
 }
 
 /// How it ended.
 pub(crate) struct Ending {
-    /// Slices are no way to read the traces: what was taken is good, but not all.
+    /// Slices are no way to read the traces: the taken pieces are good, but not all.
     pub(crate) is_unsliceable: bool,
-    /// What is doubtful of each stream.
+    /// The doubts about each stream.
     pub(crate) doubts: BTreeMap<usize, Doubts>,
 }
 
@@ -103,7 +103,7 @@ impl<P: Piece> State<P> {
         self.is_over && self.turn == self.next
     }
 
-    /// Adds what a reader doubts.
+    /// Adds a reader's doubts.
     fn doubt(&mut self, cursors: &[Cursor]) {
         for cursor in cursors {
             self.doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
@@ -115,7 +115,7 @@ impl<P: Piece> State<P> {
         self.pieces.entry(number).or_default().push_back(piece);
     }
 
-    /// The pieces whose turn it is. With the last ones of a slice, the next one's turn comes.
+    /// The pieces of the slice in turn. With the last ones of a slice, the next one's turn comes.
     fn take(&mut self) -> VecDeque<P> {
         let pieces = self.pieces.get_mut(&self.turn).map(std::mem::take).unwrap_or_default();
         if pieces.back().is_some_and(P::is_last) {
@@ -155,14 +155,14 @@ impl<P: Piece> Desk<P> {
         waited.expect("no thread panics while it holds the desk")
     }
 
-    /// Changes what others may wait for.
+    /// Changes the state that other threads may wait for.
     fn change<T>(&self, mut state: MutexGuard<'_, State<P>>, with: impl FnOnce(&mut State<P>) -> T) -> T {
         let changed = with(&mut state);
         self.changed.notify_all();
         changed
     }
 
-    /// All threads should stop.
+    /// Stops all threads.
     pub(crate) fn stop(&self) {
         self.change(self.lock(), |state| state.is_stopped = true);
     }
@@ -183,7 +183,7 @@ impl<P: Piece> Desk<P> {
         self.lock().doubt(reader.cursors());
     }
 
-    /// The part of a caller who takes all pieces, and reads slices while there are none.
+    /// The part of a caller that takes all pieces, and reads slices while there are none.
     pub(crate) fn run(&self, reader: &mut impl SliceReader<P>, take: &mut impl FnMut(P) -> ControlFlow<()>) {
         let _stop = StopOnPanic(self);
         loop {
@@ -214,8 +214,8 @@ impl<P: Piece> Desk<P> {
         self.lock().doubt(reader.cursors());
     }
 
-    /// The part of a caller who only takes: the next pieces, none if there are none before so much time is over; `None` when there
-    /// are no more.
+    /// The part of a caller that only takes: the next pieces, none if there are none before so much
+    /// time is over; `None` when there are no more.
     #[cfg(feature = "columns")]
     pub(crate) fn wait(&self, time: Duration) -> Option<VecDeque<P>> {
         let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !state.is_due());
@@ -241,7 +241,7 @@ impl<P: Piece> Desk<P> {
         }
     }
 
-    /// Passes on everything whose turn has come; breaks if nobody should go on.
+    /// Passes on all pieces in turn; breaks if threads should not go on.
     fn pass_on(&self, take: &mut impl FnMut(P) -> ControlFlow<()>) -> ControlFlow<()> {
         loop {
             let state = self.lock();
@@ -268,12 +268,12 @@ impl<P: Piece> Desk<P> {
     }
 }
 
-/// What a thread reads slices with.
+/// The reader of slices of a thread.
 pub(crate) trait SliceReader<P> {
-    /// Reads a slice and gives away what there is of it, piece by piece; breaks where the slice cannot be relied on, or
-    /// nobody wants more.
+    /// Reads a slice and gives it away, piece by piece; breaks where the slice cannot be relied on,
+    /// or no more is wanted.
     fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(P) -> ControlFlow<()>) -> ControlFlow<()>;
-    /// For what they doubt.
+    /// For their doubts.
     fn cursors(&self) -> &[Cursor];
 }
 

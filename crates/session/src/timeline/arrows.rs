@@ -16,7 +16,8 @@ use super::exact::{Exactly, Run, Wanted, instants, runs};
 use super::tiles::{ArrowBucket, END_UNKNOWN, ExactArrow, Items};
 use super::{Timeline, TimelineFailure};
 
-/// A wakeup: when, when whoever was woken runs. A message: when it is sent and received. And the value.
+/// A wakeup: when, and when the woken thread runs. A message: when it is sent and received. And the
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flight {
     pub(super) begin: i64,
@@ -25,7 +26,7 @@ pub(super) struct Flight {
     pub(super) flags: u32,
 }
 
-/// From which track to which, as their numbers; absent: several, or nobody knows.
+/// From which track to which, as their numbers; absent: several, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) from: Option<u32>,
@@ -42,7 +43,8 @@ pub(super) fn are_wakeups(key: u64) -> bool {
     TrackKey::of(key).is_some_and(|key| key.thing == Thing::Wakeups)
 }
 
-/// When a thread that is woken at a time runs, of the runs of what it does: it waits for a CPU until then. `None`: nobody knows.
+/// When a thread that is woken at a time runs, from the runs of its states: it waits for a CPU
+/// until then. `None`: unknown.
 pub(super) fn runs_at(states: &[Run], at: i64) -> Option<i64> {
     let first = states.partition_point(|run| run.end <= at);
     for run in &states[first..] {
@@ -55,7 +57,7 @@ pub(super) fn runs_at(states: &[Run], at: i64) -> Option<i64> {
     None
 }
 
-/// The track of what the thread does that a wakeup wakes.
+/// The track of the states of the thread that a wakeup wakes.
 pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
     let host = TrackKey::of(key).map_or(0, |key| key.host);
     let number = (wakeup as u32).cast_signed();
@@ -63,7 +65,8 @@ pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
 }
 
 impl Exactly<'_> {
-    /// Wakeups that leave in the window; messages that are on their way in it, and come in what was read. In the order of their begins.
+    /// Wakeups that leave in the window; messages that are on their way in it, and come in the read
+    /// chunks. In the order of their begins.
     pub(super) fn flights(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
         match are_messages(wanted.key) {
             true => Ok(self.messages(wanted)),
@@ -75,7 +78,8 @@ impl Exactly<'_> {
         let mut found = Vec::new();
         for cell in self.cells(wanted.key) {
             let end = cell.bucket.cast_signed();
-            // Those that go the same way and come at the same nanosecond are told with the average of what they took.
+            // Those that go the same way and come at the same nanosecond are told with the average
+            // of their durations.
             let begin = end - cell.time / i64::from(cell.begins.max(1));
             if wanted.has(begin, end) {
                 let flight = Flight { begin, end, value: cell.value, flags: 0 };
@@ -86,7 +90,7 @@ impl Exactly<'_> {
         found
     }
 
-    /// Wakeups in the window, each with when whoever was woken runs.
+    /// Wakeups in the window, each with the time when the woken thread runs.
     fn wakeups(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
         let found = instants(self.cells(wanted.key), wanted).unwrap_or_default();
         let mut keys: Vec<u64> = found.iter().map(|(_, value)| thread(wanted.key, *value)).collect();
@@ -104,7 +108,7 @@ impl Exactly<'_> {
         Ok(found.into_iter().map(flight).collect())
     }
 
-    /// What threads do from a time on, by the keys of their tracks.
+    /// The states of threads from a time on, by the keys of their tracks.
     pub(super) fn states(&self, keys: &[u64], from: i64) -> Result<HashMap<u64, Vec<Run>>, TimelineFailure> {
         let known = self.timeline.known_before(keys.to_vec(), self.first_chunk)?;
         let states = |&key: &u64| {
@@ -150,7 +154,8 @@ impl Exactly<'_> {
 }
 
 impl Timeline {
-    /// The tracks of a wakeup: the CPU that does it, the thread that is woken. Of a message, the events of who sends and who receives.
+    /// The tracks of a wakeup: the CPU that does it, the thread that is woken. Of a message, the
+    /// events of the sender and of the receiver.
     pub(super) fn way_of(&self, key: u64, value: u64) -> Way {
         let host = TrackKey::of(key).map_or(0, |key| key.host);
         if are_messages(key) {
@@ -163,7 +168,7 @@ impl Timeline {
         Way { from: Some(self.names.number(cpu.key())), to: is_one.then(|| self.names.number(thread(key, value))) }
     }
 
-    /// Who is woken, or what a message is called, as the number of a value.
+    /// The woken thread, or the name of a message, as the number of a value.
     pub(super) fn going(&self, key: u64, value: u64) -> u32 {
         let host = TrackKey::of(key).map_or(0, |key| key.host);
         if are_messages(key) {

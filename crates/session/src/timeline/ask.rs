@@ -29,15 +29,17 @@ const ANSWER_BYTES: u64 = 56;
 const CELLS_BYTES: u64 = 7 * size_of::<Cell>() as u64;
 /// Bytes of memory that a byte of a chunk takes while it is read.
 const READ_BYTES: u64 = 4;
-/// Chunks that are not built yet and are read at once for a question; where there are more, nobody waits for them.
+/// Chunks that are not built yet and are read at once for a question; where there are more, the
+/// question does not wait for them.
 const READ_MAX: usize = 3;
-/// Chunks that are read before their turn for a question. Reading them twice is for who looks closely; where there are more, all
-/// of the trace is there sooner if they wait for their turn.
+/// Chunks that are read before their turn for a question. Reading them twice is for a viewer that
+/// looks closely; where there are more, all of the trace is there sooner if they wait for their
+/// turn.
 const WANTED_MAX: usize = 24;
 /// Items of a track that are told one by one where the trace was read, if there are not even so many buckets.
 const FEW: usize = 256;
 
-/// A part of the window, and what knows of it.
+/// A part of the window, and the source that knows it.
 enum Part {
     /// A node of the pyramid.
     Node(At),
@@ -49,7 +51,7 @@ enum Part {
     Estimate(usize),
 }
 
-/// Says that somebody waits, as long as it lives.
+/// Says that a question waits, as long as it lives.
 pub(super) struct Asked<'a>(&'a AtomicUsize);
 
 impl<'a> Asked<'a> {
@@ -65,13 +67,13 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// What is known of a track's value: what it is and since when, or that it is nothing.
+/// The known values of tracks: the value and since when, or that there is none.
 pub(super) type Known = HashMap<u64, Option<(u64, i64)>>;
 
 /// Chunks that were read, by their places.
 type Read = HashMap<usize, Arc<Node>>;
 
-/// What buckets are made of: cells of tracks in a window, and what was before them.
+/// The input of buckets: cells of tracks in a window, and the values before them.
 struct Gathered {
     rows: Vec<Vec<Cell>>,
     carries: Vec<Option<u64>>,
@@ -96,13 +98,13 @@ impl Timeline {
         let keys = self.names.keys(tracks).map_err(unknown)?;
         let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
         let window = (at(first), at(first + u64::from(count)));
-        // What is built meanwhile is for the next question.
+        // Chunks that are built meanwhile are for the next question.
         let known = self.desk.known();
         let told_until = self.all.as_ref().map_or(i64::MAX, |all| all.known_until());
         let parts = self.cover(window, level, known);
         let read = self.read(&parts, &keys, known, progress)?;
         let mut tiles = Tiles { level, first, count, spans: Vec::new(), tracks: Vec::new() };
-        // Cells take more memory than what is told of them.
+        // Cells take more memory than the tiles made of them.
         let group = (GROUP_BUCKETS / count as usize).max(1);
         for (numbers, keys) in
             tracks.chunks(group).zip(keys.chunks(group)).chain(tracks.is_empty().then_some((&[][..], &[][..])))
@@ -118,7 +120,7 @@ impl Timeline {
             if let Some(until) = self.until {
                 not_whole(&mut tiles.spans, self.bucket(until, level).checked_sub(first));
             }
-            // When whoever is woken runs is asked of the timeline of all events.
+            // The time when the woken thread runs is asked of the timeline of all events.
             let is_asked = |(key, exact): (&u64, &Option<Items>)| exact.is_some() && are_wakeups(*key);
             if told_until != i64::MAX && keys.iter().zip(&exact).any(is_asked) {
                 let bucket = (told_until.max(0).cast_unsigned() >> level).saturating_sub(first);
@@ -169,7 +171,7 @@ impl Timeline {
         self.chunks.iter().map(|chunk| chunk.slice.bytes).max().unwrap_or(0) * READ_BYTES
     }
 
-    /// What tracks show one by one, of those of which it is few, if all of the window was read.
+    /// The items of tracks one by one, where they are few, if all of the window was read.
     fn exact_items(
         &self,
         question: &TileQuestion,
@@ -252,7 +254,7 @@ impl Timeline {
         Ok(gathered)
     }
 
-    /// Somebody asks until it is dropped.
+    /// A question is asked until this is dropped.
     pub(super) fn ask(&self) -> Asked<'_> {
         Asked::new(&self.asked)
     }
@@ -271,7 +273,7 @@ impl Timeline {
             (None, Part::Node(at)) => return Ok(self.pyramid.cells(*at, key, level, each)?),
             (None, _) => unreachable!("others have their node"),
         };
-        // What was read says what is in doubt, which nobody draws.
+        // Chunks that were read mark values in doubt, which are not drawn.
         let is_read = matches!(part, Part::Read(_));
         let plain = |cell: Cell| if is_read { Cell { value: told(key, cell.value).0, ..cell } } else { cell };
         match node.track(key) {
@@ -297,7 +299,7 @@ impl Timeline {
         at_ns.saturating_sub(self.span.0).max(0).cast_unsigned() >> level
     }
 
-    /// What knows of a window, in the order of time: the widest nodes that are fine enough.
+    /// The sources for a window, in the order of time: the widest nodes that are fine enough.
     fn cover(&self, window: (i64, i64), level: Level, known: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         // Where no packet has anything that is selected, there is no chunk.
@@ -310,7 +312,8 @@ impl Timeline {
         parts
     }
 
-    /// Leaves what is not built to those who build, if it is much: they read it next, and meanwhile it is guessed.
+    /// Leaves unbuilt chunks to the builders, if these are many: they read them next, and meanwhile
+    /// the content is guessed.
     fn put_off(&self, parts: &mut [Part], level: Level, known: usize) {
         let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk > known);
         if parts.iter().filter(|part| unbuilt(part)).count() <= READ_MAX {
@@ -356,14 +359,14 @@ impl Timeline {
         }
     }
 
-    /// The first chunk of a part, and how true what it says is.
+    /// The first chunk of a part, and how true its content is.
     fn facts(&self, part: &Part, known: usize) -> (usize, Quality) {
         match part {
             Part::Node(at) if self.chunks_of(*at).start <= known => (self.chunks_of(*at).start, Quality::Exact),
             Part::Node(at) => (self.chunks_of(*at).start, Quality::Building),
             Part::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
             Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
-            // The packet index knows nothing of what is selected.
+            // The packet index knows nothing of the selected events.
             Part::Estimate(chunk) if self.all.is_some() => (*chunk, Quality::Unknown),
             Part::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
@@ -397,8 +400,8 @@ impl Timeline {
         Ok(nodes)
     }
 
-    /// What is known of tracks when a chunk begins: the last thing that the nodes before it say. What none of them says
-    /// is as it was when the trace began.
+    /// The values of tracks when a chunk begins: the last ones in the nodes before it. A track that
+    /// none of them has is as it was when the trace began.
     pub(super) fn known_before(&self, mut keys: Vec<u64>, chunk: usize) -> Result<Known, TimelineFailure> {
         let mut known = Known::new();
         let mut end = chunk;
@@ -417,7 +420,7 @@ impl Timeline {
             keys = others;
             end = self.chunks_of(at).start;
         }
-        // Which events some of them leave out at the begin, nobody says.
+        // The events that some of them leave out at the begin are unknown.
         let is_of_all = self.all.is_none();
         let initial = |key: u64| Some((key, Some((self.names.initial(key).filter(|_| is_of_all)?, i64::MIN))));
         known.extend(keys.into_iter().filter_map(initial));
@@ -440,8 +443,8 @@ impl Timeline {
         at
     }
 
-    /// What happened in a chunk to some tracks at least, in the finest buckets; `None`: to all. Who wants the same as others do waits
-    /// for them, and does not read it again.
+    /// The changes of some tracks at least in a chunk, in the finest buckets; `None`: of all. A
+    /// question that wants the same as others do waits for them, and does not read it again.
     pub(super) fn exact(
         &self,
         chunk: usize,
@@ -453,7 +456,8 @@ impl Timeline {
         let turn = self.shared.turn(chunk);
         let mut found = take_turn(&turn);
         let looked_at = self.pyramid.looked_at(Key::Exact(chunk));
-        // Who looks at other tracks of it will look at more of them: then all is taken from it that there is.
+        // A viewer that looks at other tracks of it will look at more of them: then all there is is
+        // taken from it.
         let is_again = looked_at.is_some() || found.is_some();
         if let Some(node) = looked_at.filter(|node| node.knows(wanted)) {
             return Ok(node);
@@ -476,7 +480,7 @@ impl Timeline {
         Ok(node)
     }
 
-    /// What happened in a chunk, as far as nodes know what is before it.
+    /// The changes in a chunk, as far as nodes know the state before it.
     pub(super) fn look(&self, chunk: usize, level: Level, progress: &Progress) -> Result<Sealed, TimelineFailure> {
         let state = self.read_chunk(chunk, level, progress)?;
         let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
@@ -487,7 +491,7 @@ impl Timeline {
         Ok(sealed)
     }
 
-    /// What a track's cells are in a tile.
+    /// The content of a track in a tile, from its cells.
     fn track_tile(
         &self,
         (number, key): (u32, u64),
@@ -526,7 +530,8 @@ impl Timeline {
         Some(TrackTile { number, items })
     }
 
-    /// What a number is. Who counts threads counts from the trace's begin: those that were there then come on top.
+    /// The numbers of a counter. Tracks that count threads count from the trace's begin: those that
+    /// were there then come on top.
     fn counter(
         &self,
         key: u64,
@@ -582,5 +587,5 @@ impl Timeline {
     }
 }
 
-/// Events of which nobody knows what they are.
+/// Events of an unknown class.
 pub(super) const ESTIMATE: u64 = u64::MAX;

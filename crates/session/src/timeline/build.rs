@@ -23,7 +23,7 @@ use crate::open::progress::{Cancelled, Progress};
 const AHEAD: usize = 2;
 /// A chunk that is read as soon as so many others is not read before its turn, for each thread.
 const SOON: usize = 4;
-/// How long a thread waits for those who ask before it reads another chunk.
+/// How long a thread waits for questions before it reads another chunk.
 const YIELDS_MAX: u32 = 50;
 
 /// Where threads meet.
@@ -43,11 +43,12 @@ struct Held {
     seal: usize,
     /// Chunks that were read and not sealed.
     waiting: BTreeMap<usize, State>,
-    /// All that is before the next chunk to be sealed; absent while somebody seals.
+    /// The state before the next chunk to be sealed; absent while a thread seals.
     before: Option<State>,
-    /// Of traces that grow, what is before the last chunk, once that is sealed: it will be sealed again, when it is longer.
+    /// Of traces that grow, the state before the last chunk, once that is sealed: it will be sealed
+    /// again, when it is longer.
     before_last: Option<State>,
-    /// Chunks that somebody looks at, to be read before it is their turn.
+    /// Chunks in view, to be read before it is their turn.
     wanted: Vec<usize>,
     /// How many chunks have nodes, and how many of the first ones: of the chunk behind those, all is known that is before it.
     built: usize,
@@ -55,11 +56,11 @@ struct Held {
     /// Chunks behind those that have nodes.
     scattered: BTreeSet<usize>,
     failure: Option<TimelineFailure>,
-    /// Nobody should go on.
+    /// Threads should not go on.
     is_stopped: bool,
 }
 
-/// What a thread does next.
+/// The next job of a thread.
 enum Job {
     Read(usize),
     Seal(usize, Box<(State, State)>),
@@ -73,7 +74,7 @@ impl Desk {
         Self::of(Some(analysis.begin()), chunks, version)
     }
 
-    /// All chunks have nodes; what is known before the last one.
+    /// All chunks have nodes; with the state before the last one.
     pub(super) fn complete(chunks: usize, before_last: State, version: u64) -> Self {
         let desk = Self::of(None, chunks, version);
         desk.change(|held| {
@@ -134,7 +135,8 @@ impl Desk {
         self.lock().known
     }
 
-    /// Somebody looks at these chunks, which are not built: they are read next, and those that he looked at before are not.
+    /// These chunks are in view and not built: they are read next, and those that were in view
+    /// before are not.
     pub(super) fn want(&self, mut chunks: Vec<usize>) {
         chunks.reverse();
         let mut held = self.lock();
@@ -144,7 +146,8 @@ impl Desk {
         }
     }
 
-    /// So many of the first chunks are built already; what is known behind these, if there are others.
+    /// So many of the first chunks are built already; with the state behind these, if there are
+    /// others.
     pub(super) fn go_on(&self, built: usize, before: Option<State>) {
         self.change(|held| {
             (held.read, held.seal) = (built, built);
@@ -153,7 +156,7 @@ impl Desk {
         });
     }
 
-    /// What to do next, as soon as there is something; `None`: nothing any more.
+    /// The next job, as soon as there is one; `None`: there are none any more.
     fn next(&self, threads: usize) -> Option<Job> {
         let mut held = self.lock();
         loop {
@@ -168,7 +171,7 @@ impl Desk {
         }
     }
 
-    /// When nobody does anything any more.
+    /// Waits until no thread works any more.
     fn idle(&self) -> MutexGuard<'_, Held> {
         let is_busy = |held: &mut Held| held.working > 0;
         self.changed.wait_while(self.lock(), is_busy).unwrap_or_else(PoisonError::into_inner)
@@ -178,7 +181,8 @@ impl Desk {
         self.change(|held| held.is_stopped = true);
     }
 
-    /// Ends building. How many of the first chunks will never change, and what is known behind these, which is taken; `None`: nothing is.
+    /// Ends building. How many of the first chunks will never change, and the state behind these,
+    /// which is taken; `None`: there is none.
     pub(super) fn take_known(&self) -> Option<(usize, State)> {
         self.stop();
         let mut held = self.idle();
@@ -191,7 +195,7 @@ impl Desk {
         }
     }
 
-    /// What is known before the last chunk, which is taken, if all chunks have nodes.
+    /// The state before the last chunk, which is taken, if all chunks have nodes.
     pub(super) fn take_open_of_complete(&self) -> Option<State> {
         let mut held = self.idle();
         if held.built == held.chunks { held.before_last.take() } else { None }
@@ -211,7 +215,7 @@ impl Held {
             return Job::Seal(self.seal - 1, Box::new((before, state)));
         }
         while let Some(chunk) = self.wanted.pop() {
-            // What is read soon anyway is not read twice.
+            // Chunks that are read soon anyway are not read twice.
             if chunk >= self.read + SOON * threads {
                 return Job::Look(chunk);
             }
@@ -235,7 +239,7 @@ impl Held {
     }
 }
 
-/// A thread that does something. When it panics, those who wait are told: what it does is never done.
+/// A thread that works. When it panics, waiting threads are told: its job is never done.
 struct Working<'a>(&'a Desk);
 
 impl Drop for Working<'_> {
@@ -267,7 +271,7 @@ impl Timeline {
         self.cancel();
         let held = self.desk.idle();
         let is_some = 0 < held.known && held.known < held.chunks && held.failure.is_none();
-        // Nothing is scattered, and what is before the next chunk is known.
+        // Nothing is scattered, and the state before the next chunk is known.
         if is_some && held.built == held.known && held.known == held.seal && held.before.is_some() {
             self.keep(held.before.as_ref());
         }
@@ -286,7 +290,7 @@ impl Timeline {
     /// Building failed or was stopped, or the request was canceled.
     pub fn wait(&self, progress: &Progress) -> Result<(), TimelineFailure> {
         let mut held = self.desk.lock();
-        // Who has built the last chunk leaves everything in the cache then.
+        // The thread that has built the last chunk leaves everything in the cache then.
         while held.built < self.chunks.len() || held.working > 0 {
             if let Some(failure) = &held.failure {
                 return Err(failure.clone());
@@ -339,12 +343,13 @@ impl Timeline {
         Ok(())
     }
 
-    /// What a chunk says, read in buckets of a level.
+    /// The content of a chunk, read in buckets of a level.
     pub(super) fn read_chunk(&self, chunk: usize, level: u8, progress: &Progress) -> Result<State, TimelineFailure> {
         let slice = &self.chunks[chunk].slice;
         let reading = self.analysis.reading(level);
         let reader = &mut Reader::new(&self.session, &self.prepared, progress);
-        // Where its packets are not as their times say, or cannot be read, what can be is there.
+        // Where its packets are not as their times say, or cannot be read, the readable ones are
+        // there.
         let read = match reader.read(&reading, slice, false, true) {
             Ok(read) => read,
             Err(_) => {
@@ -358,7 +363,7 @@ impl Timeline {
         Ok(state)
     }
 
-    /// Reads a chunk that somebody looks at before what is before it.
+    /// Reads a chunk in view before the chunks before it.
     fn build_early(&self, chunk: usize) -> Result<(), TimelineFailure> {
         if self.pyramid.looked_at(Key::Early(chunk)).is_none() {
             let level = self.chunks[chunk].level;
@@ -399,7 +404,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// The tracks of a node are met. Those of some events are among those of all, and what else is known there is for reading chunks.
+    /// The tracks of a node are met. Those of some events are among those of all, and the other
+    /// known facts there are for reading chunks.
     pub(super) fn meet(&self, node: &Node) {
         if self.all.is_none() {
             self.names.meet(node);

@@ -97,7 +97,7 @@ pub struct TrackValue {
     pub application_colour: Option<u32>,
 }
 
-/// What a value is of.
+/// The owner and kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Meaning {
     Thread(u16),
@@ -112,20 +112,21 @@ pub(super) enum Meaning {
     State,
     /// A message by its name.
     Message,
-    /// Events that nobody has looked at yet.
+    /// Events that are not read yet.
     Estimate,
 }
 
-/// The track of all events, whatever recorded them: that of no lane. Nodes have none; it is the sum of all lanes'.
+/// The track of all events, from all recorders: that of no lane. Nodes have none; it is the sum of
+/// all lanes'.
 pub(super) const ALL_EVENTS: TrackKey = TrackKey { thing: Thing::LaneEvents, host: 0, number: -1, track: 0 };
 
-/// What is known of tracks and values.
+/// The names of tracks and values.
 pub(super) struct Names {
     held: Mutex<Held>,
     machines: Mutex<Machines>,
 }
 
-/// What is known of machines, whatever they do.
+/// The machines.
 #[derive(Default)]
 struct Machines {
     /// There are several lanes, whose events have a track together.
@@ -134,25 +135,25 @@ struct Machines {
     hosts: BTreeMap<u16, Option<String>>,
 }
 
-/// What is kept with the pyramid.
+/// The state that is kept with the pyramid.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Known {
     /// Keys of tracks, in the order of their numbers.
     pub(super) tracks: Vec<u64>,
-    /// What tracks were when the trace began, as far as that is told later.
+    /// The values of tracks when the trace began, as far as that is told later.
     pub(super) initial: BTreeMap<u64, u64>,
     pub(super) comms: BTreeMap<u64, Comm>,
     /// Of threads the digests of their names, and their processes.
     pub(super) names: BTreeMap<(u16, i32), u64>,
     pub(super) processes: BTreeMap<(u16, i32), u64>,
     pub(super) irqs: BTreeMap<(u16, u64), String>,
-    /// What durations and states are called.
+    /// The names of durations and states.
     pub(super) slices: BTreeMap<u64, String>,
     /// Counters and components, by the keys of their tracks.
     pub(super) called: BTreeMap<u64, Called>,
     /// Where messages go, by the values that stand for that.
     pub(super) routes: BTreeMap<u64, Route>,
-    /// What could not be read: where and what.
+    /// The unreadable parts: where and why.
     pub(super) faults: BTreeSet<(String, String)>,
 }
 
@@ -161,7 +162,7 @@ struct Held {
     known: Known,
     numbers: HashMap<u64, u32>,
     values: Vec<TrackValue>,
-    /// What the values are of, in their order.
+    /// The meanings of the values, in their order.
     value_keys: Vec<(Meaning, u64)>,
     value_numbers: HashMap<(Meaning, u64), u32>,
     /// How many threads were counted when the trace began, by tracks.
@@ -169,7 +170,7 @@ struct Held {
 }
 
 impl Held {
-    /// What a track was when the trace began.
+    /// Sets the value of a track when the trace began.
     fn initial(&mut self, key: u64, value: u64) {
         if let btree_map::Entry::Vacant(entry) = self.known.initial.entry(key) {
             entry.insert(value);
@@ -198,7 +199,7 @@ fn key(thing: Thing, host: u16, number: i32, track: usize) -> u64 {
     TrackKey { thing, host, number, track: track as u8 }.key()
 }
 
-/// What values of a track mean; `None`: they are not values of the catalogue.
+/// The meaning of a track's values; `None`: they are not values of the catalogue.
 pub(super) fn meaning(key: u64) -> Option<Meaning> {
     let TrackKey { thing, host, track, .. } = TrackKey::of(key)?;
     Some(match (thing, usize::from(track)) {
@@ -215,7 +216,8 @@ pub(super) fn meaning(key: u64) -> Option<Meaning> {
     })
 }
 
-/// What kind of items a track has; `None`: it says what things are called, or what else is needed of them, and is not shown.
+/// The kind of a track's items; `None`: it holds names of things, or other data about them, and is
+/// not shown.
 pub(super) fn kind(key: u64) -> Option<TrackKind> {
     let TrackKey { thing, track, .. } = TrackKey::of(key)?;
     Some(match (thing, usize::from(track)) {
@@ -272,7 +274,7 @@ impl Names {
         (held.known.tracks.len() as u32, held.values.len() as u32)
     }
 
-    /// What a chunk says of what was before, and what things are called.
+    /// Learns a chunk's facts about the time before it, and its names.
     pub(super) fn learn(&self, before: &State, sealed: &Sealed) {
         let mut held = self.lock();
         for (key, value) in sealed.initial() {
@@ -295,12 +297,12 @@ impl Names {
         self.lock().learn_routes(sealed);
     }
 
-    /// From where to where messages go, and what they are called, by the value that stands for that.
+    /// From where to where messages go, and their names, by the value that stands for that.
     pub(super) fn route(&self, value: u64) -> Option<Route> {
         self.lock().known.routes.get(&value).copied()
     }
 
-    /// What a chunk that was read calls things, before anybody sees them.
+    /// Learns the names in a chunk that was read, before they are shown.
     pub(super) fn learn_texts(&self, read: &State) {
         let mut held = self.lock();
         for (&key, called) in read.called() {
@@ -309,7 +311,7 @@ impl Names {
             }
         }
         for (&thread, &(name, process)) in read.people() {
-            // What a kernel says of it, goes before.
+            // The kernel's name goes before.
             held.known.names.entry(thread).or_insert_with(|| name.digest());
             held.known.comms.entry(name.digest()).or_insert(name);
             if let Some(process) = process {
@@ -331,7 +333,7 @@ impl Names {
         }
     }
 
-    /// What could not be read, as far as it was met.
+    /// The parts that could not be read, as far as they were met.
     pub(super) fn faults(&self) -> BTreeSet<(String, String)> {
         self.lock().known.faults.clone()
     }
@@ -349,7 +351,7 @@ impl Names {
         }
     }
 
-    /// What tracks were when the trace began.
+    /// The values of tracks when the trace began.
     pub(super) fn initial(&self, key: u64) -> Option<u64> {
         self.lock().known.initial.get(&key).copied()
     }
@@ -358,7 +360,7 @@ impl Names {
         self.lock().known.clone()
     }
 
-    /// What was kept with a pyramid.
+    /// Restores the state that was kept with a pyramid.
     pub(super) fn recall(&self, known: Known) {
         let mut held = self.lock();
         held.numbers = known.tracks.iter().enumerate().map(|(number, key)| (*key, number as u32)).collect();
@@ -372,7 +374,7 @@ impl Names {
         }
     }
 
-    /// How many there are of what a track counts that came before the trace began, as far as that is known.
+    /// The count of a track from before the trace began, as far as that is known.
     pub(super) fn crowd(&self, key: u64) -> u32 {
         self.lock().crowds.get(&key).copied().unwrap_or(0)
     }
@@ -392,12 +394,12 @@ impl Names {
         keys.filter(is_cpu).map(|key| key.number).collect()
     }
 
-    /// The number of a track; it gets one if nobody knew of it.
+    /// The number of a track; an unknown track gets one.
     pub(super) fn number(&self, key: u64) -> u32 {
         self.lock().track(key)
     }
 
-    /// The number of a value; it gets one if nobody asked for it before.
+    /// The number of a value; it gets one at the first request.
     pub(super) fn value(&self, analysis: &Analysis, meaning: Meaning, value: u64) -> u32 {
         let mut held = self.lock();
         if let Some(number) = held.value_numbers.get(&(meaning, value)) {
@@ -411,7 +413,7 @@ impl Names {
         number
     }
 
-    /// What a value is whose number was told.
+    /// The value of a number that was told.
     pub(super) fn told(&self, number: u32) -> Option<TrackValue> {
         self.lock().values.get(number as usize).cloned()
     }
@@ -429,14 +431,15 @@ fn colour(text: &str) -> u32 {
     hash(text.as_bytes()) as u32
 }
 
-/// What a process is called. Threads of the kernel are called by what they do, and behind that by which one they are: `kworker/0:1`.
+/// The name of a process' application. Threads of the kernel are named by their task, and behind
+/// that by their number: `kworker/0:1`.
 fn application(known: &Known, host: u16, process: Option<i64>) -> Option<String> {
     let name = comm(known, host, i32::try_from(process?).ok()?)?;
     let kind = name.split('/').next().filter(|kind| !kind.is_empty());
     Some(kind.unwrap_or(&name).to_owned())
 }
 
-/// What a value means.
+/// Describes a value.
 fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) -> TrackValue {
     let of = |kind, label: String, colour| TrackValue {
         number: 0,
@@ -456,7 +459,7 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let name = comm(&held.known, host, tid);
             let track = Some(held.track(key(Thing::Thread, host, tid, thread_track::STATE)));
             let label = name.as_ref().map_or_else(|| format!("thread {tid}"), |name| format!("{name} ({tid})"));
-            // What has the same name is of one application, and looks alike.
+            // Threads of the same name are of one application, and look alike.
             let colour = colour(name.as_deref().unwrap_or(&label));
             let process = held.known.processes.get(&(host, tid)).map(|pid| pid.cast_signed());
             let application = application(&held.known, host, process);
@@ -515,7 +518,7 @@ impl Timeline {
         let all = held.known.tracks.clone();
         let tracks = all.iter().enumerate().skip(tracks_from as usize);
         let tracks = tracks.filter_map(|(number, key)| self.track(&mut held, number as u32, *key)).collect();
-        // Names and processes may have become known since somebody asked first.
+        // Names and processes may have become known since the first request.
         for number in values_from as usize..held.values.len() {
             let (meaning, value) = held.value_keys[number];
             let described = describe(&mut held, &self.analysis, meaning, value);
@@ -574,7 +577,7 @@ impl Timeline {
             (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners | Thing::MessageQueues, _) => return None,
         };
         let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
-        // Where a thread has no row of its own, those of its details say whose they are.
+        // Where a thread has no row of its own, those of its details name the thread.
         let is_alone = parent(raw).is_some_and(|parent| !held.numbers.contains_key(&parent));
         let of_whom = comm(&held.known, host, of).filter(|_| is_thread && is_alone);
         let name =
@@ -597,7 +600,7 @@ impl Timeline {
 }
 
 impl Timeline {
-    /// A counter or a component, of which programs say what it is called.
+    /// A counter or a component with a name that programs say.
     fn named_track(&self, held: &Held, number: u32, raw: u64) -> Option<Track> {
         let TrackKey { host, .. } = TrackKey::of(raw)?;
         let Called { name, within, group, unit, is_own } = held.known.called.get(&raw)?;

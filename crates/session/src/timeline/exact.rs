@@ -31,10 +31,10 @@ pub(super) struct Run {
     pub(super) flags: u32,
 }
 
-/// What a track is where reading begins: which value, and since when if that is known.
+/// The value of a track where reading begins, and since when if that is known.
 pub(super) type Before = Option<(u64, Option<i64>)>;
 
-/// What of a track is wanted, and from when to when it was read.
+/// A request for a track, and from when to when it was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) key: u64,
@@ -45,7 +45,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether something is in the window; what takes no time is where it begins.
+    /// Whether something is in the window; an instant is where it begins.
     pub(super) fn has(&self, begin: i64, end: i64) -> bool {
         begin < self.window.1 && (self.window.0 < end || self.window.0 <= begin)
     }
@@ -58,12 +58,12 @@ struct Runs {
     done: Vec<Run>,
 }
 
-/// What happens to one value at one instant.
+/// The changes of one value at one instant.
 struct Change {
     value: u64,
     begins: u32,
     ends: i64,
-    /// Events are missing around what begins, and around what ends.
+    /// Events are missing around the begins, and around the ends.
     doubts: (bool, bool),
 }
 
@@ -80,7 +80,7 @@ impl Runs {
         }
     }
 
-    /// The changes of one instant: what is there ends before anything begins.
+    /// The changes of one instant: the open run ends before another begins.
     fn instant(&mut self, at: i64, cells: &[Cell]) {
         let mut changes: Vec<Change> = Vec::new();
         for cell in cells {
@@ -118,7 +118,7 @@ impl Runs {
             self.push(run);
         }
         if ends > at_once && self.open.is_none() {
-            // Nobody knew of it.
+            // Its begin is unknown.
             self.push(Run { begin: self.wanted.read.0, flags: flag(doubts.1) | BEGIN_UNKNOWN, ..run });
         }
         if i64::from(begins) > at_once {
@@ -170,7 +170,7 @@ pub(super) fn runs(cells: impl Iterator<Item = Cell>, before: Before, wanted: Wa
     (done.len() <= wanted.most).then_some(done)
 }
 
-/// What happens at which instant in the window, in order; `None`: there is more than is wanted.
+/// The instants in the window, in order; `None`: there are more than wanted.
 pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Option<Vec<(i64, u64)>> {
     let mut found = Vec::new();
     each_instant(cells, |at, cells| {
@@ -199,8 +199,8 @@ impl Exactly<'_> {
         self.nodes.iter().flat_map(move |node| cells_of(node, key, 0))
     }
 
-    /// What a track shows in a window one by one, of a question whose first bucket begins with it; `None`: that is more than is wanted,
-    /// or adds up.
+    /// The items of a track in a window one by one, of a question with a first bucket that begins
+    /// with it; `None`: these are more than wanted, or add up.
     pub(super) fn items(
         &self,
         key: u64,
@@ -253,22 +253,22 @@ pub(super) fn wanted_of(keys: &[u64]) -> Option<Vec<u64>> {
 }
 
 impl Timeline {
-    /// What nodes say of a track before a chunk, with times that count from the timeline's begin.
+    /// The nodes' value of a track before a chunk, with times that count from the timeline's begin.
     pub(super) fn before_of(&self, known: Option<(u64, i64)>) -> Before {
         let (value, since) = known?;
         Some((value, (since != i64::MIN).then(|| since.saturating_sub(self.span.0))))
     }
 }
 
-/// A chunk that somebody reads: others who want the same wait for it.
+/// A chunk that a thread reads: others that want the same wait for it.
 #[derive(Default)]
 pub(super) struct Shared(Mutex<HashMap<usize, Weak<Turn>>>);
 
-/// Whose turn it is to read a chunk, and what was found: whether all was known that is before it.
+/// The turn to read a chunk, and the result: whether all was known that is before it.
 pub(super) type Turn = Mutex<Option<(bool, Arc<Node>)>>;
 
 impl Shared {
-    /// The turn of a chunk, for all who want it at the same time.
+    /// The turn of a chunk, for all threads that want it at the same time.
     pub(super) fn turn(&self, chunk: usize) -> Arc<Turn> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = turns.get(&chunk).and_then(Weak::upgrade) {
@@ -281,7 +281,7 @@ impl Shared {
     }
 }
 
-/// What was found by whoever had the turn before.
+/// The result of the thread that had the turn before.
 pub(super) fn take_turn(turn: &Turn) -> MutexGuard<'_, Option<(bool, Arc<Node>)>> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -309,7 +309,7 @@ mod tests {
         runs
     }
 
-    /// What a node of them says, read up to a time, and what is there before it.
+    /// The runs in a node of them, read up to a time, and the value before it.
     fn told_of(runs_made: &[(i64, i64, u64)], read: (i64, i64), window: (i64, i64)) -> Vec<(i64, i64, u64, u32)> {
         let key = TrackKey { thing: Thing::Cpu, host: 0, number: 0, track: 0 }.key();
         let mut node = NodeBuilder::new(0, 0);

@@ -1,4 +1,4 @@
-//! A node as a file has it: what is alike side by side, and that compressed.
+//! A node in a file: like values side by side, and compressed.
 //!
 //! ```text
 //! in memory    track: (step, value, time) (step, value, time) ...     track: (step, value, time) ...

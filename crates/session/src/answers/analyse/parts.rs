@@ -26,9 +26,10 @@ use crate::open::{Doubts, Session};
 /// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
 /// long: the half of these before it are passed over again.
 const PART_BYTES_MIN: u64 = 4 << 20;
-/// The same of a part that is read elsewhere, where somebody wants that.
+/// The same of a part that is read elsewhere, where the caller wants that.
 const SHARE_BYTES_MIN: u64 = 1 << 20;
-/// The same where there is much to read: what a part is asked and answered with takes as long as some MiB of it.
+/// The same where there is much to read: the request and the answer of a part take as long as some
+/// MiB of it.
 const SHARE_BYTES_MIN_OF_MANY: u64 = 16 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
@@ -42,7 +43,7 @@ const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
 #[cfg(test)]
 pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// What was read.
+/// The result of reading.
 pub(super) struct Read {
     pub(super) state: AnyState,
     pub(super) faults: Vec<Fault>,
@@ -52,7 +53,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// What stands between the answer and the whole truth.
+    /// The differences between the answer and the whole truth.
     pub(super) fn report(&self, session: &Session, prepared: &Prepared) -> Report {
         let mut report = prepared.losses(session);
         let notes = self.doubts.iter().flat_map(|(stream, doubts)| session.assumptions_of(*stream, *doubts));
@@ -66,7 +67,7 @@ impl Read {
         report
     }
 
-    /// What could not be read is unknown in lanes; whether that is news.
+    /// Adds unreadable parts to the lanes as holes; whether there are new ones.
     pub(super) fn add_holes(&self, lanes: &mut [LaneFacts]) -> bool {
         let mut is_news = false;
         for fault in &self.faults {
@@ -171,11 +172,12 @@ pub(super) fn all(
     Ok(all)
 }
 
-/// What somebody else knows of parts that follow each other, once it is understood: the number of the first one and of the one
-/// behind the last, and the state. `None`: it cannot be, and the others are of no use.
+/// States of parts that follow each other from elsewhere, once they are decoded: the number of the
+/// first one and of the one behind the last, and the state. `None`: it cannot be, and the others
+/// are of no use.
 pub(super) type Given<'a> = Box<dyn FnOnce() -> Option<Vec<(u64, u64, AnyState)>> + Send + 'a>;
 
-/// Understands and merges, on all threads, what is known of parts, while more of it comes, in whatever order.
+/// Decodes and merges states of parts, on all threads, while more of them come, in any order.
 pub(super) fn together<'a>(
     session: &'a Session,
     prepared: &'a Prepared,
@@ -225,25 +227,25 @@ struct Desk<'a> {
     next: u64,
     /// How many jobs are being done.
     busy: usize,
-    /// What is known of parts that nobody works on, by the first of those that follow each other.
+    /// The states of parts that no thread works on, by the first of those that follow each other.
     done: BTreeMap<u64, Run>,
     /// Only the first state is merged with others.
     is_in_order: bool,
-    /// What is left to do of merges of the first state, in order.
+    /// The remaining work of merges of the first state, in order.
     later: VecDeque<Step<'a>>,
     /// How many steps were there before these.
     ended: usize,
-    /// What was given by others.
+    /// The states from elsewhere.
     given: VecDeque<Given<'a>>,
     /// There may be more of that.
     is_open: bool,
-    /// There will be no answer: a packet strays, or nobody waits for it.
+    /// There will be no answer: a packet strays, or the request was canceled.
     is_vain: bool,
     doubts: BTreeMap<usize, Doubts>,
     left_out: BTreeMap<usize, u64>,
 }
 
-/// What is known of parts that follow each other.
+/// The state of parts that follow each other.
 struct Run {
     /// Number of the part behind them.
     end: u64,
@@ -253,35 +255,35 @@ struct Run {
 /// Something that is left to do of a merge.
 enum Step<'a> {
     Waits(Box<dyn Later<AnyState> + 'a>),
-    /// Somebody does it.
+    /// A thread does it.
     IsDone,
     /// It was done, and can be given back.
     Done(Box<dyn Later<AnyState> + 'a>),
 }
 
-/// What a thread does next.
+/// The next job of a thread.
 enum Job<'a> {
     /// Reads a part.
     Read(u64, Slice),
-    /// Understands what was given.
+    /// Decodes a state from elsewhere.
     Given(Given<'a>),
     /// Merges two neighbours, of which the first one begins with this part.
     Merge(u64, Run, Run),
-    /// Does what is left to do of a merge.
+    /// Does the remaining work of a merge.
     Later(usize, Box<dyn Later<AnyState> + 'a>),
     /// Gives that back to the first state.
     End(Run, Box<dyn Later<AnyState> + 'a>),
 }
 
-/// What came of it.
+/// The result of a job.
 enum Done<'a> {
-    /// The number of the first part, what is known then, what is left to do.
+    /// The number of the first part, the state then, the remaining work.
     Run(u64, Run, Option<Box<dyn Later<AnyState> + 'a>>),
-    /// What was left to do is done; the number of that step.
+    /// The remaining work is done; the number of that step.
     Later(usize, Box<dyn Later<AnyState> + 'a>),
-    /// What is known of some parts.
+    /// The states of some parts.
     Known(Vec<(u64, u64, AnyState)>),
-    /// A packet strays, or what was given means nothing.
+    /// A packet strays, or a state from elsewhere means nothing.
     Vain,
 }
 
@@ -289,7 +291,7 @@ fn lock<'g, 'a>(desk: &'g Mutex<Desk<'a>>) -> MutexGuard<'g, Desk<'a>> {
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
-/// Tells those who wait when a thread panics: what it does is never done.
+/// Tells waiting threads when a thread panics: its job is never done.
 struct Alarm<'g, 'a> {
     desk: &'g Mutex<Desk<'a>>,
     changed: &'g Condvar,
@@ -319,7 +321,7 @@ impl<'a> Worker<'a> {
         let _alarm = Alarm { desk, changed };
         let mut held = lock(desk);
         loop {
-            // What would be merged is known to be thrown away.
+            // The result of a merge would be thrown away.
             held.is_vain |= self.reader.progress().is_cancelled();
             if let Some(job) = held.job() {
                 drop(held);
@@ -328,7 +330,7 @@ impl<'a> Worker<'a> {
                 held.put(done);
                 changed.notify_all();
             } else if held.busy > 0 || held.is_open {
-                // What others do may leave something to do.
+                // The jobs of other threads may leave something to do.
                 held = changed.wait(held).expect("no thread panics while it holds the desk");
             } else {
                 break;
@@ -400,7 +402,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// What is to be done, if there is anything now.
+    /// The next job, if there is one now.
     fn job(&mut self) -> Option<Job<'a>> {
         let job = match self.is_vain {
             true => None,
@@ -410,13 +412,13 @@ impl<'a> Desk<'a> {
         job
     }
 
-    /// What is to be done about what is known.
+    /// The next job for the states at hand.
     fn known(&mut self) -> Option<Job<'a>> {
         let given = |desk: &mut Self| desk.given.pop_front().map(Job::Given);
         self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| given(self))
     }
 
-    /// What was left to do of a merge is given back, as soon as the first state is here.
+    /// The remaining work of a merge is given back, as soon as the first state is here.
     fn end(&mut self) -> Option<Job<'a>> {
         if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(Step::Done(_))) {
             return None;
@@ -428,8 +430,8 @@ impl<'a> Desk<'a> {
         Some(Job::End(first, later))
     }
 
-    /// Neighbours are merged as soon as there are any, so that few states wait. Those at the front go first: what is settled
-    /// there needs no more memory.
+    /// Neighbors are merged as soon as there are any, so that few states wait. Those at the front
+    /// go first: settled data there needs no more memory.
     fn merge(&mut self) -> Option<Job<'a>> {
         let mut neighbours = self.done.iter().zip(self.done.keys().skip(1));
         let can_merge =
@@ -438,7 +440,7 @@ impl<'a> Desk<'a> {
         Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
     }
 
-    /// What is left to do of merges, the first ones first.
+    /// The remaining work of merges, the first ones first.
     fn later(&mut self) -> Option<Job<'a>> {
         let at = self.later.iter().position(|step| matches!(step, Step::Waits(_)))?;
         match std::mem::replace(&mut self.later[at], Step::IsDone) {
@@ -473,11 +475,11 @@ struct Parts {
     end: Option<i64>,
     /// Where parts are cut besides.
     cuts_ns: Vec<i64>,
-    /// What is behind such a cut.
+    /// The rest of the slice behind such a cut.
     rest: Option<Slice>,
 }
 
-/// Who reads parts.
+/// The readers of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
     /// Threads of this process.
@@ -525,7 +527,7 @@ impl Parts {
         let mut behind = 0;
         let mut cuts = Vec::new();
         for group in groups {
-            // What is left of all lanes says how long parts are.
+            // The remaining bytes of all lanes say how long parts are.
             let most = if analysis.merges_in_order() { most_waiting } else { PART_BYTES_MAX };
             let most = session.slice_bytes.unwrap_or(most);
             let of_packets: u64 = group.iter().map(|stream| packet_bytes(streams[*stream].1)).sum();

@@ -36,7 +36,7 @@ const HASH_BYTES: usize = 8;
 #[derive(Debug)]
 struct RunFile(IndexedFile);
 
-/// What there is to know of the blocks of a file.
+/// The index of a file's blocks.
 #[derive(Debug, Serialize, Deserialize)]
 struct Index<T> {
     blocks: Vec<RunBlock>,
@@ -52,9 +52,9 @@ struct Kept<T> {
     index: Index<T>,
 }
 
-/// What numbers of runs mean.
+/// The meanings of runs' numbers.
 trait Meanings: Serialize + DeserializeOwned {
-    /// What is so at an instant; `runs`: all those of the instant.
+    /// The answer at an instant; `runs`: all those of the instant.
     fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer;
 }
 
@@ -64,7 +64,7 @@ impl Meanings for Texts {
     }
 }
 
-/// What a state has found out: all runs, and what their numbers mean.
+/// The results of a state: all runs, and the meanings of their numbers.
 type IntoRuns<T> = dyn Fn(&dyn AnyAnalysis, AnyState) -> (RunWriter, T);
 
 /// How the states of an analysis become runs, of whichever type they are.
@@ -74,13 +74,13 @@ fn into_runs<A: Analysis + 'static, T>(
     move |analysis, state| into_runs(analysis.downcast_ref(), state.downcast())
 }
 
-/// Runs that somebody asks for.
+/// A request for runs.
 struct Wanted<'a, T> {
     question: &'a Question<'a>,
     into_runs: &'a IntoRuns<T>,
-    /// Whose they are, where there are others of the same traces.
+    /// Their name, where there are others of the same traces.
     name: &'a [u8],
-    /// What they are made of, beside the traces and the mapping of roles.
+    /// Their sources, beside the traces and the mapping of roles.
     text: &'a [u8],
 }
 
@@ -119,7 +119,7 @@ impl Session {
         progress.whole(asked)?
     }
 
-    /// What runs say of an instant.
+    /// The answer of runs at an instant.
     fn runs_at<T: Meanings>(
         &self,
         at_ns: i64,
@@ -130,7 +130,7 @@ impl Session {
         self.kept(wanted, options, progress, |kept| kept.at(at_ns, &options.wishes))?
     }
 
-    /// What somebody asks of runs that are known, or that are found out now. His error: they cannot be read.
+    /// Asks runs that are known, or that are computed now. The error of `ask`: they cannot be read.
     fn kept<T: Meanings, R>(
         &self,
         wanted: &Wanted<'_, T>,
@@ -141,15 +141,15 @@ impl Session {
         let belongs = self.fingerprint(options, wanted.text);
         let path = self.cache.as_ref().map(|folder| self.runs_path(folder, wanted.name));
         let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::<T>::open(path, belongs));
-        // What cannot be read is found out again.
+        // Unreadable runs are computed again.
         if let Some(Ok(asked)) = known.map(|known| ask(&known)) {
             return Ok(asked);
         }
         Ok(ask(&self.find_runs(wanted, options, (path.as_deref(), belongs), progress)?)?)
     }
 
-    /// All runs of CPUs and threads, in no order, what their numbers mean, and what stands between them and the truth. Of the
-    /// options, only the mapping of roles counts.
+    /// All runs of CPUs and threads, in no order, the meanings of their numbers, and the
+    /// differences between them and the truth. Of the options, only the mapping of roles counts.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl Spool for RunFile {
         }
     }
 
-    /// What was written stays: nobody writes what is not needed.
+    /// Written blocks stay: only needed blocks are written.
     fn release(&self, _block: Block) {}
 }
 
@@ -255,7 +255,7 @@ impl<T: Meanings> Kept<T> {
         Some(Self { file: RunFile(file), index })
     }
 
-    /// What CPUs and threads do at an instant. The outer error: runs cannot be read.
+    /// The states of CPUs and threads at an instant. The outer error: runs cannot be read.
     fn at(&self, at: i64, wishes: &Wishes) -> Result<Result<Analysed, AnalyseFailure>, SpoolError> {
         let Index { blocks, texts, span_ns, report } = &self.index;
         if let Some((begin_ns, end_ns)) = span_ns.filter(|(begin, end)| at < *begin || *end < at) {

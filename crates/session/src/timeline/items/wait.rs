@@ -26,7 +26,7 @@ use crate::timeline::exact::{Run, Wanted};
 use crate::timeline::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
 use crate::timeline::{Timeline, TimelineFailure};
 
-/// Of answers with more items nobody is told why threads wait: each may take reading a few chunks.
+/// Answers with more items do not tell why threads wait: each may take reading a few chunks.
 const WAITS_MAX: usize = 4;
 
 /// Why a thread waits.
@@ -97,7 +97,7 @@ pub struct WaitRequest {
     pub end_ns: Option<i64>,
 }
 
-/// What is told of waiting, and by which roles of events.
+/// The facts about waiting, and the roles of events that tell them.
 const TOLD_BY: [(&str, &[Role]); 4] = [
     ("calls", &[Role::SyscallEntry]),
     ("wakeups", &[Role::Waking, Role::Wakeup]),
@@ -113,7 +113,8 @@ fn track(thing: Thing, host: u16, number: i32, track: usize) -> u64 {
     TrackKey { thing, host, number, track: track as u8 }.key()
 }
 
-/// The tracks that tell why a thread waits, with its own; `None`: it is no track of what a thread does.
+/// The tracks that tell why a thread waits, with its own; `None`: it is no track of a thread's
+/// state.
 pub(super) fn keys(timeline: &Timeline, key: u64) -> Option<Vec<u64>> {
     let (host, tid) = thread_of(key)?;
     let mut keys = vec![key, track(Thing::Thread, host, tid, thread_track::CALL), track(Thing::Wakeups, host, 0, 0)];
@@ -123,14 +124,14 @@ pub(super) fn keys(timeline: &Timeline, key: u64) -> Option<Vec<u64>> {
     Some(keys)
 }
 
-/// The machine and the thread whose states a track shows.
+/// The machine and the thread of a track of states.
 fn thread_of(key: u64) -> Option<(u16, i32)> {
     let TrackKey { thing, host, number, track } = TrackKey::of(key)?;
     (thing == Thing::Thread && usize::from(track) == thread_track::STATE).then_some((host, number))
 }
 
 impl Walk<'_> {
-    /// For each thing that was found why a thread waits, if that is what it is.
+    /// For each item why a thread waits, if it does.
     pub(super) fn waits(&mut self) -> Result<Vec<Option<Box<Wait>>>, TimelineFailure> {
         let mut waits = vec![None; self.found.len()];
         let Some(thread) = thread_of(self.key).filter(|_| waits.len() <= WAITS_MAX) else { return Ok(waits) };
@@ -155,7 +156,7 @@ impl Walk<'_> {
                     self.woken(&mut wait, run.begin, (host, tid))?;
                 }
                 let to = if is_over { self.runs_on((host, tid), run.end, |run| run.begin)? } else { None };
-                // Who is preempted waits where he was; who was woken, for the CPU that takes him.
+                // A preempted thread waits on its CPU; a woken one, for the CPU that takes it.
                 let of = match doing {
                     Doing::Preempted if is_begun => self.runs_on((host, tid), run.begin, |run| run.end)?,
                     Doing::Preempted => None,
@@ -197,7 +198,7 @@ impl Walk<'_> {
         Ok(begin_known.then_some(call.begin))
     }
 
-    /// Who wakes a thread at a time.
+    /// Finds the thread that wakes another at a time.
     fn woken(&mut self, wait: &mut Wait, at: i64, (host, tid): (u16, i32)) -> Result<(), TimelineFailure> {
         let key = track(Thing::Wakeups, host, 0, 0);
         let chunk = self.timeline.chunk_at(at);
@@ -220,7 +221,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The CPU whose run of a thread has an edge at a time.
+    /// The CPU with a run of a thread that has an edge at a time.
     fn runs_on(
         &mut self,
         (host, tid): (u16, i32),
@@ -236,7 +237,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// What a CPU is with at a time.
+    /// The value of a CPU's track at a time.
     fn on_cpu(&mut self, (host, cpu): (u16, i32), of: usize, at: i64) -> Result<Option<TrackValue>, TimelineFailure> {
         let key = track(Thing::Cpu, host, cpu, of);
         let (runs, _) = self.at(key, at)?;
@@ -248,7 +249,7 @@ impl Walk<'_> {
         names.told(names.value(&self.timeline.analysis, meaning(key)?, value))
     }
 
-    /// The runs of a track that hold a time, and whether anything is known of what is there.
+    /// The runs of a track that hold a time, and whether anything is known of that time.
     fn at(&mut self, key: u64, at: i64) -> Result<(Vec<Run>, bool), TimelineFailure> {
         let (mut runs, is_known) = self.around(key, at)?;
         runs.retain(|run| run.begin <= at && at < run.end);
@@ -268,7 +269,8 @@ impl Walk<'_> {
         Ok((self.runs(chunk, before, wanted)?, is_told || known.contains_key(&key)))
     }
 
-    /// What the thread asked for: the file of its call, and what of disks was open when it began to wait.
+    /// The requests of the thread: the file of its call, and the disk requests that were open when
+    /// it began to wait.
     fn asked(
         &mut self,
         wait: &mut Wait,
@@ -295,7 +297,7 @@ impl Walk<'_> {
             let is_here = |lane: usize| causes::host_of(&prepared.lanes[lane], &timeline.prepared.lanes) == Some(host);
             let calls = found.calls.iter().filter(|(lane, _)| is_here(*lane)).map(|(_, call)| call);
             let calls: Vec<_> = calls.filter(|call| call.tid.is_none_or(|of| of == tid)).collect();
-            // Several at one instant that do not say whose they are: nobody knows.
+            // Several at one instant that do not say their thread: it is unknown which one it is.
             if let (Some(told), [call]) = (&mut wait.call, &calls[..]) {
                 told.fd = call.fd;
             }
@@ -306,7 +308,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What the traces of a machine have no events of.
+    /// The roles that the traces of a machine have no events of.
     fn unrecorded(&self, host: u16) -> Vec<&'static str> {
         let Some(prepared) = self.timeline.prepared_for_causes() else { return Vec::new() };
         let is_of_host = |lane: &&LaneFacts| causes::host_of(lane, &self.timeline.prepared.lanes) == Some(host);
@@ -337,17 +339,17 @@ fn told(request: Request) -> WaitRequest {
 }
 
 impl Timeline {
-    /// What is needed to read why threads wait; made when somebody asks for the first time.
+    /// The preparation for reading why threads wait; made at the first request.
     fn prepared_for_causes(&self) -> Option<&Prepared> {
         let prepare = || {
             let question = Causes::question();
-            // The mapping was read before; who removes it meanwhile is told less.
+            // The mapping was read before; if it is removed meanwhile, less is told.
             self.session.prepare(&question, &self.options).ok()
         };
         self.causes.get_or_init(prepare).as_ref()
     }
 
-    /// What events of a chunk say of why a thread waits.
+    /// The facts in a chunk's events about why a thread waits.
     fn causes(
         &self,
         asks: &Causes,
