@@ -49,15 +49,17 @@ impl Counts {
     }
 }
 
-/// Kinds of text, and which files have it.
-pub(crate) const CLASSES: [(&str, fn(&str) -> bool); 3] = [
+/// Whether a file is of a kind, by its path.
+type IsOf = fn(&str) -> bool;
+/// Kinds of text, and the files of each.
+pub(crate) const CLASSES: [(&str, IsOf); 3] = [
     ("documents", |path| path.ends_with(".md")),
     ("comments in Rust and C", |path| path.ends_with(".rs") || path.ends_with(".h")),
     ("comments in pages", |path| path.ends_with(".ts") || path.ends_with(".tsx")),
 ];
 
 /// The rates of all files together that are of one kind: `what`, and `who` and `somebody`.
-pub(crate) fn all(root: &Path, is_of: fn(&str) -> bool) -> (f64, f64) {
+pub(crate) fn all(root: &Path, is_of: IsOf) -> (f64, f64) {
     let of_kind = counted(root).into_iter().filter(|(path, _)| is_of(path)).map(|(_, counts)| counts);
     let add = |sum: Counts, one: Counts| Counts {
         words: sum.words + one.words,

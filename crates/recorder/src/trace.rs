@@ -15,6 +15,7 @@ pub(crate) mod mend;
 mod own;
 pub(crate) mod repair;
 pub(crate) mod resume;
+mod tally;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -23,11 +24,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::Thread;
 pub use kymo_writer::Format;
-use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Facts, step_max};
 use crate::program::drain::{Position, Progress, lost_since};
-use crate::program::namespaces::{Kinds, Namespaces};
+use crate::program::namespaces::Namespaces;
 use crate::program::objects::Object;
 use crate::program::run::{End, Run};
 use crate::program::walk::{self, Stop, Table, Times, Walk, What};
@@ -38,66 +38,7 @@ use crate::trace::chunk::{Chunk, Origin, Span, StreamNumber, raw_clock};
 use crate::trace::journal::{Beginning, Journal, beginning};
 use crate::trace::own::{Loss, Own, Why};
 use crate::trace::resume::rest;
-
-/// How a trace is written.
-#[derive(Clone, Debug, Default)]
-pub struct OutputOptions {
-    /// Version of CTF.
-    pub format: Format,
-    /// A chunk ends when it has this many bytes, and the next one begins (rotation): each chunk is
-    /// a trace of its own, in a folder of its own.
-    pub chunk_bytes: Option<u64>,
-    /// A chunk ends after this time.
-    pub chunk_time: Option<Duration>,
-    /// The recorder deletes the oldest chunks when all together have more bytes than this.
-    pub ring_bytes: Option<u64>,
-    /// Kinds of namespaces: packets tell the namespaces of these kinds that threads are in.
-    pub namespaces: Kinds,
-    /// More entries of the environment; the recorder knows the others.
-    pub environment: Vec<(String, String)>,
-    /// While this file exists, another recorder continues the trace if this one is killed; the
-    /// journal of the trace stays until the program that deletes the file deletes the journal too.
-    pub session: Option<PathBuf>,
-}
-
-/// How far a trace is written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Events of programs that are in files.
-    pub events: u64,
-    /// Events of the recorder itself.
-    pub own: u64,
-    /// Packets.
-    pub packets: u64,
-    /// Bytes of packets.
-    pub bytes: u64,
-    /// Discarded events that the trace counts: those that programs had no room for, and those that
-    /// could not be written to files.
-    pub discarded: u64,
-    /// Discarded events that could not be written.
-    pub unwritten: u64,
-    /// Discarded events of threads that found no lane.
-    pub no_lane: u64,
-    /// Sub-buffers that programs overwrote before the recorder read them: the number of their
-    /// events is unknown.
-    pub missing: u64,
-    /// Events of other times than [`Output::wants`], or from before the trace.
-    pub outside: u64,
-    /// Bytes of programs that are not events.
-    pub unreadable: u64,
-    /// Events with times slightly before those of the events before them; in the trace they have
-    /// those times.
-    pub stepped: u64,
-    /// Files of lanes.
-    pub files: u64,
-    /// Chunks that were begun, and chunks that were deleted.
-    pub chunks: u64,
-    /// See [`Tally::chunks`].
-    pub deleted: u64,
-    /// Packets and bytes of chunks before the last one.
-    pub(crate) packets_before: u64,
-    pub(crate) bytes_before: u64,
-}
+pub use crate::trace::tally::{OutputOptions, Tally};
 
 /// A trace that is being written.
 #[derive(Debug)]
@@ -731,17 +672,6 @@ impl ProgramState {
     fn known(&self) -> Progress {
         let earlier = Progress { positions: self.resumed.clone(), discarded: self.told.unwrap_or(0), cut: 0 };
         earlier.later(&self.progress)
-    }
-}
-
-impl OutputOptions {
-    pub(crate) fn has_chunks(&self) -> bool {
-        self.chunk_bytes().is_some() || self.chunk_time.is_some()
-    }
-
-    /// A ring consists of several chunks, so it needs a size for each.
-    fn chunk_bytes(&self) -> Option<u64> {
-        self.chunk_bytes.or(self.ring_bytes.map(|all| all / 8))
     }
 }
 
