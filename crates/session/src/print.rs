@@ -120,7 +120,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `out` does not take the text, or it was cancelled: the cause is [`Cancelled`](crate::Cancelled).
+    /// `out` does not take the text, or it was canceled: the cause is [`Cancelled`](crate::Cancelled).
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
         let filters = self.filters(&options.selection);
         let columns = if options.format == PrintFormat::Csv { self.common_columns(&filters) } else { None };

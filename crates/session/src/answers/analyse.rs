@@ -111,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// There are no events that it could be about, a mapping is wrong, or it was cancelled.
+    /// There are no events that it could be about, a mapping is wrong, or it was canceled.
     pub fn ask(
         &self,
         kind: &AnalysisKind,

@@ -60,7 +60,7 @@ pub struct Finding {
 ///
 /// # Errors
 ///
-/// It was cancelled.
+/// It was canceled.
 pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
     let mut findings = Findings::default();
     let (folders, errors) = discover(paths).split();

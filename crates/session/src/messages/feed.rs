@@ -29,7 +29,7 @@ pub(super) enum Fed {
     End(Box<Report>),
 }
 
-/// Starts the reading thread, which ends when the job is cancelled.
+/// Starts the reading thread, which ends when the job is canceled.
 pub(super) fn start(
     session: &Arc<Session>,
     question: &MessagesQuestion,

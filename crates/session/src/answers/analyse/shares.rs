@@ -204,7 +204,7 @@ impl Shares {
     ///
     /// # Errors
     ///
-    /// The share is of other traces, or it cannot be read; or it was cancelled.
+    /// The share is of other traces, or it cannot be read; or it was canceled.
     pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         share.check(&self.identity)?;
         progress.whole(self.read_whole(share, progress))?
@@ -273,7 +273,7 @@ impl Shares {
         Known { first: number, end, state, streams }.encode(analysis, self)
     }
 
-    /// The answer, unless it was cancelled.
+    /// The answer, unless it was canceled.
     fn finish_whole<B: AsRef<[u8]> + Send>(
         &self,
         states: impl Iterator<Item = B>,
