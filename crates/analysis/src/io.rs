@@ -93,13 +93,13 @@ pub struct IoEntry {
     fd: Option<i32>,
     other_fd: Option<i32>,
     path: Option<Box<[u8]>>,
-    /// What it makes goes when its process becomes another program.
+    /// The new fd goes when its process becomes another program.
     closes_on_exec: bool,
     /// It makes a socket of the internet.
     is_net: bool,
     /// It makes another number for a file.
     is_duplicate: bool,
-    /// Its thread was known when it was entered: what it does is told when it happens.
+    /// Its thread was known when it was entered: its acts are told when they happen.
     is_told: bool,
 }
 
@@ -111,22 +111,23 @@ pub type IoExit = Option<(i32, i32)>;
 pub struct State {
     calls: CallState<IoEntry, IoExit, IoRun, IoRows>,
     totals: Totals,
-    /// CPUs in whose runs something waits for its thread, and since when.
+    /// CPUs with runs in which acts wait for their thread, and since when.
     #[serde(skip)]
     busy: Vec<(CpuAt, Place)>,
-    /// What was told of runs that go on.
+    /// The counts that were told of runs that go on.
     #[serde(skip)]
     told: Vec<(CpuAt, Sums)>,
     /// If nothing comes before.
     files: Option<Files>,
-    /// Otherwise what was done with files, as far as that is known.
+    /// Otherwise the operations on files, as far as these are known.
     rows: FileRows,
     /// Where the last CPU switched for the first time in this part.
     #[serde(skip)]
     switched: Option<Place>,
-    /// What was known of parts by themselves was wrong.
+    /// The results of parts by themselves were wrong.
     is_odd: bool,
-    /// Which process each thread is of where what is replayed later ends, since parts were merged.
+    /// Which process each thread is of where the acts that are replayed later end, since parts were
+    /// merged.
     #[serde(skip)]
     pids: Option<Pids>,
     block: block::State,
@@ -167,7 +168,7 @@ impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
 }
 
 impl Io {
-    /// What people see of it before they ask.
+    /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"],
@@ -186,7 +187,7 @@ impl Io {
         Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[Role::SyscallEntry], Self::new) }
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     fn needs() -> Needs {
         use syscall_entry::{COMMAND, ENTRY_NAME, ENTRY_NUMBER, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         use syscall_exit::{EXIT_NAME, EXIT_NUMBER, NEW_FD, NEW_OTHER_FD, RET};
@@ -295,7 +296,7 @@ impl Io {
             return;
         }
         let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
-        // What left an earlier run is settled when this one ends.
+        // A call that left an earlier run is settled when this one ends.
         busy(lane, notes);
         lane.exit(meaning, call, meaning.integer(RET), new, notes);
         tell(lane, notes);
@@ -368,7 +369,7 @@ impl Watch for Io {
 
     fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
         let IoEntry { fd, other_fd, is_told, .. } = entry.more;
-        // What was told was looked up when it was entered.
+        // The file of a told call was looked up when it was entered.
         if !is_told && (fd.is_some() || other_fd.is_some()) {
             totals.log(entry.place, key, Act::Look(fd, other_fd));
         }
@@ -402,7 +403,7 @@ fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Not
     tell(lane, notes);
 }
 
-/// Tells what waits for the thread that the CPU runs, if it is certain which one that is.
+/// Tells the acts that wait for the thread that the CPU runs, if it is certain which one that is.
 #[inline]
 fn tell(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
     let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told() else { return };
@@ -421,7 +422,8 @@ fn busy(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
 }
 
 impl State {
-    /// Replays what cannot change any more; or puts it aside, if it is not known what was before.
+    /// Replays acts that cannot change any more; or puts them aside, if the state before is
+    /// unknown.
     fn settle(&mut self, io: &Io, until: Option<Place>) {
         let Self { totals: Totals { log, over, .. }, files, .. } = self;
         match files {
@@ -455,7 +457,7 @@ impl State {
         }
     }
 
-    /// What was told of the run of a CPU.
+    /// The counts that were told of the run of a CPU.
     #[inline]
     fn sums(&mut self, at: CpuAt) -> &mut Sums {
         let place = self.told.iter().position(|told| told.0 == at).unwrap_or_else(|| {
@@ -465,7 +467,7 @@ impl State {
         &mut self.told[place].1
     }
 
-    /// Replays what was logged, or puts it aside, where nothing else can come before it.
+    /// Replays logged acts, or puts them aside, where nothing else can come before them.
     #[inline]
     fn go_on(&mut self, io: &Io) {
         let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
@@ -537,8 +539,9 @@ impl Later<State> for Replay<'_> {
 }
 
 impl Io {
-    /// What cannot change any more waits to be replayed, with what a part that follows has settled: lives there count from
-    /// these numbers on. Or it is put aside, if it is not known what was before.
+    /// Acts that cannot change any more wait to be replayed, with the settled acts of a part that
+    /// follows: lives there count from these numbers on. Or they are put aside, if the state before
+    /// is unknown.
     fn replay_later<'a>(
         &'a self,
         state: &mut State,
@@ -682,7 +685,7 @@ impl Analysis for Io {
                 later.run();
                 later.end(state);
             }
-            // What follows in this part changes it.
+            // Later acts in this part change it.
             state.pids = None;
         }
     }

@@ -39,7 +39,7 @@ struct Source {
     number: i64,
 }
 
-/// What is known of an interrupt on a CPU, in a part of the trace.
+/// The state of an interrupt on a CPU, in a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Service {
     /// Its first entry or exit.
@@ -69,7 +69,7 @@ enum First {
     Exit(i64),
 }
 
-/// Something that took long: when it began, what it was.
+/// A long service or wait: when it began, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Long {
     begin: i64,
@@ -95,23 +95,23 @@ pub struct State {
 #[derive(Debug)]
 pub struct Lane<'a> {
     scope: Scope<'a>,
-    /// What CPU events are of that do not say it.
+    /// The CPU of events that do not say it.
     cpu: u32,
     state: LaneState,
 }
 
-/// What is wanted of a lane.
+/// The scope of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Scope<'a> {
     facts: &'a LaneFacts,
     wishes: &'a Wishes,
 }
 
-/// Rows of tables of what took long where nobody says how many.
+/// The default number of rows in tables of the longest ones.
 const TOP: usize = 10;
 
 impl Irq {
-    /// What people see of it before they ask.
+    /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["hard", "soft", "top", "irq"],
@@ -131,7 +131,7 @@ impl Irq {
         Question::new(Self::needs(), &[Role::IrqEntry, Role::SoftirqEntry], Self::new)
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     fn needs() -> Needs {
         use {irq::*, softirq::*};
         Needs {
@@ -204,7 +204,7 @@ impl Service {
         }
     }
 
-    /// What was counted is forgotten, what is open or waits is not.
+    /// Forgets the counts, but not open or waiting interrupts.
     fn forget(&mut self) {
         // An exit without entry did not begin before the trace any more.
         self.first = self.first.map(|_| First::Entry);
@@ -246,7 +246,8 @@ impl Service {
         }
     }
 
-    /// Adds what followed; that knows now whether it was being served, and since when it was raised.
+    /// Adds the part that follows; that knows now whether it was being served, and since when it
+    /// was raised.
     fn append(
         &mut self,
         scope: Scope<'_>,

@@ -256,7 +256,7 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         self.merge_runs();
     }
 
-    /// Merges neighbouring runs where there are too many: those that are smallest.
+    /// Merges neighboring runs where there are too many: those that are smallest.
     fn merge_runs(&mut self) {
         while let Some(room) = self.room.as_ref().filter(|_| self.runs.len() > RUNS_MAX && self.fault.is_none()) {
             let sizes = self.runs.windows(RUNS_MERGED).map(|runs| runs.iter().map(|run| run.size_bytes()).sum::<u64>());

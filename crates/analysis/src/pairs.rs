@@ -74,7 +74,7 @@ pub struct Pairs {
 pub struct Open {
     time: i64,
     group: Key,
-    /// Somebody wants to know of it.
+    /// It is wanted.
     is_wanted: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct End {
     is_wanted: bool,
 }
 
-/// What is known of a group.
+/// The figures of a group.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Group {
     durations: Histogram,
@@ -109,7 +109,7 @@ pub struct State {
     sums: Sums,
 }
 
-/// What is decided.
+/// The decided pairs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sums {
     groups: HashMap<Key, Group>,
@@ -147,7 +147,7 @@ pub enum Note {
 
 /// Groups that are told apart.
 const GROUPS_MAX: usize = 1 << 16;
-/// The longest ones that are shown, if nobody says how many.
+/// The default number of the longest ones that are shown.
 const LONGEST: usize = 10;
 
 /// The events that begin, or end: those of a class with a name like one of these, and for which the
@@ -196,7 +196,7 @@ impl Places {
 }
 
 impl Pairs {
-    /// What people see of it before they ask.
+    /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Latency between a start event and its matching end event";
@@ -210,7 +210,7 @@ impl Pairs {
         Question { mapping, ..question }
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         Needs {
@@ -237,7 +237,8 @@ impl Pairs {
         }
     }
 
-    /// The key of an event: what the role says, then what was asked for; `None` if it lacks some of that.
+    /// The key of an event: the fields of the role, then those that were requested; `None` if it
+    /// lacks some of that.
     fn key(&self, lane: &Lane<'_>, meaning: Meaning<'_>, places: &[usize]) -> Option<Key> {
         let extra = &meaning.event.class.extra;
         let at = |place: &usize| extra.get(*place).unwrap_or(&Slot::Absent);
@@ -268,7 +269,7 @@ impl Pairs {
         self.wishes.names.is_empty() || self.wishes.wants_called(&group.to_string())
     }
 
-    /// Counts what became of a beginning or an end.
+    /// Counts the fate of a beginning or an end.
     fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
         match fate {
             Fate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
@@ -287,7 +288,7 @@ impl Pairs {
         *if is_lost { &mut alone.lost_inside } else { &mut alone.began_before } += u64::from(end.is_wanted);
     }
 
-    /// Nobody saw the end of what began then: it has none, or in a hole.
+    /// The end of a pair that began then was not seen: it has none, or in a hole.
     fn left_open(&self, group: &mut Group, begin: i64) {
         *if self.holes.touch(begin, i64::MAX) { &mut group.lost_inside } else { &mut group.never_ended } += 1;
     }
@@ -386,7 +387,7 @@ impl Analysis for Pairs {
                     let is_wanted = is_wanted && self.wants_group(&group);
                     Note::Begin(key, group, is_wanted)
                 }
-                // Of an end without a begin nobody knows the group.
+                // The group of an end without a begin is unknown.
                 _ => Note::End(key, is_wanted && self.wishes.names.is_empty()),
             };
             notes.push(event.time, note);

@@ -27,7 +27,7 @@ use crate::{Comm, LaneFacts, Meaning, Wishes};
 
 pub(crate) use pending::{Pending, Share};
 
-/// What is added up.
+/// An amount that is added up.
 pub(crate) trait Amount:
     Copy + Debug + Default + Eq + Ord + Serialize + DeserializeOwned + Send + 'static
 {
@@ -39,18 +39,18 @@ pub(crate) trait Amount:
     fn rank(&self) -> u64;
 }
 
-/// What is known of a CPU in a part of the trace.
+/// The state of a CPU in a part of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CpuShares<A> {
     /// Its first switch.
     pub(crate) head: Option<Head>,
-    /// What was done before that; if there is none, what was done.
+    /// The amounts before that; if there is none, all amounts.
     before: Pending<A>,
-    /// What it runs since its last switch.
+    /// Its run since its last switch.
     run: Option<Run>,
-    /// What was done since then.
+    /// The amounts since then.
     since: Pending<A>,
-    /// All that was done.
+    /// The sum of all amounts.
     pub(crate) sums: A,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Head {
     prev: i32,
 }
 
-/// What a CPU runs.
+/// The run of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
     begin: i64,
@@ -70,7 +70,7 @@ struct Run {
     since: i64,
 }
 
-/// What is known of a thread's life.
+/// The facts about a thread's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ThreadRow<A> {
     /// How many lives of the same number were before.
@@ -82,7 +82,7 @@ pub(crate) struct ThreadRow<A> {
     pub(crate) share: Share<A>,
 }
 
-/// Whose is what, as far as a part of the trace tells.
+/// The amounts of threads, as far as a part of the trace tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "A: Amount")]
 pub(crate) struct Shares<A> {
@@ -90,9 +90,9 @@ pub(crate) struct Shares<A> {
     pub(crate) cpus: Vec<Vec<(u32, CpuShares<A>)>>,
     threads: Threads<ThreadRow<A>>,
     over: Over<A>,
-    /// What was done while CPUs ran nobody.
+    /// The amounts while CPUs ran no thread.
     idle: Share<A>,
-    /// What nobody is known to have done.
+    /// The amounts of unknown threads.
     unknown: A,
 }
 
@@ -106,12 +106,12 @@ pub(crate) struct Over<A> {
     pub(crate) processes: HashMap<(u16, Owner), Process<A>>,
 }
 
-/// Who threads belong to.
+/// The owner of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Owner {
     /// A process.
     Process(i32),
-    /// Nobody knows which process; those of one name are together.
+    /// An unknown process; threads of one name are together.
     Unknown(Comm),
 }
 
@@ -131,16 +131,16 @@ pub(crate) struct Whole<A> {
     pub(crate) threads: Over<A>,
     pub(crate) idle: Share<A>,
     pub(crate) unknown: A,
-    /// What may have been of others than it seems, or is of nobody.
+    /// Amounts that may be of other threads than it seems, or are of none.
     pub(crate) doubt: A,
 }
 
-/// What events tell of threads.
+/// The facts that events tell about threads.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// A CPU changes threads.
     Switch(Switch),
-    /// A thread is made: its number, process and name, and who made it, of which process.
+    /// A thread is made: its number, process and name, and its parent thread, of which process.
     Fork(i32, Option<i32>, Comm, Option<(i32, i32)>),
     /// A thread is known by these: its number, process and name.
     Known(i32, Option<i32>, Comm),
@@ -168,7 +168,7 @@ pub(crate) fn needs() -> Vec<(Role, Vec<FieldIndex>)> {
 }
 
 impl Told {
-    /// What an event tells in one of these roles.
+    /// The facts that an event tells in one of these roles.
     pub(crate) fn by(lane: &LaneFacts, meaning: Meaning<'_>) -> Option<Self> {
         let event = meaning.event;
         match meaning.role {
@@ -201,8 +201,8 @@ impl Told {
     }
 }
 
-/// What a run did of what was pending, and what of that is in doubt: `run` is when it began and who runs, `end` when
-/// it ended and who ran as the switch there says.
+/// The part of the pending amounts that belongs to a run, and the part of that in doubt: `run` is
+/// when it began and its thread, `end` when it ended and its thread as the switch there says.
 fn share<A: Amount>(
     lane: &LaneFacts,
     pending: &Pending<A>,
@@ -247,7 +247,7 @@ impl<A: Amount> Shares<A> {
         cpu_of(&mut self.cpus[lane], number)
     }
 
-    /// Somebody does something, as the event itself says.
+    /// An amount of a thread that the event itself names.
     pub(crate) fn said(&mut self, host: u16, time: i64, tid: i32, amount: A) {
         if tid == 0 {
             self.idle.add(&Share::certain(amount));
@@ -256,7 +256,7 @@ impl<A: Amount> Shares<A> {
         }
     }
 
-    /// What an event tells of threads.
+    /// Adds the facts that an event tells about threads.
     pub(crate) fn told(
         &mut self,
         lanes: &[LaneFacts],
@@ -278,7 +278,7 @@ impl<A: Amount> Shares<A> {
         }
     }
 
-    /// A CPU stops running somebody who may be dead meanwhile.
+    /// A CPU stops running a thread that may be dead meanwhile.
     fn ran(&mut self, wishes: &Wishes, host: u16, run: Run, share: Share<A>) {
         if run.tid == 0 {
             self.idle.add(&share);
@@ -321,7 +321,7 @@ impl<A: Amount> Shares<A> {
         self.cpu(lane, number).run = Some(run);
     }
 
-    /// A thread leaves a CPU, and dies maybe; what it did is given to it afterwards.
+    /// A thread leaves a CPU, and dies maybe; its amounts are given to it afterwards.
     fn leaves(&mut self, wishes: &Wishes, key: ThreadKey, time: i64, switch: &Switch) {
         let slot = self.threads.slot(key);
         let row = &mut self.threads.living_in(slot, time).row;
@@ -349,7 +349,7 @@ impl<A: Amount> Shares<A> {
         }
     }
 
-    /// Adds what follows.
+    /// Adds the part that follows.
     pub(crate) fn merge(&mut self, lanes: &[LaneFacts], wishes: &Wishes, mut right: Self) {
         for (lane, cpus) in right.cpus.iter_mut().enumerate() {
             let host = lanes[lane].host;
@@ -370,7 +370,7 @@ impl<A: Amount> Shares<A> {
         self.unknown.add(&right.unknown);
     }
 
-    /// Adds what a CPU did in the part that follows.
+    /// Adds the state of a CPU in the part that follows.
     fn merge_cpu(&mut self, facts: &LaneFacts, wishes: &Wishes, lane: usize, (number, mut right): (u32, CpuShares<A>)) {
         let known = self.cpu(lane, number);
         known.sums.add(&right.sums);
@@ -388,10 +388,10 @@ impl<A: Amount> Shares<A> {
         self.ran(wishes, facts.host, run, share);
     }
 
-    /// A period ends, and another one begins: what has begun goes on.
+    /// A period ends, and another one begins: runs that have begun go on.
     pub(crate) fn forget(&mut self, wishes: &Wishes, at: i64) {
         for (_, cpu) in self.cpus.iter_mut().flatten() {
-            // Whose run goes on is known: no edge belongs to anybody.
+            // The thread of a run that goes on is known: no edge belongs to any thread.
             let head = cpu.run.map(|_| Head { time: at, prev: 0 });
             *cpu = CpuShares { head, run: cpu.run, ..CpuShares::default() };
         }
@@ -404,7 +404,7 @@ impl<A: Amount> Shares<A> {
         self.cpus.len() == lanes && self.threads.fits()
     }
 
-    /// Gives what was done in the first and last runs of CPUs to their threads.
+    /// Gives the amounts of the first and last runs of CPUs to their threads.
     pub(crate) fn whole(&self, lanes: &[LaneFacts], wishes: &Wishes) -> Whole<A> {
         let numbered =
             |(id, number, row): (ThreadId, u32, &ThreadRow<A>)| (id, ThreadRow { lives_before: number, ..row.clone() });
@@ -443,7 +443,7 @@ impl<A: Amount> Whole<A> {
         Self { threads, idle, unknown, doubt }
     }
 
-    /// Threads of unknown processes and what they did, and what nobody is known to have done.
+    /// Threads of unknown processes and their amounts, and the amounts of unknown threads.
     pub(crate) fn of_no_process(&self) -> (u64, A) {
         let (mut threads, mut unknown) = (0, self.unknown);
         for (_, process) in self.threads.processes.iter().filter(|(key, _)| key.1.pid().is_none()) {
@@ -455,7 +455,7 @@ impl<A: Amount> Whole<A> {
 }
 
 impl<A: Amount> CpuShares<A> {
-    /// Adds what is of the thread that the CPU runs, whoever that is; `epoch` as of [`epoch`].
+    /// Adds an amount of the thread that the CPU runs, known or not; `epoch` as of [`epoch`].
     pub(crate) fn add(&mut self, epoch: Option<usize>, amount: A) {
         self.pending().add(epoch, amount);
     }
@@ -527,7 +527,7 @@ impl<A: Amount> Over<A> {
         }
     }
 
-    /// Adds what follows; `lives_before` says how many lives of a thread were before.
+    /// Adds the part that follows; `lives_before` says how many lives of a thread were before.
     fn merge(&mut self, right: Self, lives_before: impl Fn(ThreadKey) -> u32) {
         self.rows.merge_changed(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
         for (key, process) in right.processes {
@@ -550,19 +550,19 @@ impl<A: Amount> Process<A> {
         self.lowest = self.lowest.max(other.lowest);
     }
 
-    /// What it is called.
+    /// Its name.
     pub(crate) fn name(&self) -> Option<String> {
         self.name.and_then(|(_, comm)| comm.text())
     }
 
-    /// Something that is known to be of the process, but not of which thread, and what that is called.
+    /// An amount that is known to be of the process, but not of which thread, and the name of that.
     pub(crate) fn of_no_thread(amount: A, comm: Comm) -> Self {
         let lowest = (!comm.is_empty()).then_some((Reverse(i32::MAX), i64::MAX, comm));
         Self { threads: 0, share: Share::certain(amount), name: None, lowest }
     }
 
-    /// What the program is called that it runs. Threads of the kernel are called by what they do, and behind that by which
-    /// one they are: `kworker/0:1`.
+    /// The name of the program that it runs. Threads of the kernel are named by their task, and
+    /// behind that by their number: `kworker/0:1`.
     pub(crate) fn application(&self) -> Option<String> {
         let name = self.name().or_else(|| self.lowest.and_then(|(.., comm)| comm.text()))?;
         let kind = name.split('/').next().filter(|kind| !kind.is_empty());

@@ -164,7 +164,7 @@ pub struct State {
     irqs: BTreeMap<(u16, u64), String>,
 }
 
-/// What a CPU does when a part ends.
+/// The state of a CPU when a part ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct CpuEnd {
     cpu: u32,
@@ -172,7 +172,7 @@ struct CpuEnd {
     head: Option<i32>,
     /// The thread that it runs since its last one.
     now: Option<i32>,
-    /// Calls since then: whose they are, the end of the run will tell.
+    /// Calls since then: the end of the run will tell their thread.
     calls: Sequence,
 }
 
@@ -181,7 +181,7 @@ struct CpuEnd {
 pub struct Lane<'a> {
     states: &'a States,
     facts: &'a LaneFacts,
-    /// What CPU events are of that do not say it.
+    /// The CPU of events that do not say it.
     cpu: u32,
     /// By CPU; almost always one.
     cpus: Vec<LaneCpu>,
@@ -197,7 +197,7 @@ impl States {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     pub(crate) fn needs() -> Needs {
         use {fork::*, irq::*, priority::*, softirq::*, switch::*, syscall_entry::*, syscall_exit::*, thread_state::*};
         Needs {
@@ -290,7 +290,8 @@ impl States {
         self.is_of_some && self.has_switches
     }
 
-    /// Whose a CPU's calls are, as far as that is known now; where switches may be missing, nobody's instead of the idle thread's.
+    /// The thread of a CPU's calls, as far as it is known now; where switches may be missing, the
+    /// stand-in thread instead of the idle thread.
     fn whose(&self, end: &CpuEnd) -> Option<i32> {
         match self.lacks_switches() {
             true => Some(end.now.filter(|tid| *tid != 0).unwrap_or_else(|| nobody(end.cpu))),
@@ -299,8 +300,8 @@ impl States {
     }
 }
 
-/// For each class of events the call that it is of, and the names of calls. A call whose name is in a field is called as
-/// its class.
+/// For each class of events the call that it is of, and the names of calls. A call with its name in
+/// a field is called as its class.
 fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
     let mut places: HashMap<String, u64> = HashMap::new();
@@ -321,12 +322,12 @@ fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
     (calls, names)
 }
 
-/// The thread of a CPU of which nobody knows the thread.
+/// The stand-in for the unknown thread of a CPU.
 fn nobody(cpu: u32) -> i32 {
     -1 - (cpu & 0x7fff_ffff).cast_signed()
 }
 
-/// What is known of a CPU; the place is made if there is none.
+/// The state of a CPU; the place is made if there is none.
 fn at(cpus: &mut Vec<LaneCpu>, cpu: u32) -> &mut LaneCpu {
     let at = cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
         cpus.push(LaneCpu { cpu, ..LaneCpu::default() });
@@ -374,7 +375,7 @@ impl Lane<'_> {
         Some(())
     }
 
-    /// The CPU of a call; who runs there says the event, where switches may be missing.
+    /// The CPU of a call; the event says the thread that runs there, where switches may be missing.
     fn says(&mut self, meaning: &Meaning<'_>, cpu: u32) -> &mut LaneCpu {
         let said = if self.states.lacks_switches() { meaning.event.small_context(TID) } else { None };
         let at = self.at(cpu);
@@ -408,7 +409,7 @@ impl Lane<'_> {
     }
 }
 
-/// What a thread does that is switched away from; `None`: it is dead.
+/// The state of a thread that is switched away from; `None`: it is dead.
 fn away(state: Option<i64>, cpu: u32, kernel: Option<(u32, u32)>) -> Option<u64> {
     let doing = match state {
         None => Doing::Away,
@@ -422,7 +423,7 @@ fn away(state: Option<i64>, cpu: u32, kernel: Option<(u32, u32)>) -> Option<u64>
     Some(doing.value(cpu))
 }
 
-/// What other events say of threads.
+/// The facts that other events tell about threads.
 fn other(meaning: &Meaning<'_>) -> Option<Note> {
     Some(match meaning.role {
         Role::Waking | Role::Wakeup => Note::Wake(meaning.small(wake::WOKEN_TID)?, meaning.comm(wake::WOKEN_COMM)),
@@ -443,7 +444,7 @@ fn other(meaning: &Meaning<'_>) -> Option<Note> {
     })
 }
 
-/// Writes what began and ended.
+/// Writes the intervals that began and ended.
 fn tell(runs: &mut RunWriter, key: u64, done: &[(i64, i64, u64)]) {
     for &(begin, end, value) in done {
         runs.push(Run { key, begin, end, value });
@@ -455,7 +456,7 @@ impl State {
         self.attributes.set(entity, track, time, (before, change), &mut self.runs);
     }
 
-    /// Adds what is known of a sequence but what began and ended in it.
+    /// Adds the edges of a sequence, without the intervals that began and ended in it.
     fn edges(&mut self, entity: Entity, track: usize, first: Option<(i64, Edge)>, open: Option<(i64, u64)>) {
         if let Some((time, edge)) = first {
             let before = match edge {
@@ -533,7 +534,8 @@ impl State {
         self.process(thread, time, named.pid);
     }
 
-    /// It is known now who runs on a CPU since its last switch: a call that was entered there since is that thread's.
+    /// The thread of a CPU since its last switch is known now: a call that was entered there since
+    /// is that thread's.
     fn others(&mut self, states: &States, (lane, at): (usize, usize), tid: i32) {
         let end = &self.cpus[lane][at];
         let of_cpu = Entity::new(EntityKind::Cpu, states.lanes[lane].host, end.cpu.cast_signed());

@@ -68,7 +68,7 @@ pub struct Timeline {
     origin: i64,
     /// Only some events are there: see [`Timeline::of_some`].
     is_of_some: bool,
-    /// What own analyses say.
+    /// The states and counters of own analyses.
     own: Own,
 }
 
@@ -78,12 +78,12 @@ pub struct State {
     states: states::State,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
-    /// What programs tell, until it is sealed; then what is open.
+    /// The notes about programs, until it is sealed; then the open durations.
     marks: Marks,
     slices: Slices,
     lasting: Lasting,
     messages: Messages,
-    /// What threads are called that say so themselves, and their processes, by machine and number.
+    /// The names of threads that say them themselves, and their processes, by machine and number.
     people: BTreeMap<(u16, i32), (Comm, Option<i32>)>,
 }
 
@@ -462,7 +462,8 @@ impl Timeline {
         node.build()
     }
 
-    /// What CPUs and threads do in a chunk, from when to when, and how long what ends in it takes.
+    /// The states of CPUs and threads in a chunk, from when to when, and the durations of those
+    /// that end in it.
     fn runs(&self, node: &mut NodeBuilder, sequel: Sequel, (begin, is_whole): (i64, bool)) {
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut add = |run: Run| self.run(node, run, (begin, is_whole));
@@ -472,7 +473,8 @@ impl Timeline {
         open.for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
     }
 
-    /// How long what ends in a chunk takes; and what is open behind it, for whoever reads the next one alone.
+    /// The durations that end in a chunk; and the open ones behind it, for code that reads the next
+    /// one alone.
     fn durations(&self, node: &mut NodeBuilder, sequel: Sequel, since: i64) {
         let is_drawn = |run: &Run| !is_name(run.key);
         let lasted = |node: &mut NodeBuilder, run: &Run| {
@@ -505,8 +507,9 @@ impl Timeline {
         Self::lasted(node, &run);
     }
 
-    /// Counts how long a run took, where its begin is known and it ends with what it began with, as analyses have it: what is in doubt or
-    /// cut has no end among the events that are there.
+    /// Counts how long a run took, where its begin is known and it ends with the value that it
+    /// began with, as analyses have it: a run in doubt or cut has no end among the events that are
+    /// there.
     fn lasted(node: &mut NodeBuilder, run: &Run) {
         if run.begin != i64::MIN
             && run.value & FLAGS == 0
@@ -518,7 +521,7 @@ impl Timeline {
     }
 }
 
-/// Whether runs of a key say what a thread is called: lists say that, and nobody draws it.
+/// Whether runs of a key say the name of a thread: lists say that, and it is not drawn.
 fn is_name(key: u64) -> bool {
     let track = (key >> 56) as usize;
     let is_thread = key >> 48 & 0xff == EntityKind::Thread as u64;
@@ -684,7 +687,7 @@ impl Analysis for Reading<'_> {
 }
 
 impl Lane<'_> {
-    /// Another thread than before recorded an event, which may say what it is called and of which process it is.
+    /// Another thread than before recorded an event, which may say its name and its process.
     #[inline(never)]
     fn meet(&mut self, event: &Event<'_>, tid: i32) {
         self.last = Some(tid);

@@ -42,13 +42,13 @@ struct Events(u64);
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     shares: Shares<Events>,
-    /// Where no event tells of threads: by machine, what those say that say a thread.
+    /// Where no event tells of threads: by machine, the counts of the events that say a thread.
     threads: HashMap<(u16, i32), Said>,
     /// The same of those that say a process, but no thread.
     processes: HashMap<(u16, i32), Said>,
 }
 
-/// What events say of whom they are, with when they said so last.
+/// The facts from events that say their thread or process, with when they said so last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Said {
     events: Events,
@@ -69,7 +69,7 @@ pub struct Lane {
 struct LaneCpu {
     number: u32,
     events: Events,
-    /// Since the last switch those that do not say whose they are.
+    /// Since the last switch those that do not say their thread.
     pending: Pending<Events>,
 }
 
@@ -84,7 +84,7 @@ pub struct Note {
 enum What {
     /// An event says its thread, and maybe the process and name of that.
     Said(i32, Option<i32>, Comm),
-    /// What is told of threads, and what the CPU counted up to then.
+    /// The facts about threads, and the CPU's counts up to then.
     Told(Pending<Events>, Told),
 }
 
@@ -115,7 +115,7 @@ impl Said {
         }
     }
 
-    /// Adds what came later, or at the same time on another lane.
+    /// Adds later events, or those at the same time on another lane.
     fn join(&mut self, later: &Self) {
         self.events.add(&later.events);
         if let Some(pid) = later.pid {
@@ -128,7 +128,7 @@ impl Said {
 }
 
 impl Whose {
-    /// What people see of it before they ask.
+    /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["thread", "process", "application", "cpu"],
@@ -148,7 +148,7 @@ impl Whose {
         Question::new(Self::needs(), &[], Self::new)
     }
 
-    /// What it asks of events.
+    /// The roles and fields that it needs.
     fn needs() -> Needs {
         Needs { roles: shares::needs(), context: vec![CPU, TID, PID, COMM], all: true, ..Needs::default() }
     }
@@ -227,7 +227,8 @@ impl Analysis for Whose {
                 lane.cpu(number).pending.add(epoch(facts, event.time), Events(1));
             }
         }
-        // What an event says of threads is behind it: a switch is of who runs before it.
+        // The facts that an event tells about threads hold behind it: a switch is of the thread
+        // that runs before it.
         for told in event.roles().filter_map(|meaning| Told::by(facts, meaning)) {
             let is_switch = matches!(told, Told::Switch(_));
             let done = if is_switch { std::mem::take(&mut lane.cpu(number).pending) } else { Pending::default() };
@@ -270,7 +271,7 @@ impl Analysis for Whose {
 
     fn forget(&self, state: &mut State, at: i64) -> bool {
         state.shares.forget(&self.wishes, at);
-        // Who they are is known of before; what they did is not.
+        // The threads and processes are known from before; their counts are forgotten.
         let forget = |said: &mut Said| said.events = Events(0);
         state.threads.values_mut().for_each(forget);
         state.processes.values_mut().for_each(forget);

@@ -25,7 +25,7 @@ use std::time::SystemTime;
 use kymo_scan::{KnownPackets, PacketRow, Packets};
 use kymo_source::{FileIdentity, TraceFolder};
 
-/// The last byte is the version of what follows.
+/// The last byte is the version of the data behind it.
 const MAGIC: u64 = u64::from_le_bytes(*b"kymopkt\x01");
 const HEADER_WORDS: usize = 11;
 const ROW_WORDS: usize = 9;
@@ -214,11 +214,11 @@ impl KnownPackets for PacketCache {
     }
 }
 
-/// What is remembered of a trace's packets, looked up by a thread of its own while the metadata is understood: a third of
-/// what opening a trace takes that somebody read before.
+/// A trace's remembered packets, looked up by a thread of its own while the metadata is understood:
+/// a third of the time for opening a trace that was read before.
 pub(crate) struct Recalled<'a> {
     cache: &'a PacketCache,
-    /// The files in their order, and what is remembered of each.
+    /// The files in their order, and the remembered packets of each.
     found: Mutex<Receiver<(usize, Option<Packets>)>>,
 }
 
@@ -233,7 +233,7 @@ impl<'a> Recalled<'a> {
         let look = move || {
             for file in 0..folder.streams().len() {
                 let is_gone = sender.send((file, cache.recall(&folder, file))).is_err();
-                // Whoever does not want to know any more has met an error.
+                // A receiver that is gone has met an error.
                 if is_gone {
                     return;
                 }
@@ -310,7 +310,7 @@ fn identity(folder: &TraceFolder, file: usize) -> Option<FileIdentity> {
     (identity.size == folder.streams()[file].size).then_some(identity)
 }
 
-/// What the header of a cache file tells.
+/// The facts in the header of a cache file.
 struct Facts {
     identity: FileIdentity,
     /// The first and the last row.
@@ -322,7 +322,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// The header; the hashes of packets are of what is in the stream now.
+    /// The header; the hashes of packets are those of the stream's current content.
     fn header(&self, folder: &TraceFolder, file: usize) -> Option<[u64; HEADER_WORDS]> {
         let stream = folder.stream(file);
         let packet = |row: &PacketRow| {

@@ -90,7 +90,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The folder has a trace already, or cannot be written; or it was cancelled.
+    /// The folder has a trace already, or cannot be written; or it was canceled.
     pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };

@@ -93,7 +93,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A file cannot be written, or it was cancelled. Nothing that was begun stays, then.
+    /// A file cannot be written, or it was canceled. Nothing that was begun stays, then.
     pub fn export(&self, options: &ExportOptions, progress: &Progress) -> Result<Exported, ExportFailure> {
         let failure = |error: std::io::Error| ExportFailure::File { path: options.output.clone(), error: error.into() };
         std::fs::create_dir_all(&options.output).map_err(failure)?;

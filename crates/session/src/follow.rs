@@ -102,7 +102,7 @@ impl Follow {
         }
     }
 
-    /// Waits for the next window. `None`: nothing comes any more, as every recorder has said, or it was cancelled.
+    /// Waits for the next window. `None`: nothing comes any more, as every recorder has said, or it was canceled.
     ///
     /// # Errors
     ///

@@ -152,7 +152,7 @@ impl Notes {
         NotesFailure::File { path: self.path.clone(), cause }
     }
 
-    /// What the file says; of a file that is not there, nothing.
+    /// The text of the file; empty if there is no file.
     fn text(&self) -> Result<String, NotesFailure> {
         let size = match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
@@ -167,8 +167,8 @@ impl Notes {
         })
     }
 
-    /// Changes what the file says as it is then, and writes it anew if something has changed: whoever reads it sees all of the old or
-    /// all of the new.
+    /// Changes the current text of the file, and writes it anew if something has changed: a reader
+    /// sees all of the old or all of the new.
     fn change(&self, with: impl FnOnce(&mut Vec<Line>) -> Result<bool, NotesFailure>) -> Result<bool, NotesFailure> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -210,7 +210,8 @@ fn joined(lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// New files are for whoever files of this user are for, not for this user alone, as other temporary files are.
+/// New files have the same mode as other files of this user, not that of temporary files, which are
+/// for this user alone.
 fn builder() -> tempfile::Builder<'static, 'static> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "only there files have modes"))]
     let mut builder = tempfile::Builder::new();
@@ -235,7 +236,7 @@ impl Line {
         }
     }
 
-    /// What is no note stands before all notes, in its order.
+    /// Lines that are no notes stand before all notes, in their order.
     fn begin(&self) -> Option<i64> {
         match self {
             Self::Note(note) => Some(begin(note)),

@@ -284,7 +284,7 @@ impl Session {
     }
 
     /// A cursor over the packets of each data stream that may have events between two times; it delivers those that
-    /// are wanted, until the job is cancelled.
+    /// are wanted, until the job is canceled.
     pub(crate) fn cursors_between(
         &self,
         marks: bool,

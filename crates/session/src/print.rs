@@ -120,7 +120,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `out` does not take the text, or it was cancelled: the cause is [`Cancelled`](crate::Cancelled).
+    /// `out` does not take the text, or it was canceled: the cause is [`Cancelled`](crate::Cancelled).
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
         let filters = self.filters(&options.selection);
         let columns = if options.format == PrintFormat::Csv { self.common_columns(&filters) } else { None };
@@ -137,7 +137,7 @@ impl Session {
         let printed = Printed { events: 0, ended, report };
         let left = options.limit.unwrap_or(u64::MAX);
         let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
-        // What was open before a time matters to details.
+        // Streams and packets that were open before a time matter to details.
         let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
         let follower = Follower::new(self, progress);
         let mut sink = PrintSink {
@@ -153,7 +153,7 @@ impl Session {
             error: None,
         };
         if left > 0 {
-            // Nobody knows where in the trace the last event is that is wanted.
+            // It is not known where in the trace the last wanted event is.
             if options.limit.is_none() {
                 self.expect(progress, begin, end);
             }
@@ -268,7 +268,7 @@ impl StreamFacts {
         self.clock.map(|clock| Moment { cycles, nanos: clock.nanos(cycles) })
     }
 
-    /// What a line begins with where it is for machines: exact time, and where the event comes from.
+    /// The begin of a line for machines: exact time, and where the event comes from.
     fn begin_line(&self, format: PrintFormat, out: &mut Vec<u8>, moment: Option<Moment>) {
         let nanos = moment.and_then(|moment| moment.nanos);
         if format == PrintFormat::Json {
@@ -331,11 +331,11 @@ struct Text {
     last: bool,
 }
 
-/// What a round needs of those before.
+/// The input of a round from those before.
 struct Before {
     /// The last event.
     previous: Option<Moment>,
-    /// Where details are wanted: what to write.
+    /// Where details are wanted: the blocks to write.
     blocks: Vec<Block>,
     /// Nothing follows.
     last: bool,
@@ -390,7 +390,7 @@ impl Work for PrintWork<'_> {
                 window: events.window(),
                 packet,
             };
-            // The scan read the record before: what it accepted can be read again.
+            // The scan read the record before: records that it accepted can be read again.
             let printed = stream.printer.event(&event, &mut states[place.part as usize], &mut text.lines);
             debug_assert!(printed.is_ok(), "{printed:?}");
             if text.lines.len() >= BLOCK_BYTES {
@@ -458,7 +458,7 @@ impl PrintWork<'_> {
         }
     }
 
-    /// Reads every field of every event into columns, which nobody looks at.
+    /// Reads every field of every event into columns, which are not used.
     fn read_columns(&self, round: &Round<Batch>) -> Text {
         let mut groups = Groups::default();
         let mut cells = Cells::default();
@@ -513,7 +513,7 @@ struct PrintSink<'a> {
 }
 
 impl PrintSink<'_> {
-    /// Reads everything anew, to print what follows the events that were printed.
+    /// Reads everything anew, to print the events that follow the printed ones.
     fn begin_again(&mut self) {
         self.skip = self.printed.events;
         self.printed.report = self.session.opening_report().clone();

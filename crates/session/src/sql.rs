@@ -170,7 +170,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The query is wrong, and where; or it was cancelled.
+    /// The query is wrong, and where; or it was canceled.
     pub fn ask(&self, query: &str, progress: &Arc<Progress>) -> Result<SqlQuery, SqlFailure> {
         let inner = Arc::clone(&self.inner);
         let alone = inner.alone();
@@ -189,7 +189,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The query is wrong, and where; or it was cancelled.
+    /// The query is wrong, and where; or it was canceled.
     pub fn query(&self, query: &str, progress: &Arc<Progress>) -> Result<SqlAnswer, SqlFailure> {
         self.ask(query, progress)?.read(progress)
     }
@@ -285,7 +285,7 @@ impl SqlQuery {
     }
 
     /// The answer, from its beginning. Nothing of it is read before its first batch is asked for, and nothing more when the
-    /// progress was cancelled.
+    /// progress was canceled.
     ///
     /// # Errors
     ///

@@ -94,18 +94,18 @@ pub struct Timeline {
     progress: Progress,
     /// Chunks that are read for questions right now.
     shared: exact::Shared,
-    /// Questions that are being answered: whoever builds lets them go first.
+    /// Questions that are being answered: builders let them go first.
     asked: AtomicUsize,
-    /// Somebody builds.
+    /// Building has begun.
     is_started: AtomicBool,
     began: Instant,
     home: Option<Home>,
-    /// What it was asked with.
+    /// The options that it was asked with.
     options: AnalysisOptions,
     own: Own,
 }
 
-/// What changes when the traces have grown.
+/// The parts that change when the traces have grown.
 struct Parts {
     session: Arc<Session>,
     all: Option<Arc<Timeline>>,
@@ -293,7 +293,8 @@ impl Session {
         Ok(Arc::new(timeline))
     }
 
-    /// What is known before a timeline is read. What is asked of events is all that preparing looks at.
+    /// The known facts before a timeline is read. Preparing looks only at the roles and fields that
+    /// it needs of events.
     fn prepared_for_timeline(&self, options: &AnalysisOptions, own: &Own) -> Result<Prepared, TimelineFailure> {
         let question = Analysis::question();
         let mapping = (!own.is_empty()).then(|| own.mapping());
@@ -309,7 +310,7 @@ impl Session {
     }
 }
 
-/// The analysis of what is read, whose first bucket begins at a time.
+/// The analysis of the read chunks, with a first bucket that begins at a time.
 fn analysis_of(prepared: &Prepared, begin_ns: i64) -> Analysis {
     let wishes = Wishes::default();
     let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
@@ -331,7 +332,7 @@ impl Timeline {
             end_ns: self.span.1,
             unix: self.session.times_are_unix(),
             level_max: self.level_max(),
-            // Values get their numbers when somebody asks for them: that changes nothing for others.
+            // Values get their numbers at the first request: that changes nothing for others.
             version: u64::from(tracks) + self.desk.version(),
             state,
             failure,

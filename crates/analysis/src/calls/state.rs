@@ -66,13 +66,14 @@ pub(super) type DeferredOf<W> =
 pub(super) type SegmentOf<W> = Segment<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 pub(super) type SummaryOf<W> = Summary<<W as Watch>::Entry, <W as Watch>::Exit>;
 
-/// Who counts, and into what.
+/// The watch, and the totals that it counts into.
 pub(super) struct Sink<'a, W: Watch> {
     pub(super) watch: &'a W,
     pub(super) totals: &'a mut W::Totals,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
-    /// Calls of which nobody knows whose they are, because of holes; and what stands for the thread of their CPU.
+    /// Calls of an unknown thread, because of holes; and the key that stands for the thread of
+    /// their CPU.
     pub(super) nobodys: Vec<(ThreadKey, SegmentOf<W>)>,
     pub(super) spare: &'a mut SpareOf<W>,
 }
@@ -103,7 +104,7 @@ impl<W: Watch> Sink<'_, W> {
         });
     }
 
-    /// Adds what the same run did later.
+    /// Adds the later counts of the same run.
     fn extend(&mut self, lane: u32, run: &mut RunOf<W>, later: SegmentOf<W>) {
         let Run { summary: known, counted: all, .. } = run;
         let holes = &self.watch.settings().facts(lane).holes;
@@ -115,7 +116,7 @@ impl<W: Watch> Sink<'_, W> {
         run.last_ns = later.last_ns;
     }
 
-    /// Adds what the same run did in the next part.
+    /// Adds the counts of the same run in the next part.
     pub(super) fn go_on(&mut self, lane: u32, run: &mut RunOf<W>, later: RunOf<W>) {
         run.said = run.said.or(later.said);
         for segment in segments(later) {
@@ -131,10 +132,12 @@ impl<W: Watch> Sink<'_, W> {
         }
     }
 
-    /// Leaves of a run what is its thread's for certain; it ended then, or the trace did.
+    /// Leaves the segments of a run that are its thread's for certain; it ended then, or the trace
+    /// did.
     ///
-    /// What comes before all holes is of the thread that the run began with; what comes behind them is of the one that it
-    /// ended with. If these are one, so is what lies in a hole. The rest is nobody's.
+    /// Segments before all holes are of the thread that the run began with; segments behind them
+    /// are of the one that it ended with. If these are one, so are segments in a hole. The rest is
+    /// of no thread.
     pub(super) fn keep_known(&mut self, key: ThreadKey, (lane, cpu): CpuAt, run: &mut RunOf<W>, end: Option<i64>) {
         let settings = self.watch.settings();
         let facts = settings.facts(lane);
@@ -156,13 +159,13 @@ impl<W: Watch> Sink<'_, W> {
         }
     }
 
-    /// A run is nobody's.
+    /// A run is of no thread.
     pub(super) fn lose(&mut self, end: EndOf<W>) {
         let nobody = unknown_key(end.key.host, end.cpu);
         self.nobodys.extend(segments(end.run).map(|segment| (nobody, segment)));
     }
 
-    /// Counts calls that are nobody's: what crosses their ends is lost.
+    /// Counts calls that are of no thread: calls that cross their ends are lost.
     pub(super) fn count_nobodys(&mut self, key: ThreadKey, life: &mut LifeOf<W>, segment: SegmentOf<W>) {
         let Segment { summary: Summary { asks, open, .. }, counted, .. } = segment;
         life.is_seen = true;
@@ -200,7 +203,7 @@ impl<W: Watch> Sink<'_, W> {
         }
     }
 
-    /// A border behind which it is certain who lives.
+    /// A border behind which the current life is certain.
     pub(super) fn border(&mut self, lives: &mut LivesOf<W>, border: Border) {
         let first = *lives.first.get_or_insert(border);
         let is_seen = lives.current.as_ref().is_some_and(|current| current.is_seen);
@@ -256,7 +259,7 @@ impl<W: Watch> Sink<'_, W> {
             .over(self.totals, LifeView { key, number, comm, pid, is_forked, since, until, rows: &mut life.rows });
     }
 
-    /// Settles what a life asks for and leaves open when there is nothing else.
+    /// Settles the call that a life leaves and the open call when there is nothing else.
     fn last(&mut self, key: ThreadKey, life: &mut LifeOf<W>, end: i64) {
         let Summary { asks, open, .. } = std::mem::take(&mut life.summary);
         if let Some(exit) = asks {
@@ -336,7 +339,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         self.spare = spare;
     }
 
-    /// Counts what is nobody's.
+    /// Counts calls that are of no thread.
     pub(super) fn nobodys<W>(&mut self, sink: &mut Sink<'_, W>)
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
@@ -437,7 +440,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     }
 }
 
-/// What a run did, in its order.
+/// The segments of a run, in its order.
 fn segments<A, B, C>(run: Run<A, B, C>) -> impl Iterator<Item = Segment<A, B, C>> {
     let Run { summary, counted, last_ns, earlier, .. } = run;
     let earlier = earlier.map(|earlier| earlier.0).unwrap_or_default();

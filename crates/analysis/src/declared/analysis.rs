@@ -34,7 +34,7 @@ enum Kind {
     Counter,
 }
 
-/// What is needed of a rule when an event fulfils it.
+/// What is needed of a rule when an event fulfills it.
 #[derive(Clone, Copy, Debug)]
 struct RuleFacts {
     item: usize,

@@ -52,24 +52,25 @@ pub(super) struct Apart<'a> {
     owners: HashMap<Process, u32>,
     done: Done,
     mode: Mode,
-    /// Who did something last where the part should have known it, and where; until the part says that it does not.
+    /// The last thread that acted where the part should have known it, and where; until the part
+    /// says that it does not.
     told_since: Option<(ThreadKey, Place)>,
     /// Alone, the tables that may know an fd.
     knowing: HashMap<i32, Vec<u32>>,
 }
 
-/// What is known of threads besides what acts say.
+/// The known facts about threads besides those of acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Everything.
     Whole,
     /// Nothing; from this place on, all acts are here.
     Alone(Place),
-    /// Everything, and what is left over was done alone from this place on.
+    /// Everything, and the acts that are left over were done alone from this place on.
     Again(Place),
 }
 
-/// Memory for what is done apart: pages that were written to once are there.
+/// Memory for doing acts apart: pages that were written to once are there.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     threads: Vec<Current>,
@@ -77,7 +78,7 @@ pub(super) struct Memory {
     left: Vec<Left>,
 }
 
-/// What came of acts.
+/// The results of acts.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) rows: FileRows,
@@ -86,12 +87,12 @@ pub(super) struct Done {
     pub(super) left: Vec<Left>,
     threads: Vec<Current>,
     places: Slots,
-    /// What was done alone was wrong.
+    /// The results of doing it alone were wrong.
     pub(super) is_odd: bool,
 }
 
 impl Done {
-    /// Takes what lives left that are over.
+    /// Takes the remains of lives that are over.
     pub(super) fn take_over(&mut self) -> Over {
         std::mem::replace(&mut self.over, Over::new(&Wishes::default(), 0))
     }
@@ -105,23 +106,23 @@ impl Done {
     }
 }
 
-/// Something that has to be done when it is known what was before.
+/// An act that has to be done when the state before is known.
 #[derive(Debug)]
 pub(super) enum Left {
     /// An act.
     Act(Logged),
-    /// What a thread used of files that are known; and whether its life was over then.
+    /// A thread's uses of files that are known; and whether its life was over then.
     Used(ThreadKey, Piece, bool),
-    /// What an fd is now.
+    /// The file of an fd now.
     Set(Owner, i32, Option<File>),
-    /// What the fds of a call that a thread is in were when it was entered.
+    /// The files of the fds of a thread's current call when it was entered.
     Looked(ThreadKey, (Place, Looked)),
     /// It was done after all.
     Nothing,
 }
 
 impl Done {
-    /// What is left as acts, in the order of places; nothing was told before `since`.
+    /// The rest as acts, in the order of places; nothing was told before `since`.
     pub(super) fn acts(&mut self, since: Place) -> impl Iterator<Item = Logged> {
         let mut last = since;
         self.left.drain(..).filter_map(move |left| {
@@ -145,7 +146,7 @@ impl Done {
 /// A process of a machine.
 type Process = (u16, i32);
 
-/// What is known of the fds of a process.
+/// The fds of a process.
 #[derive(Debug)]
 struct Table {
     process: Process,
@@ -153,7 +154,7 @@ struct Table {
     fds: HashMap<i32, Option<File>>,
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Debug, Default)]
 struct Current {
     pid: Option<i32>,
@@ -163,14 +164,15 @@ struct Current {
     looked: Option<(Place, Looked)>,
     /// The call has ended.
     is_used: bool,
-    /// What it uses, among what is left.
+    /// Its uses, among the rest.
     piece: Option<u32>,
-    /// All that it used since it was born.
+    /// All its uses since it was born.
     pieces: Vec<u32>,
     /// When it was born, if that was here.
     born: Option<Place>,
-    /// Where that is left, if nobody has to be told of it once another thread of this number is born: it was not the first one here,
-    /// its birth says nothing of others, and nothing else of it was left over.
+    /// Where that is left, if it need not be told once another thread of this number is born: it
+    /// was not the first one here, its birth says nothing of others, and nothing else of it was
+    /// left over.
     made_at: Option<u32>,
     /// The part that follows says of which process it is.
     is_told: bool,
@@ -193,7 +195,7 @@ impl Current {
 type Asked = (ThreadKey, usize);
 
 impl<'a> Apart<'a> {
-    /// Before the first act; with what process each thread is of then.
+    /// Before the first act; with the process of each thread then.
     pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids, memory: Memory, mode: Mode) -> Self {
         let Memory { threads, places, left } = memory;
         let (rows, over) = (FileRows::default(), Over::new(wishes, limits.slow));
@@ -224,7 +226,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// What came of it.
+    /// The results.
     pub(super) fn end(mut self) -> Done {
         self.done.is_odd |= self.told_since.is_some();
         for table in 0..self.tables.len() {
@@ -239,7 +241,7 @@ impl<'a> Apart<'a> {
         Done { threads: self.threads, places: self.places, ..self.done }
     }
 
-    /// Does an act, or says that it has to be left over, where nothing is known of what was before.
+    /// Does an act, or says that it has to be left over, where the state before is unknown.
     fn does_alone(&mut self, asked: Asked, logged: &mut Logged, since: Place) -> bool {
         let tells = matches!(logged.act, Act::Fork(..) | Act::Known(_) | Act::Said(..) | Act::Died | Act::Over(_));
         if logged.place < since && !tells {
@@ -259,8 +261,8 @@ impl<'a> Apart<'a> {
         self.does(asked, logged, From::Part)
     }
 
-    /// Says what an fd is wherever that is known, and it is not known any more: somebody sees or changes it, and nobody knows of
-    /// which process that is.
+    /// Tells the file of an fd wherever that is known, and it is not known any more: a thread of an
+    /// unknown process sees or changes it.
     fn give_up(&mut self, fd: i32) {
         for table in self.knowing.remove(&fd).unwrap_or_default() {
             self.tell(table as usize, fd);
@@ -268,7 +270,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// The same of what a thread may change, or of all that it may see.
+    /// The same of the fds that a thread may change, or of all that it may see.
     fn give_up_some(&mut self, asked: Asked, fds: [Option<i32>; 2], is_any: bool) {
         match self.table(asked) {
             None if is_any => self.give_up_all(),
@@ -292,7 +294,7 @@ impl<'a> Apart<'a> {
         self.knowing.clear();
     }
 
-    /// Whether what was not known when a part was done alone fits to what it said.
+    /// Whether facts that were not known when a part was done alone fit to its statements.
     fn check(&mut self, asked: Asked, logged: &Logged, since: Place, from: From) {
         let Logged { key, place, ref act } = *logged;
         if from == From::Part {
@@ -422,7 +424,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// What an fd is, if it is known.
+    /// The file of an fd, if it is known.
     #[inline]
     fn file(&mut self, asked: Asked, fd: i32) -> Option<(FileKey, Kind)> {
         let table = self.table(asked)?;
@@ -480,7 +482,7 @@ impl<'a> Apart<'a> {
         true
     }
 
-    /// What a thread uses.
+    /// The uses of a thread.
     fn piece(&mut self, (key, place): Asked, since: Place) -> &mut Piece {
         let left = &mut self.done.left;
         let Current { piece, pieces, .. } = &mut self.threads[place];
@@ -507,7 +509,7 @@ impl<'a> Apart<'a> {
         is_known
     }
 
-    /// Says what an fd is here, if it is known.
+    /// Tells the file of an fd here, if it is known.
     fn tell(&mut self, table: usize, fd: i32) {
         let Table { process: (host, pid), fds } = &self.tables[table];
         if let Some(file) = fds.get(&fd) {
@@ -522,7 +524,7 @@ impl<'a> Apart<'a> {
         self.done.left.extend(fds.iter().map(|(fd, file)| Left::Set(owner, *fd, *file)));
     }
 
-    /// A thread changes what fds are.
+    /// A thread changes the files of fds.
     fn changes(&mut self, key: ThreadKey, table: usize, act: &Act) -> bool {
         let Self { limits, done: Done { rows, .. }, tables, .. } = self;
         let fds = &mut tables[table].fds;
@@ -556,7 +558,7 @@ impl<'a> Apart<'a> {
                 fds.values_mut()
                     .filter(|file| file.is_some_and(|file| file.closes_on_exec))
                     .for_each(|file| *file = None);
-                // Fds that nobody changed here may be given up too.
+                // Fds that were not changed here may be given up too.
                 return false;
             }
             _ => unreachable!("these change no fds"),
@@ -564,7 +566,7 @@ impl<'a> Apart<'a> {
         true
     }
 
-    /// A thread is made: its process, that of who made it, and who that is.
+    /// The thread is made: its process, that of its parent, and the parent.
     fn fork(
         &mut self,
         asked: Asked,
@@ -592,7 +594,7 @@ impl<'a> Apart<'a> {
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
             && pid != parent_pid
         {
-            // What is not known is copied where it is known.
+            // Unknown fds are copied where they are known.
             let host = asked.0.host;
             let (parent, child) = (self.table_of((host, parent_pid)), self.table_of((host, pid)));
             let copy = self.tables[parent as usize].fds.clone();
@@ -621,7 +623,7 @@ impl<'a> Apart<'a> {
         true
     }
 
-    /// What comes from now on may be of another life.
+    /// Later acts may be of another life.
     fn died(&mut self, (_, place): Asked) -> bool {
         let Current { piece, born, is_left, .. } = &mut self.threads[place];
         let is_here = born.is_some() && !*is_left;
@@ -645,7 +647,7 @@ impl<'a> Apart<'a> {
             _ => None,
         };
         if !is_here || pieces.iter().filter_map(|at| its(&left[*at as usize])).any(|(_, is_quick)| !is_quick) {
-            // What it uses from now on is not of this life.
+            // Its uses from now on are not of this life.
             (*current, *is_left) = (None, true);
             return false;
         }

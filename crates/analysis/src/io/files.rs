@@ -15,27 +15,27 @@ use crate::calls::{Bases, Place};
 use crate::names::NameId;
 use crate::threads::{Slots, ThreadKey};
 
-/// What a thread is to files. There are as many of these as threads were seen.
+/// The state of a thread for files. There are as many of these as threads were seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Current {
     pid: Option<i32>,
     /// The table of its process, once that was asked for.
     table: Option<u32>,
-    /// What comes is of the last piece.
+    /// Later uses are of the last piece.
     is_going_on: bool,
     doing: Option<Box<Doing>>,
 }
 
-/// What a thread does that lives.
+/// The current calls and uses of a living thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Doing {
-    /// What the fds of the call that it is in were when it was entered.
+    /// The files of its current call's fds when it was entered.
     looked: Looked,
     /// Where that was.
     looked_at: Option<Place>,
     /// The call has ended.
     is_used: bool,
-    /// What waits to be told whose life it is of.
+    /// Uses that wait until their life is known.
     pieces: Vec<Piece>,
 }
 
@@ -67,7 +67,7 @@ impl Clone for Spare {
 }
 
 impl Spare {
-    /// What is kept at most.
+    /// The maximum that is kept.
     const MOST: usize = 64;
 
     #[inline]
@@ -86,7 +86,7 @@ impl Spare {
 }
 
 impl Files {
-    /// Before anything is known of fds, with what was done with files nevertheless.
+    /// Before anything is known of fds, with the operations on files nevertheless.
     pub(super) fn new(rows: FileRows) -> Self {
         Self {
             rows,
@@ -111,7 +111,7 @@ impl Files {
             && !looked.flatten().any(|looked| is_unknown(&looked.0))
     }
 
-    /// What was done is forgotten, what fds are is not.
+    /// Forgets the operations, but not the files of fds.
     pub(super) fn forget(&mut self) {
         self.rows.forget();
         for current in &mut self.threads {
@@ -160,7 +160,7 @@ impl Files {
         &mut self.tables[place as usize]
     }
 
-    /// Does again what was logged; in the order of places.
+    /// Does logged acts again; in the order of places.
     pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, logged: Logged) {
         let Logged { key, place, act } = logged;
         let is_wanted = limits.wants(key.tid);
@@ -191,7 +191,7 @@ impl Files {
         pids
     }
 
-    /// Adds what was done apart: all that follows what is known here.
+    /// Adds the results of acts that were done apart: all that follows the known state here.
     pub(super) fn follow(&mut self, limits: &Limits, over: &mut Over, done: &mut Done) {
         let names = self.rows.add(&done.rows);
         over.add(done.take_over(), &Bases::default());
@@ -216,7 +216,7 @@ impl Files {
         }
     }
 
-    /// What a thread used of files that were known elsewhere.
+    /// A thread's uses of files that were known elsewhere.
     fn used(&mut self, limits: &Limits, asked: Asked, used: Piece, is_over: bool) {
         let piece = self.piece(asked, used.since);
         piece.kinds.add(&used.kinds);
@@ -226,7 +226,7 @@ impl Files {
         }
     }
 
-    /// A life is over: what its thread used meanwhile was its.
+    /// A life is over: the uses of its thread meanwhile were its own.
     fn take(&mut self, whole: &Whole, until: Place, over: &mut Over) {
         let mut kinds = Kinds::default();
         let asked = self.place(whole.who.key);
@@ -273,7 +273,7 @@ impl Files {
     fn looked(&mut self, asked: Asked, at: Place, looked: Looked) {
         let doing = &mut self.threads[asked.1 as usize].doing;
         let doing = doing.get_or_insert_with(|| self.spare.take());
-        // What a thread of the same number looked up that is over may be said again.
+        // A look-up of a thread of the same number that is over may be said again.
         if doing.looked_at <= Some(at) {
             (doing.looked, doing.looked_at, doing.is_used) = (looked, Some(at), false);
         }
@@ -383,7 +383,7 @@ impl Files {
         let key = asked.0;
         let current = self.current(asked);
         (current.pid, current.table) = (pid, None);
-        // The fds of whoever had the number before, if nobody knew of which process that was.
+        // The fds of the thread that had the number before, if its process was unknown.
         let own = self.owners.get(&Owner::Thread(key)).copied();
         own.into_iter().for_each(|own| self.tables[own as usize].clear());
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
@@ -414,7 +414,7 @@ impl Files {
         }
     }
 
-    /// What comes from now on may be of another life.
+    /// Later acts may be of another life.
     fn over(&mut self, asked: Asked) {
         self.current(asked).is_going_on = false;
     }

@@ -37,7 +37,7 @@ pub struct Log {
     left: usize,
 }
 
-/// From a place on, a thread is of a process, or nobody knows of which.
+/// From a place on, a thread is of a process, or of an unknown one.
 type Move = (Place, ThreadKey, Option<i32>);
 
 /// Acts in the order of places. As bytes, all of them are packed: unpacked ones take four times as many.
@@ -49,18 +49,19 @@ pub struct Settled {
     last_ns: i64,
     /// The others.
     acts: Vec<Logged>,
-    /// They are what is left of acts that were done [alone](super::apart::Mode::Alone) from this place on.
+    /// They are the rest of acts that were done [alone](super::apart::Mode::Alone) from this place
+    /// on.
     done_from: Option<Place>,
     /// Then, of which process threads are behind them, if they say so.
     pids: Vec<(ThreadKey, Option<i32>)>,
 }
 
-/// What numbers have become that somebody else gave.
+/// The new values of numbers that were given elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Renumbered {
     /// Of lives.
     pub(super) bases: Bases,
-    /// Of names; `None`: what they were.
+    /// Of names; `None`: the same.
     pub(super) names: Option<Renumbering>,
 }
 
@@ -89,7 +90,7 @@ impl Logged {
 }
 
 impl Log {
-    /// With memory for what is put aside.
+    /// With memory for acts that are put aside.
     pub(super) fn new(room: Vec<Logged>) -> Self {
         Self { settled: Settled { acts: room, ..Settled::default() }, ..Self::default() }
     }
@@ -103,7 +104,7 @@ impl Log {
         }
     }
 
-    /// Something happens, and nothing can come before it but what was put aside.
+    /// An act, and nothing can come before it but the acts that were put aside.
     #[inline]
     pub(super) fn put_aside(&mut self, place: Place, key: ThreadKey, act: Act) {
         self.moved(place, key, &act);
@@ -131,7 +132,7 @@ impl Log {
         self.recent.is_empty()
     }
 
-    /// Hands over what is there, in order; almost always that is what one note says.
+    /// Hands over all acts, in order; almost always those of one note.
     #[inline]
     pub(super) fn drain(&mut self, each: impl FnMut(Logged)) {
         self.left = 0;
@@ -140,13 +141,13 @@ impl Log {
         self.recent.drain(..).for_each(each);
     }
 
-    /// What a run did.
+    /// Adds the acts of a run.
     #[inline]
     pub(super) fn extend(&mut self, key: ThreadKey, acts: Vec<(Place, Act)>) {
         acts.into_iter().for_each(|(place, act)| self.push(place, key, act));
     }
 
-    /// What counts was counted.
+    /// Forgets the counts.
     pub(super) fn forget(&mut self) {
         self.recent.retain_mut(|logged| logged.act.forget());
     }
@@ -157,7 +158,7 @@ impl Log {
         self.recent.len() > 2 * self.left + PATIENCE
     }
 
-    /// Takes what comes before a place, in order.
+    /// Takes the acts before a place, in order.
     fn settled(&mut self, until: Option<Place>) -> Vec<Logged> {
         self.recent.sort_by_key(|logged| logged.place);
         let behind = until.map_or(self.recent.len(), |until| self.recent.partition_point(|known| known.place < until));
@@ -166,13 +167,13 @@ impl Log {
         std::mem::replace(&mut self.recent, rest)
     }
 
-    /// Puts aside what comes before a place.
+    /// Puts aside the acts before a place.
     pub(super) fn settle(&mut self, until: Option<Place>) {
         let settled = self.settled(until);
         settled.into_iter().for_each(|logged| self.settled.push(logged));
     }
 
-    /// Puts aside what is there, in order; almost always that is what one note says.
+    /// Puts aside all acts, in order; almost always those of one note.
     #[inline]
     pub(super) fn settle_all(&mut self) {
         self.left = 0;
@@ -180,14 +181,14 @@ impl Log {
         self.recent.drain(..).for_each(|logged| self.settled.push(logged));
     }
 
-    /// Hands over what comes before a place, in order.
+    /// Hands over the acts before a place, in order.
     pub(super) fn hand_over(&mut self, until: Option<Place>, each: impl FnMut(Logged)) {
         self.moves.retain(|moved| until.is_some_and(|until| moved.0 >= until));
         self.settled(until).into_iter().for_each(each);
     }
 
-    /// Takes what comes before a place, together with what a part that follows had settled: the lives there count from these
-    /// numbers on. Says which processes threads are of then.
+    /// Takes the acts before a place, together with the settled acts of a part that follows: the
+    /// lives there count from these numbers on. Says which processes threads are of then.
     pub(super) fn take(
         &mut self,
         until: Option<Place>,
@@ -208,18 +209,19 @@ impl Log {
         Waiting { first: self.settled(until), behind: settled, numbers, pids: pids_before, is_torn }
     }
 
-    /// Adds another one, but for what is settled there.
+    /// Adds another one, without the settled acts there.
     pub(super) fn add(&mut self, other: Self, numbers: &Renumbered) {
         self.recent.extend(other.recent.into_iter().map(|logged| logged.rebase(numbers)));
         self.moves.extend(other.moves);
     }
 
-    /// Takes what is settled.
+    /// Takes the settled acts.
     pub(super) fn take_settled(&mut self) -> Settled {
         std::mem::take(&mut self.settled)
     }
 
-    /// What was settled up to a place was done alone from another one on; this is left over, in order.
+    /// The acts that were settled up to a place were done alone from another one on; these are left
+    /// over, in order.
     pub(super) fn done(
         &mut self,
         (since, last): (Place, Place),
@@ -245,13 +247,13 @@ impl Log {
         Behind::new(self.settled.clone(), &Renumbered::default()).count()
     }
 
-    /// Whether what is settled was done alone.
+    /// Whether the settled acts were done alone.
     #[cfg(test)]
     pub(super) fn is_done(&self) -> bool {
         self.settled.is_done()
     }
 
-    /// Adds what was settled in another one.
+    /// Adds the settled acts of another one.
     pub(super) fn unsettle(&mut self, behind: Behind<'_>) {
         self.recent.extend(behind);
     }
@@ -267,7 +269,7 @@ impl Log {
 }
 
 impl Settled {
-    /// Whether they are what is left of acts that were done.
+    /// Whether they are the rest of acts that were done.
     pub(super) fn is_done(&self) -> bool {
         self.done_from.is_some()
     }
@@ -280,7 +282,7 @@ impl Settled {
         self.acts.push(logged);
     }
 
-    /// Takes what does not come before a place.
+    /// Takes the acts that do not come before a place.
     fn split_off(&mut self, until: Place) -> Vec<Logged> {
         if !self.packed.is_empty() && self.last_ns >= until.time {
             let done_from = self.done_from;
@@ -342,23 +344,24 @@ pub(super) struct Waiting {
     numbers: Renumbered,
     /// Which process each thread is of before them.
     pub(super) pids: Pids,
-    /// What is left of acts that were done would have to be done in two steps.
+    /// The rest of acts that were done would have to be done in two steps.
     pub(super) is_torn: bool,
 }
 
 impl Waiting {
-    /// What is there in a part of which nobody knows what was before.
+    /// The acts of a part with an unknown state before.
     pub(super) fn alone(settled: Settled) -> Self {
         let (numbers, pids) = Default::default();
         Self { first: Vec::new(), behind: settled, numbers, pids, is_torn: false }
     }
 
-    /// From where on what was settled is what is left of acts that were done.
+    /// From where on the settled acts are the rest of acts that were done.
     pub(super) fn done_from(&self) -> Option<Place> {
         self.behind.done_from
     }
 
-    /// Hands them over in order, where they are, and says where each comes from; what is left is memory.
+    /// Hands them over in order, where they are, and says where each comes from; the remaining
+    /// memory can be used again.
     pub(super) fn hand_over(&mut self, mut each: impl FnMut(&mut Logged, From)) -> Vec<Logged> {
         let Self { first, behind, numbers, .. } = self;
         let mut first = first.iter_mut().peekable();

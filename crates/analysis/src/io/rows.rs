@@ -19,7 +19,7 @@ use crate::{Histogram, Merge, Wishes};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct IoRun {
     pub(super) rows: IoRows,
-    /// What waits for its thread.
+    /// The acts that wait for their thread.
     pub(super) acts: Vec<(Place, Act)>,
 }
 
@@ -54,19 +54,19 @@ pub struct Totals {
 }
 
 impl IoRun {
-    /// What was counted where it was told.
+    /// The counts where they were told.
     pub(super) fn told(sums: Sums) -> Self {
         Self { rows: IoRows { sums, latencies: None }, acts: Vec::new() }
     }
 
-    /// Takes what waits for its thread, in its order; with what that counts.
+    /// Takes the acts that wait for their thread, in their order; with their counts.
     #[inline]
     pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
         self.rows.sums = Sums::default();
         self.acts.drain(..)
     }
 
-    /// What was counted is forgotten, what changes fds is not.
+    /// Forgets the counts, but not changes of fds.
     pub(super) fn forget(&mut self) {
         self.rows = IoRows::default();
         self.acts.retain_mut(|(_, act)| act.forget());
@@ -84,7 +84,7 @@ impl IoRun {
         self.acts.push((place, act));
     }
 
-    /// Adds what the same run did later.
+    /// Adds the later counts of the same run.
     pub(super) fn extend(&mut self, later: Self) {
         self.rows.add(later.rows);
         self.acts.extend(later.acts);
@@ -114,7 +114,7 @@ impl Totals {
         }
     }
 
-    /// What was counted is forgotten; what changes fds, and who lived, is not.
+    /// Forgets the counts; but not changes of fds, and the lives.
     pub(super) fn forget(&mut self, wishes: &Wishes) {
         let Self { mut log, over, .. } = std::mem::replace(self, Self::new(wishes));
         log.forget();
@@ -171,7 +171,8 @@ impl Totals {
         if limits.slow == 0 {
             return false;
         }
-        // Of the slowest ones of a thread that is asked for, nobody knows here that it is asked for.
+        // Of the slowest ones of a thread that is selected, it is not known here that it is
+        // selected.
         let is_full = self.longest_ns.len() >= limits.slow && !limits.is_by_thread;
         if is_full && self.longest_ns.peek().is_some_and(|shortest| ns < shortest.0) {
             return false;
@@ -186,14 +187,14 @@ impl Totals {
     }
 }
 
-/// Gives what a run did to its thread.
+/// Gives the counts and acts of a run to its thread.
 #[inline]
 pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
     rows.add(run.rows);
     totals.log.extend(key, run.acts);
 }
 
-/// Logs what a note says of threads and processes.
+/// Logs the facts that a note tells about threads and processes.
 pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRun>) {
     match note {
         calls::Note::Run(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),

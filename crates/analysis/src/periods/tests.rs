@@ -19,7 +19,7 @@ fn periods(definitions: &[&str], captures: &[&str], borders: &str) -> String {
         Border { time: words[0].parse().unwrap(), rule, values }
     };
     let mut borders: Vec<Border> = borders.lines().map(str::trim).filter(|line| !line.is_empty()).map(border).collect();
-    // As an event that fulfils several rules does.
+    // As an event that fulfills several rules does.
     borders.sort_by_key(|border| (border.time, border.rule));
     let found = definitions.periods(&borders);
     let line = |(period, end): (&Period, i64)| {

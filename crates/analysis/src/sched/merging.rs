@@ -20,7 +20,7 @@ type Moved = Vec<Place>;
 
 impl Sched {
     pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
-        // Lives that were woken are not put together yet when those who did it end.
+        // Lives that were woken are not put together yet when their wakers end.
         left.is_merging = true;
         left.lives.places.iter_mut().for_each(|life| life.woken.clear());
         if left.is_later {
@@ -53,11 +53,11 @@ impl Sched {
     }
 }
 
-/// What the right part did not know.
+/// The facts that the right part did not know.
 struct Known {
     /// Lives that go on, by their ids in the right part.
     ids: HashMap<ThreadId, ThreadId>,
-    /// Who ran on CPUs when the right part began.
+    /// The threads on CPUs when the right part began.
     before: HashMap<(u32, u32), Who>,
 }
 
@@ -71,7 +71,7 @@ impl Known {
     }
 }
 
-/// Who ran on CPUs at the end of the left part.
+/// The threads on CPUs at the end of the left part.
 fn before(left: &State) -> HashMap<(u32, u32), Who> {
     let lanes = left.running.iter().enumerate();
     let cpus = lanes.flat_map(|(lane, running)| running.iter().map(move |run| (lane, run.cpu)));
@@ -89,7 +89,7 @@ fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
             next = right.next_of(thread, at);
             let piece = &right.places[at as usize];
             ids.insert(piece.id, living.id);
-            // Who has died instead of one that was not born yet was an older thread.
+            // A thread that has died instead of one that was not born yet was an older one.
             let is_older = is_unborn && piece.row.is_only_death();
             if piece.stage == Stage::Over && !is_older {
                 break;
@@ -101,8 +101,8 @@ fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
 }
 
 impl Sched {
-    /// In which calls threads were when what follows began. Calls that the left part does not know either are its own
-    /// unknown ones from now on, so each is replaced once.
+    /// In which calls threads were when the right part began. Calls that the left part does not
+    /// know either are its own unknown ones from now on, so each is replaced once.
     fn merge_calls(&self, left: &State, right: &mut State) {
         let causes = self.causes(left, right);
         let cause = |unknown: Call| causes.iter().find(|cause| cause.0 == unknown).map_or(unknown, |cause| cause.1);
@@ -143,7 +143,7 @@ impl Sched {
         cpus.flat_map(|(lane, cpus)| cpus.iter().map(move |cpu| (lane, cpu))).filter_map(known).collect()
     }
 
-    /// What was seen of CPUs, and the runs that go on.
+    /// The switches of CPUs, and the runs that go on.
     fn merge_cpus(&self, left: &mut State, right: &Lives, cpus: Vec<Vec<CpuState>>) {
         for (lane, cpus) in cpus.into_iter().enumerate() {
             for cpu in cpus {
@@ -162,7 +162,7 @@ impl Sched {
         }
     }
 
-    /// A run went on to the first switch of what follows.
+    /// A run went on to the first switch of the right part.
     fn merge_run(&self, left: &mut State, right: &Lives, (lane, cpu): (usize, u32), run: (CpuTail, CpuHead)) {
         let (tail, head) = run;
         let Some(run) = left.running(lane, cpu).filter(|run| run.tid != 0) else { return };
@@ -237,7 +237,7 @@ impl Sched {
     }
 }
 
-/// Whether an instant is before everything that says what a thread does.
+/// Whether an instant is before all events that say a thread's state.
 pub(super) fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
     let Some(thread) = right.thread(key) else { return true };
     let first = right.first_of(thread).and_then(|at| right.places[at as usize].row.first_switch());
@@ -246,7 +246,7 @@ pub(super) fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
 }
 
 impl State {
-    /// Adds what was seen of a CPU; its last switch before that.
+    /// Adds the switches of a CPU; its last switch before that.
     fn append_cpu(&mut self, lane: usize, cpu: CpuState) -> Option<CpuTail> {
         let Some(known) = self.cpus[lane].iter_mut().find(|known| known.cpu == cpu.cpu) else {
             self.cpus[lane].push(cpu);

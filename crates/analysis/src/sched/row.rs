@@ -17,7 +17,7 @@ use super::doing::{Away, Call, Now, STATES, Start, Wait, Waited, Who};
 use super::sums::{Sums, Times};
 use crate::{Comm, Histogram, Merge};
 
-/// What came before the first switch of a piece of a life, and that switch.
+/// The events before the first switch of a piece of a life, and that switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     /// It was woken: when first, and how.
@@ -43,19 +43,19 @@ pub struct Row {
     named: i64,
     pub(super) pid: Option<i32>,
     pub(super) is_forked: bool,
-    /// It has woken somebody, or is in a row that may be shown.
+    /// It has woken a thread, or is in a row that may be shown.
     pub(super) is_referred: bool,
     /// It was switched to or away from.
     is_switched: bool,
     pub(super) now: Now,
-    /// Since when it does what it does.
+    /// Since when it is in its state.
     pub(super) since: i64,
     /// The call that it was in when it was last switched away from.
     pub(super) call: Call,
     head: Option<Box<Head>>,
     pub(super) times_ns: [u64; STATES.len()],
     pub(super) blocked: Sums<Call>,
-    /// By who woke it: all waits, and the time of those that were measured.
+    /// By waker: all waits, and the time of those that were measured.
     pub(super) wakers: Sums<Who>,
     /// It waited for a CPU when it, or the trace, ended.
     pub(super) never_ended: bool,
@@ -73,7 +73,7 @@ pub struct Row {
     pub(super) migrations: u64,
     first_cpu: Option<u32>,
     last_cpu: Option<u32>,
-    /// When the period began, if others were before: what was before that is counted.
+    /// When the period began, if others were before: earlier time is counted.
     period: Option<i64>,
 }
 
@@ -85,7 +85,7 @@ impl Row {
         row
     }
 
-    /// It is there, and nobody knows what it does.
+    /// It is there, and its state is unknown.
     pub(super) fn begin_unknown(&mut self, since: i64) {
         (self.now, self.since, self.call) = (Now::Unknown, since, Call::None);
     }
@@ -117,7 +117,7 @@ impl Row {
         (self.first_cpu, self.last_cpu, self.period) = (None, None, None);
     }
 
-    /// A period begins: what was counted is forgotten, what it does goes on.
+    /// A period begins: the counts are forgotten, its state goes on.
     pub(super) fn forget(&mut self, at: i64) {
         self.period = Some(at);
         self.times_ns = [0; STATES.len()];
@@ -131,7 +131,7 @@ impl Row {
         self.first_cpu = self.last_cpu;
     }
 
-    /// Whether what began then was counted in a period before.
+    /// Whether an interval that began then was counted in a period before.
     pub(super) fn has_counted(&self, since: i64) -> bool {
         self.period.is_some_and(|period| since < period)
     }
@@ -141,7 +141,8 @@ impl Row {
         (self.now, self.since, self.call, self.is_forked) = (Now::New, time, Call::None, true);
     }
 
-    /// It was made and has done nothing since: whoever dies now under its number is an older thread.
+    /// It was made and has done nothing since: a thread that dies now under its number is an older
+    /// one.
     pub(super) fn is_unborn(&self) -> bool {
         self.is_forked && !self.is_switched
     }
@@ -155,7 +156,7 @@ impl Row {
         self.now == Now::Dead
     }
 
-    /// What it does does not depend on what it did before this piece of its life.
+    /// Its state does not depend on its state before this piece of its life.
     pub(super) fn is_known(&self) -> bool {
         self.now != Now::Before
     }
@@ -233,7 +234,7 @@ impl Row {
         Some(self.head.as_ref()?.switch?.time)
     }
 
-    /// What it did ends with a switch.
+    /// Its state ends with a switch.
     fn switched(&mut self, switch: &FirstSwitch) -> Option<Waited> {
         self.is_switched = true;
         self.close(switch.time);
@@ -248,7 +249,7 @@ impl Row {
         None
     }
 
-    /// What it does ends.
+    /// Its state ends.
     pub(super) fn close(&mut self, time: i64) {
         let Some(place) = self.now.place() else { return };
         if self.now == Now::Lost && time < self.since {
@@ -278,7 +279,8 @@ impl Row {
         self.now = Now::Dead;
     }
 
-    /// Calls that were not known. What [`Call::BeforeRow`] was must be said before rows are joined.
+    /// Calls that were not known. The value of [`Call::BeforeRow`] must be said before rows are
+    /// joined.
     pub(super) fn resolve(&mut self, known: impl Fn(Call) -> Call) {
         self.blocked.rekey(&known);
         self.call = known(self.call);
@@ -287,7 +289,7 @@ impl Row {
         }
     }
 
-    /// Says who they were that were not known.
+    /// Resolves wakers that were not known.
     pub(super) fn identify(&mut self, known: impl Fn(Who) -> Who) {
         self.wakers.rekey(&known);
         if let Now::Waiting(wait) = &mut self.now {
@@ -298,19 +300,20 @@ impl Row {
         }
     }
 
-    /// Everybody who woke it.
+    /// All its wakers.
     pub(super) fn who(&self) -> impl Iterator<Item = Who> {
         self.wakers.iter().map(|(who, _)| who).chain(self.awaited())
     }
 
-    /// Who woke it in waits that are not counted yet.
+    /// Its wakers in waits that are not counted yet.
     fn awaited(&self) -> impl Iterator<Item = Who> + use<> {
         let now = if let Now::Waiting(wait) = self.now { Some(wait.waker) } else { None };
         let before = self.head.as_ref().and_then(|head| Some(head.woken?.1.waker));
         now.into_iter().chain(before)
     }
 
-    /// Somebody is over, who may have woken it; whether there is such a wait that is not counted yet.
+    /// A life is over that may have woken it; returns whether there is such a wait that is not
+    /// counted yet.
     pub(super) fn awaits_last(&mut self, who: Who) -> bool {
         let now = if let Now::Waiting(wait) = &mut self.now { Some(wait) } else { None };
         let before = self.head.as_mut().and_then(|head| Some(&mut head.woken.as_mut()?.1));
@@ -352,7 +355,7 @@ impl Row {
         waited
     }
 
-    /// Adds what came after; maybe that ends a wait.
+    /// Adds the later piece; maybe that ends a wait.
     pub(super) fn join(&mut self, mut later: Self) -> Option<Waited> {
         let has_moved = self.last_cpu.zip(later.first_cpu).is_some_and(|(last, first)| last != first);
         self.migrations += later.migrations + u64::from(has_moved);

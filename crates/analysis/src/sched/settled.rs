@@ -53,7 +53,7 @@ pub(super) struct Blocked {
     pub(super) whole_ns: u64,
 }
 
-/// What is shown of a life wherever it is named.
+/// The parts of a life that are shown wherever it is named.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Name {
     pub(super) number: u32,
@@ -78,11 +78,11 @@ pub(super) struct Settled {
     pub(super) runs: Ranking<Keyed<ThreadId, Runs>>,
     pub(super) states: Ranking<Keyed<ThreadId, [u64; STATES.len()]>>,
     pub(super) blocked: Ranking<Keyed<(ThreadId, Call), Blocked>>,
-    /// By who is woken, and by whom: how long that took.
+    /// By woken thread and waker: how long that took.
     pub(super) wakers: Ranking<Keyed<(ThreadId, Who), u64>>,
-    /// By who is woken: some of those who did it are known to the part before only.
+    /// By woken thread: some of the wakers are known to the part before only.
     pub(super) unknown: Vec<(ThreadId, Sums<Who>)>,
-    /// Who is asked for; nothing, while it is not over.
+    /// The lives with names that are needed; nothing, while a life is not over.
     pub(super) names: HashMap<ThreadId, Option<Name>>,
     /// So many names are worth looking which ones are needed.
     names_max: usize,
@@ -111,7 +111,7 @@ impl<K: Ord, V> PartialEq for Keyed<K, V> {
 
 impl<K: Ord, V> Eq for Keyed<K, V> {}
 
-/// Whether anybody is not known.
+/// Whether any waker is not known.
 fn is_unknown(wakers: &Sums<Who>) -> bool {
     wakers.iter().any(|(who, _)| matches!(who, Who::Before(..)))
 }
@@ -174,7 +174,7 @@ impl Settled {
     fn take_states(&mut self, id: ThreadId, row: &Row) -> bool {
         let [running, preempted, waiting, blocked, new, _] = row.times_ns;
         let active = running + preempted + waiting;
-        // Whoever did anything comes before those who only were there.
+        // Lives that did anything come before those that only were there.
         let keyed = || Keyed { key: id, value: row.times_ns };
         let mut is_kept = active + blocked + new > 0 && self.states.push(active.saturating_add(1), keyed);
         for (call, times) in row.blocked.iter() {
@@ -184,7 +184,7 @@ impl Settled {
         is_kept
     }
 
-    /// Who woke a life that is over; whether that may be shown.
+    /// Takes the wakers of a life that is over; returns whether that may be shown.
     pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) -> bool {
         if is_unknown(wakers) {
             wakers.iter().for_each(|(who, _)| self.ask(who));
@@ -213,21 +213,21 @@ impl Settled {
         }
     }
 
-    /// A life that is not over, and whoever woke it, are in a row that may be shown.
+    /// A life that is not over, and its waker, are in a row that may be shown.
     fn refer(&mut self, id: ThreadId, row: &mut Row, waker: Who) {
         row.is_referred = true;
         self.names.entry(id).or_default();
         self.ask(waker);
     }
 
-    /// Somebody's name is asked for.
+    /// The name of a thread is needed.
     fn ask(&mut self, who: Who) {
         if let Who::Thread(id) = who {
             self.names.entry(id).or_default();
         }
     }
 
-    /// One who is over will not wake a life any more that is not.
+    /// A life that is over will not wake a life any more that is not.
     pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, who: Who) {
         if let Some(times) = row.wakers.remove(who).filter(|times| *times != Times::default())
             && sched.tables.waker
@@ -238,7 +238,7 @@ impl Settled {
         }
     }
 
-    /// The name of one who is over, if anybody asks for it, or will do so.
+    /// The name of a life that is over, if a row needs it, or will do so.
     pub(super) fn name(&mut self, id: ThreadId, name: Name, is_needed: bool) {
         if is_needed {
             self.names.insert(id, Some(name));
@@ -247,7 +247,8 @@ impl Settled {
         }
     }
 
-    /// Adds what follows. `before` says how many lives of a thread were before, and `who` who somebody is.
+    /// Adds the part that follows. `before` says how many lives of a thread were before, and `who`
+    /// resolves a waker.
     pub(super) fn merge(&mut self, right: Self, before: impl Fn(ThreadKey) -> u32, who: impl Fn(Who) -> Who) {
         self.wakeups.merge(right.wakeups, &who);
         self.totals.never_ended += right.totals.never_ended;
@@ -276,7 +277,7 @@ impl Settled {
         self.names.len() >= self.names_max
     }
 
-    /// Forgets names that neither rows refer to nor those who live, who were woken by `others`.
+    /// Forgets names that neither rows refer to nor current lives, which were woken by `others`.
     pub(super) fn sweep(&mut self, others: impl Iterator<Item = Who>) {
         let mut needed: HashSet<ThreadId> = HashSet::default();
         needed.extend(self.waits.rows().map(|row| row.key));
@@ -295,7 +296,7 @@ impl Settled {
     }
 }
 
-/// The sum of values, and one more if there is anything: what was seen comes before what was not.
+/// The sum of values, and one more if there is anything: seen values come before unseen ones.
 fn size(values: &Histogram, others: u64) -> u64 {
     total_ns(values).saturating_add(u64::from(others + values.count() > 0))
 }

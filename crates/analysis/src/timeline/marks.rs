@@ -22,7 +22,7 @@ use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
 
 /// Set in the value of a name that is an integer; the rest is the integer.
 const IS_INTEGER: u64 = 1 << NUMBER_BITS;
-/// Set in a key that says nothing but where it holds: what ends is what began last.
+/// Set in a key that says nothing but where it holds: an end closes the last begin.
 const IS_PLAIN: u64 = 1 << NUMBER_BITS;
 /// Names that are told apart.
 pub const NAMES_MAX: usize = 1 << 16;
@@ -36,16 +36,16 @@ pub struct Mark {
     pub(super) time: i64,
     /// The track of the thread's outermost durations.
     pub(super) thread: u64,
-    /// What begins and ends together.
+    /// The key of begins and ends that belong together.
     pub(super) key: u64,
-    /// What it is called; 0: nobody says.
+    /// Its name; 0: the event does not say.
     pub(super) name: u64,
     /// It ends.
     pub(super) is_end: bool,
 }
 
 impl Mark {
-    /// What ends is what began last, of those that have the same name.
+    /// An end closes the last begin, of those that have the same name.
     pub(super) fn is_plain(key: u64) -> bool {
         key & IS_PLAIN != 0
     }
@@ -62,7 +62,7 @@ pub struct Marks {
     pub(super) changes: Vec<Change>,
     /// Counters and components by their tracks.
     pub(super) called: HashMap<u64, Called>,
-    /// What is sent and received; that of a lane in the order of time.
+    /// Sends and receives; those of a lane in the order of time.
     pub(super) posts: Vec<Post>,
 }
 
@@ -111,7 +111,8 @@ impl Marks {
         }
     }
 
-    /// Of an event of a class that has a role what it sends and receives. One that is both receives first, then sends.
+    /// The sends and receives of an event of a class that has a role. One that is both receives
+    /// first, then sends.
     pub(super) fn take_posts(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts)) {
         for role in [Role::Receive, Role::Send] {
             if let Some(meaning) = event.roles().find(|meaning| meaning.role == role) {
@@ -120,7 +121,7 @@ impl Marks {
         }
     }
 
-    /// A counter has another value. What is no number is none.
+    /// A counter has another value. A value that is no number is none.
     fn count(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
         let number = match meaning.value(counter::COUNTER_VALUE)? {
             Value::Integer(integer) => integer as f64,
@@ -179,7 +180,7 @@ impl Marks {
         });
     }
 
-    /// An event fulfils a rule of an own analysis. What lacks a field does nothing.
+    /// An event fulfills a rule of an own analysis. Without a field it does nothing.
     fn fulfil(&mut self, meaning: &Meaning<'_>, own: &Own) -> Option<()> {
         let rule = own.rule(usize::try_from(meaning.integer(rule::NUMBER)?).ok()?)?;
         let mut of_key = [None; KEY_FIELDS_MAX];
@@ -205,7 +206,7 @@ impl Marks {
         Some(())
     }
 
-    /// Keeps what a track is called. What has too many names has no tracks.
+    /// Keeps the name of a track. Beyond the maximum of names there are no tracks.
     fn call(&mut self, key: u64, called: impl FnOnce() -> Called) -> Option<()> {
         if !self.called.contains_key(&key) {
             (self.called.len() < NAMES_MAX).then_some(())?;
@@ -214,7 +215,7 @@ impl Marks {
         Some(())
     }
 
-    /// What somebody calls it; what begins is called like its event otherwise.
+    /// The name that the mapping gives it; otherwise a begin is named like its event.
     fn name(&mut self, meaning: &Meaning<'_>, is_end: bool) -> u64 {
         let value = match meaning.value(pair::PAIR_NAME) {
             Some(value) => value,
@@ -238,7 +239,7 @@ impl Marks {
         number
     }
 
-    /// What others tell follows.
+    /// Adds the notes of other lanes.
     pub(super) fn extend(&mut self, other: Self) {
         self.marks.extend(other.marks);
         self.names.extend(other.names);
@@ -247,11 +248,12 @@ impl Marks {
         self.posts.extend(other.posts);
     }
 
-    /// All lanes have told: what they tell in the order of time, at one time in the order of lanes.
+    /// All lanes have told: puts their notes in the order of time, at one time in the order of
+    /// lanes.
     pub(super) fn put_in_order(&mut self) {
         self.marks.sort_by_key(|mark| mark.time);
         self.changes.sort_by_key(|change| change.time);
-        // What is sent at one time and received at that time arrives.
+        // A message that is sent at one time and received at that time arrives.
         self.posts.sort_by_key(|post| (post.time, post.receives > 0));
     }
 }
@@ -264,7 +266,7 @@ fn text(value: Value<'_>) -> String {
     }
 }
 
-/// What an end has to have to be the end of what began: as [`crate::pairs`] says.
+/// The key that an end must share with its begin: as [`crate::pairs`] says.
 fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
     let with = |digest: Digest, field| match meaning.value(field) {
         Some(value) => digest.with(value),
@@ -278,7 +280,7 @@ fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
     }
 }
 
-/// What something that is received has to have to be what was sent.
+/// The key that a receive must share with its send.
 fn message_key(meaning: &Meaning<'_>, host: u16) -> u64 {
     let fields = [message::MESSAGE_GROUP, message::MESSAGE_WITHIN, message::MESSAGE_KEY];
     let with = |digest: Digest, field| match meaning.value(field) {

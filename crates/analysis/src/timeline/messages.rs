@@ -33,7 +33,7 @@ pub const ROUTES_MAX: usize = 1 << 16;
 /// Where the hidden track is that says how much is on its way with a key: beside those of each of them.
 const COUNT: u8 = u8::MAX;
 
-/// What tracks know of some keys: what they are and since when.
+/// The known values of some tracks: the value and since when.
 type Known = HashMap<u64, Option<(u64, i64)>>;
 
 /// Something is sent or received.
@@ -41,11 +41,11 @@ type Known = HashMap<u64, Option<(u64, i64)>>;
 pub struct Post {
     /// When.
     pub(super) time: i64,
-    /// What is received has the key of what was sent.
+    /// A receive has the key of its send.
     pub(super) key: u64,
     /// The track of events of the thread or the lane that does it.
     pub(super) track: u64,
-    /// What it is called, if it is received.
+    /// The name of the message, if it is received.
     pub(super) name: u64,
     /// How many are received at most; 0: it is sent.
     pub(super) receives: u32,
@@ -69,7 +69,7 @@ impl Route {
         Digest::default().word(self.from).word(self.to).word(self.name).number()
     }
 
-    /// The track of what goes this way: that of the machine where it arrives.
+    /// The track of messages on this route: that of the machine where they arrive.
     fn track(self) -> u64 {
         let host = TrackKey::of(self.to).map_or(0, |key| key.host);
         TrackKey { thing: Thing::Messages, host, number: 0, track: 0 }.key()
@@ -99,7 +99,7 @@ struct Arrival {
 #[derive(Debug, Default)]
 pub struct Sequel {
     arrivals: Vec<Arrival>,
-    /// What hidden tracks are behind it.
+    /// The values of hidden tracks behind it.
     hidden: Vec<(u64, Option<(u64, i64)>)>,
 }
 
@@ -109,11 +109,11 @@ fn hidden(key: u64, place: u8) -> u64 {
 }
 
 impl Messages {
-    /// Puts what is sent and received, in the order of time, behind all that was before.
+    /// Puts sends and receives, in the order of time, behind all that was before.
     pub(super) fn follow(&mut self, posts: &[Post]) -> Sequel {
         let Some(last) = posts.last() else { return Sequel::default() };
         let mut sequel = Sequel::default();
-        // Of a key of which nothing is on its way before or behind it, nobody has to know.
+        // A key without messages on their way before or behind it is of no interest.
         let mut touched: HashMap<u64, bool> = HashMap::new();
         for post in posts {
             let queue = self.0.entry(post.key).or_default();
@@ -138,7 +138,7 @@ impl Messages {
         sequel
     }
 
-    /// What hidden tracks say of a key.
+    /// The values of a key's hidden tracks.
     fn tell(&self, key: u64, (was_open, at): (bool, i64), told: &mut Vec<(u64, Option<(u64, i64)>)>) {
         let queue = self.0.get(&key).filter(|queue| !queue.is_empty());
         if queue.is_some() || was_open {
@@ -148,7 +148,8 @@ impl Messages {
         told.extend(sent.map(|(place, sent)| (hidden(key, place as u8), Some((sent.from, sent.since)))));
     }
 
-    /// Gives up what is oldest where too much is on its way: perhaps nobody tells who receives it.
+    /// Gives up the oldest messages where too many are on their way: perhaps no event tells their
+    /// receive.
     fn give_up(&mut self, touched: &mut HashMap<u64, bool>) {
         let open: usize = self.0.values().map(VecDeque::len).sum();
         if open <= OPEN_MAX {
@@ -179,7 +180,8 @@ impl Messages {
         counts(known).flat_map(|(key, count)| (0..count).map(move |place| key & !(0xff << 56) | u64::from(place) << 56))
     }
 
-    /// What is on its way, of what others found out: by the keys of what a chunk sends and receives.
+    /// The messages on their way, from others' findings: by the keys of a chunk's sends and
+    /// receives.
     pub(super) fn before(posts: &[Post], known: &Known) -> Self {
         let now = |key: u64| known.get(&key).copied().flatten();
         let mut messages = Self::default();

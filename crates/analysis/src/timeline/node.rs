@@ -29,7 +29,7 @@ pub struct Node {
     base: u64,
     /// By key.
     tracks: Vec<Entry>,
-    /// What few of them have.
+    /// Data that few of them have.
     extras: Vec<Extra>,
     bytes: Vec<u8>,
     /// The only keys that it knows anything of, in their order, if there are others.
@@ -42,7 +42,7 @@ struct Entry {
     key: u64,
     /// Where the bytes of its cells end; they begin where those before end.
     end: u32,
-    /// Where what else there is to know of it stands; [`NO_EXTRA`]: nothing.
+    /// Where its other data stands; [`NO_EXTRA`]: nothing.
     extra: u32,
     /// A bit for each node below that has the cells, if it is not this one.
     below: u8,
@@ -50,10 +50,10 @@ struct Entry {
     is_plain: bool,
 }
 
-/// What is known of some tracks.
+/// The other data of some tracks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extra {
-    /// What it is behind all that happened, and since when.
+    /// The value behind all changes, and since when.
     last: Option<(u64, i64)>,
     /// How often something happened, if nothing of it takes time.
     begins: u64,
@@ -87,7 +87,8 @@ struct Building {
     cells: Vec<Cell>,
 }
 
-/// Cells before a new one that may be of the same bucket and value: what happens again and again is added up at once.
+/// Cells before a new one that may be of the same bucket and value: repeated changes are added up
+/// at once.
 const LOOK_BACK: usize = 4;
 
 impl Building {
@@ -226,7 +227,7 @@ impl NodeBuilder {
     #[must_use]
     pub fn build(self) -> Node {
         let Self { mut tracks, most, level, only, .. } = self;
-        // What nothing happened to is not there, whoever asked for it.
+        // Tracks without changes are not there, even if they were asked for.
         tracks.retain(|building| only.is_none() || building.last.is_some() || !building.cells.is_empty());
         let mut order: Vec<(u64, usize)> = tracks.iter().map(|building| building.key).zip(0..).collect();
         order.sort_unstable();
@@ -513,7 +514,7 @@ mod tests {
     use super::*;
     use crate::testing::Random;
 
-    /// Cells in the order of buckets and values, whose times are whole units.
+    /// Cells in the order of buckets and values, with times that are whole units.
     fn cells(random: &mut Random, level: Level) -> Vec<Cell> {
         let cell = |_| {
             let time = (random.below(1 << 20) as i64 - (1 << 19)) << unit(level);
@@ -554,7 +555,7 @@ mod tests {
         }
     }
 
-    /// What a track of a node says, wherever its cells are.
+    /// The cells of a node's track, wherever they are.
     fn said(child: &Child<'_>, key: u64, level: Level) -> Vec<Cell> {
         let Some(part) = child.node.track(key) else { return Vec::new() };
         let mut cells: Vec<Cell> = part.cells(level).collect();
@@ -614,7 +615,7 @@ mod tests {
         assert!(whole == 0 && parents > 500 && top < parents, "{were_below:?}");
     }
 
-    /// Bytes that nobody wrote end cells, and break nothing.
+    /// Bytes that the writer never made end cells, and break nothing.
     #[test]
     fn broken_bytes_end_cells() {
         for seed in 0..300 {

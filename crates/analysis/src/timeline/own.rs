@@ -25,7 +25,7 @@ struct Item {
     unit: Option<String>,
 }
 
-/// What is needed of a rule when an event fulfils it.
+/// What is needed of a rule when an event fulfills it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fulfilled {
     item: usize,

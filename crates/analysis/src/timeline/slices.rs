@@ -40,7 +40,7 @@ pub const DEPTHS: u8 = 64;
 /// Where the hidden track is that says which depths are taken: beside those of depths.
 const TAKEN: u8 = u8::MAX;
 
-/// What tracks know of some keys: what they are and since when.
+/// The known values of some tracks: the value and since when.
 type Known = HashMap<u64, Option<(u64, i64)>>;
 
 /// Something that is open.
@@ -53,12 +53,12 @@ struct Slice {
     round: u32,
 }
 
-/// What is open on a thread.
+/// The open durations of a thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Stack {
     /// A bit for each depth that is taken.
     taken: u64,
-    /// By depth; of those that are not taken what was there.
+    /// By depth; for depths that are not taken, the last duration there.
     slices: Vec<Slice>,
 }
 
@@ -75,22 +75,22 @@ pub struct Slices {
 /// The results of a chunk.
 #[derive(Debug, Default)]
 pub struct Sequel {
-    /// What begins and ends in it.
+    /// Durations that begin and end in it.
     pub(super) inner: Vec<Run>,
-    /// What ends in it and began before.
+    /// Durations that end in it and began before.
     pub(super) ended: Vec<Run>,
-    /// What begins in it and goes on behind it.
+    /// Durations that begin in it and go on behind it.
     pub(super) open: Vec<Run>,
-    /// What hidden tracks are behind it.
+    /// The values of hidden tracks behind it.
     pub(super) hidden: Vec<(u64, Option<(u64, i64)>)>,
 }
 
-/// A chunk while it is put behind what is before it.
+/// A chunk while it is put behind the chunks before it.
 struct Following<'a> {
     slices: &'a mut Slices,
     holes: &'a Windows,
     sequel: Sequel,
-    /// Threads with marks, and keys of which before the chunk somebody was the owner.
+    /// Threads with marks, and keys that had an owner before the chunk.
     threads: HashSet<u64>,
     disowned: HashSet<u64>,
     /// When its first mark is.
@@ -119,12 +119,12 @@ fn of_hidden(key: u64) -> Option<(u64, u8)> {
     is_it.then(|| (key - (hidden(0, track)), track))
 }
 
-/// The hidden track that says who owns a key; several keys may share one.
+/// The hidden track that says the owner of a key; several keys may share one.
 fn owned(key: u64) -> u64 {
     TrackKey { thing: Thing::SliceOwners, host: (key >> 40) as u16, number: key as i32, track: (key >> 32) as u8 }.key()
 }
 
-/// An owner as a value: of the thread's track what is not the same for all.
+/// An owner as a value: the part of the thread's track that is not the same for all.
 fn owner((thread, depth): (u64, u8)) -> u64 {
     thread | u64::from(depth) << 56
 }
@@ -174,7 +174,7 @@ impl Slices {
         following.finish()
     }
 
-    /// The keys of tracks that say what is open before a chunk.
+    /// The keys of tracks that say the open durations before a chunk.
     pub(super) fn asked(marks: &[Mark]) -> Vec<u64> {
         let (mut begun, mut asked) = (HashSet::new(), HashSet::new());
         for mark in marks {
@@ -203,7 +203,7 @@ impl Slices {
         asked.into_iter().collect()
     }
 
-    /// What is open, of what others found out.
+    /// The open durations, from others' findings.
     pub(super) fn before(known: &Known) -> Self {
         let mut slices = Self::default();
         let now = |key: u64| known.get(&key).copied().flatten();
@@ -260,13 +260,13 @@ impl Following<'_> {
         if let Some(depth) = self.slices.threads.get(&mark.thread).and_then(|stack| stack.ended_by(mark)) {
             self.close((mark.thread, depth), mark.time);
         } else if let Some(&found) = self.slices.owners.get(&mark.key) {
-            // What else there is on that thread, whoever reads this chunk alone does not know.
+            // Code that reads this chunk alone does not know the other durations on that thread.
             self.threads.insert(found.0);
             self.over(found, mark.time);
         }
     }
 
-    /// Something is over, and what began later on its thread and cannot be there still.
+    /// A duration is over, and those that began later on its thread and cannot be there still.
     fn close(&mut self, (thread, depth): (u64, u8), time: i64) {
         let Some(stack) = self.slices.threads.get(&thread) else { return };
         let outer = *stack.at(depth);
@@ -294,7 +294,8 @@ impl Following<'_> {
         }
     }
 
-    /// Somebody does not own a key any more. Of who began in this chunk, nobody else knows.
+    /// A duration does not own a key any more. Of one that began in this chunk, nothing outside
+    /// knows.
     fn disown(&mut self, key: u64, (thread, depth): (u64, u8)) {
         let slice = self.slices.threads.get(&thread).and_then(|stack| stack.slices.get(usize::from(depth)));
         if slice.is_none_or(|slice| slice.key != key || slice.round != self.slices.round) {

@@ -97,7 +97,7 @@ pub enum AnalyseFailure {
     },
 }
 
-/// What is known after reading.
+/// The results of reading.
 struct Found {
     analysis: Box<dyn AnyAnalysis>,
     state: AnyState,
@@ -111,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// There are no events that it could be about, a mapping is wrong, or it was cancelled.
+    /// There are no events that it could be about, a mapping is wrong, or it was canceled.
     pub fn ask(
         &self,
         kind: &AnalysisKind,
@@ -145,7 +145,7 @@ impl Session {
         Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
     }
 
-    /// What an analysis knows in the end; of all that it should know, unless it was cancelled.
+    /// The analysis' state in the end; of all that it should know, unless it was canceled.
     fn find(
         &self,
         question: &Question<'_>,
@@ -160,7 +160,8 @@ impl Session {
             let read = parts::read(self, &prepared, &*analysis, &mut can_cut, progress);
             progress.whole(())?;
             reads += 1;
-            // The second time, what cannot be read is known; unless it changes while it is read.
+            // The second time, unreadable places are known; unless these change while they are
+            // read.
             if !read.add_holes(&mut prepared.lanes) || reads == READS_MAX {
                 let report = read.report(self, &prepared);
                 let span_ns = span_ns(&prepared.lanes);
@@ -169,7 +170,7 @@ impl Session {
         }
     }
 
-    /// What is known before reading.
+    /// The known facts before reading.
     pub(crate) fn prepare(
         &self,
         question: &Question<'_>,
@@ -213,7 +214,7 @@ impl From<RolesFailure> for AnalyseFailure {
     }
 }
 
-/// What a table of a part of the trace keeps in memory. A thread has a few of them at a time.
+/// The memory of a table of a part of the trace. A thread has a few of them at a time.
 const TABLE_BYTES: usize = 8 << 20;
 
 /// Where tables may put rows aside.
@@ -225,7 +226,7 @@ fn room() -> Room {
 const READS_MAX: usize = 3;
 
 impl Prepared {
-    /// What an analysis is told.
+    /// The input of an analysis.
     fn setup<'a>(&'a self, wishes: &'a Wishes, room: &'a Room) -> Setup<'a> {
         Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes, room: Some(room) }
     }

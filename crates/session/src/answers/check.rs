@@ -60,7 +60,7 @@ pub struct Finding {
 ///
 /// # Errors
 ///
-/// It was cancelled.
+/// It was canceled.
 pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
     let mut findings = Findings::default();
     let (folders, errors) = discover(paths).split();
@@ -76,7 +76,7 @@ pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Can
     progress.whole(findings.list)
 }
 
-/// What may not be, and what can be done when it is.
+/// A rule, and the remedy when it is broken.
 struct Rule {
     gravity: Gravity,
     name: &'static str,
@@ -189,7 +189,8 @@ fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress
     check_events(&trace, findings, progress);
 }
 
-/// What is wrong with a trace as far as it is known when it is open: its metadata, heads and packets.
+/// The problems of a trace as far as they are known when it is open: its metadata, heads and
+/// packets.
 fn check_opened(trace: &Trace, findings: &mut Findings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
     for broken in trace.broken_files.iter() {
@@ -198,8 +199,8 @@ fn check_opened(trace: &Trace, findings: &mut Findings) {
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
 }
 
-/// The same of open traces, for a viewer: it reads nothing. Incomplete packets are found by reading events
-/// otherwise.
+/// The same of traces that are open, to show them: nothing is read for it. Readers of events find
+/// cut packets in another way.
 pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
     let mut findings = Findings::default();
     for trace in traces {
@@ -212,7 +213,7 @@ pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
     findings.list
 }
 
-/// A part that a reader of events could not read, without further details.
+/// A place that a reader of events could not read, where nothing else is known of it.
 pub(crate) fn unreadable(place: String, message: String) -> Finding {
     Finding { gravity: RECORD.gravity, rule: RECORD.name, place, message, help: Some(RECORD.help.to_owned()), times: 1 }
 }
@@ -265,7 +266,7 @@ fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
     }
 }
 
-/// What can be done about metadata where nothing better is known.
+/// The remedy for metadata where nothing better is known.
 fn remedy(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "correct the metadata there: nothing of the trace can be read before",
@@ -324,7 +325,7 @@ fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
     }
 }
 
-/// What two packets of a stream that follow each other contradict.
+/// The contradictions between two packets of a stream that follow each other.
 fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, String)) {
     if let (Some(last), Some(now)) = (before.sequence, row.sequence) {
         match now.checked_sub(last) {

@@ -82,7 +82,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// It was cancelled.
+    /// It was canceled.
     pub fn count(&self, options: &CountOptions, progress: &Progress) -> Result<Counts, Cancelled> {
         self.expect(progress, None, None);
         let filters = self.filters(&options.selection);

@@ -136,7 +136,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// It was cancelled.
+    /// It was canceled.
     pub fn info_exact(&self, progress: &Progress) -> Result<Info, Cancelled> {
         let (mut info, counts) = (self.info(), self.count(&CountOptions::default(), progress)?);
         info.events = Estimate { value: counts.total, is_exact: true };

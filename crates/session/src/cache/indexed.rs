@@ -28,7 +28,7 @@ const WORD_BYTES: usize = 8;
 /// A kind of such files.
 #[derive(Debug)]
 pub(crate) struct FileKind {
-    /// What the trailer ends with; the last byte is the version of what is before it.
+    /// The end of the trailer; the last byte is the version of the data before it.
     pub(crate) magic: u64,
     pub(crate) extension: &'static str,
     /// All files of the kind together; the one that is in use may be larger.
@@ -118,7 +118,7 @@ impl IndexedFile {
         read_exact_at(&self.file, bytes, at).map_err(|cause| broken(Read { wanted_bytes: size, cause }))
     }
 
-    /// Writes what there is to know behind all blocks.
+    /// Writes the index behind all blocks.
     pub(crate) fn finish<T: Serialize>(&self, kind: &FileKind, index: &T, belongs: u64) -> io::Result<()> {
         let mut bytes = postcard::to_allocvec(index).map_err(io::Error::other)?;
         let (at, size) = (self.end(), bytes.len() as u64);
@@ -129,7 +129,7 @@ impl IndexedFile {
 }
 
 impl FileKind {
-    /// What a file is called that belongs to a number for where traces are.
+    /// The name of a file that belongs to a number for where traces are.
     pub(crate) fn path(&self, folder: &Path, paths: u64) -> PathBuf {
         folder.join(format!("{paths:016x}.{}", self.extension))
     }

@@ -17,8 +17,8 @@ use kymo_table::{Fields, Moments, RecordBatch, Source, gather};
 use super::Plan;
 use super::columns::{Column, FieldSource, StreamClass};
 
-/// Rows of the first batch, and how many times as many each one may have as the one before: whoever wants a few events does
-/// not wait for thousands.
+/// Rows of the first batch, and how many times as many each one may have as the one before: a
+/// caller that wants a few events does not wait for thousands.
 const FIRST_ROWS: usize = 1024;
 const GROWTH: usize = 4;
 /// Bytes of events that become one batch at most, about.
@@ -236,7 +236,7 @@ impl Batches {
         *self.numbers[number].insert(self.tables.len() - 1)
     }
 
-    /// Reads the records whose positions tables have.
+    /// Reads the records at the positions of tables.
     fn read_part(&mut self, shared: &StreamClass, events: &Events) {
         let memory = &mut self.memory;
         let window = events.window();
@@ -245,7 +245,7 @@ impl Batches {
             let table = &mut self.tables[number];
             if table.fields.reads_events() {
                 let read = shared.reader.read(table.class, window, &table.positions, &mut state, &mut memory.body);
-                // The scan read the records before: what it accepted can be read again.
+                // The scan read the records before: records that it accepted can be read again.
                 debug_assert!(read.is_ok(), "{read:?}");
             }
             let body = Source { cells: &memory.body, bytes: window.bytes() };
@@ -265,7 +265,7 @@ impl Batches {
         self.rows == 0
     }
 
-    /// What was added.
+    /// The rows that were added.
     pub(super) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         self.rows_max = (self.rows_max * GROWTH).min(self.plan.batch_rows);
         self.bytes = 0;
@@ -357,7 +357,7 @@ impl Batches {
         fields
     }
 
-    /// How many texts of what was taken were not valid: they have U+FFFD where they are not.
+    /// How many texts of the taken rows were not valid: they have U+FFFD where they are not.
     pub(super) fn replaced_texts(&self) -> u64 {
         self.replaced_texts
     }

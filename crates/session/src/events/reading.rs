@@ -14,7 +14,7 @@ use crate::open::report::Report;
 use crate::parallel::desk::{self, SliceReader};
 use crate::parallel::engine::{next_round, used_up};
 
-/// What there is of a slice.
+/// A piece of a slice.
 #[derive(Debug)]
 pub(super) enum Piece {
     Batch(RecordBatch),
@@ -23,7 +23,7 @@ pub(super) enum Piece {
     End(Ended),
 }
 
-/// What is known behind the last row.
+/// The facts that are known behind the last row.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     pub(super) report: Report,
@@ -31,7 +31,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Adds what is known of further rows.
+    /// Adds the facts about further rows.
     pub(super) fn add(&mut self, more: &Self) {
         self.report.add_losses(&more.report);
         self.report.add_problems(&more.report);
@@ -52,7 +52,7 @@ impl desk::Piece for Piece {
     }
 }
 
-/// What a thread reads slices with.
+/// The reader of slices of a thread.
 #[derive(Debug)]
 pub(super) struct Reader {
     cursors: Vec<Cursor>,
@@ -100,7 +100,7 @@ impl Reader {
         self.merger.recycle(round);
     }
 
-    /// What is known since it was asked last.
+    /// The facts since the last call.
     pub(super) fn ended(&mut self) -> Ended {
         let replaced = self.batches.replaced_texts();
         let replaced_texts = replaced - std::mem::replace(&mut self.replaced_before, replaced);
@@ -160,7 +160,7 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// Reads what follows the first `skip` rows.
+    /// Reads the rows behind the first `skip` rows.
     pub(super) fn new(plan: &Arc<Plan>, skip: u64, progress: &Progress) -> Self {
         let mut reader = Reader::new(plan, progress);
         let span = (plan.begin_ns, plan.end_ns);
@@ -181,7 +181,7 @@ impl Alone {
         take(&mut reader.batches)
     }
 
-    /// What is known so far.
+    /// The facts so far.
     pub(super) fn ended(&mut self, plan: &Plan) -> Ended {
         let mut ended = self.reader.ended();
         let mut faults = std::mem::take(&mut self.faults);

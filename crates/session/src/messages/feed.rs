@@ -22,14 +22,14 @@ use crate::print::trim::{Message, Step, Trimmer};
 /// Batches that wait to be asked for.
 const BATCHES_AHEAD: usize = 2;
 
-/// What the reading thread hands over.
+/// The items that the reading thread hands over.
 #[derive(Debug)]
 pub(super) enum Fed {
     Batch(Arc<MessageBatch>),
     End(Box<Report>),
 }
 
-/// Starts the reading thread, which ends when the job is cancelled.
+/// Starts the reading thread, which ends when the job is canceled.
 pub(super) fn start(
     session: &Arc<Session>,
     question: &MessagesQuestion,
@@ -47,7 +47,7 @@ pub(super) fn start(
     Ok((facts, receiver))
 }
 
-/// What the reading thread does.
+/// The job of the reading thread.
 struct Job {
     session: Arc<Session>,
     facts: Arc<MessagesFacts>,
@@ -61,7 +61,7 @@ struct Job {
 impl Job {
     fn run(self, sender: &SyncSender<Fed>) {
         let trims = self.spans.iter().any(|span| *span != (None, None));
-        // What was open before a time matters to marks.
+        // Streams and packets that were open before a time matter to marks.
         let (begin, end) = if self.marks { (None, None) } else { around(&self.spans) };
         let cursors = self.session.cursors_between(true, (begin, end), &self.filters, &self.progress);
         let trimmers = self.spans.iter().map(|(begin, end)| Trimmer::new(*begin, *end)).collect();
@@ -82,7 +82,7 @@ impl Job {
         let cursors = engine::run(cursors, self.session.threads, &work, &mut sink);
         let notes = cursors.iter().flat_map(|cursor: &Cursor| self.session.assumptions(cursor));
         sink.report.assumptions.extend(notes);
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = sender.send(Fed::End(Box::new(sink.report)));
     }
 }
@@ -95,10 +95,10 @@ struct FeedWork<'a> {
     sorters: Mutex<Vec<Sorter>>,
 }
 
-/// What a round needs of those before.
+/// The input of a round from those before.
 #[derive(Default)]
 struct Before {
-    /// What is left of the round, where marks are kept and something is left out.
+    /// The rest of the round, where marks are kept and something is left out.
     messages: Option<Vec<Message<Body>>>,
     /// Nothing follows.
     last: bool,
@@ -178,7 +178,7 @@ impl FeedWork<'_> {
     }
 }
 
-/// What is not an event.
+/// The mark of a message that is not an event.
 fn mark(message: Message<Body>, clock: Option<ClockConverter>) -> Option<MarkMessage> {
     let whole_end = |end: Option<u64>| clock.zip(end).map(|(clock, cycles)| clock.nanos_saturating(cycles));
     let (packet, count, mut end_cycles, lost_events) = match message.body {
@@ -199,7 +199,7 @@ fn mark(message: Message<Body>, clock: Option<ClockConverter>) -> Option<MarkMes
         (Step::Loss, false) => MarkKind::DiscardedPackets,
         (Step::Event, _) => return None,
     };
-    // What is cut is cut at a time, not at cycles.
+    // Messages are cut at a time, not at cycles.
     let cut = |nanos: Option<i64>| clock.zip(nanos).and_then(|(clock, nanos)| clock.cycles_from(nanos));
     end_cycles = end_cycles.or_else(|| cut(message.until));
     let cycles = message.cycles.or_else(|| cut(message.nanos));

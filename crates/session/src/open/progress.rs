@@ -29,13 +29,13 @@ pub struct Progress {
     rehearsal: Option<Rehearsal>,
 }
 
-/// The job was cancelled: there is no answer.
+/// The job was canceled: there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was cancelled")]
 pub struct Cancelled;
 
 impl Progress {
-    /// Of a job that is cancelled when this becomes true, as the handler of a signal makes it.
+    /// Of a job that is canceled when this becomes true, as the handler of a signal makes it.
     #[must_use]
     pub fn ended_by(flag: Arc<AtomicBool>) -> Self {
         Self { stop: flag.into(), ..Self::default() }
@@ -76,13 +76,13 @@ impl Progress {
         self.stop.raise();
     }
 
-    /// Whether it was cancelled.
+    /// Whether it was canceled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_raised()
     }
 
-    /// What the job found, which is the whole answer only if it was not cancelled. All threads that read for it must have ended.
+    /// What the job found, which is the whole answer only if it was not canceled. All threads that read for it must have ended.
     pub(crate) fn whole<T>(&self, answer: T) -> Result<T, Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(answer) }
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub enum Work {
     /// A part was read.
     Read,
-    /// States of neighbours were merged.
+    /// States of neighbors were merged.
     Merge,
     /// The remaining work of a merge.
     Later,

@@ -18,23 +18,23 @@ use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
 const ROUNDS_IN_FLIGHT: u64 = 2;
-/// Rounds that the caller's thread makes alone before others start: they are small, and threads that read ahead are of
-/// no use to whoever wants a few events.
+/// Rounds that the caller's thread makes alone before others start: they are small, and threads
+/// that read ahead are of no use to a caller that wants a few events.
 const ROUNDS_ALONE: usize = 2;
 /// Batches that one refill brings at most: small packets make small batches.
 const REFILL_BATCHES: usize = 64;
 
-/// What is done with a round on any thread.
+/// The work on a round, on any thread.
 pub(crate) trait Work: Sync {
-    /// What it needs of the rounds before.
+    /// Its input from the rounds before.
     type Context: Send;
-    /// What it yields.
+    /// Its output.
     type Output: Send;
     /// Does it.
     fn work(&self, round: &Round<Batch>, context: Self::Context) -> Self::Output;
 }
 
-/// What is done in order, on the caller's thread.
+/// The work that is done in order, on the caller's thread.
 pub(crate) trait Sink<W: Work> {
     /// Before the work on a round; may shorten the round's order.
     fn context(&mut self, round: &mut Round<Batch>) -> W::Context;
@@ -45,7 +45,8 @@ pub(crate) trait Sink<W: Work> {
 }
 
 /// Runs everything the cursors deliver through work and sink. `threads` counts the caller's own.
-/// Returns the cursors, for what they know at their end.
+/// Returns the cursors, for their facts at their end. Batches that no other round needs, with their
+/// streams; the rest of the round is of no use but as memory.
 pub(crate) fn run<W: Work>(mut cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
     let mut merger = Merger::new(cursors.len());
     let mut faults = Vec::new();
@@ -276,7 +277,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
         }
     }
 
-    /// Takes what was done.
+    /// Takes the finished work.
     fn collect(&mut self, faults: &mut Vec<StreamFault>) {
         let done = std::mem::take(&mut self.shared.lock().done);
         for done in done {

@@ -10,7 +10,7 @@
 //! one that is open at the second time ends there. Babeltrace's `filter.utils.trimmer` does the
 //! same. A message without a time passes.
 
-/// What happens.
+/// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     StreamBegin,
@@ -36,7 +36,7 @@ pub(crate) struct Message<B> {
     pub(crate) body: B,
 }
 
-/// Does it for streams whose messages come in the order of time.
+/// Does it for streams with messages in the order of time.
 #[derive(Debug)]
 pub(crate) struct Trimmer<B> {
     begin: Option<i64>,
@@ -74,7 +74,7 @@ impl<B: Default> Trimmer<B> {
         self.finished
     }
 
-    /// Takes the next message, and gives out what is to be kept.
+    /// Takes the next message, and gives out the messages to keep.
     pub(crate) fn push(&mut self, mut message: Message<B>, out: &mut Vec<Message<B>>) {
         if self.finished {
             return;
@@ -122,7 +122,7 @@ impl<B: Default> Trimmer<B> {
         }
     }
 
-    /// Before the first time: only what is open matters.
+    /// Before the first time: only open streams and packets matter.
     fn hold(&mut self, message: Message<B>) {
         self.note(&message);
         if message.step == Step::StreamEnd {
@@ -137,10 +137,10 @@ impl<B: Default> Trimmer<B> {
         }
     }
 
-    /// At the first time: what is open begins.
+    /// At the first time: open streams and packets begin.
     fn release(&mut self, begin: i64, out: &mut Vec<Message<B>>) {
         self.begun = true;
-        // What has no time goes first.
+        // Messages without a time go first.
         for (_, open) in self.streams.iter_mut().filter(|(_, open)| !open.timed) {
             out.extend(open.stream.take());
         }
@@ -155,7 +155,7 @@ impl<B: Default> Trimmer<B> {
         }
     }
 
-    /// At the second time: what is open ends.
+    /// At the second time: open streams and packets end.
     fn finish(&mut self, end: i64, out: &mut Vec<Message<B>>) {
         self.finished = true;
         for (stream, open) in std::mem::take(&mut self.streams) {

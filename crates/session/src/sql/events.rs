@@ -34,7 +34,7 @@ pub(super) struct EventRelation {
     /// The names of the events, if it is not all of them.
     events: Vec<String>,
     schema: SchemaRef,
-    /// What columns are in the filter language.
+    /// The terms of columns in the filter language.
     terms: OnceLock<Vec<Option<Term>>>,
     /// Filters that were tried.
     tried: Mutex<Vec<(String, bool)>>,
@@ -205,7 +205,7 @@ impl TraceScan for EventScan {
     }
 }
 
-/// Rows, and what they lack.
+/// Rows, and their losses.
 trait Reads: Iterator<Item = Result<RecordBatch, EventsFailure>> + Send + 'static {
     fn found(&self) -> &Report;
 }
@@ -228,7 +228,7 @@ struct Reader<R: Reads> {
     shape: Option<Arc<Shape>>,
     watch: Arc<Watch>,
     scan: Arc<ScanWatch>,
-    /// What the rows lack was told.
+    /// The losses of the rows were told.
     is_told: bool,
 }
 
@@ -290,7 +290,7 @@ struct MapShape {
     schema: SchemaRef,
     /// For each column the one that it is; `None`: it is the map.
     columns: Vec<Option<usize>>,
-    /// What goes into the map: names and columns.
+    /// The content of the map: names and columns.
     fields: Vec<(String, usize)>,
 }
 

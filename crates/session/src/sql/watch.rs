@@ -11,11 +11,11 @@ use crate::open::report::Report;
 pub(super) struct Watch {
     scans: Mutex<Vec<Arc<ScanWatch>>>,
     is_unsliceable: AtomicBool,
-    /// Ends what is read to plan it.
+    /// Ends the reading that planning it needs.
     progress: Arc<Progress>,
 }
 
-/// One scan, whose parts add what they find.
+/// One scan; its parts add their findings.
 #[derive(Debug, Default)]
 pub(super) struct ScanWatch {
     report: Mutex<Option<Report>>,
@@ -31,7 +31,7 @@ impl ScanWatch {
 }
 
 impl Watch {
-    /// For a query that somebody may cancel.
+    /// For a query that the caller may cancel.
     pub(super) fn new(progress: &Arc<Progress>) -> Self {
         Self { progress: Arc::clone(progress), ..Self::default() }
     }
@@ -67,7 +67,8 @@ impl Watch {
         self.is_unsliceable.load(Ordering::Relaxed)
     }
 
-    /// All of it. Scans of one query read the same streams: what each of them lost is not added up.
+    /// All of it. Scans of one query read the same streams: the losses of each of them are not
+    /// added up.
     pub(super) fn report(&self, opening: &Report) -> Report {
         let mut all = opening.clone();
         let mut is_first = true;

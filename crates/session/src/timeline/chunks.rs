@@ -6,9 +6,10 @@ use kymo_scan::{Lengths, Slice, Slices};
 use crate::answers::analyse::Prepared;
 use crate::open::Session;
 
-/// Bytes of a chunk, about: as much as is decoded when somebody looks at less than its node can show.
+/// Bytes of a chunk, about: as much as is decoded when a viewer looks at less than its node can
+/// show.
 const CHUNK_BYTES: u64 = 4 << 20;
-/// Chunks at most: what is kept of each stays in memory.
+/// Chunks at most: the data of each that is kept stays in memory.
 const CHUNKS_MAX: u64 = 1 << 16;
 /// Buckets of a node: between half of this and this.
 pub(super) const NODE_BUCKETS: u64 = 256;
@@ -16,7 +17,7 @@ pub(super) const NODE_BUCKETS: u64 = 256;
 /// A span of time.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
-    /// What to read.
+    /// The slice to read.
     pub(super) slice: Slice,
     /// From when to when it is.
     pub(super) span: (i64, i64),
@@ -30,8 +31,8 @@ pub(super) fn level_of(span: (i64, i64)) -> Level {
     (width.next_power_of_two().trailing_zeros() as Level).min(LEVEL_MAX)
 }
 
-/// The level of exact answers, however long a chunk is: who asks for nanoseconds would find what is in wider buckets in the
-/// wrong place.
+/// The level of exact answers, however long a chunk is: in wider buckets, a question for
+/// nanoseconds would find events in the wrong place.
 pub(super) const EXACT_LEVEL: Level = 0;
 
 /// Chunks that are there already.

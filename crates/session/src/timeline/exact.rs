@@ -183,7 +183,7 @@ pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Opt
     (found.len() <= wanted.most).then_some(found)
 }
 
-/// Neighbouring chunks that were read as a whole.
+/// Neighboring chunks that were read as a whole.
 pub(super) struct Exactly<'a> {
     pub(super) timeline: &'a Timeline,
     /// In the order of time, the first of them a chunk.

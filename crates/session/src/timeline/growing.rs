@@ -31,7 +31,7 @@ use crate::answers::analyse::Prepared;
 use crate::open::Session;
 use crate::open::progress::Progress;
 
-/// How long those who build are waited for before what they have not done is left to the next ones.
+/// How long to wait for builders before their remaining work is left to the next ones.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Which numbers machines and lanes have. Those that come later have others, and those that are gone keep theirs.
@@ -41,21 +41,21 @@ pub(super) struct Numbering {
     lanes: Vec<Known>,
 }
 
-/// What a machine is known by: its name, or the only trace of it.
+/// The identity of a machine: its name, or the only trace of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Machine {
     Named(String),
     Of(PathBuf),
 }
 
-/// What a lane is known by: its CPU, or else its streams.
+/// The identity of a lane: its CPU, or else its streams.
 #[derive(Clone, Debug)]
 struct Known {
     facts: LaneFacts,
     streams: HashSet<Stream>,
 }
 
-/// What a data stream is known by: trace, class, its id or its first file.
+/// The identity of a data stream: trace, class, its id or its first file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Stream(PathBuf, usize, Result<u64, String>);
 
@@ -111,11 +111,11 @@ impl Stream {
     }
 }
 
-/// What of a timeline stays when its traces have grown.
+/// The parts of a timeline that stay when its traces have grown.
 struct Kept {
     /// How many of the first chunks.
     chunks: usize,
-    /// What is known behind these.
+    /// The state behind these.
     before: Option<State>,
 }
 
@@ -144,7 +144,7 @@ impl Timeline {
         if self.is_started.load(Ordering::Relaxed) {
             self.wait_some(PATIENCE);
         }
-        // The watermark never moves back.
+        // The watermark never goes back.
         let until = until.map(|until| until.max(self.until.unwrap_or(until)));
         let all = all.or(self.all.as_ref()).map(Arc::clone);
         let is_same = Arc::ptr_eq(session, &self.session);
@@ -212,7 +212,8 @@ impl Timeline {
         Some(self.with(parts, pyramid, desk))
     }
 
-    /// Ends building, and takes what is known. Without a watermark, no chunk was known to be complete.
+    /// Ends building, and takes the known state. Without a watermark, no chunk was known to be
+    /// whole.
     fn take_kept(&self) -> Kept {
         match self.desk.take_known().filter(|_| self.until.is_some()) {
             Some((chunks, before)) => Kept { chunks, before: Some(before) },

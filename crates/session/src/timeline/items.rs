@@ -121,7 +121,7 @@ pub enum TrackItem {
     },
 }
 
-/// What was found of a track, with times that count from the timeline's begin.
+/// An item of a track, with times that count from the timeline's begin.
 enum Found {
     Run(Run),
     Instant(i64, u64),
@@ -258,7 +258,8 @@ impl Timeline {
         self.chunks.partition_point(|chunk| chunk.span.0 <= at_ns).saturating_sub(1)
     }
 
-    /// The first chunk from one on in which something happens to a track, or nobody knows; as nodes say, the widest first.
+    /// The first chunk from one on with a change of a track, or where that is unknown; as nodes
+    /// say, the widest first.
     fn next_with(&self, key: u64, from: usize) -> Result<Option<usize>, TimelineFailure> {
         let (mut at, mut height_max) = (from, usize::MAX);
         while at < self.chunks.len() {
@@ -283,7 +284,7 @@ impl Timeline {
 }
 
 impl Walk<'_> {
-    /// What a chunk is when it was read, with what a track was before it.
+    /// The request for a chunk when it was read, with the value of a track before it.
     fn wanted(&self, chunk: usize) -> Wanted {
         let span = self.timeline.chunks[chunk].span;
         let since = |at_ns: i64| at_ns.saturating_sub(self.timeline.span.0);
@@ -402,7 +403,8 @@ impl Walk<'_> {
         Ok(Some(self.wanted(chunk - 1).read.1).filter(|at| *at < self.window.1))
     }
 
-    /// Leaves as many as are wanted, of whole instants if there are several: whoever goes on misses none. Returned is where.
+    /// Leaves as many as are wanted, of whole instants if there are several: the next request
+    /// misses none. Returned is where.
     fn cut(&mut self) -> Option<i64> {
         let more = self.found.get(self.most)?.begin();
         self.found.truncate(self.most);
@@ -446,14 +448,14 @@ impl Walk<'_> {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => place.insert(self.who_ran(cpu, chunk)?),
             };
-            // Whoever begins with the wakeup came behind it.
+            // A thread that begins with the wakeup came behind it.
             let is_there = |run: &&Run| run.begin <= flight.begin && flight.begin < run.end;
             found.push(Found::Arrow(flight, ran.iter().find(is_there).map(|run| run.value)));
         }
         Ok(found)
     }
 
-    /// When whoever is woken runs, if that is in a chunk behind.
+    /// When the woken thread runs, if that is in a chunk behind.
     fn arrive(&mut self, flight: &mut Flight, chunk: usize) -> Result<(), TimelineFailure> {
         let thread = super::arrows::thread(self.key, flight.value);
         let Some(next) = self.timeline.next_with(thread, chunk + 1)? else { return Ok(()) };
@@ -466,7 +468,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Who ran on a CPU, as far as a chunk tells.
+    /// The threads that ran on a CPU, as far as a chunk tells.
     fn who_ran(&mut self, cpu: u64, chunk: usize) -> Result<Vec<Run>, TimelineFailure> {
         let host = TrackKey::of(self.key).map_or(0, |key| key.host);
         let key = TrackKey { thing: Thing::Cpu, host, number: cpu as i32, track: 0 }.key();
@@ -524,7 +526,7 @@ impl Timeline {
             ..PrintOptions::default()
         };
         let mut lines = Lines { times, rest: Vec::new(), events: Vec::new() };
-        // Memory takes all lines: only who does not wait any more ends this.
+        // Memory takes all lines: only a cancellation ends this.
         self.session.print(&options, &mut lines, progress).map_err(|_| Cancelled)?;
         let mut events: BTreeMap<(i64, String), Vec<Value>> = BTreeMap::new();
         for event in lines.events.into_iter().filter(|event| self.is_of(key, event)) {

@@ -19,14 +19,14 @@ use crate::cache::indexed::{FileKind, IndexedFile};
 
 const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x09"), extension: "tiles", bytes_max: 4 << 30 };
 
-/// What there is to know of the nodes of a file.
+/// The index of a file's nodes.
 #[derive(Serialize, Deserialize)]
 struct Index<S> {
     places: Vec<Vec<Option<Place>>>,
     known: Known,
     /// From when to when chunks are: others have other nodes.
     spans: Vec<(i64, i64)>,
-    /// What is known behind the last chunk that has a node, if some have none.
+    /// The state behind the last chunk that has a node, if some have none.
     before: Option<S>,
 }
 
@@ -34,17 +34,17 @@ struct Index<S> {
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     path: PathBuf,
-    /// What its content belongs to.
+    /// The sources of its content.
     belongs: u64,
 }
 
-/// What an earlier run has left.
+/// The results of an earlier run.
 pub(super) struct Recalled {
     pub(super) pyramid: Pyramid,
     pub(super) known: Known,
     /// How many of the first chunks have nodes.
     pub(super) built: usize,
-    /// What is known behind these, if there are others.
+    /// The state behind these, if there are others.
     pub(super) before: Option<State>,
 }
 
@@ -65,7 +65,7 @@ impl Home {
         if places[0][built..].iter().any(Option::is_some) || before.is_some() == (built == spans.len()) {
             return None;
         }
-        // What is read by others stays as it is.
+        // A file that others read stays as it is.
         let (file, named) = match before {
             None => (file, None),
             Some(_) => file.copied(self.path.parent()).ok()?,
@@ -75,7 +75,8 @@ impl Home {
 }
 
 impl Timeline {
-    /// Leaves the pyramid in the cache, as far as it is built. `before`: what is known behind that, if it is not all.
+    /// Leaves the pyramid in the cache, as far as it is built. `before`: the state behind that, if
+    /// it is not all.
     pub(super) fn keep(&self, before: Option<&State>) {
         let (Some(home), Some(named)) = (&self.home, self.pyramid.take_named()) else { return };
         let spans = self.chunks.iter().map(|chunk| chunk.span).collect();

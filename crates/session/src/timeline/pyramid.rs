@@ -330,7 +330,7 @@ impl Pyramid {
 
     /// Puts a node where it belongs; of which nodes the one above it can be made now, if any.
     fn settle(&self, at: At, stored: Stored) -> Option<Range<usize>> {
-        // Of threads that come to neighbours, the last one sees all of them.
+        // Of threads that come to neighbors, the last one sees all of them.
         let mut places = lock(&self.places);
         places[at.0][at.1] = Some(stored);
         let below = at.1 / FAN * FAN..(at.1 / FAN * FAN + FAN).min(places[at.0].len());

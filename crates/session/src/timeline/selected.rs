@@ -25,7 +25,7 @@ use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::progress::Progress;
 use crate::open::select::Selection;
 
-/// Chunks of all events that are read at most to find when those run who are woken.
+/// Chunks of all events that are read at most to find when woken threads run.
 const CHUNKS_MAX: usize = 8;
 
 impl Timeline {
@@ -37,7 +37,8 @@ impl Timeline {
     pub fn selected(self: &Arc<Self>, selection: Selection) -> Result<Arc<Self>, TimelineFailure> {
         let session = Arc::clone(&self.session);
         let options = AnalysisOptions { selection, ..self.options.clone() };
-        // Lanes and classes of events do not depend on what is selected, so that numbers mean the same.
+        // Lanes and classes of events do not depend on the selection, so that numbers mean the
+        // same.
         let mut prepared = session.prepared_for_timeline(&options, &self.own)?;
         let mut analysis = analysis_of(&prepared, self.span.0).of_some();
         if self.until.is_some() {
@@ -92,8 +93,9 @@ impl Timeline {
         tracks.iter().copied().find(|number| !is_told_by_some(number))
     }
 
-    /// What threads do in a window and before it, by the keys of their tracks, as far as a few chunks tell: when whoever was woken runs, is
-    /// told by all events. Times count from the timeline's begin.
+    /// The states of threads in a window and before it, by the keys of their tracks, as far as a
+    /// few chunks tell: all events tell when a woken thread runs. Times count from the timeline's
+    /// begin.
     pub(super) fn states_in(
         &self,
         keys: &[u64],
@@ -112,7 +114,7 @@ impl Timeline {
         Exactly { timeline: self, nodes, first_chunk: first, read, progress }.states(keys, window.0)
     }
 
-    /// Up to when is known what is before it, counted from the timeline's begin.
+    /// Up to when the state before is known, counted from the timeline's begin.
     pub(super) fn known_until(&self) -> i64 {
         let known = self.chunks.get(self.desk.known());
         known.map_or(i64::MAX, |chunk| chunk.span.1.saturating_sub(self.span.0))

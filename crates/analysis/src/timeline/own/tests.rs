@@ -33,7 +33,7 @@ fn own() -> Own {
     ])
 }
 
-/// A script whose events fulfil a rule each, by its number: a role that scripts do not name.
+/// A script whose events fulfill a rule each, by its number: a role that scripts do not name.
 fn script(events: &[(i64, usize, Vec<Slot>)]) -> Script {
     let mut script = Script::parse("lane\nlane");
     for (at, lane, slots) in events {

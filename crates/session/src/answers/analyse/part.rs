@@ -16,15 +16,15 @@ use crate::open::{Doubts, Session};
 /// Something that could not be read.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// What.
+    /// The fault.
     pub(crate) fault: StreamFault,
-    /// What comes behind this time may be missing.
+    /// Events behind this time may be missing.
     pub(crate) after_ns: i64,
     /// Not behind this time.
     pub(crate) until_ns: i64,
 }
 
-/// What a thread reads parts with.
+/// The reader of parts of a thread.
 pub(crate) struct Reader<'a> {
     session: &'a Session,
     prepared: &'a Prepared,
@@ -34,12 +34,12 @@ pub(crate) struct Reader<'a> {
     steps: Vec<Steps>,
     /// The last time that was seen of each stream.
     last_ns: Vec<i64>,
-    /// For each lane of several data streams what puts them in order.
+    /// For each lane of several data streams the merger that puts them in order.
     mergers: Vec<Option<Merger<Projected>>>,
     rows: Vec<EventRows>,
-    /// From when to when events are wanted, where that is less than what cursors deliver.
+    /// From when to when events are wanted, where that is less than the cursors deliver.
     span: Option<(i64, i64)>,
-    /// Of each stream what comes behind that.
+    /// Of each stream the events behind that.
     behind: Vec<Option<Projected>>,
 }
 
@@ -72,7 +72,7 @@ impl Keyed for Projected {
     }
 }
 
-/// A part, and what could not be read of it.
+/// A part, and its unreadable places.
 pub(crate) struct PartRead<S> {
     pub(crate) state: S,
     pub(crate) faults: Vec<Fault>,
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is doubtful of the streams that were read.
+    /// The doubts about the streams that were read.
     pub(super) fn doubt(&self, doubts: &mut BTreeMap<usize, Doubts>, left_out: &mut BTreeMap<usize, u64>) {
         for cursor in &self.cursors {
             doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         part.steps_merged(lane, &round.order, &batches);
         drop(batches);
         for used in round.parts.drain(..) {
-            // What the merger holds on to has further rows.
+            // Batches that the merger holds on to have further rows.
             if let Ok(Projected { decoded, .. }) = Arc::try_unwrap(used.batch) {
                 self.recycle(streams[used.stream], decoded);
             }

@@ -267,7 +267,7 @@ enum Job<'a> {
     Read(u64, Slice),
     /// Decodes a state from elsewhere.
     Given(Given<'a>),
-    /// Merges two neighbours, of which the first one begins with this part.
+    /// Merges two neighbors, of which the first one begins with this part.
     Merge(u64, Run, Run),
     /// Does the remaining work of a merge.
     Later(usize, Box<dyn Later<AnyState> + 'a>),

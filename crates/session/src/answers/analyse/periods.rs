@@ -31,7 +31,7 @@ use crate::open::Session;
 use crate::open::progress::Progress;
 use crate::open::report::{Problem, Report};
 
-/// More than anybody looks at.
+/// More than a user looks at.
 const PERIODS_MAX: u64 = 100_000;
 
 /// From when to when; the end is not in it.
@@ -41,11 +41,11 @@ type Span = (i64, i64);
 struct Plan {
     /// From when to when all of them are.
     span: Option<Span>,
-    /// What is told of a period, before all else.
+    /// The columns about a period, before all else.
     columns: Vec<Column>,
     /// Periods that do not overlap, in the order of time.
     layers: Vec<Vec<Segment>>,
-    /// What is to be said of them.
+    /// Notes about them.
     notes: Vec<Problem>,
 }
 
@@ -53,7 +53,7 @@ struct Plan {
 #[derive(Clone)]
 struct Segment {
     span: Span,
-    /// What is told of it; nothing, if nobody asks for it: but something may begin there.
+    /// Its cells; nothing, if they are not wanted: but something may begin there.
     label: Option<Vec<Cell>>,
 }
 
@@ -118,7 +118,7 @@ struct Periods<'a> {
     make: &'a Make<'a>,
     goes_on: bool,
     progress: &'a Progress,
-    /// What goes on from the one before.
+    /// The state that goes on from the one before.
     known: Option<AnyState>,
 }
 
@@ -210,8 +210,8 @@ impl Run {
         Self { periods: vec![period], wanted, bytes }
     }
 
-    /// The packets of these and of another period, and how long they are; `None`: it is better read by itself, as what
-    /// lies in between is more than what both need.
+    /// The packets of these and of another period, and how long they are; `None`: it is better read
+    /// by itself, as there is more in between than both need.
     fn with(&self, session: &Session, period: &Period) -> Option<(Vec<Range<usize>>, u64)> {
         let (mut shared, mut between, mut more) = (0, 0, 0);
         let mut wanted = self.wanted.clone();

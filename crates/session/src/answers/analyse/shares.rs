@@ -81,8 +81,8 @@ impl From<Strays> for ShareFailure {
     }
 }
 
-/// What is known of shares that follow each other; the state's bytes are behind it. Several of these that follow each other are what
-/// is known of all their shares.
+/// The head of the state of shares that follow each other; the state's bytes are behind it. Several
+/// of these that follow each other are the state of all their shares.
 #[derive(Serialize, Deserialize)]
 struct Head {
     magic: String,
@@ -92,7 +92,7 @@ struct Head {
     state_bytes: u64,
 }
 
-/// What is known of data streams besides.
+/// The other facts about data streams.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Streams {
     doubts: BTreeMap<usize, Doubts>,
@@ -130,7 +130,7 @@ impl Known {
         Ok(bytes)
     }
 
-    /// The first of what is known, and the bytes of the others.
+    /// The first of the states, and the bytes of the others.
     fn decode<'a>(
         analysis: &dyn AnyAnalysis,
         asked: &Shares,
@@ -204,7 +204,7 @@ impl Shares {
     ///
     /// # Errors
     ///
-    /// The share is of other traces, or it cannot be read; or it was cancelled.
+    /// The share is of other traces, or it cannot be read; or it was canceled.
     pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         share.check(&self.identity)?;
         progress.whole(self.read_whole(share, progress))?
@@ -221,7 +221,8 @@ impl Shares {
         let mut merged: Option<Known> = None;
         in_order(analysis, self, states, progress, |known| {
             match &mut merged {
-                // Only what is the first part is merged with what follows where that was condensed.
+                // Only a state that is the first part is merged with later ones where these were
+                // condensed.
                 Some(left) if left.first == 0 || !analysis.merges_in_order() => {
                     analysis.merge(&mut left.state, known.state);
                     left.streams.add(known.streams);
@@ -259,7 +260,7 @@ impl Shares {
         (self.kind.question(wishes).make)(&self.prepared.setup(wishes, &room()))
     }
 
-    /// What is known of a share; of all of it, unless it was cancelled.
+    /// The state of a share; of all of it, unless it was canceled.
     fn read_whole(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         let (number, slice) = (share.number(), share.slice(&self.session)?.ok_or(ShareProblem::NoShare)?);
         let analysis = &*self.make();
@@ -272,7 +273,7 @@ impl Shares {
         Known { first: number, end, state, streams }.encode(analysis, self)
     }
 
-    /// The answer, unless it was cancelled.
+    /// The answer, unless it was canceled.
     fn finish_whole<B: AsRef<[u8]> + Send>(
         &self,
         states: impl Iterator<Item = B>,
@@ -304,7 +305,7 @@ impl Shares {
 
 const OF_PERIODS: &str = "periods are told apart by one reader";
 
-/// What is known of shares, as far as they follow each other: which ones these are.
+/// The states of shares, as far as they follow each other: which ones these are.
 fn in_order(
     analysis: &dyn AnyAnalysis,
     asked: &Shares,
@@ -332,7 +333,7 @@ fn in_order(
     Ok(span)
 }
 
-/// What has come of what is known of shares.
+/// The states of shares that have come so far.
 #[derive(Default)]
 struct Arrived {
     /// The first ones of those that follow each other, and those behind them.

@@ -100,7 +100,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// No event says which thread runs, the instant lies outside of the traces, a file cannot be written, or it was cancelled.
+    /// No event says which thread runs, the instant lies outside of the traces, a file cannot be written, or it was canceled.
     pub fn state_at(
         &self,
         at_ns: i64,

@@ -33,7 +33,7 @@ impl Session {
         progress: &Progress,
     ) -> Result<Plan, AnalyseFailure> {
         let question = definitions.borders();
-        // Which events an analysis is about says nothing of what begins and ends periods.
+        // The events of an analysis are independent of the begins and ends of periods.
         let all = AnalysisOptions {
             selection: Selection { zone: options.selection.zone, ..Selection::default() },
             wishes: Wishes::default(),
@@ -67,10 +67,10 @@ impl Session {
     }
 }
 
-/// Nothing is what was asked for.
+/// The note where there are no such events.
 pub(super) const NO_BORDERS: &str = "no event begins or ends a period";
 
-/// Nobody looks at so much.
+/// More than a user looks at.
 pub(super) fn too_many_borders() -> String {
     format!("more than {BORDERS_MAX} events begin or end periods")
 }
@@ -80,12 +80,12 @@ pub(super) fn problem(message: &str) -> Problem {
     Problem { place: "--period".to_owned(), message: message.to_owned() }
 }
 
-/// What is to be said of some periods, if there are any.
+/// A note about some periods, if there are any.
 fn note(count: u64, message: &str) -> Option<Problem> {
     (count > 0).then(|| problem(&format!("{count} {message}")))
 }
 
-/// What is to be said of those that did not begin.
+/// A note about those that did not begin.
 pub(super) fn given_up(count: u64) -> Option<Problem> {
     note(count, &format!("began while {OPEN_PERIODS_MAX} were open: these periods are left out"))
 }

@@ -33,7 +33,7 @@ fn borrowed(states: &[Vec<u8>]) -> Vec<&[u8]> {
     states.iter().map(Vec::as_slice).collect()
 }
 
-/// Merges neighbours here and there, until few are left.
+/// Merges neighbors here and there, until few are left.
 fn merged(asked: &Shares, mut states: Vec<Vec<u8>>, random: &mut Random) -> Vec<Vec<u8>> {
     let left = 1 + random.below(4);
     while states.len() > left {
