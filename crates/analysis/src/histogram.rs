@@ -225,12 +225,6 @@ impl Histogram {
         Some(moments.squared_distances()? / (moments.count - 1) as f64)
     }
 
-    /// The square root of [`Histogram::variance`].
-    #[must_use]
-    pub fn standard_deviation(&self) -> Option<f64> {
-        self.variance().map(f64::sqrt)
-    }
-
     /// The square root of [`Histogram::sample_variance`], which lttng-analyses prints.
     #[must_use]
     pub fn sample_standard_deviation(&self) -> Option<f64> {

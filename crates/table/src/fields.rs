@@ -49,12 +49,6 @@ impl Fields {
         !self.body.is_empty()
     }
 
-    /// Whether the packet's context has to be read for it.
-    #[must_use]
-    pub fn reads_packets(&self) -> bool {
-        !self.packet.is_empty()
-    }
-
     /// Appends events of one packet: `packet` has one row, `body` one for each event.
     pub fn append(&mut self, rows: usize, packet: Option<Source<'_>>, body: Source<'_>) {
         if let Some(packet) = packet {

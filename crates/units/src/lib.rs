@@ -31,12 +31,6 @@ impl BitLen {
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         bytes.checked_mul(8).map(Self)
     }
-
-    /// Whole bytes that hold this many bits.
-    #[must_use]
-    pub fn bytes_up(self) -> u64 {
-        self.0.div_ceil(8)
-    }
 }
 
 /// The order in which the bytes of a number follow each other.

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use kymo_wire::magic::RECORD_SEPARATOR;
+
 use crate::json::problem::Problem;
 
 /// Nesting of values.
@@ -53,7 +55,7 @@ pub(crate) fn sequence(text: &str) -> Sequence {
     let mut values = Vec::new();
     loop {
         reader.space();
-        while reader.eat(0x1e) {
+        while reader.eat(RECORD_SEPARATOR) {
             reader.space();
         }
         if reader.at == text.len() {

@@ -17,6 +17,8 @@ mod types;
 pub(crate) use build::label_ranges;
 pub use problem::Problem;
 
+use kymo_wire::magic::TSDL_SIGNATURE;
+
 use crate::budget::{Places, first_of};
 use crate::finding::{Assumption, Finding, Severity};
 use crate::model::TraceClass;
@@ -27,7 +29,7 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places
     let (items, syntax_errors) = parser::parse(&tokens);
     errors.extend(syntax_errors);
     let mut found = lower::Findings::default();
-    if !in_packets && !text.trim_start().starts_with("/* CTF 1.8") {
+    if !in_packets && !text.trim_start().starts_with(TSDL_SIGNATURE) {
         found.doubts.push((0..0, Problem::Signature));
     }
     if let Some(at) = text.find('\0') {

@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use kymo_wire::magic::RECORD_SEPARATOR;
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
@@ -278,9 +279,9 @@ fn mend_metadata(folder: &Path) -> io::Result<bool> {
 /// Bytes of the complete parts, each of which ends with a brace, and a semicolon in CTF 1.8, at the
 /// begin of a line.
 fn whole_parts(metadata: &[u8]) -> usize {
-    if metadata.first() == Some(&0x1e) {
+    if metadata.first() == Some(&RECORD_SEPARATOR) {
         // A text sequence of JSON: each part begins with this byte and ends with a line.
-        let Some(last) = metadata.iter().rposition(|byte| *byte == 0x1e) else { return 0 };
+        let Some(last) = metadata.iter().rposition(|byte| *byte == RECORD_SEPARATOR) else { return 0 };
         let rest = &metadata[last + 1..];
         let is_whole = rest.ends_with(b"\n") && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok();
         return if is_whole { metadata.len() } else { last };

@@ -12,12 +12,11 @@
 
 use kymo_decode::Decoder;
 use kymo_source::Stream;
+use kymo_wire::index::{ENTRY_LENGTH_1_0, ENTRY_LENGTH_1_1, HEADER_LENGTH};
+use kymo_wire::magic;
 
 use super::hop::{HeadReader, HopFault, row};
 use super::row::PacketRow;
-
-const MAGIC: u32 = 0xC1F1_DCC1;
-const HEADER_BYTES: usize = 16;
 
 /// Why an index file is not used.
 #[derive(Debug, thiserror::Error)]
@@ -123,22 +122,22 @@ pub struct LttngIndexEntry {
 /// What makes it no such index.
 pub fn parse_lttng_index(bytes: &[u8], file_bytes: u64) -> Result<Vec<LttngIndexEntry>, LttngIndexError> {
     let fail = |at: usize, fault| LttngIndexError { at: at as u64, fault };
-    let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
+    let Some((header, body)) = bytes.split_at_checked(HEADER_LENGTH) else {
         return Err(fail(0, LttngIndexFault::Short(bytes.len())));
     };
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("a word has 4 bytes"));
-    if word(0) != MAGIC {
+    if word(0) != magic::INDEX {
         return Err(fail(0, LttngIndexFault::Magic(word(0))));
     }
     let size = match (word(4), word(8), word(12)) {
-        (1, 0, 56) => 56,
-        (1, 1, 72) => 72,
+        (1, 0, size) if size as usize == ENTRY_LENGTH_1_0 => ENTRY_LENGTH_1_0,
+        (1, 1, size) if size as usize == ENTRY_LENGTH_1_1 => ENTRY_LENGTH_1_1,
         (major, minor, size) => return Err(fail(4, LttngIndexFault::Version { major, minor, size })),
     };
     let mut entries = Vec::with_capacity(body.len() / size);
     let mut expected = 0;
     for (index, bytes) in body.chunks(size).enumerate() {
-        let at = HEADER_BYTES + index * size;
+        let at = HEADER_LENGTH + index * size;
         if bytes.len() < size {
             return Err(fail(at, LttngIndexFault::Cut { size, left: bytes.len() }));
         }
@@ -192,8 +191,9 @@ pub fn rows_of_lttng_index(
     index: &[u8],
 ) -> Result<Vec<PacketRow>, LttngIndexError> {
     let entries = parse_lttng_index(index, file_bytes)?;
-    let size = if entries.first().is_some_and(|entry| entry.stream_and_sequence.is_some()) { 72 } else { 56 };
-    let fail = |number: usize, fault| LttngIndexError { at: (HEADER_BYTES + number * size) as u64, fault };
+    let is_1_1 = entries.first().is_some_and(|entry| entry.stream_and_sequence.is_some());
+    let size = if is_1_1 { ENTRY_LENGTH_1_1 } else { ENTRY_LENGTH_1_0 };
+    let fail = |number: usize, fault| LttngIndexError { at: (HEADER_LENGTH + number * size) as u64, fault };
     let Some(first) = entries.first() else {
         return Ok(Vec::new());
     };
