@@ -46,7 +46,7 @@ export function joinedBy(reel: Reel, page: EventPage, direction: Direction): Ree
 
 /**
  * The reel without pages that are far from a row, so that it takes no more than so many bytes, if it can. So many rows on each side
- * stay, whatever they take: who shows them would only ask for them again.
+ * stay, at any size: the list that shows them would only ask for them again.
  */
 export function trimmed(reel: Reel, around: number, near: number, bytesMax: number): Reel {
   let { pages, isBegin, isEnd } = reel;
