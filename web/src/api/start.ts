@@ -4,7 +4,7 @@ import { ShapeFault } from "../model/json.ts";
 import { readStart, type Dropped, type StartInfo } from "../model/start.ts";
 import { ApiFault, type Client } from "./client.ts";
 
-/** What there is to choose from. Throws an `ApiFault`, as all of these do. */
+/** The choices before traces are open. Throws an `ApiFault`, as all of these do. */
 export async function askStart(client: Client): Promise<StartInfo> {
   return understood(() => client.json("start").then(readStart));
 }
