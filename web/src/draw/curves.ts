@@ -94,7 +94,7 @@ function drawLane(pen: Pen, tools: Tools, picture: CurvesPicture, lane: CurvesPi
   drawNumbers(pen, picture, marks.map((mark) => ({ text: shortQuantity(mark, lane.unit), y: y(mark) })), box);
 }
 
-/** Names of an axis' marks, on what they may lie on. */
+/** Names of an axis' marks, over anything that they cover. */
 function drawNumbers(pen: Pen, { ratio, theme }: CurvesPicture, numbers: readonly { readonly text: string; readonly y: number }[], box: Box): void {
   const { lane, ink } = SURFACES[theme];
   const size = TEXT_CSS_PX * ratio;

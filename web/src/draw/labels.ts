@@ -36,7 +36,7 @@ export function drawLabels(pen: Pen, { rows, scroll, width, height, ratio, theme
   pen.fillRect(width - ratio, 0, ratio, height);
 }
 
-/** What stands above the names: which traces these are. */
+/** The title above the names: which traces these are. */
 export function drawTitle(pen: Pen, title: string, { width, height, ratio, theme }: Omit<LabelPicture, "rows" | "scroll">): void {
   const { background, ink, line } = SURFACES[theme];
   pen.fillStyle = css(background);

@@ -16,7 +16,7 @@ export interface Look {
   readonly edge: number;
   /** Rows of a strip that its bar has. */
   readonly rows: number;
-  /** What can be read on it. */
+  /** The color of readable text on it. */
   readonly ink: string;
 }
 

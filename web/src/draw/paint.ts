@@ -1,6 +1,6 @@
-// What a track shows, as pixels of its strip. One function for each form that the server answers in.
+// The content of a track, as pixels of its strip. One function for each form that the server answers in.
 //
-// Nothing is invisible: what is shorter than a pixel gets one, and where several things share one, a mark at the top says so.
+// Nothing is invisible: a run shorter than a pixel gets one, and where several things share one, a mark at the top says so.
 
 import { firstPixel, type Place } from "../model/geometry.ts";
 import type { Looks } from "./looks.ts";
@@ -16,7 +16,7 @@ export interface Bar {
 
 /** A part of the second value that is drawn beside the first one. */
 const SECOND_SHARE = 0.25 * 65_535;
-/** A bar that covers less than this of its bucket is as high as what it covers. */
+/** A bar that covers less than this of its bucket is as high as its share. */
 const FULL_SHARE = 0.5 * 65_535;
 /** Rows of the mark where an arrow leaves. */
 const ARROW_ROWS = 6;
