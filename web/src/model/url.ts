@@ -1,4 +1,4 @@
-// The state of the view, as the part of the URL behind `#`: a user that opens it sees the same.
+// The state of the view, as the part of the URL behind `#`: opening it shows the same view.
 //
 // Times are whole nanoseconds on the axis of the traces, tracks are called by their stable ids. Unknown parts are left out, as
 // a URL may come from an older or newer page. The token is never part of it.
