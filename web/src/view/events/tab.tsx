@@ -12,7 +12,7 @@ import { copyRows } from "./leave.ts";
 import { EventList } from "./list.tsx";
 import { SaveBar } from "./save.tsx";
 
-/** Names of events that are offered while somebody types. */
+/** Names of events that are offered while the user types. */
 const NAMES_MAX = 2_000;
 
 export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
