@@ -12,7 +12,7 @@ import { ApiFault, type Client } from "./client.ts";
 
 /** Items of an answer, where several may be at the same time. */
 const LIMIT = 64;
-/** A user waits for the next item, or the one before: after as many answers without it the search gives up and says so. */
+/** A user waits for the next item, or the one before: after as many answers without it the user is told so. */
 const ANSWERS_MAX = 96;
 const GROWTH = 8n;
 

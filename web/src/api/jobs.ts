@@ -1,5 +1,5 @@
 // Asks analyses, as jobs of the server, and tells how far they are. Answers are kept for a while by their questions; a job that no component wants
-// any more is cancelled, and forgotten by the server as soon as it is here.
+// any more is canceled, and forgotten by the server as soon as it is here.
 //
 // ```text
 // want ──> POST ──> waiting, running (told by `changes`; asked for now and then, should these not come) ──> result ──> kept

@@ -206,7 +206,7 @@ export interface Bins {
   readonly high: number;
 }
 
-/** How often durations were how long: the more often, the stronger the colour. */
+/** How often durations were how long: the more often, the stronger the color. */
 export function paintHeat(strip: Strip, place: Place, items: Heat, bins: Bins, shades: readonly number[]): void {
   const all = Math.max(1, bins.high - bins.low + 1);
   for (let index = 0; index < items.bucket.length; index++) {

@@ -35,7 +35,7 @@ export class Strip {
     }
   }
 
-  /** The colour of a pixel; 0 is transparent. */
+  /** The color of a pixel; 0 is transparent. */
   at(x: number, row: number): number {
     return this.pixels[row * this.width + x] ?? 0;
   }

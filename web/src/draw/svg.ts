@@ -113,7 +113,7 @@ export function svgTools(pen: SvgPen, sheet: StripSheet): Tools {
   };
 }
 
-/** A part of a strip that has one colour: columns from `from` to before `to`, rows from `top` to before `bottom`. */
+/** A part of a strip that has one color: columns from `from` to before `to`, rows from `top` to before `bottom`. */
 export interface Run {
   readonly from: number;
   readonly to: number;
@@ -155,7 +155,7 @@ function begun(found: Map<number, Run[]>, colour: number, from: number, to: numb
   return run;
 }
 
-/** A colour as canvases keep it, for SVG. */
+/** A color as canvases keep it, for SVG. */
 function cssOf(colour: number): string {
   return `rgb(${colour & 255},${(colour >>> 8) & 255},${(colour >>> 16) & 255})`;
 }

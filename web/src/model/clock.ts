@@ -1,7 +1,7 @@
 // How times and durations are written.
 //
 // Absolute times need clocks that know the Unix epoch, and a zone; relative ones count from the begin of the traces. Digits behind
-// the comma come in groups of three, as many as a pixel can tell apart, so that neighbouring times do not look the same. From a minute
+// the comma come in groups of three, as many as a pixel can tell apart, so that neighboring times do not look the same. From a minute
 // on each unit stands behind its number ("1 d 2 h 0.5 s"): with colons they would be times of the day.
 
 import { MICROSECOND, MILLISECOND, SECOND, nanos, type Nanos } from "../units/time.ts";

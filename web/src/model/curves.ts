@@ -34,7 +34,7 @@ export function readCurves(parts: URLSearchParams): Curves {
   return { tracks: [...new Set(parts.getAll("curve"))].slice(0, CURVES_MAX), apart: parts.get("curves") === "apart" };
 }
 
-/** A track that is drawn as a curve, and in which of the colours. */
+/** A track that is drawn as a curve, and in which of the colors. */
 export interface Curve {
   readonly track: Track;
   readonly colour: number;

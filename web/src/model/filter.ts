@@ -234,7 +234,7 @@ function oneOf(names: readonly FieldName[], list: string): string {
   return terms.join(" || ");
 }
 
-/** Numbers as short as the language has them: neighbours are a range. */
+/** Numbers as short as the language has them: neighbors are a range. */
 function numberList(numbers: readonly number[]): string {
   return ranges(numbers).map(([from, to]) => (from === to ? String(from) : to === from + 1 ? `${from}, ${to}` : `${from}..=${to}`)).join(", ");
 }

@@ -91,7 +91,7 @@ const PRESETS: readonly KnownPreset[] = [
 
 const presetsKnown = new WeakMap<Catalogue, readonly Preset[]>();
 
-/** Those that fit the traces; kept, because a catalogue has many tracks. */
+/** Those that fit the traces; kept, because a catalog has many tracks. */
 export function presetsOf(catalogue: Catalogue): readonly Preset[] {
   const known = presetsKnown.get(catalogue) ?? PRESETS.filter(({ isIn }) => isIn(catalogue));
   presetsKnown.set(catalogue, known);

@@ -111,7 +111,7 @@ export function notesIn(notes: readonly Note[], shown: Viewport): readonly Note[
   return notes.filter(({ begin, end }) => begin < last && (begin >= shown.begin || (end ?? begin) > shown.begin));
 }
 
-/** Colours that a note may have, by their names; as text on the ground of the theme they are all easy to see. */
+/** Colors that a note may have, by their names; as text on the ground of the theme they are all easy to see. */
 export const NOTE_COLOURS: Readonly<Record<string, Readonly<Record<Theme, Rgb>>>> = {
   orange: { light: [150, 80, 0], dark: [255, 190, 90] },
   red: { light: [180, 30, 30], dark: [255, 130, 120] },

@@ -1,8 +1,8 @@
-// Colours: which one a value has, in the dark and in the light.
+// Colors: which one a value has, in the dark and in the light.
 //
-// Seven hues that people with any kind of colour vision tell apart (Okabe and Ito), in three lightnesses each, which a value's stable
-// hash picks: a thread has the same colour in each window, on each screen and tomorrow. The activity of a thread has colors of its own,
-// which differ in lightness too. A colour is never all that tells two things apart: labels and the status line do as well.
+// Seven hues that people with any kind of color vision tell apart (Okabe and Ito), in three lightnesses each, which a value's stable
+// hash picks: a thread has the same color in each window, on each screen and tomorrow. The activity of a thread has colors of its own,
+// which differ in lightness too. A color is never all that tells two things apart: labels and the status line do as well.
 
 /** Red, green, blue from 0 to 255. */
 export type Rgb = readonly [number, number, number];
@@ -41,7 +41,7 @@ export const SURFACES: Readonly<Record<Theme, Surface>> = {
   dark: { background: [22, 25, 30], lane: [30, 34, 41], line: [56, 62, 72], ink: [230, 234, 240], faint: [152, 161, 174], accent: [110, 190, 240] },
 };
 
-/** Things that look the same in every trace, by the begin of their names: their colour, and how high their bar is, so that
+/** Things that look the same in every trace, by the begin of their names: their color, and how high their bar is, so that
  * running stands out of waiting also where colors are not seen. */
 const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
   ["running", [0, 158, 115], 1],
@@ -114,7 +114,7 @@ function shade(theme: Theme, hue: Rgb, step: number): Rgb {
   return step === 1 ? mix(hue, WHITE, theme === "dark" ? 0.25 : 0.4) : mix(hue, BLACK, theme === "dark" ? 0.35 : 0.25);
 }
 
-/** `part` of the way from one colour to another. */
+/** `part` of the way from one color to another. */
 export function mix(from: Rgb, to: Rgb, part: number): Rgb {
   const channel = (index: 0 | 1 | 2): number => Math.round(from[index] + (to[index] - from[index]) * part);
   return [channel(0), channel(1), channel(2)];
@@ -125,7 +125,7 @@ export function paler(colour: Rgb, theme: Theme): Rgb {
   return mix(colour, SURFACES[theme].lane, 0.55);
 }
 
-/** Black or white, whichever can be read on a colour. */
+/** Black or white, whichever can be read on a color. */
 export function inkOn(colour: Rgb): Rgb {
   return luminance(colour) > 0.18 ? BLACK : WHITE;
 }
@@ -139,7 +139,7 @@ export function luminance([red, green, blue]: Rgb): number {
   return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
 }
 
-/** How well one colour can be read on another, 1 to 21. */
+/** How well one color can be read on another, 1 to 21. */
 export function contrast(one: Rgb, other: Rgb): number {
   const [low, high] = [luminance(one), luminance(other)].sort((left, right) => left - right) as [number, number];
   return (high + 0.05) / (low + 0.05);
@@ -154,7 +154,7 @@ export function packed([red, green, blue]: Rgb): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Neighbouring numbers, far apart: hashes of servers need not be good ones. */
+/** Neighboring numbers, far apart: hashes of servers need not be good ones. */
 function scramble(hash: number): number {
   let mixed = hash >>> 0;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);

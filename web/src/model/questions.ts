@@ -1,6 +1,6 @@
 // The requests that fetch missing tiles: as few as possible, the middle of the window first.
 //
-// A question names a run of neighbouring tiles and some tracks. Tiles that lack the same tracks are asked for together.
+// A question names a run of neighboring tiles and some tracks. Tiles that lack the same tracks are asked for together.
 
 import { TILE_BUCKETS, tileIndex, type Level, type TileIndex, type TrackNumber } from "../units/tiles.ts";
 import type { TileCache } from "./cache.ts";

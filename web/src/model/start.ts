@@ -20,7 +20,7 @@ export interface RecordHint {
 export interface StartInfo {
   /** `waiting`: traces were named that a recorder has begun, and no event is there yet. */
   readonly state: "choosing" | "opening" | "waiting" | "open";
-  /** The awaited event, in a sentence. */
+  /** The reason for waiting, in a sentence. */
   readonly waiting: string | null;
   readonly recent: readonly RecentTraces[];
   /** Why nothing is known of recent traces, if something is wrong. */

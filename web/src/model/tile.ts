@@ -112,7 +112,7 @@ export interface Arrows {
 
 export type Items = States | Runs | Counts | Counter | ArrowCounts | Heat | Instants | Arrows;
 
-/** A track in neighbouring buckets. */
+/** A track in neighboring buckets. */
 export interface TrackItems {
   readonly track: TrackNumber;
   /** The value that holds when the first bucket begins, or `NONE`. */

@@ -14,7 +14,7 @@ export interface Levels {
   readonly max: Level;
 }
 
-/** Neighbouring tiles of a level: `count` from `first` on. */
+/** Neighboring tiles of a level: `count` from `first` on. */
 export interface TileRange {
   readonly level: Level;
   readonly first: TileIndex;

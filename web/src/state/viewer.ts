@@ -52,7 +52,7 @@ export interface State {
   readonly catalogue: Catalogue;
   /** The server has said which tracks there are. */
   readonly isCatalogued: boolean;
-  /** Rows of the catalogue in the layout. */
+  /** Rows of the catalog in the layout. */
   readonly rows: readonly Row[];
   /** `null` until the server says from when to when the traces go. */
   readonly view: Viewport | null;
@@ -264,7 +264,7 @@ export function curvesSeen({ panels, curves, catalogue }: State): readonly Track
   return isOpen && tab === CURVES_TAB ? lanesOf(curves, catalogue.tracks).flatMap((lane) => lane.curves.map(({ track }) => track)) : [];
 }
 
-/** The other things have colours of their own. */
+/** The other things have colors of their own. */
 export function recoloured(state: State): State {
   return { ...state, colouring: state.colouring === "thread" ? "application" : "thread" };
 }

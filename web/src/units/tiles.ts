@@ -6,7 +6,7 @@ export type Level = number & { readonly unit: "level" };
 /** A bucket of some level, counted from the begin of the traces; also: counted from the begin of a tile. */
 export type Bucket = number & { readonly unit: "bucket" };
 
-/** 256 neighbouring buckets, counted from the begin of the traces. */
+/** 256 neighboring buckets, counted from the begin of the traces. */
 export type TileIndex = number & { readonly unit: "tile" };
 
 /** A track, in the order in which the server met it. Its `id` is the stable name. */
