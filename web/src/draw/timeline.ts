@@ -1,9 +1,9 @@
 // The rows of the timeline, from values to pixels.
 //
 //     lanes      a background for each track
-// strips     the content of tracks, painted pixel by pixel and put on the lanes
+//     strips     the content of tracks, painted pixel by pixel and put on the lanes
 //     over them  names on bars that have room, lines of counters, hatching where something is not known
-// on top     arrows between rows, the picked item, the selection
+//     on top     arrows between rows, the picked item, the selection
 
 import type { ArrowLayout, ArrowLine } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";

@@ -30,8 +30,8 @@ export interface Piece {
 /** How many levels finer a tile may be that stands in: four tiles of two levels below take the place of one. */
 const FINER_MAX = 2;
 
-/** Tiles by level, index and track. Some may be of some events only: the filter is part of their key
- * by, so that tiles of another filter are never taken for these, and are there when the user comes back to it. */
+/** Tiles by level, index and track. Some may be of some events only: the filter is part of their key,
+ * so that tiles of another filter are never taken for these, and are there when the user comes back to it. */
 export class TileCache {
   private readonly bytesMax: number;
   private readonly entries = new Map<string, Entry>();

@@ -1,7 +1,7 @@
 // The one filter: the chosen CPUs, processes, threads and events, and an expression. Everything that asks the server asks
 // with it: rows, lists, statistics, arrows.
 //
-// Events say in fields on which CPU and by which thread they were made, and each tracer calls these fields as it likes. The fields of these that the
+// Events say in fields on which CPU and by which thread they were made, and each tracer calls these fields as it likes. Which of these fields the
 // traces have is asked once (`api/filter.ts`) and kept in the filter; without such a field nothing is asked that the server would refuse, and
 // the page says so (`unanswered`).
 

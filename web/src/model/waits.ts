@@ -1,6 +1,6 @@
 // Why a thread waits, in words: the call that it is in, its disk requests, its waker, the thread that has its CPU.
 //
-// The page says so where traces do not record something; that differs from the unknown, and from things that are not the case.
+// Where traces do not record something, the page says so; that differs from an unknown fact, and from one that does not hold.
 
 import type { TrackNumber } from "../units/tiles.ts";
 import { minus } from "../units/time.ts";

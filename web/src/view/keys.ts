@@ -43,8 +43,8 @@ export interface Pressed extends Pick<KeyboardEvent, "key" | "code" | "shiftKey"
   getModifierState(name: string): boolean;
 }
 
-/** The key that was pressed. AltGr, which some systems call Ctrl and Alt together, is there to write signs: the written sign counts, not where that
- * stands on the keyboard. */
+/** The key that was pressed. AltGr, which some systems call Ctrl and Alt together, is there to write signs: the written sign counts, not the
+ * place of its key on the keyboard. */
 export function keyOf(event: Pressed): Key {
   const { key, code, shiftKey: shift } = event;
   if (event.getModifierState("AltGraph")) {
