@@ -1,4 +1,4 @@
-// Asks the server which traces can be opened, has it open some, and sends it files.
+// Asks the server which traces it can open, has it open some, and sends it files.
 
 import { ShapeFault } from "../model/json.ts";
 import { readStart, type Dropped, type StartInfo } from "../model/start.ts";

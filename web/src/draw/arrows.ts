@@ -1,4 +1,4 @@
-// Arrows between rows. All that look the same are one path, because it is paths that cost, not lines.
+// Draws arrows between rows. All arrows of the same look are one path, because the cost is in paths, not in lines.
 
 import type { ArrowLayout, ArrowLine, Bundle } from "../model/arrows.ts";
 import { SURFACES, css, type Theme } from "../model/palette.ts";

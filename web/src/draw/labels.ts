@@ -1,4 +1,4 @@
-// The names of rows as a picture: on the page they are elements, in an image they are drawn.
+// The names of rows as a picture: the page has elements for them, an image has this drawing.
 
 import { SURFACES, css, type Theme } from "../model/palette.ts";
 import { labelOf, type Row } from "../model/rows.ts";

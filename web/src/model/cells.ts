@@ -1,4 +1,4 @@
-// How cells of tables are written: for people, exactly and with their units; and for programs, as `kymo KIND --csv` and `--json` write them.
+// The text of cells of tables: for people, exactly and with their units; and for programs, as `kymo KIND --csv` and `--json` write them.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import { spelled, timeText, type Clock } from "./clock.ts";

@@ -1,4 +1,4 @@
-// How times and durations are written.
+// The text of times and durations.
 //
 // Absolute times need clocks that know the Unix epoch, and a zone; relative ones count from the begin of the traces. Digits behind
 // the comma come in groups of three, as many as a pixel can tell apart, so that neighboring times do not look the same. From a minute

@@ -1,4 +1,4 @@
-// Counters as curves with an axis: which ones are looked at, which of them share an axis, and where that has its marks.
+// Counters as curves with an axis: the chosen counters, which of them share an axis, and the axis' marks.
 
 import type { Piece } from "./cache.ts";
 import type { Track } from "./catalogue.ts";

@@ -9,7 +9,7 @@ import type { Choice } from "./choice.ts";
 import type { Owners } from "./owners.ts";
 import { ranges } from "./ranges.ts";
 
-/** The treatment of filtered-out rows: they are paler, or not there; or analyses also leave them out of their results. */
+/** The treatment of items that are not chosen: their rows are paler, or not there; or analyses also compute without them. */
 export type FilterMode = "dim" | "hide" | "exclude";
 
 export const FILTER_MODES: readonly FilterMode[] = ["dim", "hide", "exclude"];

@@ -1,4 +1,4 @@
-// Where the buckets of a tile lie on the screen.
+// The places of a tile's buckets on the screen.
 
 import { TILE_BUCKETS, type Level, type TileIndex } from "../units/tiles.ts";
 import type { Px } from "../units/screen.ts";

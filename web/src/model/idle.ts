@@ -1,4 +1,4 @@
-// Tracks in which nothing happens in the window, as far as the tiles say that are there.
+// Tracks without activity in the window, as far as the fetched tiles tell.
 
 import type { TileCache } from "./cache.ts";
 import type { Catalogue } from "./catalogue.ts";

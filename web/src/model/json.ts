@@ -11,7 +11,7 @@ export function parseJson(text: string): unknown {
   return JSON.parse(exact);
 }
 
-/** A server's answer lacks something that it must have. */
+/** A server's answer does not have the required shape. */
 export class ShapeFault extends Error {}
 
 /** An object from outside. Its members are read one by one, and faults are reported by path. */

@@ -33,7 +33,7 @@ export interface Surface {
   readonly accent: Rgb;
 }
 
-/** The color of missing events. */
+/** The color of missing data. */
 export const MISSING: Readonly<Record<Theme, Rgb>> = { light: [200, 40, 30], dark: [255, 120, 100] };
 
 export const SURFACES: Readonly<Record<Theme, Surface>> = {
@@ -42,7 +42,7 @@ export const SURFACES: Readonly<Record<Theme, Surface>> = {
 };
 
 /** Things that look the same in every trace, by the begin of their names: their color, and how high their bar is, so that
- * running stands out of waiting also where colors are not seen. */
+ * running threads stand out of waiting ones also where colors are not seen. */
 const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
   ["running", [0, 158, 115], 1],
   ["preempted", [230, 159, 0], 0.65],

@@ -1,4 +1,4 @@
-// Pages that lie one behind the other, and which of them are kept: a part of a list that has no end as far as a screen is concerned.
+// Pages of a list that lie one behind the other, and which of them are kept: to a screen the list seems endless.
 //
 // Rows are counted from where the reel was begun, backwards with negative numbers. A row keeps its number as long as the reel grows
 // and is cut at its ends; a reel that begins elsewhere counts anew.

@@ -1,4 +1,4 @@
-// Which rows the timeline has, from top to bottom, and where: pinned tracks, then each group with its tracks below its head.
+// The rows of the timeline, from top to bottom, and their places: pinned tracks, then each group with its tracks below its head.
 
 import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Catalogue, Track } from "./catalogue.ts";

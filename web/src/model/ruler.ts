@@ -1,4 +1,4 @@
-// Where the ruler has its marks: at round times, about evenly, with names that tell them apart.
+// The marks of the ruler: at round times, about evenly, with names that tell them apart.
 
 import { px, type Px } from "../units/screen.ts";
 import { SECOND, minus, nanos, type Nanos } from "../units/time.ts";

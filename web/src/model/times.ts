@@ -1,4 +1,4 @@
-// Times as people write them: `+1.5ms` and `-200us` from where the window is, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
+// Times as people write them: `+1.5ms` and `-200us` from the window's place, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
 // the day that is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
 
 import { MICROSECOND, MILLISECOND, SECOND, minus, nanos, plus, type Nanos } from "../units/time.ts";

@@ -1,4 +1,4 @@
-// Which part of time is on the screen, and how it moves.
+// The viewport: which part of time is on the screen, and how it moves.
 //
 // Begin and span are exact integers, so that panning there and back ends where it began, however far that is. All functions return
 // a new window; `clamp` keeps it on the traces.

@@ -1,4 +1,4 @@
-// Which tiles a window needs.
+// The tiles that a window needs.
 //
 // The level is the lowest one with buckets at least a device pixel wide, so that no bucket is invisible and none is wider than
 // two pixels. The server may not have levels that low or high: then its nearest one is taken.

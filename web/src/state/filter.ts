@@ -1,4 +1,4 @@
-// How the filter of a page changes.
+// Changes of a page's filter.
 
 import { isActive, PLAIN_FILTER, type FieldNames, type Filter } from "../model/filter.ts";
 import { rowsOf } from "../model/rows.ts";

@@ -1,4 +1,4 @@
-// How the tracks of a page are arranged: which are shown, where, how high.
+// Changes of the layout of a page's tracks: which are shown, where, how high.
 
 import type { Track } from "../model/catalogue.ts";
 import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";

@@ -1,4 +1,4 @@
-// All that a page knows and shows, and how it changes. Every function takes a state and returns another one.
+// The state of a page, and how it changes. Every function takes a state and returns another one.
 
 import { EMPTY_CATALOGUE, type Catalogue, type Status, type Track } from "../model/catalogue.ts";
 import { dayText, type Clock, type TimeStyle } from "../model/clock.ts";

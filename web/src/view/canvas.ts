@@ -1,4 +1,4 @@
-// Canvases that are as sharp as the screen, and drawn once for each picture that the screen shows.
+// Canvases as sharp as the screen, drawn once for each picture that the screen shows.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";

@@ -1,4 +1,4 @@
-// The list of all keys.
+// The list of all keyboard shortcuts.
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-// How components read the state: each says which part it shows, and is drawn again when that part is another one.
+// How components read the state: each picks a part of it, and is drawn again when that part changes.
 
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import type { Store } from "../state/store.ts";

@@ -1,4 +1,4 @@
-// How things leave the page: a text to the clipboard, a file that the browser saves. All that does so, does it here.
+// Export from the page: a text to the clipboard, a file that the browser saves. All exports go through here.
 
 import type { Page } from "./page.ts";
 

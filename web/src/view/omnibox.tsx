@@ -1,4 +1,4 @@
-// The box in the header that finds everything: tracks, threads, processes, events and notes by name, times, and all that keys do.
+// The box in the header that finds everything: tracks, threads, processes, events and notes by name, times, and all commands of keys.
 
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";

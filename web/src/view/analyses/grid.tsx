@@ -1,4 +1,4 @@
-// A table of any number of rows, of which only those exist that are on the screen. Columns sort; times and threads lead to the timeline.
+// A table of any number of rows that renders only the rows on the screen. Columns sort; times and threads lead to the timeline.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";

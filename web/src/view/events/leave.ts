@@ -1,4 +1,4 @@
-// How rows leave the page: onto the clipboard, or as a file that the browser saves.
+// Export of rows: onto the clipboard, or as a file that the browser saves.
 
 import { pause } from "../../api/changes.ts";
 import { FIRST_PLACE, isSingle, type Place } from "../../model/events.ts";

@@ -1,4 +1,4 @@
-// The rows of the list that are on the screen, of as many as there may be. It is not scrolled by the browser, which would need to know
+// The rows of the list that are on the screen, of any number of rows. The browser does not scroll it, as it would need to know
 // how many rows there are: wheel and keys move it by rows, the bar at its side by time.
 
 import type { JSX } from "preact";

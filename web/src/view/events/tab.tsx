@@ -1,4 +1,4 @@
-// The tab of events: which are listed, a search among them, how they leave the page, and the list itself.
+// The tab of events: the choice of events, a search among them, their export, and the list itself.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";

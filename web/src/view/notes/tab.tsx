@@ -1,4 +1,4 @@
-// The tab of notes: all that people have to say about the traces, in the order of time.
+// The tab of notes: all notes of people on the traces, in the order of time.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// The box for patterns: switches all events on or off that are called so, under a filter, and says which these were.
+// The box for patterns: switches all events on or off that are called so, under a filter, and says which events and programs matched.
 
 import type { JSX } from "preact";
 import { useId, useRef } from "preact/hooks";

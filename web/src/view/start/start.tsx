@@ -1,4 +1,4 @@
-// The page before traces are open: those of last time, a place for files, a path, a sample, and how to record.
+// The page before traces are open: recent traces, a place for files, a path, a sample, and how to record.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
