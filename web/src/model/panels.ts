@@ -45,7 +45,7 @@ export function sizedPanel(panels: Panels, side: Side, size: number): Panels {
   return withPanel(panels, side, { size: cssPx(Math.round(Math.min(SIZE_MAX, Math.max(SIZE_MIN, size)))) });
 }
 
-/** As a URL has them: the open panel, with its tab and its size where the user has chosen these; empty: nothing is open. */
+/** As a URL has them: the open panels, each with its tab and its size where the user has chosen these; empty: nothing is open. */
 export function encodePanels(panels: Panels): string {
   const text = (side: Side): string[] => {
     const { isOpen, tab, size } = panels[side];

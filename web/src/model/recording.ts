@@ -46,7 +46,7 @@ export interface Recording {
   /** None once it has ended. Of very many, there are more than are told. */
   readonly classes: readonly RecordedClass[];
   readonly moreClasses: number;
-  /** Why the recorder did not answer: all else is the state known before. */
+  /** Why the recorder could not be asked: all else is the state known before. */
   readonly problem: string | null;
 }
 
@@ -124,7 +124,7 @@ export function readMatched(shape: Shape): Matched {
   };
 }
 
-/** The files that a flight recorder has written. */
+/** The snapshot that a flight recorder has written. */
 export interface Snapshot {
   readonly output: string;
   readonly events: number;
