@@ -1,4 +1,4 @@
-// Says once, before the first test, what is not here, so that nobody takes skipped tests for tests that pass.
+// Says once, before the first test, which programs and files are missing, so that skipped tests do not look like tests that pass.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { findBrowser } from "./browser.ts";
 export default function setup(): void {
   const { KYMO_CHROMIUM: named, KYMO: kymo, KYMO_CORPUS: corpus } = process.env;
   if (findBrowser() === null) {
-    // Whoever names a browser wants it to be used.
+    // A browser that is named has to be used.
     if (named !== undefined) {
       throw new Error(`KYMO_CHROMIUM is ${named}, which is no program`);
     }

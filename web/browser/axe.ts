@@ -1,4 +1,4 @@
-// What axe finds in a page.
+// The findings of axe in a page.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { expect } from "vitest";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What is serious or critical, each with where that is. Fewer rules than `passesMin` that hold mean that there was no page to look at. */
+/** The serious and critical findings, each with where that is. Fewer rules than `passesMin` that hold mean that there was no page to look at. */
 export async function findings(page: Page, passesMin = 15): Promise<string[]> {
   await page.evaluate(axe);
   const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());

@@ -23,7 +23,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** What the page does a moment after it was used is done: timers of a page run in the order of their times, however busy the machine is. */
+/** The page has done its delayed work: timers of a page run in the order of their times, however busy the machine is. */
 export async function rested(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => setTimeout(done, 250)));
 }

@@ -7,7 +7,7 @@ import { arrowCounts, arrows, counter, counts, instants, states } from "../src/t
 import type { Told } from "../src/testing/arrow.ts";
 import { level, trackNumber } from "../src/units/tiles.ts";
 
-/** 2026-11-21T00:02:52.253260578Z, beyond what a double holds. */
+/** 2026-11-21T00:02:52.253260578Z, beyond the digits of a double. */
 export const BEGIN = 1_795_219_372_253_260_578n;
 export const SPAN = 2_000_000_000;
 
@@ -22,7 +22,7 @@ interface Wakeup {
   readonly end: number;
   readonly from: number;
   readonly to: number;
-  /** Who is woken. */
+  /** The woken thread. */
   readonly value: number;
 }
 
@@ -143,7 +143,7 @@ export const TOLD: readonly Told[] = INVENTED.flatMap(({ track, times }) => {
   .filter((_, index) => index % 10 === 0)
   .map(({ at, cpu, name }, index) => ({ time: BEGIN + BigInt(at), name, cpu, id: BigInt(index) }));
 
-/** What is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
+/** The part that is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
 export interface Progress {
   readonly readNs: number;
   /** Names of events that are told of; none: all are. */
@@ -181,7 +181,7 @@ function spansOf(begin: number, width: number, count: number, { readNs, endNs, h
   return found;
 }
 
-/** What was told already: tests ask for the same tiles again and again. */
+/** The tracks that were told already: tests ask for the same tiles again and again. */
 const KNOWN = new Map<string, TrackItems>();
 
 function reduced(number: number, begin: number, width: number, count: number, progress: Progress): TrackItems {

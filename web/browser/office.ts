@@ -13,7 +13,7 @@ interface Call {
   readonly thread: string;
 }
 
-/** Calls whose durations are all different: 1 µs to 5 ms. */
+/** Calls with durations that are all different: 1 µs to 5 ms. */
 export const INVENTED_CALLS: readonly Call[] = Array.from({ length: CALLS }, (_, index) => ({
   begin: BEGIN + BigInt(index * APART),
   took: 1_000 * (1 + ((index * 7_919) % CALLS)),
@@ -35,7 +35,7 @@ type State = "running" | "done" | "failed";
 export class Office {
   /** Jobs stay as they are, a quarter done. */
   isHeld = false;
-  /** What was asked: methods and paths, with bodies. */
+  /** The requests: methods and paths, with bodies. */
   readonly asked: string[] = [];
   private readonly jobs = new Map<string, { readonly kind: string; readonly options: Options }>();
   private count = 0;
@@ -48,7 +48,7 @@ export class Office {
     this.count = 0;
   }
 
-  /** What `changes` tell. */
+  /** The messages of `changes`. */
   get told(): string {
     return `event: jobs\ndata: {"jobs":[${[...this.jobs.keys()].map((id) => this.job(id)).join(",")}]}\n\n`;
   }

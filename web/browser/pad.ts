@@ -1,4 +1,4 @@
-// The file of notes of the stand-in. Each is kept as the text that came, so that a test sees to the last digit what a page wrote.
+// The file of notes of the stand-in. Each is kept as the text that came, so that a test sees the page's text to the last digit.
 
 export interface PadAnswer {
   readonly status: number;
@@ -11,7 +11,7 @@ export class Pad {
   readonly problems: { readonly line: number; readonly message: string }[] = [];
   /** It refuses to keep and to remove with this status instead, as where the file may only be read. */
   refusal: number | null = null;
-  /** Who asked for what. */
+  /** The requests. */
   readonly asked: string[] = [];
 
   clear(): void {

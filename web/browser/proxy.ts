@@ -1,4 +1,4 @@
-// The built pages with the answers of a true server: so pages are tested together with whatever command there is, also one that was built
+// The built pages with the answers of a true server: so pages are tested together with any command, also one that was built
 // with older pages in it.
 
 import { createServer, request as ask, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,4 +1,4 @@
-// What pages say, as numbers again: from when to when the window is, and times as lists write them.
+// The texts of pages, as numbers again: from when to when the window is, and times as lists write them.
 
 import type { Page } from "playwright-core";
 

@@ -1,4 +1,4 @@
-// The recorder of the stand-in: a session with classes of events that are switched on and off, and filters. It remembers what was asked of it.
+// The recorder of the stand-in: a session with classes of events that are switched on and off, and filters. It remembers the requests.
 
 export interface RecorderAnswer {
   readonly status: number;
@@ -32,7 +32,7 @@ const CLASSES: ReadonlyArray<readonly [string, number, boolean, string[]]> = [
 ];
 
 export class Recorder {
-  /** There is a session that writes what is shown. */
+  /** There is a session that writes the shown trace. */
   isThere = false;
   state: "recording" | "ended" = "recording";
   mode: "write" | "overwrite" = "write";
@@ -42,11 +42,11 @@ export class Recorder {
   programs = 2;
   lost = { full: 0, no_lane: 0, unwritten: 0 };
   problems: string[] = [];
-  /** Why it cannot be asked; what is told is what was known before. */
+  /** Why it cannot be asked; it tells the state known before. */
   problem: string | null = null;
   snapshots = 0;
   classes: Class[] = [];
-  /** What was asked, as texts. */
+  /** The requests, as texts. */
   readonly asked: string[] = [];
   /** It refuses with this sentence. */
   refusal: string | null = null;
@@ -80,7 +80,7 @@ export class Recorder {
     return JSON.stringify({ recording: this.isThere ? session : null, problem });
   }
 
-  /** What `changes` tell. */
+  /** The messages of `changes`. */
   get told(): string {
     return this.isThere ? `event: recording\ndata: ${this.session}\n\n` : "";
   }

@@ -15,7 +15,7 @@ const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
 export const TOKEN = "0123456789abcdef0123456789abcdef";
 
-/** What it says before traces are open, and then. */
+/** Its answer before traces are open, and then. */
 function started({ waiting }: StandIn): string {
   return JSON.stringify({ failure: null, problem: null, recent: [], record: [], sample: false, state: waiting === null ? "open" : "waiting", waiting, upload_bytes_max: 0 });
 }
@@ -23,10 +23,10 @@ function started({ waiting }: StandIn): string {
 /** Nothing is wrong with it. */
 export const NO_FINDINGS = JSON.stringify({ findings: [], losses: [], losses_omitted: 0 });
 
-/** A server that runs, and what tests change about it. */
+/** A server that runs, and the settings that tests change. */
 export interface StandIn {
   readonly url: string;
-  /** What it says is wrong with its trace. */
+  /** The problems of its trace. */
   findings: string;
   /** How much of the trace is read, from 0 to 1. */
   read: number;
@@ -45,7 +45,7 @@ export interface StandIn {
   askedDescription: number;
   /** Which server it says it is; `null`: it does not say. */
   instance: string | null;
-  /** Questions for changes, and for the catalogue. */
+  /** Questions for changes, and for the catalog. */
   listened: number;
   askedCatalogue: number;
   /** The same of questions for items. */
@@ -54,25 +54,25 @@ export interface StandIn {
   /** The list of events, and questions about it. */
   readonly listing: Listing;
   readonly askedEvents: string[];
-  /** Analyses, and who asked for them. */
+  /** Analyses, and the requests for them. */
   readonly office: Office;
   /** The file of notes. */
   readonly pad: Pad;
-  /** What its trace waits for; `null`: it is open. */
+  /** The reason for which its trace waits; `null`: it is open. */
   waiting: string | null;
   /** A recorder writes the trace, of which so many nanoseconds are there; `null`: it does not grow. */
   live: "recording" | "ended" | null;
   grown: number;
-  /** How old what is there is, and how many events were lost, from when to when. */
+  /** How old its newest event is, and how many events were lost, from when to when. */
   behindMs: number;
   lost: number;
   holes: (readonly [number, number])[];
-  /** Who writes it. */
+  /** The recorder of the trace. */
   readonly recorder: Recorder;
   /** So much more of the trace is there. */
   grow(ns: number): void;
   tell(): void;
-  /** It ends what it tells; who listens asks again. */
+  /** It ends its messages; pages that listen ask again. */
   hangUp(): void;
   end(): Promise<void>;
 }
@@ -238,7 +238,7 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   const read = events.length === 0 ? standIn.read : Math.min(standIn.read, standIn.filterRead);
   const of = Number(url.searchParams.get("level"));
   const endsAt = (Number(url.searchParams.get("first")) + Number(url.searchParams.get("count"))) * 2 ** of;
-  // What is there of a trace that grows does not change any more.
+  // The existing part of a trace that grows does not change any more.
   const grown = standIn.live === null || endsAt <= standIn.grown ? "" : standIn.grown;
   const etag = `"${read}${events.join()}${grown}"`;
   response.setHeader("ETag", etag);

@@ -1,4 +1,4 @@
-// What all tests in a browser have in common: the browser, pages whose faults are kept, pictures, servers of recorded traces. Where there is no
+// The common parts of all tests in a browser: the browser, pages with their faults kept, pictures, servers of recorded traces. Where there is no
 // browser, or no command or corpus, tests that need them are skipped, and `absent.ts` says so before the first one.
 
 import { spawn, type ChildProcess } from "node:child_process";
@@ -17,12 +17,12 @@ export const DIST = join(import.meta.dirname, "../dist");
 export const ROOT = join(import.meta.dirname, "../..");
 /** The command, where there is one. */
 export const KYMO = process.env["KYMO"];
-/** Where pictures of the pages go, for whoever wants to look at them. */
+/** Where pictures of the pages go, for people to look at. */
 const PICTURES = process.env["KYMO_PICTURES"];
 
 /** Traces that were recorded: one of ours, and one of a kernel where the corpus is. */
 export const DEMO = join(ROOT, "examples/traces/demo");
-/** What `kymo view` offers whoever has none. */
+/** The sample that `kymo view` offers to users without traces. */
 export const SAMPLE = join(ROOT, "examples/traces/server.tar.gz");
 export const KERNEL = join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads");
 
@@ -33,7 +33,7 @@ export interface Opened {
   readonly ratio?: number;
 }
 
-/** A browser, and what went wrong in its pages. */
+/** A browser, and the faults of its pages. */
 export class Stage {
   /** Empty before each test; and behind it, or that fails. */
   readonly faults: string[] = [];
@@ -54,7 +54,7 @@ export class Stage {
     await this.launched?.close();
   }
 
-  /** Closes what a test has left open. */
+  /** Closes the pages that a test has left open. */
   async closePages(): Promise<void> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));
   }
@@ -97,7 +97,7 @@ export class Invented extends Stage {
     await this.standIn?.end();
   }
 
-  /** The page of the server, with what stands behind `#`. */
+  /** The page of the server, with the text behind `#`. */
   visit(hash = "", options: Opened = {}): Promise<Page> {
     return this.open(`${this.server.url}/?token=${TOKEN}${hash}`, options);
   }
@@ -176,7 +176,7 @@ export function withInvented(name: string, body: (stage: Invented) => void): voi
   describe.runIf(findBrowser() !== null)(name, () => onStage(new Invented(), body));
 }
 
-/** Tests of traces that were recorded, as far as they are here; `%s` in the name is what they are called. */
+/** Tests of traces that were recorded, as far as they are here; `%s` in the name stands for their names. */
 export function withRecorded<T extends { readonly name: string; readonly trace: string | null }>(name: string, traces: readonly T[], body: (stage: Recorded, of: T) => void): void {
   describe.runIf(findBrowser() !== null && KYMO !== undefined).each(traces.filter(({ trace }) => trace === null || existsSync(trace)))(name.replace("%s", "$name"), (of) => onStage(new Recorded(of.trace), (stage) => body(stage, of)));
 }

@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     fileParallelism: false,
-    // A machine that has much else to do takes its time; whoever waits for what never comes is told so all the same.
+    // A machine that has much else to do takes its time; a test that waits for something that never comes fails all the same.
     expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -1,4 +1,4 @@
-// What the server tells by itself: server-sent events, read with `fetch`, because an `EventSource` cannot say who it is but in the URL.
+// The server's messages about changes: server-sent events, read with `fetch`, because an `EventSource` can send the token only in the URL.
 
 import { passes } from "../model/fault.ts";
 import { ApiFault, type Client } from "./client.ts";
@@ -14,7 +14,7 @@ export function pauseMs(failures: number): number {
   return Math.min(10_000, 250 * 2 ** Math.max(0, failures - 1));
 }
 
-/** Splits a stream of text into events. Text is given as it comes; what is not complete is kept. */
+/** Splits a stream of text into events. Text is given as it comes; the parser keeps an incomplete rest. */
 export class ChangeParser {
   private rest = "";
   private name = "message";
@@ -44,7 +44,7 @@ export class ChangeParser {
   }
 }
 
-/** What becomes of the changes. */
+/** Receives the changes. */
 export interface Listener {
   change(change: Change): void;
   /** The server is heard again. */

@@ -1,4 +1,4 @@
-// Asks the server. Everything that can go wrong becomes an `ApiFault`, which says of what kind it is, so that the page can say what to do.
+// Sends requests to the server. Every failure becomes an `ApiFault` with a kind, so that the page can give advice.
 
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { Shape, ShapeFault, parseJson } from "../model/json.ts";
@@ -24,7 +24,7 @@ export class Client {
   private readonly fetch: Fetch;
   private readonly told: Map<string, string>;
 
-  /** `base` is where the API begins, without a slash at its end. What was `told` by paths already, is not asked for the first time. */
+  /** `base` is where the API begins, without a slash at its end. The client does not send the first request for a path in `told`. */
   constructor(base: string, token: string | null, fetch: Fetch, told: ReadonlyMap<string, string> = new Map()) {
     this.base = base;
     this.token = token;
@@ -32,7 +32,7 @@ export class Client {
     this.told = new Map(told);
   }
 
-  /** What the server says, as JSON. */
+  /** The server's answer, as JSON. */
   async json(path: string, signal?: AbortSignal): Promise<Shape> {
     const told = this.told.get(path);
     this.told.delete(path);
@@ -40,7 +40,7 @@ export class Client {
     return guarded(async () => new Shape(parseJson(text), path.split("?")[0] ?? path), signal);
   }
 
-  /** What the server says, as text. */
+  /** The server's answer, as text. */
   async text(path: string, signal?: AbortSignal): Promise<string> {
     const response = await this.ask(path, {}, signal);
     return guarded(() => response.text(), signal);
@@ -51,7 +51,7 @@ export class Client {
     await this.ask(path, { "Content-Type": "application/json" }, undefined, { method: "PUT", body });
   }
 
-  /** What the server makes of a body, which is JSON. */
+  /** The server's answer to a body, which is JSON. */
   async post(path: string, body: string, signal?: AbortSignal): Promise<Shape> {
     const response = await this.ask(path, { "Content-Type": "application/json" }, signal, { method: "POST", body });
     return guarded(async () => new Shape(parseJson(await response.text()), path), signal);
@@ -59,7 +59,7 @@ export class Client {
 
   /** Has the server keep bytes; says meanwhile how many it has. */
   async send(path: string, bytes: Blob, told: (bytes: number) => void, signal: AbortSignal): Promise<void> {
-    // What `fetch` sends, it does not say.
+    // `fetch` does not report the progress of a request's body.
     const request = new XMLHttpRequest();
     request.open("PUT", `${this.base}/${path}`);
     request.setRequestHeader("Content-Type", "application/octet-stream");
@@ -90,7 +90,7 @@ export class Client {
     await this.ask(path, {}, undefined, { method: "DELETE", keepalive: true });
   }
 
-  /** What the server says, as bytes, unless it is what `etag` says. */
+  /** The server's answer, as bytes, unless its entity tag is `etag`. */
   async bytes(path: string, etag: string | null, signal?: AbortSignal): Promise<Bytes> {
     const response = await this.ask(path, etag === null ? {} : { "If-None-Match": etag }, signal);
     if (response.status === 304) {
@@ -99,13 +99,13 @@ export class Client {
     return guarded(async () => ({ bytes: await response.arrayBuffer(), etag: response.headers.get("ETag") }), signal);
   }
 
-  /** What the server says, as bytes, with the headers that say what they are. */
+  /** The server's answer, as bytes, with the headers that describe them. */
   async whole(path: string, signal?: AbortSignal): Promise<{ readonly bytes: ArrayBuffer; readonly headers: Headers }> {
     const response = await this.ask(path, {}, signal);
     return guarded(async () => ({ bytes: await response.arrayBuffer(), headers: response.headers }), signal);
   }
 
-  /** An answer that goes on; its body is read by whoever asks. */
+  /** An answer that goes on; the caller reads its body. */
   async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const response = await this.ask(path, { Accept: "text/event-stream" }, signal);
     if (response.body === null) {
@@ -126,7 +126,7 @@ export class Client {
   }
 }
 
-/** Runs what may fail because of the network, or of what came over it. */
+/** Runs work that may fail because of the network, or of the answer that came over it. */
 async function guarded<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
     return await work();
@@ -165,7 +165,7 @@ function kindOf(status: number): FaultKind {
   return status >= 500 ? "server" : "refused";
 }
 
-/** What the server says went wrong: `{"error": {"message": ...}}`. */
+/** The message of a server error: `{"error": {"message": ...}}`. */
 function messageOf(text: string): string | null {
   try {
     return new Shape(parseJson(text), "answer").get("error").get("message").text();

@@ -1,4 +1,4 @@
-// Asks for events: pages of them, which columns they have, and the next one that an expression selects.
+// Requests events: pages of them, the list's columns, and the next event that an expression selects.
 
 import { readRows, type Rows } from "../model/arrow.ts";
 import { contentsOf, ranksOf } from "../model/eventfind.ts";

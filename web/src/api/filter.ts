@@ -1,24 +1,24 @@
-// What the server says of filters: what an expression means, how many events match, and by which fields events say who made them.
+// The server's answers about filters: the meaning of an expression, how many events match, and the fields by which events name their CPU and thread.
 
 import { FIELD_CANDIDATES, type FieldName, type FieldNames } from "../model/filter.ts";
 import type { Shape } from "../model/json.ts";
 import type { Client } from "./client.ts";
 
-/** What is wrong with a part of an expression. */
+/** A problem with a part of an expression. */
 export interface Problem {
   readonly message: string;
-  /** What would be right, where the server can guess. */
+  /** The right spelling, where the server can guess it. */
   readonly help: string | null;
   /** The part, in units of UTF-16, which is how the page counts. */
   readonly begin: number;
   readonly end: number;
 }
 
-/** What an expression means for the traces. */
+/** The meaning of an expression for the traces. */
 export interface Checked {
   /** It can be asked. */
   readonly isValid: boolean;
-  /** What is wrong, or strange though it can be asked. */
+  /** Errors, and warnings about an expression that can be asked all the same. */
   readonly problems: readonly Problem[];
   /** Classes of events some of which may be meant, those of which none can be, and those that have fields of other types. */
   readonly applies: number;
@@ -53,7 +53,7 @@ export interface Count {
   readonly isExact: boolean;
 }
 
-/** `query` is what `queryOf` says, and from when to when. */
+/** `query` is the result of `queryOf`, and from when to when. */
 export async function countEvents(client: Client, query: string, signal?: AbortSignal): Promise<Count> {
   const answer = await client.json(query === "" ? "events/count" : `events/count?${query}`, signal);
   return { events: answer.get("events").whole(), isExact: answer.get("exact").flag() };

@@ -1,6 +1,6 @@
-// Asks what is on a track: at a time, and which is the next or the one before that.
+// Asks for the items of a track: at a time, and the next or the previous one.
 //
-// The server reads a few chunks for an answer and says where to go on, always forwards. What is before a time is looked for in windows
+// The server reads a few chunks for an answer and says where to go on, always forwards. Items before a time are searched in windows
 // that grow as they go back; where a window has more than an answer holds, its later half is looked into first.
 
 import { readItems, type ItemsFound, type TrackItem, extentOf } from "../model/items.ts";
@@ -12,11 +12,11 @@ import { ApiFault, type Client } from "./client.ts";
 
 /** Items of an answer, where several may be at the same time. */
 const LIMIT = 64;
-/** Somebody waits for what is next, or before: after as many answers without it he is told so. */
+/** A user waits for the next item, or the one before: after as many answers without it the user is told so. */
 const ANSWERS_MAX = 96;
 const GROWTH = 8n;
 
-/** What is on a track from a time to before another one. */
+/** The items of a track from a time to before another one. */
 export async function askItems(client: Client, track: TrackNumber, window: Extent, signal: AbortSignal, limit = LIMIT): Promise<ItemsFound> {
   const path = `items?track=${track}&begin=${window.begin}&end=${window.end}&limit=${limit}`;
   const answer = await client.bytes(path, null, signal);
@@ -38,7 +38,7 @@ export interface SearchOptions {
   readonly limit?: number;
 }
 
-/** Looks along a track for what somebody wants. One is made for each search. */
+/** Looks along a track for a matching item. One is made for each search. */
 export class Search {
   private readonly client: Client;
   private readonly track: TrackNumber;

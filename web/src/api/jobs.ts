@@ -1,9 +1,9 @@
-// Asks analyses, as jobs of the server, and tells how far they are. What was found is kept for a while by what was asked; what nobody wants
-// any more is cancelled, and forgotten by the server as soon as it is here.
+// Asks analyses, as jobs of the server, and tells how far they are. Answers are kept for a while by their questions; a job that no component wants
+// any more is canceled, and forgotten by the server as soon as it is here.
 //
 // ```text
 // want ──> POST ──> waiting, running (told by `changes`; asked for now and then, should these not come) ──> result ──> kept
-//            └── nobody wants it any more, or somebody cancels it ──> DELETE
+//            └── no component wants it any more, or the user cancels it ──> DELETE
 // ```
 
 import { bodyOf, readJob, type Asked, type Failure, type Job, type Question } from "../model/jobs.ts";
@@ -11,22 +11,22 @@ import { ShapeFault, type Shape } from "../model/json.ts";
 import { readAnswer } from "../model/tables.ts";
 import { ApiFault, type Client } from "./client.ts";
 
-/** Answers that nobody looks at, which are kept nevertheless. */
+/** Answers without a component that shows them, which are kept nevertheless. */
 const KEPT_MAX = 16;
-/** Whoever goes from one question to another and back, within that time, finds the first one still running. */
+/** A switch from one question to another and back, within that time, finds the first one still running. */
 const LET_GO_MS = 300;
-/** How often a job is asked for, beside what `changes` tell. */
+/** How often a job is asked for, beside the messages of `changes`. */
 const POLL_MS = 2_000;
 
-/** Hears what becomes of questions, by [`bodyOf`] what was asked; `null`: it is not known any more. */
+/** Hears the state of questions, by their key from [`bodyOf`]; `null`: it is not known any more. */
 export type JobsListener = (key: string, asked: Asked | null) => void;
 
 interface Entry {
   readonly key: string;
-  /** What the server calls it, once it has said so, until it is forgotten there. */
+  /** The server's id of the job, once it has said so, until it is forgotten there. */
   id: string | null;
   asked: Asked;
-  /** It is of no use to anybody any more. */
+  /** The entry is of no use any more. */
   isOver: boolean;
   isFetching: boolean;
   poll: ReturnType<typeof setInterval> | null;
@@ -37,9 +37,9 @@ export class Jobs {
   private readonly listener: JobsListener;
   /** The one that was wanted last stands last. */
   private readonly entries = new Map<string, Entry>();
-  /** How many want what, whatever became of it. */
+  /** How many components want each question, in any state of it. */
   private readonly counts = new Map<string, number>();
-  /** What the server said last of its jobs, by what it calls them. */
+  /** The server's latest state of its jobs, by their ids. */
   private heard = new Map<string, Job>();
 
   constructor(client: Client, listener: JobsListener) {
@@ -47,7 +47,7 @@ export class Jobs {
     this.listener = listener;
   }
 
-  /** Asks, if the answer is not there or on its way; the answer is wanted until what is returned is called. */
+  /** Asks, if the answer is not there or on its way; the answer is wanted until the caller calls the returned function. */
   want(question: Question): () => void {
     const key = bodyOf(question);
     const before = this.entries.get(key);
@@ -82,7 +82,7 @@ export class Jobs {
     return this.counts.has(key);
   }
 
-  /** Asks once more, whatever came of it before. */
+  /** Asks once more, after any result. */
   again(question: Question): void {
     this.restart(bodyOf(question));
   }
@@ -95,7 +95,7 @@ export class Jobs {
     }
   }
 
-  /** Ends it; whoever wants it is told so. */
+  /** Ends it; the components that want it are told so. */
   cancel(question: Question): void {
     const entry = this.entries.get(bodyOf(question));
     if (entry !== undefined && isUnderWay(entry)) {
@@ -104,7 +104,7 @@ export class Jobs {
     }
   }
 
-  /** Whoever is asked may be somebody else now: what is wanted is asked for again, all else is not known any more. */
+  /** Another server may answer now: wanted questions are asked again, all others are not known any more. */
   renew(): void {
     for (const entry of [...this.entries.values()]) {
       if (this.isWanted(entry.key)) {
@@ -120,7 +120,7 @@ export class Jobs {
     this.entries.forEach((entry) => this.drop(entry));
   }
 
-  /** Takes what the server tells of all of its jobs. Throws a `ShapeFault`. */
+  /** Takes the server's message about all of its jobs. Throws a `ShapeFault`. */
   hear(shape: Shape): void {
     const jobs = shape.get("jobs").list().map(readJob);
     this.heard = new Map(jobs.map((job) => [job.id, job]));
@@ -242,7 +242,7 @@ export class Jobs {
     const { id } = entry;
     entry.id = null;
     if (id !== null) {
-      // What cannot be forgotten now is forgotten when there are too many.
+      // The server drops a job that cannot be forgotten now when there are too many.
       this.client.remove(`jobs/${id}`).catch(() => undefined);
     }
   }

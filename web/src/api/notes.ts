@@ -23,7 +23,7 @@ export async function keepNote(client: Client, note: Note): Promise<void> {
   await client.put(`notes/${encodeURIComponent(note.id)}`, noteBody(note));
 }
 
-/** Removes a note; one that somebody else has removed is gone, too. Throws an `ApiFault`. */
+/** Removes a note; one that another program has removed is gone, too. Throws an `ApiFault`. */
 export async function removeNote(client: Client, id: string): Promise<void> {
   try {
     await client.remove(`notes/${encodeURIComponent(id)}`);
@@ -34,7 +34,7 @@ export async function removeNote(client: Client, id: string): Promise<void> {
   }
 }
 
-/** What somebody can do whose notes are not read or not kept. */
+/** The advice to a user if notes are not read or not kept. */
 export function notesAdvice(kind: FaultKind): string {
   switch (kind) {
     case "traces":

@@ -1,10 +1,10 @@
-// Asks the recorder of what is shown, by way of the server: what its session is, and to do something about it.
+// Asks the recorder of the shown traces, by way of the server: for the state of its session, and to change it.
 
 import { ShapeFault, type Shape } from "../model/json.ts";
 import { readMatched, readRecording, readSnapshot, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
 import { ApiFault, type Client } from "./client.ts";
 
-/** The session that records what is shown; `null`: there is none, or the server is older than that. Throws an `ApiFault`, as all of these do. */
+/** The session that records the shown traces; `null`: there is none, or the server is older than that. Throws an `ApiFault`, as all of these do. */
 export async function askRecording(client: Client): Promise<Recording | null> {
   try {
     return await understood(client.json("recording"), readRecording);
@@ -22,7 +22,7 @@ export async function switchEvents(client: Client, act: Switching, events: reado
   return understood(client.post("recording", JSON.stringify(body)), (shape) => ({ matched: readMatched(shape.get("matched")), recording: readRecording(shape) }));
 }
 
-/** Has a flight recorder write what it has in memory. */
+/** Has a flight recorder write its memory. */
 export async function takeSnapshot(client: Client): Promise<{ readonly snapshot: Snapshot; readonly recording: Recording | null }> {
   return understood(client.post("recording", JSON.stringify({ act: "snapshot" })), (shape) => ({ snapshot: readSnapshot(shape.get("snapshot")), recording: readRecording(shape) }));
 }

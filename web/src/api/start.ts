@@ -1,10 +1,10 @@
-// Asks the server which traces can be opened, has it open some, and sends it files.
+// Asks the server which traces it can open, has it open some, and sends it files.
 
 import { ShapeFault } from "../model/json.ts";
 import { readStart, type Dropped, type StartInfo } from "../model/start.ts";
 import { ApiFault, type Client } from "./client.ts";
 
-/** What there is to choose from. Throws an `ApiFault`, as all of these do. */
+/** The choices before traces are open. Throws an `ApiFault`, as all of these do. */
 export async function askStart(client: Client): Promise<StartInfo> {
   return understood(() => client.json("start").then(readStart));
 }

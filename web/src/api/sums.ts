@@ -1,4 +1,4 @@
-// Asks what tracks show in a span of time, to be added up: buckets of it, in as few questions as there are filters and hundreds of tracks.
+// Asks for the content of tracks in a span of time, to be added up: buckets of it, in as few requests as there are filters and hundreds of tracks.
 
 import { decode, TileFault } from "../model/decode.ts";
 import { bucketsFor, sumsOf, type Sums } from "../model/sums.ts";

@@ -1,4 +1,4 @@
-// Fetches tiles: those of the window first, then their neighbours, never more than two questions at once, and none that nobody wants
+// Fetches tiles: those of the window first, then their neighbors, never more than two requests at once, and none that the page does not want
 // any more.
 
 import { decode, TileFault } from "../model/decode.ts";
@@ -18,7 +18,7 @@ export interface Part {
   readonly tracks: readonly TrackNumber[];
 }
 
-/** What is on the screen, most important first, and what may be there soon. */
+/** The parts on the screen, most important first, and the parts that may be there soon. */
 export interface Wish {
   readonly seen: readonly Part[];
   readonly soon: readonly Part[];
@@ -26,7 +26,7 @@ export interface Wish {
   readonly version: number;
 }
 
-/** Who hears of what comes. */
+/** Hears of arriving tiles. */
 export interface Audience {
   /** There are tiles that were not there before; none if those that were there are still right. */
   arrived(tiles: readonly Tile[]): void;
@@ -62,7 +62,7 @@ export class TileFetcher {
     this.audience = audience;
   }
 
-  /** Asks for what is missing of a wish, which takes the place of the one before. */
+  /** Asks for the missing tiles of a wish, which takes the place of the one before. */
   want(wish: Wish): void {
     this.wish = wish;
     this.questionsLeft = QUESTIONS_MAX;
@@ -134,7 +134,7 @@ export class TileFetcher {
     try {
       const tiles = await this.fetch(flight);
       this.failures = 0;
-      // The flight has landed: whoever hears of its tiles may ask what is still missing.
+      // The flight has landed: the listener for its tiles may ask for the tiles still missing.
       this.flights = this.flights.filter((other) => other !== flight);
       this.audience.arrived(tiles);
     } catch (error) {
@@ -144,7 +144,7 @@ export class TileFetcher {
     this.pump();
   }
 
-  /** Puts what a question is answered with into the cache. */
+  /** Puts the answer of a request into the cache. */
   private async fetch({ question, version, controller }: Flight): Promise<readonly Tile[]> {
     const answer = await this.client.bytes(pathOf(question), question.etag, controller.signal);
     if (answer === "unchanged") {
@@ -163,7 +163,7 @@ export class TileFetcher {
     }
     this.failures++;
     this.audience.failed(fault);
-    // What will not go better is asked again all the same, but only when the window has moved or the server has something new.
+    // A request that will not go better is sent again all the same, but only when the window has moved or the server has something new.
     if (passes(fault.kind)) {
       this.waiting = setTimeout(() => {
         this.waiting = null;

@@ -1,7 +1,7 @@
 // The secret with which the page may ask the server. It comes in the URL that `kymo view` prints, as `?token=` or `#token=`, and is
-// taken out of it at once, so that it is neither in the history nor in what somebody copies from the address bar.
+// taken out of it at once, so that it is neither in the history nor in a copy of the address bar.
 
-/** What of a browser is needed here; tests have their own. */
+/** The parts of a browser that the page needs here; tests have their own. */
 export interface Place {
   readonly location: { readonly href: string };
   readonly history: { replaceState(state: unknown, unused: string, url: string): void };

@@ -1,4 +1,4 @@
-// Arrows between rows. All that look the same are one path, because it is paths that cost, not lines.
+// Draws arrows between rows. All arrows of the same look are one path, because the cost is in paths, not in lines.
 
 import type { ArrowLayout, ArrowLine, Bundle } from "../model/arrows.ts";
 import { SURFACES, css, type Theme } from "../model/palette.ts";
@@ -34,7 +34,7 @@ export function drawArrows(pen: Pen, { layout, picked, ratio, theme }: ArrowPict
   }
   pen.globalAlpha = 1;
   if (layout.exact.length > 0) {
-    // A light line below them, so that they are seen on bars of any colour; among many it would hide those bars.
+    // A light line below them, so that they are seen on bars of any color; among many it would hide those bars.
     if (layout.exact.length <= LIGHTED_MAX) {
       pen.globalAlpha = 0.7;
       stroke(pen, layout.exact, css(background), 3 * ratio, ratio);

@@ -15,7 +15,7 @@ export interface Scale {
 export interface CounterPart {
   readonly items: Counter;
   readonly place: Place;
-  /** Behind it, nobody knows what it is. */
+  /** Behind it, the value is unknown. */
   readonly isCut: boolean;
 }
 
@@ -28,7 +28,7 @@ export function counterParts(frame: Frame, pieces: readonly Piece[]): CounterPar
   });
 }
 
-/** The parts of a place in which something was read: elsewhere nobody knows how long the state before them lasts. */
+/** The parts of a place that were read: elsewhere it is unknown how long the state before them lasts. */
 export function readParts(place: Place, spans: readonly Span[]): Place[] {
   const read = spans.filter((span) => span.quality === "exact" || span.quality === "building");
   return read.map((span) => ({
@@ -50,7 +50,7 @@ export function rangeOf(parts: readonly CounterPart[]): Scale | null {
   return low <= high ? { low, high } : null;
 }
 
-/** The same of what is on the screen. */
+/** The same of the parts on the screen. */
 export function rangeSeen(parts: readonly CounterPart[]): Scale | null {
   let [low, high] = [Infinity, -Infinity];
   let held: number | null = null;
@@ -111,7 +111,7 @@ export function drawLine(pen: Pen, parts: readonly CounterPart[], y: (value: num
   pen.stroke();
 }
 
-/** A counter is what it was until it is something else: its line has steps. `held` is what it was before; returned is what it is then. */
+/** A counter keeps its value until it changes: its line has steps. `held` is the value before; returned is the value then. */
 function drawSteps(pen: Pen, { items, place }: CounterPart, y: (value: number) => number, held: number | null): number | null {
   let value = held;
   if (value !== null) {

@@ -16,7 +16,7 @@ import type { Nanos } from "../units/time.ts";
 import { counterParts, drawEnvelope, drawLine, rangeSeen, widened, type Scale } from "./counter.ts";
 import type { Box, Pen, Tools } from "./pen.ts";
 
-/** One curve: its colour by its number, and its tiles. */
+/** One curve: its color by its number, and its tiles. */
 export interface DrawnCurve {
   readonly colour: number;
   readonly pieces: readonly Piece[];
@@ -41,7 +41,7 @@ const MARKS_APART_CSS_PX = 28;
 /** Lines do not touch the edges of their lane. */
 const INSET_CSS_PX = 5;
 
-/** The colour of a curve by its number: six hues that are told apart, then the same nearer to the ink. */
+/** The color of a curve by its number: six hues that are told apart, then the same nearer to the ink. */
 export function curveColour(theme: Theme, number: number): Rgb {
   const hues = HUES.slice(0, 6);
   const hue = hues[number % hues.length] ?? SURFACES[theme].accent;
@@ -94,7 +94,7 @@ function drawLane(pen: Pen, tools: Tools, picture: CurvesPicture, lane: CurvesPi
   drawNumbers(pen, picture, marks.map((mark) => ({ text: shortQuantity(mark, lane.unit), y: y(mark) })), box);
 }
 
-/** Names of an axis' marks, on what they may lie on. */
+/** Names of an axis' marks, over anything that they cover. */
 function drawNumbers(pen: Pen, { ratio, theme }: CurvesPicture, numbers: readonly { readonly text: string; readonly y: number }[], box: Box): void {
   const { lane, ink } = SURFACES[theme];
   const size = TEXT_CSS_PX * ratio;

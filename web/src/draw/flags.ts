@@ -1,4 +1,4 @@
-// Flags of notes on the ruler as a picture: on the page they are elements, in an image they are drawn.
+// The flags of notes on the ruler as a picture: the page has elements for them, an image has this drawing.
 
 import { colourOf, countOf, type Band, type Flag } from "../model/notes.ts";
 import { SURFACES, css, type Theme } from "../model/palette.ts";

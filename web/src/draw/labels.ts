@@ -1,4 +1,4 @@
-// The names of rows as a picture: on the page they are elements, in an image they are drawn.
+// The names of rows as a picture: the page has elements for them, an image has this drawing.
 
 import { SURFACES, css, type Theme } from "../model/palette.ts";
 import { labelOf, type Row } from "../model/rows.ts";
@@ -36,7 +36,7 @@ export function drawLabels(pen: Pen, { rows, scroll, width, height, ratio, theme
   pen.fillRect(width - ratio, 0, ratio, height);
 }
 
-/** What stands above the names: which traces these are. */
+/** The title above the names: which traces these are. */
 export function drawTitle(pen: Pen, title: string, { width, height, ratio, theme }: Omit<LabelPicture, "rows" | "scroll">): void {
   const { background, ink, line } = SURFACES[theme];
   pen.fillStyle = css(background);

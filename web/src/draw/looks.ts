@@ -1,4 +1,4 @@
-// How values look: their colours, as canvases have them in memory, and how high their bars are. Looked up once for each value.
+// How values look: their colors, as canvases have them in memory, and how high their bars are. Looked up once for each value.
 
 import type { TrackValue } from "../model/catalogue.ts";
 import { SURFACES, colourOf, css, hashOf, heightOf, inkOn, mix, packed, paler, type Colouring, type Rgb, type Theme } from "../model/palette.ts";
@@ -16,7 +16,7 @@ export interface Look {
   readonly edge: number;
   /** Rows of a strip that its bar has. */
   readonly rows: number;
-  /** What can be read on it. */
+  /** The color of readable text on it. */
   readonly ink: string;
 }
 
@@ -26,7 +26,7 @@ export class Looks {
   private readonly values: readonly TrackValue[];
   private readonly found: Look[] = [];
   private readonly unknown: Look;
-  /** Colours and rows once more, by value, for the loop that paints each bucket of each track. */
+  /** Colors and rows once more, by value, for the loop that paints each bucket of each track. */
   readonly packed: Uint32Array;
   readonly rows: Uint8Array;
 
@@ -44,7 +44,7 @@ export class Looks {
     }
   }
 
-  /** How a value looks; one that the server has not described yet is grey. */
+  /** How a value looks; one that the server has not described yet is gray. */
   of(value: number): Look {
     const known = this.found[value];
     if (known !== undefined) {

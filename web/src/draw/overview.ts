@@ -1,4 +1,4 @@
-// The strip that shows all of the traces: how many events there are where, what of it is known how well, and the window as a frame.
+// The strip that shows all of the traces: how many events there are where, how well each part is known, and the window as a frame.
 
 import type { Density } from "../model/density.ts";
 import { lossMarks } from "../model/findings.ts";
@@ -20,12 +20,12 @@ export interface OverviewPicture {
   readonly density: Density;
   /** When events were lost. */
   readonly losses: readonly Extent[];
-  /** What the timeline shows. */
+  /** The window of the timeline. */
   readonly view: Viewport;
   readonly selection: Viewport | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
-  /** More comes behind what there is. */
+  /** More events come behind the last one. */
   readonly isGrowing: boolean;
 }
 
@@ -40,7 +40,7 @@ export function drawOverview(pen: Pen, tools: Tools, sheet: StripSheet, picture:
   drawWindow(pen, picture);
 }
 
-/** Bars whose height is the logarithm of the number of events: a single one can be seen beside millions. */
+/** Bars with the logarithm of the number of events as their height: a single one can be seen beside millions. */
 function drawDensity(tools: Tools, sheet: StripSheet, { frame, height, theme, density }: OverviewPicture): void {
   const { accent, lane } = SURFACES[theme];
   const most = density.count.reduce((high, count) => Math.max(high, count), 0);

@@ -1,6 +1,6 @@
-// What a track shows, as pixels of its strip. One function for each form that the server answers in.
+// The content of a track, as pixels of its strip. One function for each form that the server answers in.
 //
-// Nothing is invisible: what is shorter than a pixel gets one, and where several things share one, a mark at the top says so.
+// Nothing is invisible: a run shorter than a pixel gets one, and where several things share one, a mark at the top says so.
 
 import { firstPixel, type Place } from "../model/geometry.ts";
 import type { Looks } from "./looks.ts";
@@ -16,7 +16,7 @@ export interface Bar {
 
 /** A part of the second value that is drawn beside the first one. */
 const SECOND_SHARE = 0.25 * 65_535;
-/** A bar that covers less than this of its bucket is as high as what it covers. */
+/** A bar that covers less than this of its bucket is as high as its share. */
 const FULL_SHARE = 0.5 * 65_535;
 /** Rows of the mark where an arrow leaves. */
 const ARROW_ROWS = 6;
@@ -206,7 +206,7 @@ export interface Bins {
   readonly high: number;
 }
 
-/** How often durations were how long: the more often, the stronger the colour. */
+/** How often durations were how long: the more often, the stronger the color. */
 export function paintHeat(strip: Strip, place: Place, items: Heat, bins: Bins, shades: readonly number[]): void {
   const all = Math.max(1, bins.high - bins.low + 1);
   for (let index = 0; index < items.bucket.length; index++) {

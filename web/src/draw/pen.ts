@@ -1,4 +1,4 @@
-// What drawing needs of a canvas: few enough calls that tests can write them down.
+// The calls of a canvas that drawing needs: few enough calls that tests can write them down.
 
 /** A canvas context, as far as it is used. */
 export type Pen = Pick<
@@ -20,7 +20,7 @@ export type Pen = Pick<
   | "stroke"
 >;
 
-/** What only a page can make. */
+/** The tools that only a page can make. */
 export interface Tools {
   /** Puts a part of the sheet of strips on the canvas, so high that it fills the place. */
   blit(top: number, rows: number, place: Box): void;

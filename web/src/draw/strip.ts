@@ -1,5 +1,5 @@
-// A strip of pixels: as wide as the canvas, and a few rows high, which become as high as the track when it is put on the canvas. What
-// a track shows is written here pixel by pixel, because a thousand rectangles for each of sixty tracks are slower by far.
+// A strip of pixels: as wide as the canvas, and a few rows high, which become as high as the track when it is put on the canvas. The content of
+// a track is written here pixel by pixel, because a thousand rectangles for each of sixty tracks are slower by far.
 
 /** Rows of the strip of a track with bars. */
 export const STRIP_ROWS = 8;
@@ -16,12 +16,12 @@ export class Strip {
     this.rows = rows;
   }
 
-  /** Paints columns from `from` to before `to`, rows from `top` to before `bottom`; what lies outside of the strip is left out. */
+  /** Paints columns from `from` to before `to`, rows from `top` to before `bottom`; columns and rows outside of the strip are left out. */
   fill(from: number, to: number, top: number, bottom: number, colour: number): void {
     const left = from < 0 ? 0 : from;
     const right = to > this.width ? this.width : to;
     const end = (bottom > this.rows ? this.rows : bottom) * this.width;
-    // Most of what is painted is a pixel or two wide: for that a loop is quicker than to ask the array to fill itself.
+    // Most rectangles are a pixel or two wide: for these a loop is quicker than to ask the array to fill itself.
     if (right - left <= 4) {
       for (let x = left; x < right; x++) {
         for (let at = (top < 0 ? 0 : top) * this.width + x; at < end; at += this.width) {
@@ -35,7 +35,7 @@ export class Strip {
     }
   }
 
-  /** The colour of a pixel; 0 is transparent. */
+  /** The color of a pixel; 0 is transparent. */
   at(x: number, row: number): number {
     return this.pixels[row * this.width + x] ?? 0;
   }
@@ -47,7 +47,7 @@ export class StripSheet {
   pixels: Uint32Array<ArrayBuffer> = new Uint32Array(0);
   private used = 0;
 
-  /** Begins a picture whose strips have so many rows together. */
+  /** Begins a picture; all of its strips have so many rows together. */
   begin(width: number, rows: number): void {
     const size = width * rows;
     if (this.pixels.length < size) {

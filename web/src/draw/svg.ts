@@ -1,11 +1,11 @@
-// Drawings as SVG: a pen that writes down what a canvas would show, so that what the screen shows and what a file has come from the same code.
+// Drawings as SVG: a pen that writes down the drawing of a canvas, so that the screen and a file come from the same code.
 //
 // Rectangles of one style that follow each other are one path, as a timeline has ten thousands of them.
 
 import type { Box, Pen, Tools } from "./pen.ts";
 import type { StripSheet } from "./strip.ts";
 
-/** How wide a text is in a font; what has no canvas guesses. */
+/** How wide a text is in a font; without a canvas it is a guess. */
 export type Measure = (text: string, font: string) => number;
 
 export class SvgPen implements Pen {
@@ -76,7 +76,7 @@ export class SvgPen implements Pen {
     this.rects.push(`M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}z`);
   }
 
-  /** All that was drawn, in a place of its own: what would be outside of it is cut. */
+  /** All that was drawn, in a place of its own: parts outside of it are cut. */
   drawn(place: Box): string {
     this.flush();
     const { x, y, width, height } = place;
@@ -113,7 +113,7 @@ export function svgTools(pen: SvgPen, sheet: StripSheet): Tools {
   };
 }
 
-/** A part of a strip that has one colour: columns from `from` to before `to`, rows from `top` to before `bottom`. */
+/** A part of a strip that has one color: columns from `from` to before `to`, rows from `top` to before `bottom`. */
 export interface Run {
   readonly from: number;
   readonly to: number;
@@ -121,7 +121,7 @@ export interface Run {
   bottom: number;
 }
 
-/** What a strip shows as rectangles, as few as follow from its rows, by their colours. */
+/** A strip's pixels as rectangles, as few as follow from its rows, by their colors. */
 export function runsOf(sheet: StripSheet, top: number, rows: number): ReadonlyMap<number, readonly Run[]> {
   const found = new Map<number, Run[]>();
   let above = new Map<number, { readonly run: Run; readonly colour: number }>();
@@ -155,12 +155,12 @@ function begun(found: Map<number, Run[]>, colour: number, from: number, to: numb
   return run;
 }
 
-/** A colour as canvases keep it, for SVG. */
+/** A color as canvases keep it, for SVG. */
 function cssOf(colour: number): string {
   return `rgb(${colour & 255},${(colour >>> 8) & 255},${(colour >>> 16) & 255})`;
 }
 
-/** Whole drawings: parts that are placed beside each other, with what is used for hatching. */
+/** Whole drawings: parts that are placed beside each other, with the pattern for hatching. */
 export function svgDocument(width: number, height: number, ratio: number, faint: string, parts: readonly string[]): string {
   const hatch = (id: string, apart: number, strength: number): string =>
     `<pattern id="${id}" width="${apart}" height="${apart}" patternUnits="userSpaceOnUse"><path d="M0 ${apart}L${apart} 0" stroke="${faint}" stroke-opacity="${strength}"/></pattern>`;
@@ -173,7 +173,7 @@ function short(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
-/** A text within a document; what XML cannot have is left out. */
+/** A text within a document; characters that XML cannot have are left out. */
 function escaped(text: string): string {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "")

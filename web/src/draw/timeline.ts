@@ -1,9 +1,9 @@
 // The rows of the timeline, from values to pixels.
 //
 //     lanes      a background for each track
-//     strips     what tracks show, painted pixel by pixel and put on the lanes
+//     strips     the content of tracks, painted pixel by pixel and put on the lanes
 //     over them  names on bars that have room, lines of counters, hatching where something is not known
-//     on top     arrows between rows, what is picked, the selection
+//     on top     arrows between rows, the picked item, the selection
 
 import type { ArrowLayout, ArrowLine } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
@@ -24,7 +24,7 @@ import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintIns
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
 import { STRIP_ROWS, type StripSheet } from "./strip.ts";
 
-/** A row and what there is to draw of it. */
+/** A row and its content to draw. */
 export interface RowContent {
   readonly row: Row;
   readonly pieces: readonly Piece[];
@@ -44,11 +44,11 @@ export interface Picture {
   readonly selection: Viewport | null;
   /** Which rows are selected, in CSS pixels below the first one; `null`: all. */
   readonly selectedRows: { readonly top: number; readonly bottom: number } | null;
-  /** What is picked: on which track, from when to when. */
+  /** The picked item: on which track, from when to when. */
   readonly picked: { readonly track: string; readonly extent: Extent } | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
-  /** More comes behind what there is. */
+  /** More events come behind the last one. */
   readonly isGrowing: boolean;
   /** When events were lost. */
   readonly losses: readonly Extent[];
@@ -199,7 +199,7 @@ function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box)
   }
 }
 
-/** What the top and the bottom of a counter's row stand for, at its right end, where lines are newest and least in the way. */
+/** The values that the top and the bottom of a counter's row stand for, at its right end, where lines are newest and least in the way. */
 function drawScale(pen: Pen, { looks, ratio }: Picture, range: Scale, unit: string | null, box: Box): void {
   const size = SCALE_CSS_PX * ratio;
   const { lane, faint } = SURFACES[looks.theme];
@@ -221,7 +221,7 @@ function drawScale(pen: Pen, { looks, ratio }: Picture, range: Scale, unit: stri
     return;
   }
   write(range.high, box.y);
-  // Where both do not fit, the most is what people look for.
+  // Where both do not fit, the most is the one that people look for.
   if (box.height >= 2 * size + 6 * ratio) {
     write(range.low, Math.round(box.y + box.height - size - 2 * ratio));
   }
@@ -263,7 +263,7 @@ function isBehindAll({ quality, end }: Span): boolean {
   return quality === "unknown" && end >= TILE_BUCKETS;
 }
 
-/** Whether it is the bucket in which traces end that grow: what is known of it is drawn, and is less than all for a moment only. */
+/** Whether it is the last bucket of traces that grow: its known part is drawn, and is less than all for a moment only. */
 function isAtEnd({ quality, begin, end }: Span, next: Span | undefined): boolean {
   return quality === "building" && end === begin + 1 && (next === undefined ? end >= TILE_BUCKETS : isBehindAll(next));
 }
@@ -290,7 +290,7 @@ function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): 
   }
 }
 
-/** What the filter does not mean is nearer to the lane that it lies in. */
+/** Content that the filter does not mean is nearer to the lane that it lies in. */
 function drawDimmed(pen: Pen, picture: Picture, painted: readonly { readonly content: RowContent; readonly box: Box }[]): void {
   pen.fillStyle = css(SURFACES[picture.looks.theme].lane);
   pen.globalAlpha = DIMMED_ALPHA;
@@ -316,12 +316,12 @@ export function joined(bars: readonly Bar[]): Bar[] {
   return found;
 }
 
-/** A frame around what is picked, with a lighter one around it, so that it is seen on bars of any colour. */
+/** A frame around the picked item, with a lighter one around it, so that it is seen on bars of any color. */
 function drawPicked(pen: Pen, { frame, looks, ratio }: Picture, extent: Extent, box: Box): void {
   const wide = Math.max(1, Math.round(1.5 * ratio));
   const left = Math.floor(pixelOf(frame.view, extent.begin, frame.width));
   const right = Math.max(Math.ceil(pixelOf(frame.view, extent.end, frame.width)), left + 1);
-  // What is far outside of the screen ends right behind it.
+  // A frame that goes far outside of the screen ends right behind it.
   const [from, to] = [Math.max(left - wide, -4 * wide), Math.min(right + wide, frame.width + 4 * wide)];
   if (to < 0 || from > frame.width) {
     return;
@@ -337,7 +337,7 @@ function drawPicked(pen: Pen, { frame, looks, ratio }: Picture, extent: Extent, 
   }
 }
 
-/** Where events were lost, what rows show is in doubt: a band across all of them, stronger at its top. */
+/** Where events were lost, the rows are in doubt: a band across all of them, stronger at its top. */
 function drawLosses(pen: Pen, { frame, losses, ratio, looks, height }: Picture): void {
   const wide = Math.max(1, Math.round(ratio));
   pen.fillStyle = css(MISSING[looks.theme]);

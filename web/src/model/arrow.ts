@@ -1,5 +1,5 @@
 // Rows as the server sends them: an Arrow IPC stream, read without copying. Whole numbers of 64 bits and times are bigints, so that
-// none is rounded; what JavaScript's numbers hold are numbers; texts, also those of dictionaries, are strings; what is missing is null.
+// none is rounded; numbers that a JavaScript number holds are numbers; texts, also those of dictionaries, are strings; missing values are null.
 
 import { tableFromIPC, type Column as ArrowColumn } from "@uwdata/flechette";
 import { basesOfColumn, type FieldBase } from "./bases.ts";
@@ -24,7 +24,7 @@ export interface Rows {
 
 const EXACT = { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true } as const;
 
-/** What bytes say. Throws an `Error` where they are no Arrow stream. */
+/** The rows in an Arrow stream. Throws an `Error` where the bytes are no Arrow stream. */
 export function readRows(bytes: ArrayBuffer): Rows {
   const table = tableFromIPC(bytes, EXACT);
   const columns = table.schema.fields.map((field, index) => columnOf(field.name, table.getChildAt(index) as ArrowColumn<unknown>, field.metadata));

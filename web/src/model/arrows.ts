@@ -1,4 +1,4 @@
-// Where arrows between rows lie on the screen: who wakes whom, who sends to whom.
+// Where arrows between rows lie on the screen: wakeups from thread to thread, messages from sender to receiver.
 //
 //     CPU 0   ───●────────      few: each from when it leaves to when it has come
 //                 ╲
@@ -58,7 +58,7 @@ export interface ArrowLayout {
 
 export const NO_ARROWS: ArrowLayout = { exact: [], bundles: [] };
 
-/** What there is of a track of arrows. */
+/** The content of a track of arrows. */
 export interface ArrowContent {
   readonly track: string;
   readonly pieces: readonly Piece[];
@@ -165,7 +165,7 @@ function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bu
   }
 }
 
-/** One arrow, wherever its ends are; for what is picked. */
+/** One arrow, wherever its ends are; for the picked item. */
 export function arrowBetween(frame: Frame, screen: Screen, ends: { readonly from: number; readonly to: number; readonly begin: Nanos; readonly end: Nanos }): ArrowLine | null {
   const places = new Ends(screen, true);
   const x = (time: Nanos): number => Math.min(Math.max(pixelOf(frame.view, time, frame.width), -frame.width), 2 * frame.width);
@@ -195,7 +195,7 @@ class Ends {
   private readonly isPicked: boolean;
   count = 3;
 
-  /** What is picked is seen whatever the filter means. */
+  /** The picked arrow is visible regardless of the filter. */
   constructor(screen: Screen, isPicked = false) {
     this.screen = screen;
     this.isPicked = isPicked;
@@ -296,12 +296,12 @@ class Bundles {
     this.column = COLUMN_CSS_PX * ratio;
   }
 
-  /** What follows is of this track. */
+  /** The arrows added next are of this track. */
   of(track: string): void {
     this.tracks.push(track);
   }
 
-  /** Those with an end of which nobody sees where it is would hide more than they say. */
+  /** Drops arrows with an end at an unknown place: they would hide more than they say. */
   add(x: number, from: End, to: End, count: number, isExact: boolean): void {
     const isKnown = from.where !== "nowhere" && to.where !== "nowhere";
     if (isKnown && (from.where === "seen" || to.where === "seen")) {

@@ -1,4 +1,4 @@
-// In which base integers of fields are written: as the trace wishes it for people, and as `kymo print` does. What programs are to read,
+// In which base integers of fields are written: as the trace wishes it for people, and as `kymo print` does. Output for programs,
 // as JSON and CSV, has plain numbers.
 
 import { Shape, parseJson } from "./json.ts";
@@ -14,7 +14,7 @@ export interface FieldBase {
   readonly events: ReadonlySet<string> | null;
 }
 
-/** What the server says of fields. Throws a `ShapeFault`. */
+/** The bases that the server sends for fields. Throws a `ShapeFault`. */
 export function readBases(shape: Shape): readonly FieldBase[] {
   const texts = (list: Shape): string[] => list.list().map((text) => text.text());
   return shape.list().map((one) => ({
@@ -25,7 +25,7 @@ export function readBases(shape: Shape): readonly FieldBase[] {
   }));
 }
 
-/** The same of a column, whose metadata it is as text; a newer server may say what nobody here understands. */
+/** The same of a column's metadata, given as text; a newer server may send bases that this page does not understand. */
 export function basesOfColumn(text: string | undefined): readonly FieldBase[] {
   if (text === undefined) {
     return [];
@@ -37,7 +37,7 @@ export function basesOfColumn(text: string | undefined): readonly FieldBase[] {
   }
 }
 
-/** The base of what a path leads to; `null`: 10. `event` is the name of the event that has it, where that is known. */
+/** The base of the field that a path leads to; `null`: 10. `event` is the name of the event that has it, where that is known. */
 export function baseAt(bases: readonly FieldBase[], path: readonly string[], event: string | null = null): FieldBase | null {
   const leads = (one: FieldBase): boolean => one.path.length === path.length && one.path.every((name, index) => name === path[index]);
   return bases.find((one) => (one.events === null || (event !== null && one.events.has(event))) && leads(one)) ?? null;

@@ -1,4 +1,4 @@
-// Tiles that were fetched, and what may be drawn of them.
+// Tiles that were fetched, and the parts of them that may be drawn.
 //
 // Memory is bounded in bytes; the tiles that were not drawn for longest go first. A tile that is exact throughout is sealed and never
 // asked for again; others are asked for again when the server says that something has changed since, and are drawn until then.
@@ -30,8 +30,8 @@ export interface Piece {
 /** How many levels finer a tile may be that stands in: four tiles of two levels below take the place of one. */
 const FINER_MAX = 2;
 
-/** Tiles by level, index and track. Some may be of some events only: what the filter means is part of what they are called
- * by, so that tiles of another filter are never taken for these, and are there when somebody comes back to it. */
+/** Tiles by level, index and track. Some may be of some events only: the filter is part of their key,
+ * so that tiles of another filter are never taken for these, and are there when the user comes back to it. */
 export class TileCache {
   private readonly bytesMax: number;
   private readonly entries = new Map<string, Entry>();
@@ -58,12 +58,12 @@ export class TileCache {
     this.filtered = tracks;
   }
 
-  /** What was chosen last. */
+  /** The query of the latest choice. */
   get chosen(): string {
     return this.query;
   }
 
-  /** How tiles of a track are asked for, beside what they are; empty: they are those of all events. */
+  /** How tiles of a track are requested, beside their level and index; empty: they are those of all events. */
   queryOf(track: TrackNumber): string {
     return this.query !== "" && this.filtered.has(track) ? this.query : "";
   }
@@ -84,7 +84,7 @@ export class TileCache {
     }
   }
 
-  /** The server says that a tile is still what it was. */
+  /** The server says that a tile is unchanged. */
   confirm(of: Level, index: TileIndex, track: TrackNumber, version: number, query: string = this.queryOf(track)): void {
     const entry = this.entries.get(this.nameOf(of, index, track, query));
     if (entry !== undefined) {
@@ -92,7 +92,7 @@ export class TileCache {
     }
   }
 
-  /** What must be asked for: nothing is there, or it is not sealed and older than `version`. */
+  /** Whether the page must request a tile: nothing is there, or it is not sealed and older than `version`. */
   isWanted(of: Level, index: TileIndex, track: TrackNumber, version: number): boolean {
     const entry = this.entries.get(this.nameOf(of, index, track));
     return entry === undefined || (!entry.sealed && entry.version < version);
@@ -115,7 +115,7 @@ export class TileCache {
     return this.entries.get(this.nameOf(of, index, track))?.etag ?? null;
   }
 
-  /** What can be drawn of a track instead of waiting: wanted tiles, else finer ones, else the next coarser one. */
+  /** The pieces of a track that can be drawn without waiting: wanted tiles, else finer ones, else the next coarser one. */
   pieces(range: TileRange, track: TrackNumber): Piece[] {
     const found: Piece[] = [];
     for (let number = 0; number < range.count; number++) {
@@ -132,7 +132,7 @@ export class TileCache {
     return found;
   }
 
-  /** Hands out all tiles of a range that are there, of whatever track, without saying that they are used. */
+  /** Hands out all tiles of a range that are there, of any track, without saying that they are used. */
   each(range: TileRange, act: (tile: Tile) => void): void {
     for (const { tile, query } of this.entries.values()) {
       if (query === this.queryOf(tile.track) && tile.level === range.level && tile.index >= range.first && tile.index < range.first + range.count) {
@@ -141,7 +141,7 @@ export class TileCache {
     }
   }
 
-  /** Forgets everything: what the traces are has changed. */
+  /** Forgets everything: the set of traces has changed. */
   clear(): void {
     this.entries.clear();
     this.bytes = 0;

@@ -1,4 +1,4 @@
-// What the server says there is: how far it is, which tracks the traces have, what their values are called.
+// The server's catalog: how far it is, which tracks the traces have, how their values are called.
 
 import { level, trackNumber, valueNumber, type TrackNumber, type ValueNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
@@ -20,15 +20,15 @@ export interface Status {
   readonly state: "building" | "complete" | "failed";
   readonly failure: string | null;
   readonly events: bigint | null;
-  /** Events that are known to be lost; `null` if some were and nobody knows how many. */
+  /** Events that are known to be lost; `null` if some were and their number is unknown. */
   readonly lost: bigint | null;
   /** Which server says so: another one each time that it is started. Older ones do not say. */
   readonly instance?: string;
-  /** Whether traces grow, or have grown; `null`: they do not. Older servers know nothing of that, and nothing of who records. */
+  /** Whether traces grow, or have grown; `null`: they do not. Older servers know nothing of that, and nothing of recorders. */
   readonly live?: Live | null;
 }
 
-/** What a row of the timeline can be. */
+/** The kinds of rows of the timeline. */
 export type TrackKind = "states" | "instants" | "counter" | "arrows" | "heat";
 
 /** A row that the traces have. */
@@ -45,22 +45,22 @@ export interface Track {
   readonly tid: number | null;
   readonly depth: number | null;
   readonly parent: TrackNumber | null;
-  /** What a counter counts. Older servers do not say. */
+  /** The unit of a counter. Older servers do not say. */
   readonly unit?: string | null;
 }
 
-/** What a track can show. */
+/** A value that a track can show. */
 export interface TrackValue {
   readonly number: ValueNumber;
   readonly label: string;
   readonly kind: string;
-  /** A stable hash of what it is. */
+  /** A stable hash of the value's identity. */
   readonly colour: number;
-  /** What a thread belongs to, where that is known. */
+  /** The owner of a thread, where that is known. */
   readonly owner?: Owner;
 }
 
-/** A thread's process, and the application that this is: what it is called, with a hash that is the same in all traces. */
+/** A thread's process, and the application that this is: its name, with a hash that is the same in all traces. */
 export interface Owner {
   readonly process: string;
   readonly application: string | null;
@@ -75,7 +75,7 @@ export interface Catalogue {
 
 export const EMPTY_CATALOGUE: Catalogue = { tracks: [], values: [] };
 
-/** What the server says of its timeline. Throws a `ShapeFault`. */
+/** The server's status of its timeline. Throws a `ShapeFault`. */
 export function readStatus(shape: Shape): Status {
   const instance = optional(shape.get("instance"), (found) => found.label());
   const live = shape.get("live");
@@ -84,7 +84,7 @@ export function readStatus(shape: Shape): Status {
   return {
     extent: { begin, end: end < begin ? begin : end },
     unix: shape.get("unix").flag(),
-    // Servers whose buckets may be as short as a nanosecond do not say so.
+    // Servers with buckets as short as a nanosecond do not say so.
     levels: { min: level(optional(shape.get("level_min"), (found) => found.number()) ?? 0), max: level(shape.get("level_max").number()) },
     version: shape.get("version").number(),
     doneBytes: shape.get("done_bytes").number(),
@@ -105,8 +105,8 @@ function readState(shape: Shape): Status["state"] {
   return found === "complete" || found === "failed" ? found : "building";
 }
 
-/** Whether another server answers than before, which counts tracks and values anew. Those that do not say which one they are can only be told apart
- * by what they know of the traces, and only where `wasLost`: the one before was not heard for a while. */
+/** Whether another server answers than before, which counts tracks and values anew. Servers that do not identify themselves can only be told apart
+ * by their knowledge of the traces, and only where `wasLost`: the one before was not heard for a while. */
 export function isOtherServer(before: Status, now: Status, wasLost: boolean): boolean {
   if (before.instance !== undefined || now.instance !== undefined) {
     return before.instance !== now.instance;
@@ -115,7 +115,7 @@ export function isOtherServer(before: Status, now: Status, wasLost: boolean): bo
   return wasLost && (now.version < before.version || !isSameTime);
 }
 
-/** The catalogue with what the server added to it. Throws a `ShapeFault`. */
+/** The catalog with the server's additions. Throws a `ShapeFault`. */
 export function readCatalogue(shape: Shape, before: Catalogue): Catalogue {
   return {
     tracks: appended(before.tracks, shape.get("tracks").list().map(readTrack)),
@@ -123,7 +123,7 @@ export function readCatalogue(shape: Shape, before: Catalogue): Catalogue {
   };
 }
 
-/** Old ones, then those that are new: whoever asks twice from the same number gets some of them twice. */
+/** Old ones, then those that are new: a caller that asks twice from the same number gets some of them twice. */
 function appended<T extends { readonly number: number }>(before: readonly T[], more: readonly T[]): readonly T[] {
   const end = (before.at(-1)?.number ?? -1) + 1;
   const fresh = more.filter((one) => one.number >= end);
@@ -174,7 +174,7 @@ function readValue(shape: Shape): TrackValue {
   };
 }
 
-/** What a value says of what a thread belongs to. */
+/** The owner that a value gives for its thread. */
 export function readOwner(shape: Shape): { owner?: Owner } {
   if (!shape.get("process").given) {
     return {};

@@ -1,4 +1,4 @@
-// How cells of tables are written: for people, exactly and with their units; and for programs, as `kymo KIND --csv` and `--json` write them.
+// The text of cells of tables: for people, exactly and with their units; and for programs, as `kymo KIND --csv` and `--json` write them.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import { spelled, timeText, type Clock } from "./clock.ts";
@@ -56,7 +56,7 @@ export function numberText(value: Numeric, of: CellClass): string {
   }
 }
 
-/** What stands in a cell; times as the page writes them. */
+/** The text of a cell; times as the page writes them. */
 export function cellText(cell: Cell, clock: Clock): string {
   switch (cell.kind) {
     case "empty":
@@ -100,7 +100,7 @@ function rangeText(begin: Nanos | null, end: Nanos | null, clock: Clock): string
   return `${timeText(clock, begin)} + ${exactDuration(end - begin)}`;
 }
 
-/** What more there is to say of a cell than fits into it; empty: nothing. */
+/** The details of a cell that do not fit into it; empty: none. */
 export function cellHint(cell: Cell): string {
   switch (cell.kind) {
     case "number":
@@ -124,7 +124,7 @@ export function countText(table: Table, shown: number): string {
   return `${grouped(shown)}${of} ${all === 1 ? "row" : "rows"}${rest}`;
 }
 
-/** What nobody knows, in CSV. */
+/** An unknown value, in CSV. */
 const UNKNOWN = "NA";
 
 /** Rows as lines with CRLF, as RFC 4180 and docs/analyses-json.md have them. */
@@ -220,7 +220,7 @@ export function typedNumber(text: string): number | null {
   return digits === undefined || factor === undefined ? null : Number(digits.replace(/[_ ]/g, "")) * factor;
 }
 
-/** A duration that somebody typed; `null` if it is none. */
+/** A duration that the user typed; `null` if it is none. */
 export function typedDuration(text: string): Nanos | null {
   const found = typedNumber(text);
   return found === null || found < 0 || !Number.isFinite(found) ? null : nanos(Math.round(found));

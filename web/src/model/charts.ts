@@ -1,4 +1,4 @@
-// What charts draw of tables: how often something takes how long, when what took how long, what is how much over time.
+// The data that charts draw from tables: distributions of durations, durations over time, quantities over time.
 //
 // Charts get doubles: times are counted from a begin, so that nanoseconds stay exact for a hundred days.
 
@@ -37,7 +37,7 @@ export const PERCENTILES: ReadonlyArray<readonly [string, string, number]> = [
 /** A value that so many percent are not above. */
 export interface Percentile {
   readonly title: string;
-  /** What is known of it: it lies between these. */
+  /** The known bounds: it lies between these. */
   readonly low: number;
   readonly high: number;
 }
@@ -101,10 +101,10 @@ export interface Line {
   readonly values: readonly number[];
 }
 
-/** Lines at most: more than anybody tells apart. */
+/** Lines at most: more than a reader tells apart. */
 const LINES_MAX = 6;
 
-/** What a table says of periods, if its first column is one: a line for each name in it, else for each of its numbers. */
+/** The course of a table over periods, if its first column is one: a line for each name in it, else for each of its numbers. */
 export function courseOf(table: Table, clock: Clock): Course | null {
   if (table.columns[0]?.of !== "time-range" || table.rows.length === 0) {
     return null;
@@ -129,7 +129,7 @@ export function courseOf(table: Table, clock: Clock): Course | null {
   return filled(table.span ?? { begin: first.span.begin, end: last.span.end }, ordered, linesOf(table, ordered.map((period) => period.rows), clock));
 }
 
-/** Columns that are numbers and say how much there was, as opposed to who. */
+/** Columns that are numbers but identify something, rather than say how much there was. */
 const NOT_DRAWN: ReadonlySet<string> = new Set(["cpu", "fd", "time-range", "timestamp", "string", "process", "irq", "mixed", "path", "syscall", "disk", "netif", "bool"]);
 
 function linesOf(table: Table, periods: readonly (readonly Row[])[], clock: Clock): Line[] {
@@ -149,7 +149,7 @@ function linesOf(table: Table, periods: readonly (readonly Row[])[], clock: Cloc
   return [all, ...most.map(([title]) => ({ title, column, values: periods.map((rows) => sum(rows.filter((row) => nameOf(row) === title), at)) }))];
 }
 
-/** Periods of which the table says nothing are 0: tables leave out what did not happen. */
+/** Periods of which the table says nothing are 0: tables leave out periods without occurrences. */
 function filled(all: Span, ordered: ReadonlyArray<{ readonly span: Span }>, lines: readonly Line[]): Course {
   const begin = ordered[0] !== undefined && ordered[0].span.begin < all.begin ? ordered[0].span.begin : all.begin;
   const time: number[] = [];

@@ -1,7 +1,7 @@
-// Some of many: those that were named, less those that were taken out. Both lists are as short as what somebody clicked, also where there
-// are ten thousands to choose from. `null` is a choice that nobody made: all.
+// Some of many: those that were named, less those that were taken out. Both lists hold only the clicked items, also where there
+// are ten thousands to choose from. `null` stands for no choice: all.
 
-/** What is chosen. `only` is `null` where all but `but` are. */
+/** The chosen items. `only` is `null` where all but `but` are. */
 export interface Choice<T> {
   readonly only: readonly T[] | null;
   readonly but: readonly T[];
@@ -17,7 +17,7 @@ export function allBut<T>(items: readonly T[]): Choice<T> | null {
   return items.length === 0 ? null : { only: null, but: items };
 }
 
-/** What names mean, where one may mean several items. */
+/** The meaning of names, where one may mean several items. */
 export interface Naming<T> {
   readonly matches: (named: T, item: T) => boolean;
   /** All items that a name means. */
@@ -42,7 +42,7 @@ export function tester<T>(choice: Choice<T> | null): (item: T) => boolean {
   return (item) => (named === null || named.has(item)) && !but.has(item);
 }
 
-/** The choice with an item in it, or without it. Who takes out the last one that was named has all of them again. */
+/** The choice with an item in it, or without it. Taking out the last named item chooses all of them again. */
 export function withItem<T>(choice: Choice<T> | null, item: T, isIn: boolean, naming: Naming<T> = plainNaming()): Choice<T> | null {
   const { matches, expand } = naming;
   if (isChosen(choice, item, matches) === isIn) {

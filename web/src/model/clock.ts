@@ -1,7 +1,7 @@
-// How times and durations are written.
+// The text of times and durations.
 //
 // Absolute times need clocks that know the Unix epoch, and a zone; relative ones count from the begin of the traces. Digits behind
-// the comma come in groups of three, as many as a pixel can tell apart, so that neighbouring times do not look the same. From a minute
+// the comma come in groups of three, as many as a pixel can tell apart, so that neighboring times do not look the same. From a minute
 // on each unit stands behind its number ("1 d 2 h 0.5 s"): with colons they would be times of the day.
 
 import { MICROSECOND, MILLISECOND, SECOND, nanos, type Nanos } from "../units/time.ts";
@@ -9,7 +9,7 @@ import { MICROSECOND, MILLISECOND, SECOND, nanos, type Nanos } from "../units/ti
 /** In which way times are shown. */
 export type TimeStyle = "relative" | "absolute";
 
-/** What it takes to write a time. */
+/** The settings that writing a time needs. */
 export interface Clock {
   /** Relative times count from here. */
   readonly origin: Nanos;
@@ -124,7 +124,7 @@ export function dayText(clock: Clock, time: Nanos): string {
   return clock.unix ? partsOf(clock, time).day : "";
 }
 
-/** How the zone is called at that time: "UTC", "CET"; where clocks have none, what they count from. */
+/** How the zone is called at that time: "UTC", "CET"; where clocks have none, their origin. */
 export function zoneText(clock: Clock, time: Nanos): string {
   return clock.style === "absolute" && clock.unix ? partsOf(clock, time).zone : "since begin";
 }
@@ -145,7 +145,7 @@ interface Parts {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** What the calendar says of the second that a time lies in. */
+/** The calendar's parts for the second that a time lies in. */
 function partsOf(clock: Clock, time: Nanos): Parts {
   const milliseconds = Number(time / MILLISECOND) - (time % MILLISECOND < 0n ? 1 : 0);
   const parts = new Map(formatOf(clock.zone).formatToParts(new Date(milliseconds)).map((part) => [part.type, part.value]));

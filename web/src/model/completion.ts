@@ -1,23 +1,23 @@
-// What may come next while somebody writes an expression of the filter language: names of fields and of events, words, operators.
+// Completion for an expression of the filter language while the user types it: names of fields and of events, words, operators.
 
 import { find, findable, isInside, type Findable } from "./search.ts";
 
-/** What is offered. */
+/** One completion on offer. */
 export interface Offer {
-  /** What is put there. */
+  /** The text that is inserted. */
   readonly text: string;
-  /** What it is, in a word or two. */
+  /** The kind of the offer, in a word or two. */
   readonly what: string;
 }
 
-/** What is offered instead of the text from `from` to before `to`, in units of UTF-16. */
+/** The offers that replace the text from `from` to before `to`, in units of UTF-16. */
 export interface Completion {
   readonly from: number;
   readonly to: number;
   readonly offers: readonly Offer[];
 }
 
-/** What the traces know. */
+/** The vocabulary of the traces. */
 export interface Vocabulary {
   readonly fields: readonly Offer[];
   readonly events: readonly string[];
@@ -53,7 +53,7 @@ export function fieldOffers(columns: readonly string[]): readonly Offer[] {
   return fields.map((name) => ({ text: name.startsWith("payload.") ? `$${name}` : name, what: "field" }));
 }
 
-/** What may stand behind a value. */
+/** The operators that may stand behind a value. */
 const OPERATORS: readonly Offer[] = [
   { text: "== ", what: "is; `*` in a text is any text" },
   { text: "!= ", what: "is not" },
@@ -67,7 +67,7 @@ const OPERATORS: readonly Offer[] = [
   { text: "|| ", what: "or" },
 ];
 
-/** What may come at a place; `null`: nothing that one could know. */
+/** The offers at a place; `null`: the page knows none. */
 export function complete(text: string, caret: number, vocabulary: Vocabulary): Completion | null {
   const before = text.slice(0, caret);
   const quote = openText(before);
@@ -75,7 +75,7 @@ export function complete(text: string, caret: number, vocabulary: Vocabulary): C
     return inText(text, quote, caret, vocabulary);
   }
   const word = /[\w$:.@`]+$/.exec(before)?.[0] ?? "";
-  // A number, or a point in time, is known to whoever writes it.
+  // Only the user knows the number, or the point in time.
   if (/^[\d@]/.test(word)) {
     return null;
   }
@@ -85,7 +85,7 @@ export function complete(text: string, caret: number, vocabulary: Vocabulary): C
     return isBehindValue(before) ? { from: caret, to: caret, offers: OPERATORS } : null;
   }
   const offers = offersFor(findables(vocabulary).names, word);
-  // What is written out is not in the way of who goes on.
+  // A word that is written out gets no offers, so that they are not in the way of further typing.
   return offers.length === 0 || offers[0]?.text === word ? null : { from, to, offers };
 }
 

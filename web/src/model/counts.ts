@@ -1,14 +1,14 @@
-// How many events there are of what: by their names, and whose they are, as the analyses `count` and `threads` say it.
+// Counts of events: by their names, and by their owners, as the analyses `count` and `threads` say it.
 
 import { EMPTY, type Answer, type Cell } from "./tables.ts";
 
-/** How many events somebody has, and what that one is called. */
+/** The event count of a thread or process, and its name. */
 export interface Counted {
   readonly count: bigint;
   readonly name: string | null;
 }
 
-/** Whose events there are. Numbers are those of all machines together. */
+/** Event counts by owner. Numbers are those of all machines together. */
 export interface Whose {
   /** Of those that say it. */
   readonly byCpu: ReadonlyMap<number, bigint>;
@@ -16,20 +16,20 @@ export interface Whose {
   /** By their numbers. */
   readonly byProcess: ReadonlyMap<string, Counted>;
   readonly byApplication: ReadonlyMap<string, bigint>;
-  /** Of CPUs that ran nobody, and of nobody that is known. */
+  /** Of CPUs that ran no thread, and of no known thread. */
   readonly idle: bigint;
   readonly unknown: bigint;
   /** Threads, each life of a number by itself, that have too few events to be told apart here. */
   readonly omitted: number;
 }
 
-/** What was counted so far. */
+/** The counts so far. */
 export interface Counts {
   readonly byName: ReadonlyMap<string, bigint> | null;
   readonly whose: Whose | null;
 }
 
-/** Events by name, of whatever trace. */
+/** Events by name, of all traces. */
 export function readNames(answer: Answer): ReadonlyMap<string, bigint> {
   const found = new Map<string, bigint>();
   for (const [name, count] of cellsOf(answer, "per-class", ["name", "count"])) {
@@ -38,7 +38,7 @@ export function readNames(answer: Answer): ReadonlyMap<string, bigint> {
   return found;
 }
 
-/** Whose events there are. */
+/** Event counts by owner. */
 export function readWhose(answer: Answer): Whose {
   const [byCpu, byApplication] = [new Map<number, bigint>(), new Map<string, bigint>()];
   const byThread = new Map<number, Counted & { readonly pid: number | null }>();
@@ -63,7 +63,7 @@ export function readWhose(answer: Answer): Whose {
     }
   }
   for (const [application, threads, processes, count] of cellsOf(answer, "per-application", ["application", "threads", "processes", "count"])) {
-    // What ran nobody is called `idle` and has no thread.
+    // The row of CPUs that ran no thread is called `idle` and has no thread.
     if (application?.kind === "text" && wholeOf(threads) + wholeOf(processes) > 0n) {
       add(byApplication, application.value, wholeOf(count));
     }

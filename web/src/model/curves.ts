@@ -1,4 +1,4 @@
-// Counters as curves with an axis: which ones are looked at, which of them share an axis, and where that has its marks.
+// Counters as curves with an axis: the chosen counters, which of them share an axis, and the axis' marks.
 
 import type { Piece } from "./cache.ts";
 import type { Track } from "./catalogue.ts";
@@ -6,16 +6,16 @@ import { lowerBound } from "./split.ts";
 import { bucketSpan, tileBegin } from "./wanted.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 
-/** What the tab of counters shows. */
+/** The content of the tab of counters. */
 export interface Curves {
   /** Ids of tracks, in the order in which they were chosen. */
   readonly tracks: readonly string[];
-  /** What counts the same shares an axis, or each has its own. */
+  /** Counters of the same unit share an axis, or each has its own. */
   readonly apart: boolean;
 }
 
 export const PLAIN_CURVES: Curves = { tracks: [], apart: false };
-/** More lines than that nobody tells apart. */
+/** More lines than a reader can tell apart are not drawn. */
 export const CURVES_MAX = 12;
 
 /** With one more, or without it if it was there. */
@@ -29,12 +29,12 @@ export function curveParts(curves: Curves): [string, string][] {
   return [...curves.tracks.map((id): [string, string] => ["curve", id]), ...(curves.apart ? [["curves", "apart"] as [string, string]] : [])];
 }
 
-/** What [`curveParts`] wrote; what is not understood is left out. */
+/** Reads the output of [`curveParts`]; parts that it does not understand are left out. */
 export function readCurves(parts: URLSearchParams): Curves {
   return { tracks: [...new Set(parts.getAll("curve"))].slice(0, CURVES_MAX), apart: parts.get("curves") === "apart" };
 }
 
-/** A track that is drawn as a curve, and in which of the colours. */
+/** A track that is drawn as a curve, and in which of the colors. */
 export interface Curve {
   readonly track: Track;
   readonly colour: number;
@@ -53,7 +53,7 @@ export function countersOf(tracks: readonly Track[]): readonly Track[] {
   return counters.sort((one, other) => key(one).localeCompare(key(other), "en", { numeric: true }));
 }
 
-/** What is drawn: what counts the same together, unless each is to have an axis of its own. Of ids that no counter has, nothing. */
+/** The lanes to draw: counters of the same unit together, unless each is to have an axis of its own. Ids that no counter has give nothing. */
 export function lanesOf(curves: Curves, tracks: readonly Track[]): readonly Lane[] {
   const counters = new Map(countersOf(tracks).map((track) => [track.id, track]));
   const lanes: { readonly unit: string | null; readonly curves: Curve[] }[] = [];
@@ -84,7 +84,7 @@ export function axisMarks(low: number, high: number, most: number, isSize = fals
   const step = isSize && least > 1 ? 2 ** Math.ceil(Math.log2(least)) : decimal;
   const marks: number[] = [];
   for (let mark = Math.ceil(low / step - 1e-9); mark * step <= high + step * 1e-9 && marks.length <= Math.max(1, most); mark++) {
-    // Steps below one are no exact doubles: what is written is.
+    // Steps below one are no exact doubles: their decimal text is.
     marks.push(Number((mark * step).toPrecision(15)));
   }
   return marks;

@@ -4,8 +4,8 @@
 //     spans:  begin  end  quality
 //     tracks: number  form  carry + 1  items   and then the items
 //
-// The bytes are checked as whatever comes from elsewhere: every length against what is there, every bucket against the count, every
-// order. What is wrong is said with where it stands, what was found and what was expected.
+// The bytes are checked like all input from outside: every length against the available bytes, every bucket against the count, every
+// order. An error says where it stands, and the found and the expected value.
 
 import { LEVEL_MAX, level, trackNumber } from "../units/tiles.ts";
 import {
@@ -25,7 +25,7 @@ import {
   type TrackItems,
 } from "./tile.ts";
 
-/** What is wrong with an answer, and at which byte. */
+/** The fault of an answer, and at which byte. */
 export class TileFault extends Error {
   readonly at: number;
 
@@ -99,11 +99,11 @@ function readTrack(reader: Reader, count: number): TrackItems {
   return { track, carry: carry === 0 ? NONE : carry - 1, items };
 }
 
-/** What a column holds: times are in order, ends not before the begins in the first column, buckets in order and below the count. */
+/** The kind of a column: times are in order, ends not before the begins in the first column, buckets in order and below the count. */
 type Kind = "bucket" | "u16" | "u32" | "f64" | "time" | "end";
 
 const KIND_BYTES: Readonly<Record<Kind, number>> = { bucket: 4, u16: 2, u32: 4, f64: 8, time: 8, end: 8 };
-/** What a number is at the begin stands before its items, if there is anything. */
+/** A counter's value at the begin stands before its items, if there is one. */
 const COUNTER = 3;
 
 interface Layout<T extends Items> {

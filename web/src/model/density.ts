@@ -1,4 +1,4 @@
-// How many events there are where, for the strip that shows all of the traces.
+// The density of events over time, for the strip that shows all of the traces.
 
 import type { Piece } from "./cache.ts";
 import { firstPixel, placeOf, type Frame } from "./geometry.ts";

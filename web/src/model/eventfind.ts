@@ -1,5 +1,5 @@
 // Which of several rows of one time are meant: where a clock is coarse, many events have the same time, and those that a filter
-// selects among them are known by what is in them.
+// selects among them are known by their content.
 
 import type { Rows } from "./arrow.ts";
 import { jsonText } from "./eventtext.ts";

@@ -1,7 +1,7 @@
 // A list of events as the server hands it out: which events, places between rows, pages, and which columns a list has.
 //
 // A place is a time and how many rows of that time are before it. So there is one between any two rows, also where many have the same
-// time, and no row needs a number: nobody knows how many there are before it in a trace of 10^9.
+// time, and no row needs a number: the number of rows before it is unknown in a trace of 10^9.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import { timesOf, type Column, type Rows } from "./arrow.ts";
@@ -30,7 +30,7 @@ export function placeText({ time, rank }: Place): string {
   return rank === 0 ? `${time}` : `${time}.${rank}`;
 }
 
-/** What the server says a place is; `null` if that is none. */
+/** The place that the server sends; `null` if that is none. */
 export function readPlace(text: string | null): Place | null {
   const [, time, rank] = /^(-?\d{1,19})(?:\.(\d{1,15}))?$/.exec(text ?? "") ?? [];
   return time === undefined ? null : { time: nanos(BigInt(time)), rank: Number(rank ?? 0) };
@@ -66,7 +66,7 @@ export function questionText({ filter, names }: EventQuestion): string {
   return parts.toString();
 }
 
-/** Names as somebody types them: between spaces or commas. */
+/** Names as the user types them: between spaces or commas. */
 export function readNames(text: string): readonly string[] {
   return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
 }
@@ -76,14 +76,14 @@ export function isSingle({ names }: EventQuestion): boolean {
   return names.length === 1 && !/[*?]/.test(names[0] ?? "");
 }
 
-/** What a column of the list shows. */
+/** The kind of a column of the list. */
 export type ColumnKind = "time" | "delta" | "event" | "cpu" | "thread" | "field" | "fields";
 
 /** A column of the list. */
 export interface ListColumn {
   readonly kind: ColumnKind;
   readonly title: string;
-  /** Whose values it shows; of a thread its name, then its number. */
+  /** The fields that it shows; of a thread its name, then its number. */
   readonly names: readonly string[];
 }
 
@@ -91,10 +91,10 @@ export interface ListColumn {
 const CPU = ["cpu_id", "perf_cpu", "common_cpu"];
 const THREAD_NAME = ["procname", "perf_comm", "common_comm"];
 const THREAD = ["vtid", "tid", "perf_tid", "common_pid"];
-/** What tracers write of all events alike. It comes before the fields of single events, which may have the same names: a `tid` behind
- * them is that of whoever is woken, not of whoever runs. */
+/** Fields that tracers write for all events alike. They come before the fields of single events, which may have the same names: a `tid` behind
+ * them is that of the woken thread, not of the running one. */
 const CONTEXT = /^(time|cycles|stream|name|cpu_id|procname|hostname|ip|prio|nice|pthread_id|v?p?pid|v?tid|v[ug]id|\w+_ns|(perf|common)_\w+|handler_level)$/;
-/** What hardly anybody reads in a list. */
+/** Fields that are rarely of use in a list. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["time", "name", "cycles", "stream", "handler_level"]);
 
 function contextOf(all: readonly string[]): readonly string[] {
@@ -106,7 +106,7 @@ function contextOf(all: readonly string[]): readonly string[] {
 function whereOf(all: readonly string[]): { readonly cpu: readonly string[]; readonly thread: readonly string[] } {
   const context = contextOf(all);
   const first = (names: readonly string[], among = context): readonly string[] => names.filter((name) => among.includes(name)).slice(0, 1);
-  // A CPU means where something happens whoever says it, and where only some classes of events do, it stands behind fields of others.
+  // A CPU field means where something happens, in any event; where only some classes of events have it, it stands behind fields of others.
   return { cpu: first(CPU, all), thread: [...first(THREAD_NAME), ...first(THREAD)] };
 }
 
@@ -117,7 +117,7 @@ export function baseNames(all: readonly string[]): readonly string[] {
   return all.filter((name) => base.has(name));
 }
 
-/** Those of the columns that somebody wants to see by themselves, as they are called in the list. */
+/** The columns that the user wants to see by themselves, as they are called in the list. */
 export function wantedNames(all: readonly string[], text: string): readonly string[] {
   const fields = fieldNames(all);
   return readNames(text).flatMap((wanted) => fields.filter((name) => name === wanted || titleOf(name) === wanted));
@@ -141,7 +141,7 @@ export function listColumns(all: readonly string[], single: boolean, wanted: rea
   return [...columns.filter((column) => column !== null), ...last];
 }
 
-/** Fields of events: without what all events have, lengths of lists, and what only says another one in words. */
+/** Fields of events: without the fields that all events have, lengths of lists, and fields that only repeat another one in words. */
 export function fieldNames(all: readonly string[]): readonly string[] {
   const known = new Set(all);
   const { cpu, thread } = whereOf(all);

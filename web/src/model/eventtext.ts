@@ -1,4 +1,4 @@
-// Events as text: what stands in the cells of a list, and rows as CSV, as JSON and as a table of text. Numbers have all their digits.
+// Events as text: the cells of a list, and rows as CSV, as JSON and as a table of text. Numbers have all their digits.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Column } from "./arrow.ts";
@@ -37,7 +37,7 @@ export function jsonText(value: unknown): string {
   if (typeof value === "object") {
     return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${jsonText(member)}`).join(",")}}`;
   }
-  // What is no number, as infinity, is a text: JSON has no word for it.
+  // A value that is not finite, as infinity, is a text: JSON has no word for it.
   return typeof value === "number" && !Number.isFinite(value) ? JSON.stringify(String(value)) : JSON.stringify(value);
 }
 
@@ -57,7 +57,7 @@ function shownText(value: unknown, bases: readonly FieldBase[], event: string | 
   return path.length === 0 && typeof value === "string" ? value : jsonText(value);
 }
 
-/** What a field is in a row: where the trace has a name for it, that. `isPlain`: numbers are in base 10, for programs. */
+/** The text of a field in a row: where the trace has a name for the value, that name. `isPlain`: numbers are in base 10, for programs. */
 export function fieldText(columns: Named, name: string, row: number, isPlain = false): string {
   const label = cellText(columns.get(`${name}_label`)?.at(row));
   const [value, bases] = [columns.get(name)?.at(row), columns.get(name)?.bases ?? []];
@@ -104,7 +104,7 @@ function textOf(column: ListColumn, page: EventPage, columns: Named, fields: rea
   const time = nanos(page.times[row] ?? 0n);
   switch (column.kind) {
     case "time":
-      // Groups of digits help the eye, and get into the way of whoever searches in what was copied.
+      // Groups of digits help the eye, and get into the way of a search in the copied text.
       return clock === null ? String(time) : timeText(clock, time).replaceAll("\u202f", "");
     case "delta":
       return deltaText(time, row === 0 ? null : nanos(page.times[row - 1] ?? 0n));
@@ -126,10 +126,10 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
-/** How columns of CSV are called, by what they are. */
+/** The names of CSV columns, by their kinds. */
 const CSV_NAMES: Partial<Record<ListColumn["kind"], string>> = { time: "time_ns", event: "event", cpu: "cpu", fields: "fields" };
 
-/** Columns as CSV has them: times exact, and no more columns than somebody wants to read. */
+/** Columns as CSV has them: times exact, and no more columns than the user wants to read. */
 function csvColumns(page: EventPage, single: boolean): readonly ListColumn[] {
   const all = page.rows.columns.map((column) => column.name);
   const columns = listColumns(all, single).filter((column) => column.kind !== "delta");
@@ -163,7 +163,7 @@ function csvText(page: EventPage, rows: readonly number[], single: boolean, head
   return head + rows.map((row) => csvLine(columns.map((column) => textOf(column, page, cells, fields, row, null)))).join("");
 }
 
-/** An object for each row in a line of its own, with what the row has. */
+/** An object for each row in a line of its own, with the fields that the row has. */
 function jsonLines(page: EventPage, rows: readonly number[]): string {
   const columns = page.rows.columns.filter((column) => !column.isEmpty && column.name !== "time");
   const line = (row: number): string => {
@@ -176,7 +176,7 @@ function jsonLines(page: EventPage, rows: readonly number[]): string {
   return rows.map(line).join("");
 }
 
-/** A table whose columns stand below each other, as the list shows them. */
+/** A table of aligned columns, as the list shows them. */
 function tableText(page: EventPage, rows: readonly number[], single: boolean, clock: Clock): string {
   const columns = listColumns(page.rows.columns.map((column) => column.name), single);
   const [cells, fields] = [named(page.rows), filledFields(page.rows.columns)];

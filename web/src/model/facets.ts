@@ -1,4 +1,4 @@
-// What can be chosen of, with how many there are of each: CPUs, processes and threads that tracks tell of, events, and what events are part of.
+// The facets to choose from, with counts: CPUs, processes and threads of the tracks, events, and the subsystems of events.
 
 import type { Catalogue, Track } from "./catalogue.ts";
 import type { Counted, Counts, Whose } from "./counts.ts";
@@ -11,7 +11,7 @@ import { nameOf } from "./rows.ts";
 export interface Entry<T> {
   readonly key: T;
   readonly label: string;
-  /** What else there is to say of it. */
+  /** Further details of the entry. */
   readonly detail: string;
   /** Events, as far as they were counted. */
   readonly count: bigint | null;
@@ -26,7 +26,7 @@ export function cpusOf(tracks: readonly Track[], whose: Whose | null): Entry<num
   return all.map((cpu) => ({ key: cpu, label: `CPU ${cpu}`, detail: "", count: byCpu === null ? null : (byCpu.get(cpu) ?? 0n) }));
 }
 
-/** Who there is: processes and threads, by their numbers. */
+/** Processes and threads, by their numbers. */
 export interface People {
   readonly processes: readonly Entry<string>[];
   readonly threads: readonly Entry<number>[];
@@ -75,7 +75,7 @@ function findPeople(tracks: readonly Track[]): People {
   return { processes: processes.sort(byLabel), threads: threads.sort(byLabel) };
 }
 
-/** Threads with what was counted of them, those with most events first; also those that have no track. */
+/** Threads with their counts, those with most events first; also those that have no track. */
 export function threadsOf({ threads }: People, whose: Whose | null): readonly Entry<number>[] {
   return whose === null ? threads : withCounts(threads, whose.byThread, whose.omitted === 0, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
 }
@@ -92,7 +92,7 @@ export function applicationsOf(owners: Owners, whose: Whose | null): readonly En
   return counted === null ? entries.sort(byLabel) : withCounts(entries, counted, true, (name) => name);
 }
 
-/** `isAll`: who was not counted has no events; else nobody knows how many. */
+/** `isAll`: entries without a count have no events; else their number is unknown. */
 function withCounts<K extends string | number>(entries: readonly Entry<K>[], counts: ReadonlyMap<K, Counted>, isAll: boolean, labelOf: (key: K, name: string | null) => string): Entry<K>[] {
   const seen = new Set(entries.map(({ key }) => key));
   const others = [...counts].filter(([key]) => !seen.has(key)).map(([key, { name }]): Entry<K> => ({ key, label: labelOf(key, name), detail: "", count: null }));
@@ -104,7 +104,7 @@ function withCounts<K extends string | number>(entries: readonly Entry<K>[], cou
   return counted.sort(byCount);
 }
 
-/** What a thread is called; the name of a track of what it does may say less. */
+/** The name of a thread; the name of a track of its activity may say less. */
 function threadName(track: Track, tid: number): string {
   return track.kind === "states" && track.depth === null && track.name.includes(String(tid)) ? nameOf(track) : `thread ${tid}`;
 }
@@ -139,7 +139,7 @@ export interface Subsystem extends Entry<string> {
   readonly names: readonly string[];
 }
 
-/** What an event is part of: the provider before `:`, else what stands before the first `_`, as kernels have it. */
+/** The subsystem of an event: the provider before `:`, else the text before the first `_`, as kernels have it. */
 export function subsystemOf(event: string): string {
   return event.split(":", 1)[0] !== event ? (event.split(":", 1)[0] ?? event) : (event.split("_", 1)[0] ?? event);
 }

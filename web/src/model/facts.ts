@@ -1,4 +1,4 @@
-// What is known of something on a track, as lines that can be read: name, text, what is copied, where it leads.
+// The known facts about an item on a track, as lines that can be read: name, text, text to copy, link.
 
 import { trackNumber } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
@@ -13,11 +13,11 @@ import { callText, waitLines } from "./waits.ts";
 export interface Fact {
   readonly name: string;
   readonly text: string;
-  /** What more there is to say of it. */
+  /** Further details of the fact. */
   readonly hint: string;
-  /** What is copied; `null` if that is of no use to anybody. */
+  /** The text to copy; `null` if a copy is of no use. */
   readonly copy: string | null;
-  /** What can be picked instead. */
+  /** The item that can be picked instead. */
   readonly to: Item | null;
   /** It is less certain than it looks. */
   readonly isDoubtful: boolean;
@@ -37,13 +37,13 @@ export interface FieldLine {
 /** Lines of fields that are shown at most; all of them are copied. */
 export const FIELD_LINES_MAX = 300;
 
-/** What it takes to tell of something. */
+/** The context that telling facts needs. */
 export interface Telling {
   readonly clock: Clock;
   readonly tracks: readonly Track[];
 }
 
-/** What something is, in a few words. */
+/** The title of an item, in a few words. */
 export function titleOf(item: TrackItem, { tracks }: Telling): string {
   if (item.kind === "run" && item.wait?.call != null) {
     return `${item.value.label} in ${callText(item.wait.call)}`;
@@ -64,7 +64,7 @@ function isMessage(item: ArrowItem): boolean {
   return item.value.kind === "message";
 }
 
-/** Who a row of events is of. */
+/** The subject of a row of events. */
 function whoOf(track: Track | null): string {
   return track === null ? "something" : nameOf(track).replace(/: events$/, "");
 }
@@ -111,12 +111,12 @@ function ofRun(item: RunItem, track: Track, { clock, tracks }: Telling): Fact[] 
   return [...facts, fact("is a", kind, { copy: null }), ...ofOwner(value), ...link];
 }
 
-/** To what a thread belongs. */
+/** The owner of a thread. */
 function ofOwner({ owner }: ItemValue): Fact[] {
   return owner === undefined ? [] : [fact("of process", owner.application === null ? owner.process : `${owner.application} (${owner.process})`, { copy: owner.process })];
 }
 
-/** What values are, in words. */
+/** The kinds of values, in words. */
 const KINDS: Readonly<Record<string, string>> = {
   thread: "thread that runs",
   doing: "state of a thread",

@@ -1,6 +1,6 @@
-// What went wrong between the page and the server, in one sentence, and what to do about it, in another one.
+// A fault between the page and the server, in one sentence, and the advice for it, in another one.
 
-/** Of what kind it is. */
+/** The kind of a fault. */
 export type FaultKind = "unreachable" | "token" | "traces" | "refused" | "absent" | "busy" | "server" | "nonsense" | "aborted";
 
 export interface Fault {
@@ -13,7 +13,7 @@ export function passes(kind: FaultKind): boolean {
   return kind === "unreachable" || kind === "busy" || kind === "server";
 }
 
-/** What somebody who reads of it can do. */
+/** The advice for a fault. */
 export function advice(kind: FaultKind): string {
   switch (kind) {
     case "unreachable":

@@ -1,5 +1,5 @@
-// Which tracks a filter means. A track is asked for what it says of itself: one of a CPU says nothing of threads, so that threads that are
-// chosen leave it as it is; what belongs to nobody, as latencies do, is always meant.
+// Which tracks a filter means. A track is tested by its own labels: one of a CPU says nothing of threads, so that threads that are
+// chosen leave it as it is; tracks without an owner, as latencies are, are always meant.
 
 import type { Track, TrackKind } from "./catalogue.ts";
 import { tester } from "./choice.ts";
@@ -25,13 +25,13 @@ export function trackTest(filter: Filter, tracks: readonly Track[]): ((track: Tr
       return true;
     }
     const process = processOf(track);
-    // A thread whose process nobody knows is not one of those that were named.
+    // A thread of an unknown process is not one of those that were named.
     return process === null ? processes.only === null : isProcess(process);
   };
 }
 
 function applicationTest({ applications, owners }: Filter): (track: Track) => boolean {
-  // While nobody knows who belongs to whom, nothing is left out: it would come back a moment later.
+  // While the owners are unknown, nothing is left out: it would come back a moment later.
   if (applications === null || owners === null) {
     return () => true;
   }
@@ -47,7 +47,7 @@ function applicationTest({ applications, owners }: Filter): (track: Track) => bo
 
 const known = new WeakMap<readonly Track[], Map<string, string>>();
 
-/** The process of a track: what it says, else what another track of its thread says. */
+/** The process of a track: its own, else the one that another track of its thread names. */
 export function processesOf(tracks: readonly Track[]): (track: Track) => string | null {
   let found = known.get(tracks);
   if (found === undefined) {
@@ -65,14 +65,14 @@ export function processesOf(tracks: readonly Track[]): (track: Track) => string 
 
 const FOLLOWING: ReadonlySet<TrackKind> = new Set(["instants", "heat", "arrows"]);
 
-/** Whether a track follows a choice of events: how many there are, how long it takes from one to another, whom they wake and what they send. */
+/** Whether a track follows a choice of events: counts of events, latencies from one to another, wakeups and messages. */
 export function followsEvents({ kind }: Pick<Track, "kind">): boolean {
   return FOLLOWING.has(kind);
 }
 
 const followingKnown = new WeakMap<readonly Track[], ReadonlySet<number>>();
 
-/** Numbers of the tracks of which the server can say what they are of some events only. */
+/** Numbers of the tracks for which the server can restrict its answer to some events. */
 export function followingTracks(tracks: readonly Track[]): ReadonlySet<number> {
   let found = followingKnown.get(tracks);
   if (found === undefined) {

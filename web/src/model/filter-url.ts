@@ -1,10 +1,10 @@
-// The filter in the URL: `filter` is the expression, `cpu`, `app`, `process`, `thread` and `event` are what is chosen, `no-cpu` and so on what is not.
+// The filter in the URL: `filter` is the expression, `cpu`, `app`, `process`, `thread` and `event` are the chosen items, `no-cpu` and so on those taken out.
 
 import { only, type Choice } from "./choice.ts";
 import { FILTER_MODES, PLAIN_FILTER, type Filter } from "./filter.ts";
 import { ranges } from "./ranges.ts";
 
-/** A URL longer than this is no place to keep what was chosen; browsers and mails cut it. */
+/** A URL longer than this is no place to keep a choice; browsers and mails cut it. */
 const NAMES_MAX = 200;
 const NUMBERS_MAX = 20_000;
 
@@ -21,7 +21,7 @@ export function filterParts(filter: Filter): [string, string][] {
   ];
 }
 
-/** What [`filterParts`] wrote; what is not understood is left out. */
+/** Reads the output of [`filterParts`]; parts that it does not understand are left out. */
 export function readFilter(parts: URLSearchParams): Filter {
   const mode = FILTER_MODES.find((one) => one === parts.get("mode")) ?? PLAIN_FILTER.mode;
   const text = parts.get("filter") ?? "";

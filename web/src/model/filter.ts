@@ -1,7 +1,7 @@
-// The one filter: which CPUs, processes, threads and events somebody wants to see, and an expression. Everything that asks the server asks
+// The one filter: the chosen CPUs, processes, threads and events, and an expression. Everything that asks the server asks
 // with it: rows, lists, statistics, arrows.
 //
-// Events say in fields on which CPU and by which thread they were made, and each tracer calls these fields as it likes. What of them the
+// Events say in fields on which CPU and by which thread they were made, and each tracer calls these fields as it likes. Which of these fields the
 // traces have is asked once (`api/filter.ts`) and kept in the filter; without such a field nothing is asked that the server would refuse, and
 // the page says so (`unanswered`).
 
@@ -9,12 +9,12 @@ import type { Choice } from "./choice.ts";
 import type { Owners } from "./owners.ts";
 import { ranges } from "./ranges.ts";
 
-/** What becomes of what is not chosen: rows are paler, or not there; or also what analyses compute is without it. */
+/** The treatment of items that are not chosen: their rows are paler, or not there; or analyses also compute without them. */
 export type FilterMode = "dim" | "hide" | "exclude";
 
 export const FILTER_MODES: readonly FilterMode[] = ["dim", "hide", "exclude"];
 
-/** What can be chosen of. */
+/** The facets to choose from. */
 export type Facet = "events" | "cpus" | "applications" | "processes" | "threads";
 
 export interface Filter {
@@ -25,13 +25,13 @@ export interface Filter {
   readonly cpus: Choice<number> | null;
   /** Names of applications: all threads of their processes are meant. */
   readonly applications: Choice<string> | null;
-  /** Numbers of processes; what is no number is the name of one. */
+  /** Numbers of processes; text that is no number is the name of one. */
   readonly processes: Choice<string> | null;
   readonly threads: Choice<number> | null;
   readonly mode: FilterMode;
-  /** What the traces' events call these; `null` until the server has said so. */
+  /** The names of these fields in the traces' events; `null` until the server has said so. */
   readonly names: FieldNames | null;
-  /** Which threads are of which application, as far as is known; `null` while nobody needs it. */
+  /** Which threads are of which application, as far as is known; `null` while the page does not need it. */
   readonly owners: Owners | null;
 }
 
@@ -44,7 +44,7 @@ export interface FieldName {
   readonly isEverywhere: boolean;
 }
 
-/** What events can be asked for: fields that there are, in the order in which they are believed. */
+/** The fields that select events: fields that there are, in the order in which they are believed. */
 export interface FieldNames {
   readonly cpu: readonly FieldName[];
   readonly thread: readonly FieldName[];
@@ -53,7 +53,7 @@ export interface FieldNames {
   readonly processName: readonly FieldName[];
 }
 
-/** What tracers call these fields: those that Kymograph's own mappings of tracers know. `$ctx` is any context, also that of a packet. */
+/** The names that tracers give these fields: those that Kymograph's own mappings of tracers know. `$ctx` is any context, also that of a packet. */
 export const FIELD_CANDIDATES: Readonly<Record<keyof FieldNames, readonly string[]>> = {
   cpu: ["$ctx.cpu_id", "$ctx.cpu", "perf_cpu", "common_cpu"],
   thread: ["$ctx.tid", "$ctx.vtid", "perf_tid", "common_pid"],
@@ -61,7 +61,7 @@ export const FIELD_CANDIDATES: Readonly<Record<keyof FieldNames, readonly string
   processName: ["$ctx.procname", "$ctx.comm", "$ctx.thread_name", "perf_comm", "env.procname"],
 };
 
-/** What to ask the server for events: an expression, and names. */
+/** The selection of events for a request: an expression, and names. */
 export interface Asked {
   readonly filter?: string;
   readonly event?: readonly string[];
@@ -70,7 +70,7 @@ export interface Asked {
 /** The server takes as many names beside an expression. */
 const NAMES_MAX = 64;
 
-/** What to ask the server with, where it takes names of events beside an expression. Nothing where nothing is chosen. */
+/** The selection for a request that takes names of events beside an expression. Empty where nothing is chosen. */
 export function questionOf(filter: Filter): Asked {
   const named = filter.events?.only ?? null;
   if (named !== null && named.length > NAMES_MAX) {
@@ -81,7 +81,7 @@ export function questionOf(filter: Filter): Asked {
   return { ...(expression === "" ? {} : { filter: expression }), ...(named === null ? {} : { event: named }) };
 }
 
-/** All of it as one expression, for what takes nothing else; empty: nothing is chosen. */
+/** All of it as one expression, for requests that take nothing else; empty: nothing is chosen. */
 export function expressionOf(filter: Filter): string {
   const { events } = filter;
   const named = events?.only ?? null;
@@ -90,7 +90,7 @@ export function expressionOf(filter: Filter): string {
   return joined([...own(filter), ...fieldParts(filter), ...names, ...but]);
 }
 
-/** What analyses are asked with: they are about all of the traces unless somebody wants to exclude the rest. */
+/** The selection for analyses: they are about all of the traces unless the user wants to exclude the rest. */
 export function analysisOf(filter: Filter): Asked {
   const expression = filter.mode === "exclude" ? expressionOf(filter) : "";
   return expression === "" ? {} : { filter: expression };
@@ -114,7 +114,7 @@ export function isActive(filter: Filter): boolean {
 
 export const FACETS: readonly Facet[] = ["cpus", "applications", "processes", "threads", "events"];
 
-/** What was chosen of, although no event says it: rows follow, lists and statistics cannot. */
+/** The chosen facets that no event's fields express: rows follow, lists and statistics cannot. */
 export function unanswered(filter: Filter): readonly Facet[] {
   const { names } = filter;
   if (names === null) {
@@ -137,12 +137,12 @@ export function unanswered(filter: Filter): readonly Facet[] {
   return lacking;
 }
 
-/** Whether only some events are meant, whoever made them: what tells of events follows, all else is told by all of them. */
+/** Whether the filter means only some events, of any thread: tracks of events follow, all others count all events. */
 export function choosesEvents(filter: Filter): boolean {
   return filter.text.trim() !== "" || filter.events !== null;
 }
 
-/** Whether the server has to be asked what fields there are. */
+/** Whether the page has to ask the server which fields there are. */
 export function needsNames(filter: Filter): boolean {
   return filter.names === null && ["cpus", "applications", "processes", "threads"].some((facet) => filter[facet as Facet] !== null);
 }
@@ -170,7 +170,7 @@ function fieldParts(filter: Filter): string[] {
   ];
 }
 
-/** Applications as their threads, where events say theirs; else as their processes, or by what these are called. */
+/** Applications as their threads, where events say theirs; else as their processes, or by the names of these. */
 function applicationPart({ applications, owners }: Filter, names: FieldNames): string[] {
   if (applications === null || owners === null) {
     return [];
@@ -234,14 +234,14 @@ function oneOf(names: readonly FieldName[], list: string): string {
   return terms.join(" || ");
 }
 
-/** Numbers as short as the language has them: neighbours are a range. */
+/** Numbers as short as the language has them: neighbors are a range. */
 function numberList(numbers: readonly number[]): string {
   return ranges(numbers).map(([from, to]) => (from === to ? String(from) : to === from + 1 ? `${from}, ${to}` : `${from}..=${to}`)).join(", ");
 }
 
-/** An application is also what has its name before a slash. */
+/** An application also covers names that have its name before a slash. */
 function applicationList(names: readonly string[]): string {
-  // A star of the language stands behind what is quoted.
+  // A star of the language stands behind the quoted text.
   return names.map((name) => textList([name])).flatMap((text) => [text, `${text.slice(0, -1)}/*"`]).join(", ");
 }
 

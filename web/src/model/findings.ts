@@ -1,4 +1,4 @@
-// What is wrong with the traces, as the server tells it: what cannot be read or trusted, and when events were lost.
+// The problems of the traces, as the server tells them: parts that cannot be read or trusted, and when events were lost.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Shape } from "./json.ts";
@@ -11,7 +11,7 @@ export interface Finding {
   readonly rule: string;
   readonly place: string;
   readonly message: string;
-  /** What can be done about it. */
+  /** The possible remedy. */
   readonly help: string | null;
   /** How often, in this file. */
   readonly times: number;
@@ -27,7 +27,7 @@ export interface Findings {
 
 export const NO_FINDINGS: Findings = { findings: [], losses: [], omitted: 0 };
 
-/** What the server says. Throws a `ShapeFault`. */
+/** The server's findings. Throws a `ShapeFault`. */
 export function readFindings(shape: Shape): Findings {
   const findings = shape.get("findings").list().map((found): Finding => {
     const help = found.get("help");
@@ -63,7 +63,7 @@ export function whyOf(finding: Finding): string {
   return WHY[finding.rule] ?? "";
 }
 
-/** How the traces are: what cannot be read is worse than what was lost or is doubtful. */
+/** How the traces are: unreadable parts are worse than lost or doubtful ones. */
 export function healthOf({ findings, losses }: Findings, lost: bigint | null): "good" | "doubtful" | "bad" {
   if (findings.some(({ severity }) => severity === "error")) {
     return "bad";

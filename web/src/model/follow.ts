@@ -11,16 +11,16 @@ export interface Follow {
   readonly isOn: boolean;
   /** How much is seen then, as far as there is so much; `null`: everything. */
   readonly span: Nanos | null;
-  /** What there was when the window was held back; `null` where it is not, and where nothing comes. */
+  /** The state of the traces when the window was held back; `null` where it is not, and where nothing comes. */
   readonly left: Left | null;
 }
 
-/** How much is seen of traces that grow, if nobody says. */
+/** The default span of the window on traces that grow. */
 export const FOLLOW_SPAN = nanos(10n * SECOND);
 
 export const FIRST_FOLLOW: Follow = { isOn: false, span: FOLLOW_SPAN, left: null };
 
-/** The window that ends at `edge`. It begins at whole pixels, so that what it shows keeps its shape from one picture to the next. */
+/** The window that ends at `edge`. It begins at whole pixels, so that its content keeps its shape from one picture to the next. */
 export function windowAt(extent: Extent, edge: Nanos, span: Nanos | null, width: Px): Viewport {
   const there = minus(edge, extent.begin);
   if (span === null || span >= there) {
@@ -31,7 +31,7 @@ export function windowAt(extent: Extent, edge: Nanos, span: Nanos | null, width:
   return clamp({ begin: nanos(extent.begin + (pixels * span) / wide), span }, extent);
 }
 
-/** What the server says for the first time, or anew, of whether traces grow. `chosen` is the window, unless nobody has chosen one, or it shows everything. */
+/** The server's first or renewed answer on whether traces grow. `chosen` is the window, unless the user has chosen none, or it shows everything. */
 export function followHeard(follow: Follow, before: Status | null, now: Status, chosen: Viewport | null): Follow {
   if (!isRecording(now)) {
     // The window still goes to where they ended.
@@ -40,12 +40,12 @@ export function followHeard(follow: Follow, before: Status | null, now: Status, 
   if (isRecording(before)) {
     return follow;
   }
-  // Whoever saw everything goes on seeing everything.
+  // A window that showed everything goes on showing everything.
   const span = before === null ? follow.span : null;
   return chosen === null ? { isOn: true, span, left: null } : { isOn: false, span: chosen.span, left: leftAt(now) };
 }
 
-/** Somebody has moved the window: that holds it back, unless everything is seen. */
+/** The user has moved the window: that holds it back, unless everything is seen. */
 export function followMoved(follow: Follow, status: Status, next: Viewport): Follow {
   if (!isRecording(status)) {
     return follow.isOn ? { ...follow, isOn: false } : follow;

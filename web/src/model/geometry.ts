@@ -1,4 +1,4 @@
-// Where the buckets of a tile lie on the screen.
+// The places of a tile's buckets on the screen.
 
 import { TILE_BUCKETS, type Level, type TileIndex } from "../units/tiles.ts";
 import type { Px } from "../units/screen.ts";
@@ -6,7 +6,7 @@ import type { Nanos } from "../units/time.ts";
 import { pixelOf, type Viewport } from "./viewport.ts";
 import { tileBegin } from "./wanted.ts";
 
-/** What turns times into pixels. */
+/** Turns times into pixels. */
 export interface Frame {
   readonly view: Viewport;
   readonly width: Px;
@@ -36,7 +36,7 @@ export function placeOf(frame: Frame, level: Level, index: TileIndex, begin = 0,
   return { left, step, perNs, from, to };
 }
 
-/** The first pixel whose middle is not left of `x`: what lies between two places has the pixels between their first ones. */
+/** The first pixel with its middle not left of `x`: an interval between two places covers the pixels between their first ones. */
 export function firstPixel(x: number): number {
   return Math.ceil(x - 0.5);
 }

@@ -1,4 +1,4 @@
-// How the end of what is seen goes along with the watermark: at a constant rate, without jumps, though watermarks come a few times a second, and not
+// How the viewport's end goes along with the watermark: at a constant rate, without jumps, though watermarks come a few times a second, and not
 // all of them in time.
 //
 // Each watermark begins a straight line from where the end is then to the watermark, so long that the next one comes before it is reached:

@@ -1,4 +1,4 @@
-// Tracks in which nothing happens in the window, as far as the tiles say that are there.
+// Tracks without activity in the window, as far as the fetched tiles tell.
 
 import type { TileCache } from "./cache.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -22,7 +22,7 @@ export function bucketsOf(view: Viewport, origin: Nanos, of: Level): Buckets {
   return { from: Number(view.begin - origin) / width, to: Number(view.begin + view.span - origin) / width };
 }
 
-/** Numbers of tracks all of whose tiles of the window are there and are empty. A thread that is blocked all along does nothing; one that runs does. */
+/** Numbers of tracks with all tiles of the window there and empty. A thread that is blocked all along does nothing; one that runs does. */
 export function idleTracks(tiles: TileCache, range: TileRange, seen: Buckets, catalogue: Catalogue): ReadonlySet<number> {
   const empty = new Map<number, number>();
   const busy = new Set<number>();
@@ -78,10 +78,10 @@ function isEmpty({ items, carry, spans, level }: Tile, { from, to }: Buckets, ca
   }
 }
 
-/** Bars that are lower are of what only waits. */
+/** Lower bars are of states that only wait. */
 const WAITS_BELOW = 0.5;
 
-/** Whether a value that lasts for all of a window is nothing to look at: who is in a call all along does what his state says. */
+/** Whether a value that lasts for all of a window is nothing to look at: a thread in a call all along has the activity that its state says. */
 function isWaiting(value: number, catalogue: Catalogue): boolean {
   if (value === NONE) {
     return true;

@@ -1,4 +1,4 @@
-// What is at one time in one track, for the line that says it in words.
+// The content of one track at one time, for the line that says it in words.
 
 import type { Piece } from "./cache.ts";
 import { lowerBound } from "./split.ts";
@@ -6,7 +6,7 @@ import { NONE, type Counter, type Counts, type Heat, type Instants, type Items, 
 import { bucketSpan, tileBegin } from "./wanted.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 
-/** What a track shows at a time. */
+/** The content that a track shows at a time. */
 export type Found =
   /** `share` of the bucket is this value, of 1; with a value that covers less, if there is one. */
   | { readonly kind: "value"; readonly value: number; readonly share: number; readonly second: number; readonly begins: number }
@@ -16,20 +16,20 @@ export type Found =
   | { readonly kind: "durations"; readonly count: number; readonly bin: number }
   | { readonly kind: "number"; readonly low: number; readonly high: number };
 
-/** What was found, and how well it is known. */
+/** The found content, and how well it is known. */
 export interface Inspected {
   readonly found: Found | null;
   readonly quality: Quality;
 }
 
-/** What `pieces` show at a time; `null` where there is none of them. */
+/** The content of `pieces` at a time; `null` where there is none of them. */
 export function inspect(pieces: readonly Piece[], origin: Nanos, time: Nanos): Inspected | null {
   for (const { tile, begin, end } of pieces) {
     const since = Number(time - tileBegin(tile.level, tile.index, origin));
     const bucket = Math.floor(since / Number(bucketSpan(tile.level)));
     if (bucket >= Math.floor(begin) && bucket < end) {
       const quality = qualityAt(tile, bucket);
-      // Where nobody has read on, a state may be long over.
+      // Where the server has not read on, a state may be long over.
       const isRead = quality === "exact" || quality === "building" || tile.items.form === "counts";
       return { found: isRead ? findIn(tile.items, tile, bucket, since) : null, quality };
     }
@@ -88,7 +88,7 @@ function countAt(items: Counts, bucket: number): Found | null {
   return { kind: "count", value: items.value[at] ?? NONE, count: items.count[at] ?? 0, ofValue: items.countOfValue[at] ?? 0 };
 }
 
-/** Instants from a time on, for so long: how many, and what most of them are. */
+/** Instants from a time on, for so long: their number, and the most frequent value. */
 function instantsAt(items: Instants, from: number, length: number): Found | null {
   const [low, high] = [lowerBound(items.time, from), lowerBound(items.time, from + length)];
   const counts = new Map<number, number>();
@@ -101,7 +101,7 @@ function instantsAt(items: Instants, from: number, length: number): Found | null
   return low === high ? null : { kind: "count", value, count: high - low, ofValue };
 }
 
-/** What a counter is holds until it changes. */
+/** A counter's value holds until it changes. */
 function numberAt(items: Counter, bucket: number): Found | null {
   const at = lowerBound(items.bucket, bucket);
   if (items.bucket[at] === bucket) {

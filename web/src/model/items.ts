@@ -1,4 +1,4 @@
-// What the server says of one thing on a track: a run of a value, an event with its fields, an arrow from track to track.
+// The server's answer on one item of a track: a run of a value, an event with its fields, an arrow from track to track.
 //
 // Events are shown and copied as they were recorded, so numbers are kept as they were written: a field of 64 bits does not become a
 // double, and a text of digits does not become a number.
@@ -10,7 +10,7 @@ import { readOwner, type Owner } from "./catalogue.ts";
 import { Shape, parseJson } from "./json.ts";
 import type { Extent } from "./viewport.ts";
 
-/** What is picked: whatever is on a track at a time. `track` is the id that stays. */
+/** The picked item: the run, event or arrow on a track at a time. `track` is the id that stays. */
 export interface Item {
   readonly track: string;
   readonly time: Nanos;
@@ -20,11 +20,11 @@ export interface Item {
 export interface ItemValue {
   readonly label: string;
   readonly kind: string;
-  /** A stable hash of what it is. */
+  /** A stable hash of the value's identity. */
   readonly colour: number;
-  /** The row of what it is, as that of a thread. */
+  /** The row of the value itself, as that of a thread. */
   readonly track: TrackNumber | null;
-  /** What a thread belongs to, where that is known. */
+  /** The owner of a thread, where that is known. */
   readonly owner?: Owner;
 }
 
@@ -38,7 +38,7 @@ export interface RunItem {
   /** Events are missing around it. */
   readonly inDoubt: boolean;
   readonly value: ItemValue;
-  /** Why a thread waits, if that is what it does, and the server was not asked for many at once. */
+  /** Why a thread waits, if it does, and the server was not asked for many at once. */
   readonly wait: Wait | null;
 }
 
@@ -47,15 +47,15 @@ export interface Wait {
   /** The system call that it is in. */
   readonly call: WaitCall | null;
   readonly waker: Waker | null;
-  /** Of a thread that could run: who has the CPU when that begins. */
+  /** Of a thread that could run: the thread that has the CPU when that begins. */
   readonly instead: ItemValue | null;
   /** Of a thread that could run: the CPU that it gets in the end. */
   readonly to: TrackNumber | null;
-  /** What it asked of disks that was not done when it began to wait. */
+  /** The thread's disk requests that were not done when it began to wait. */
   readonly requests: readonly WaitRequest[];
-  /** What of this nobody knows: `call`, `waker`, `instead`, `to`. */
+  /** The unknown parts of this: `call`, `waker`, `instead`, `to`. */
   readonly unknown: ReadonlySet<string>;
-  /** What these traces have no events of: `calls`, `wakeups`, `interrupts`, `requests`. */
+  /** The kinds of events that these traces lack: `calls`, `wakeups`, `interrupts`, `requests`. */
   readonly unrecorded: ReadonlySet<string>;
 }
 
@@ -68,12 +68,12 @@ export interface WaitCall {
   readonly fd: bigint | null;
 }
 
-/** Who wakes a thread. */
+/** The waker of a thread. */
 export interface Waker {
   readonly time: Nanos;
   /** The CPU where that happens. */
   readonly from: TrackNumber;
-  /** Who runs there then, if that is known. */
+  /** The thread that runs there then, if that is known. */
   readonly value: ItemValue | null;
   readonly irq: ItemValue | null;
   readonly softirq: ItemValue | null;
@@ -107,16 +107,16 @@ export interface ArrowItem {
   readonly endKnown: boolean;
   readonly from: TrackNumber;
   readonly to: TrackNumber;
-  /** Who is woken, or what a message is called. */
+  /** The woken thread, or the name of a message. */
   readonly value: ItemValue;
-  /** Who ran where it leaves, if that is known. */
+  /** The thread that ran where the arrow leaves, if that is known. */
   readonly waker: ItemValue | null;
 }
 
 export type TrackItem = RunItem | EventItem | ArrowItem;
 
 export interface ItemsFound {
-  /** All before was read: what is not known stays so. */
+  /** All before was read: unknown parts stay unknown. */
   readonly complete: boolean;
   /** In the order of their begins. */
   readonly items: readonly TrackItem[];
@@ -264,7 +264,7 @@ function memberOf(field: Field | undefined, name: string): Field | undefined {
 
 /** JSON with its numbers as they are written. Throws a `SyntaxError`. */
 export function parseFields(text: string): Field {
-  // Numbers are put into a list, and what is parsed has their places in it instead.
+  // Numbers are put into a list, and the parsed text has their places in it instead.
   const figures: Figure[] = [];
   const placed = text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (found) => (found.startsWith('"') ? found : String(figures.push(new Figure(found)) - 1)));
   const fieldOf = (value: unknown): Field => {
@@ -282,7 +282,7 @@ export function parseFields(text: string): Field {
   return fieldOf(JSON.parse(placed));
 }
 
-/** A field as JSON: on lines of their own what is in lists and structures, or all on one line. */
+/** A field as JSON: members of lists and structures on lines of their own, or all on one line. */
 export function jsonOf(field: Field, form: "lines" | "line" = "line", indent = ""): string {
   if (field instanceof Figure) {
     return field.text;

@@ -5,11 +5,11 @@ import { duration } from "./clock.ts";
 import type { Shape } from "./json.ts";
 import { readColumns, type Answer, type Column } from "./tables.ts";
 
-/** What an option can be; whole numbers of any size. Lists are of texts or numbers. */
+/** The values of an option; whole numbers of any size. Lists are of texts or numbers. */
 export type Option = string | number | bigint | boolean | readonly (string | number)[] | { readonly [name: string]: Option } | undefined;
 export type Options = { readonly [name: string]: Option };
 
-/** One analysis, and what is asked of it. Docs/http.md has the options. */
+/** One analysis, and its options, which docs/http.md lists. */
 export interface Question {
   readonly kind: string;
   readonly options: Options;
@@ -21,7 +21,7 @@ export interface Analysis {
   readonly title: string;
   readonly description: string;
   readonly tables: ReadonlyArray<{ readonly name: string; readonly title: string; readonly columns: readonly Column[] }>;
-  /** What `by` may say. */
+  /** The values that `by` may have. */
   readonly by: readonly string[];
 }
 
@@ -35,22 +35,22 @@ export interface Job {
   readonly failure: Failure | null;
 }
 
-/** Why there is no answer. `code` is what the server calls it. */
+/** The reason for a missing answer. `code` is the server's name for it. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
-/** What is known of a question that was asked. */
+/** The state of a question that was asked. */
 export type Asked =
   | { readonly state: "asking" | "waiting" }
   | { readonly state: "running"; readonly done: number; readonly total: number; readonly etaMs: number | null }
   | { readonly state: "done"; readonly answer: Answer }
   | { readonly state: "failed"; readonly failure: Failure }
-  /** Somebody did not want to wait. */
+  /** The user did not want to wait. */
   | { readonly state: "cancelled" };
 
-/** The body of the question; also what tells it from others. Members stand in the order of their names, what is not said is left out. */
+/** The body of the question; also its key among others. Members stand in the order of their names; options that are not given are left out. */
 export function bodyOf({ kind, options }: Question): string {
   return `{"kind":${JSON.stringify(kind)},"options":${optionText(options)}}`;
 }
@@ -114,7 +114,7 @@ export function progressText(asked: Asked): string {
   }
 }
 
-/** What somebody can do who reads of a failure. */
+/** The advice for a failure. */
 export function adviceFor(code: string): string {
   switch (code) {
     case "traces":

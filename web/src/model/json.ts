@@ -1,6 +1,6 @@
-// JSON whose whole numbers may be larger than a double can say: times of this century in nanoseconds are.
+// JSON with whole numbers that may be larger than a double can hold: times of this century in nanoseconds are.
 
-/** What a text says, with whole numbers of more than 15 digits as texts. Throws a `SyntaxError`. */
+/** The value of a JSON text, with whole numbers of more than 15 digits as texts. Throws a `SyntaxError`. */
 export function parseJson(text: string): unknown {
   // Most answers have none, also long ones.
   if (!/\d{16}/.test(text)) {
@@ -11,16 +11,16 @@ export function parseJson(text: string): unknown {
   return JSON.parse(exact);
 }
 
-/** What a server sent does not say what it has to. */
+/** A server's answer does not have the required shape. */
 export class ShapeFault extends Error {}
 
-/** An object from outside, whose members are asked for one by one, with what is wrong said by path. */
+/** An object from outside. Its members are read one by one, and faults are reported by path. */
 export class Shape {
   private readonly value: unknown;
   private readonly name: string | number;
   private readonly within: Shape | null;
 
-  /** `name` is what it is called, or its place in a list, of what it is part of. */
+  /** `name` is the name of the value, or its place in a list, within its parent. */
   constructor(value: unknown, name: string | number, within: Shape | null = null) {
     this.value = value;
     this.name = name;
@@ -39,12 +39,12 @@ export class Shape {
     return this.value !== undefined && this.value !== null;
   }
 
-  /** Whether it is not even null: who wrote it does not know of it. */
+  /** Whether it is not even null: the writer does not know of it. */
   get unknown(): boolean {
     return this.value === undefined;
   }
 
-  /** What an object has, by names. */
+  /** The members of an object, by names. */
   members(): [string, Shape][] {
     if (typeof this.value !== "object" || this.value === null) {
       throw this.fault("an object");
@@ -67,7 +67,7 @@ export class Shape {
     return this.value.length;
   }
 
-  /** What is there, whatever it is. */
+  /** The value that is there, of any kind. */
   get written(): string {
     return JSON.stringify(this.value) ?? "";
   }

@@ -1,4 +1,4 @@
-// What Latency can look at: for each kind of latency the analysis that finds it, and which of its tables say what. And which of these the traces
+// The sources of Latency: for each kind of latency the analysis that finds it, and the roles of its tables. And which of these the traces
 // have: that is told by their tracks and by names of their events, without asking for anything.
 
 import { cellText } from "./cells.ts";
@@ -16,7 +16,7 @@ export interface Source {
   /** The table of the longest, and its column that says how long. */
   readonly longest: string;
   readonly value: string;
-  /** Tables that say how often what took how long. */
+  /** Tables with distributions of durations. */
   readonly distributions: readonly string[];
   /** Tables of statistics, the first one first. */
   readonly groups: readonly string[];
@@ -57,7 +57,7 @@ export function sourceOf(id: string, isKernel: boolean): Source {
   return found;
 }
 
-/** What is looked at often, of traces that have it. */
+/** A latency that users often look at, for traces that have it. */
 export interface Preset {
   readonly title: string;
   readonly hint: string;
@@ -91,7 +91,7 @@ const PRESETS: readonly KnownPreset[] = [
 
 const presetsKnown = new WeakMap<Catalogue, readonly Preset[]>();
 
-/** Those that fit the traces; kept, because a catalogue has many tracks. */
+/** Those that fit the traces; kept, because a catalog has many tracks. */
 export function presetsOf(catalogue: Catalogue): readonly Preset[] {
   const known = presetsKnown.get(catalogue) ?? PRESETS.filter(({ isIn }) => isIn(catalogue));
   presetsKnown.set(catalogue, known);
@@ -101,7 +101,7 @@ export function presetsOf(catalogue: Catalogue): readonly Preset[] {
 /** Bins of a distribution: narrow enough to see two humps as two. */
 const BINS = 160;
 
-/** What to ask for; `null` where somebody has to say first which events are meant. */
+/** The options of the request; `null` where the user has to say first which events are meant. */
 export function latencyOptions(source: Source, lens: Lens, top: number): Options | null {
   const plain: Options = { top, bins: BINS };
   if (source.kind === "periods") {
@@ -119,7 +119,7 @@ export function latencyOptions(source: Source, lens: Lens, top: number): Options
 /** Columns by which longest ones can be told apart. */
 const GROUPING: ReadonlySet<string> = new Set(["process", "syscall", "irq", "string", "mixed", "disk", "number"]);
 
-/** What a row of statistics is about, as far as the longest ones say the same; `null`: of these no column does. */
+/** The group that a row of statistics is about, as far as the longest ones say the same; `null`: of these no column does. */
 export function groupOf(table: Table, longest: Table, row: Row, clock: Clock): Group | null {
   const at = table.columns.findIndex((column) => columnAt(longest, column.name) >= 0 && GROUPING.has(column.of));
   const [column, cell] = [table.columns[at], row[at]];
@@ -129,7 +129,7 @@ export function groupOf(table: Table, longest: Table, row: Row, clock: Clock): G
   return { column: column.name, text: groupText(cell, clock), tid: cell.kind === "process" ? cell.tid : null };
 }
 
-/** What tells a group from others: of numbers all digits as they are. */
+/** The text that tells a group from others: of numbers all digits as they are. */
 export function groupText(cell: Cell, clock: Clock): string {
   return cell.kind === "number" ? String(cell.value) : cellText(cell, clock);
 }

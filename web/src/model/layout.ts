@@ -1,4 +1,4 @@
-// What the user wants of the tracks: which are shown, pinned, folded, in which order, how high. As plain lists of names, which a URL holds and
+// The user's layout of the tracks: which are shown, pinned, folded, in which order, how high. As plain lists of names, which a URL holds and
 // which can be kept under a name.
 
 import type { Track } from "./catalogue.ts";
@@ -20,9 +20,9 @@ export interface Layout {
   readonly closed: readonly string[];
   /** Ids of tracks that are shown although their group is not. */
   readonly shown: readonly string[];
-  /** Groups in the order that somebody has given them; others stand behind them, in their own order. */
+  /** Groups in the order that the user has given them; others stand behind them, in their own order. */
   readonly groups: readonly string[];
-  /** Ids of tracks whose rows are lower and higher than others. */
+  /** Ids of tracks with rows lower and higher than others. */
   readonly small: readonly string[];
   readonly large: readonly string[];
   /** How high all rows are. */
@@ -33,7 +33,7 @@ export interface Layout {
 
 export const PLAIN_LAYOUT: Layout = { pinned: [], hidden: [], folded: [], closed: [], shown: [], groups: [], small: [], large: [], size: "plain", active: false };
 
-/** Says of tracks whether somebody wants to see them at all. */
+/** Tests whether the user wants to see a track at all. */
 export function shownTest(layout: Layout): (track: Track) => boolean {
   const [hidden, closed, shown] = [new Set(layout.hidden), new Set(layout.closed), new Set(layout.shown)];
   return (track) => !hidden.has(track.id) && (!closed.has(track.group) || shown.has(track.id));
@@ -53,10 +53,10 @@ export function withShown(layout: Layout, tracks: readonly Track[], isShown: boo
   return tidied({ ...layout, hidden: [...others(layout.hidden), ...inOpen], shown: others(layout.shown) }, tracks, all);
 }
 
-/** Smaller groups are no long lists: what comes into them later is shown. */
+/** Smaller groups are no long lists: tracks that come into them later are shown. */
 const CLOSED_MIN = 8;
 
-/** Groups all or none of whose tracks are hidden need not name them one by one. */
+/** A group with all or none of its tracks hidden need not name them one by one. */
 function tidied(layout: Layout, touched: readonly Track[], all: readonly Track[]): Layout {
   const isThere = shownTest(layout);
   let next = layout;
@@ -136,7 +136,7 @@ export function layoutParts(layout: Layout, itemsMax = URL_MAX): [string, string
   return [...lists, ...(layout.size === "plain" ? [] : [["rows", layout.size] as [string, string]]), ...(layout.active ? [["active", "1"] as [string, string]] : [])];
 }
 
-/** What [`layoutParts`] wrote; what is not understood is left out. */
+/** Reads the output of [`layoutParts`]; parts that it does not understand are left out. */
 export function readLayout(parts: URLSearchParams): Layout {
   const list = (name: keyof typeof LISTS): readonly string[] => [...new Set(parts.getAll(name))];
   return {
@@ -153,12 +153,12 @@ export function readLayout(parts: URLSearchParams): Layout {
   };
 }
 
-/** Layouts by the names that somebody gave them, as one text. */
+/** Layouts by the names that the user gave them, as one text. */
 export function encodeLayouts(layouts: ReadonlyMap<string, Layout>): string {
   return JSON.stringify([...layouts].map(([name, layout]) => [name, new URLSearchParams(layoutParts(layout, Infinity)).toString()]));
 }
 
-/** What [`encodeLayouts`] wrote; what is not understood is left out. */
+/** Reads the output of [`encodeLayouts`]; parts that it does not understand are left out. */
 export function readLayouts(text: string | null): ReadonlyMap<string, Layout> {
   const found = new Map<string, Layout>();
   try {
@@ -170,7 +170,7 @@ export function readLayouts(text: string | null): ReadonlyMap<string, Layout> {
       }
     }
   } catch {
-    // Somebody else wrote there: it is as if nothing was kept.
+    // Other code wrote there: it is as if nothing was kept.
   }
   return found;
 }

@@ -1,10 +1,10 @@
-// What the tabs Statistics and Latency look at: which analysis, which of its tables, of which time, and which rows of that in which order. All
+// The choices of the tabs Statistics and Latency: which analysis, which of its tables, of which time, and which rows of that in which order. All
 // of it stands in the URL.
 
 import { endOf, type Viewport } from "./viewport.ts";
 import type { Options } from "./jobs.ts";
 
-/** All of the traces, what the window shows, what is selected. */
+/** All of the traces, the window, the selection. */
 export type Scope = "all" | "window" | "selection";
 
 export const SCOPES: ReadonlyArray<readonly [Scope, string]> = [
@@ -30,7 +30,7 @@ export interface Range {
   readonly high: number;
 }
 
-/** A group that was chosen of some statistics: rows in whose column of that name stands that text. */
+/** A group that was chosen of some statistics: rows with that text in the column of that name. */
 export interface Group {
   readonly column: string;
   readonly text: string;
@@ -46,22 +46,22 @@ export interface Lens {
   readonly look: Look;
   /** As many rows of each table are asked for. */
   readonly rows: number;
-  /** What Latency looks at: one of model/latency. And its table; `null`: that of the longest. */
+  /** The source that Latency looks at: one of model/latency. And its table; `null`: that of the longest. */
   readonly latency: string;
   readonly latencyTable: string | null;
   readonly latencyLook: Look;
   /** As many of the longest are asked for. */
   readonly longest: number;
-  /** How long what is shown takes, and what it belongs to; `null`: anything. */
+  /** The duration of the shown rows, and their group; `null`: anything. */
   readonly range: Range | null;
   readonly group: Group | null;
-  /** Which events are pairs, as their fields are typed: begin, end, key, group. Empty: what roles say. */
+  /** Which events are pairs, as their fields are typed: begin, end, key, group. Empty: the events that roles name. */
   readonly pairs: readonly string[];
   /** Definitions of periods, one a line. */
   readonly periods: string;
 }
 
-/** As many rows can be asked for, of a table and of the longest; the first is what is asked for without saying so. */
+/** As many rows can be asked for, of a table and of the longest; the first is the default. */
 export const ROWS: readonly number[] = [1_000, 10_000];
 const ROWS_PLAIN = ROWS[0] ?? 1_000;
 
@@ -81,7 +81,7 @@ export const PLAIN_LENS: Lens = {
   periods: "",
 };
 
-/** Another analysis, or another table of it: what was sorted and searched was said of the one before. */
+/** Another analysis, or another table of it: the sorting and the search belong to the one before. */
 export function ofTable(kind: string, table: string | null): Partial<Lens> {
   return { kind, table, look: PLAIN_LOOK };
 }
@@ -105,7 +105,7 @@ export function timesOf(scope: Scope, view: Viewport | null, selection: Viewport
 
 type Parts = ReadonlyArray<readonly [string, string]>;
 
-/** As a URL has it, by the names of its parameters; what is plain is left out. */
+/** As a URL has it, by the names of its parameters; defaults are left out. */
 export function encodeLens(lens: Lens): Parts {
   const stats = lens.kind === PLAIN_LENS.kind && lens.table === null ? "" : [lens.kind, ...(lens.table === null ? [] : [lens.table])].join(".");
   const { range, group } = lens;
@@ -134,7 +134,7 @@ function lookParts(of: string, { sort, text, within }: Look): Parts {
   ];
 }
 
-/** What [`encodeLens`] wrote; what is not understood is left out. */
+/** Reads the output of [`encodeLens`]; parts that it does not understand are left out. */
 export function decodeLens(parts: URLSearchParams): Lens {
   const [, kind, table] = /^([a-z]+)(?:\.([a-z-]+))?$/.exec(parts.get("stats") ?? "") ?? [];
   const name = (part: string): string | null => (/^[a-z-]+$/.test(parts.get(part) ?? "") ? parts.get(part) : null);

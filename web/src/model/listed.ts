@@ -1,11 +1,11 @@
-// What the tab Events shows, as a URL has it: which events, with which columns, what is looked for, and where the list is.
+// The state of the tab Events, as a URL has it: which events, with which columns, the search, and where the list is.
 //
-// Where it is, is a place between two events, which needs no number of a row; nobody knows those of a large trace.
+// Where it is, is a place between two events, which needs no number of a row; row numbers of a large trace are unknown.
 
 import { placeText, readPlace, type Place } from "./events.ts";
 
 export interface Listed {
-  /** What stands in the box of names, and in that of columns. */
+  /** The texts in the box of names, and in that of columns. */
   readonly names: string;
   readonly columns: string;
   /** The expression that is looked for. */
@@ -28,7 +28,7 @@ export const PLAIN_LISTED: Listed = { names: "", columns: "", find: "", sync: tr
 /** Farther from the first row, the current one is no place to go to: other rows are on the screen. */
 export const BELOW_MAX = 400;
 
-/** As members of a URL; what is plain is left out. */
+/** As members of a URL; defaults are left out. */
 export function listedParts({ names, columns, find, sync, at }: Listed): [string, string][] {
   const place = at === null ? "" : placeText(at.place);
   const parts: [string, string][] = [
@@ -42,7 +42,7 @@ export function listedParts({ names, columns, find, sync, at }: Listed): [string
   return parts.filter(([, text]) => text !== "");
 }
 
-/** What [`listedParts`] wrote; what is not understood is left out. */
+/** Reads the output of [`listedParts`]; parts that it does not understand are left out. */
 export function readListed(parts: URLSearchParams): Listed {
   const text = (name: string): string => parts.get(name) ?? "";
   return { names: text("list"), columns: text("columns"), find: text("find"), sync: text("sync") !== "off", at: readRow(text("row")) ?? readTop(text("top")) };

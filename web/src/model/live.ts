@@ -1,4 +1,4 @@
-// What the server says of traces that grow: until when all is there, how old that is, and what came since the window was held back.
+// The server's account of traces that grow: until when all is there, how old that is, and how much came since the window was held back.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Status } from "./catalogue.ts";
@@ -16,7 +16,7 @@ export interface Live {
   readonly problem: string | null;
 }
 
-/** What a status says in `live`; `null` where traces do not grow. Throws a `ShapeFault`. */
+/** The member `live` of a status; `null` where traces do not grow. Throws a `ShapeFault`. */
 export function readLive(shape: Shape): Live | null {
   if (!shape.given) {
     return null;
@@ -36,7 +36,7 @@ export function isRecording(status: Status | null): boolean {
   return status?.live?.state === "recording";
 }
 
-/** What there was when the window was held back. */
+/** The state of the traces when the window was held back. */
 export interface Left {
   readonly end: Nanos;
   readonly events: bigint | null;
@@ -46,7 +46,7 @@ export function leftAt({ extent, events }: Status): Left {
   return { end: extent.end, events };
 }
 
-/** How old what is seen is: "0.4 s behind". `lag` is how far the window's end is behind the watermark; `null`: nobody knows. */
+/** How old the shown end is: "0.4 s behind". `lag` is how far the window's end is behind the watermark; `null`: that is unknown. */
 export function behindText({ behindMs }: Live, lag: Nanos): string | null {
   return behindMs === null ? null : `${secondsText(behindMs / 1_000 + Math.max(0, Number(lag)) / 1e9)} behind`;
 }
@@ -56,7 +56,7 @@ export function secondsText(seconds: number): string {
   return seconds < 60 ? `${seconds.toFixed(1)} s` : duration(nanos(BigInt(Math.round(seconds)) * 1_000_000_000n));
 }
 
-/** What has come since: "12.3 s, 45,012 events". How many events that is may not be known. */
+/** The growth since then: "12.3 s, 45,012 events". How many events that is may not be known. */
 export function sinceText(left: Left, { extent, events }: Status): string {
   const seconds = secondsText(Math.max(0, Number(extent.end - left.end)) / 1e9);
   if (events === null || left.events === null) {

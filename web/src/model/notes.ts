@@ -1,4 +1,4 @@
-// Notes of people on the traces, as the server has them in a file: what each says, about when, and where it is seen.
+// Notes of people on the traces, as the server has them in a file: the text, the time, and the place of each.
 
 import type { Clock } from "./clock.ts";
 import { duration, timeText } from "./clock.ts";
@@ -19,9 +19,9 @@ export interface Note {
   /** The id of the track that it is about, which need not be there. */
   readonly track: string | null;
   readonly author: string | null;
-  /** One of `NOTE_COLOURS`, `#rrggbb`, or what somebody else calls a colour. */
+  /** One of `NOTE_COLOURS`, `#rrggbb`, or a name that another program uses for a color. */
   readonly colour: string | null;
-  /** What else it says, by name, as JSON: whoever changes a text keeps that. */
+  /** Its other members, by name, as JSON: a change of a text keeps them. */
   readonly rest: readonly (readonly [string, string])[];
 }
 
@@ -31,7 +31,7 @@ export interface NotesProblem {
   readonly message: string;
 }
 
-/** What the server says of the file. */
+/** The server's state of the file. */
 export interface NotesFile {
   readonly file: string;
   /** In the order of times. */
@@ -41,7 +41,7 @@ export interface NotesFile {
 
 const KNOWN: ReadonlySet<string> = new Set(["id", "begin_ns", "end_ns", "text", "track", "author", "colour"]);
 
-/** What the server answers. Throws a `SyntaxError` or a `ShapeFault`. */
+/** The notes in the server's answer. Throws a `SyntaxError` or a `ShapeFault`. */
 export function readNotes(text: string): NotesFile {
   const shape = new Shape(parseJson(text), "notes");
   const file = shape.get("file").text();
@@ -83,7 +83,7 @@ export function noteBody({ id, begin, end, text, track, author, colour, rest }: 
 
 const TITLE_MAX = 60;
 
-/** What a note is called: the first line of its text that says something. */
+/** The title of a note: the first line of its text that says something. */
 export function titleOf({ text }: Pick<Note, "text">): string {
   const line = text.split("\n").find((one) => one.trim() !== "")?.trim() ?? "a note without text";
   return line.length <= TITLE_MAX ? line : `${line.slice(0, TITLE_MAX - 1).trimEnd()}…`;
@@ -94,7 +94,7 @@ export function whenText(clock: Clock, { begin, end }: Pick<Note, "begin" | "end
   return `${timeText(clock, begin)}${end === null ? "" : ` + ${duration(minus(end, begin), 3)}`}`;
 }
 
-/** The notes in whose text, author or track stands each word of a query; they stay in their order. */
+/** The notes that contain each word of a query in text, author or track; they stay in their order. */
 export function notesWith(notes: readonly Note[], query: string): readonly Note[] {
   const words = wordsOf(query);
   return words.length === 0 ? notes : notes.filter((note) => saysAll(note, words));
@@ -111,7 +111,7 @@ export function notesIn(notes: readonly Note[], shown: Viewport): readonly Note[
   return notes.filter(({ begin, end }) => begin < last && (begin >= shown.begin || (end ?? begin) > shown.begin));
 }
 
-/** Colours that a note may have, by their names; as text on the ground of the theme they are all easy to see. */
+/** Colors that a note may have, by their names; as text on the ground of the theme they are all easy to see. */
 export const NOTE_COLOURS: Readonly<Record<string, Readonly<Record<Theme, Rgb>>>> = {
   orange: { light: [150, 80, 0], dark: [255, 190, 90] },
   red: { light: [180, 30, 30], dark: [255, 130, 120] },
@@ -121,10 +121,10 @@ export const NOTE_COLOURS: Readonly<Record<string, Readonly<Record<Theme, Rgb>>>
   grey: { light: [92, 102, 114], dark: [170, 180, 192] },
 };
 
-/** What a note without a colour has. */
+/** The color of a note without one. */
 export const PLAIN_COLOUR = "orange";
 
-/** The colour of what notes say together: theirs, if they have the same one. */
+/** The color of several notes together: theirs, if they have the same one. */
 export function colourOf(colours: Iterable<string | null>, theme: Theme): Rgb {
   const [colour = null, ...others] = new Set(colours);
   const [, red, green, blue] = others.length > 0 ? [] : (/^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour ?? "") ?? []);
@@ -141,7 +141,7 @@ export interface Flag {
   readonly notes: readonly Note[];
 }
 
-/** From where to where something lasts that somebody has to say something about. */
+/** From where to where the time of one or several notes lasts. */
 export interface Band {
   readonly from: number;
   readonly to: number;
@@ -158,7 +158,7 @@ export function countOf({ notes }: Flag): string {
   return notes.length === 1 ? "" : notes.length > 99 ? "…" : String(notes.length);
 }
 
-/** What is drawn of notes on a line of time that is so many CSS pixels wide. What has begun before the window has its flag at the edge. */
+/** The flags and bands of notes on a line of time that is so many CSS pixels wide. A note that begins before the window has its flag at the edge. */
 export function marksOf(notes: readonly Note[], shown: Viewport, width: number): { readonly flags: readonly Flag[]; readonly bands: readonly Band[] } {
   const flags: { x: number; notes: Note[] }[] = [];
   const bands: { from: number; to: number; colours: Set<string | null> }[] = [];
@@ -173,7 +173,7 @@ export function marksOf(notes: readonly Note[], shown: Viewport, width: number):
     if (note.end !== null) {
       const to = Math.max(x + BAND_MIN, Math.min(width, pixelOf(shown, note.end, px(width))));
       const band = bands.at(-1);
-      // What lies over each other, or nearly touches, is one band: there are never more than pixels.
+      // Notes that lie over each other, or nearly touch, are one band: there are never more than pixels.
       if (band !== undefined && x <= band.to + 1) {
         band.to = Math.max(band.to, to);
         band.colours.add(note.colour);

@@ -1,4 +1,4 @@
-// What the box in the header finds: tracks, threads, processes, events and notes by what they are called, commands behind `>`, times behind `@`.
+// The finds of the box in the header: tracks, threads, processes, events and notes by their names, commands behind `>`, times behind `@`.
 
 import type { Catalogue, Track } from "./catalogue.ts";
 import { timeText } from "./clock.ts";
@@ -11,7 +11,7 @@ import { readTime, type TimeContext } from "./times.ts";
 import { findableTracks } from "./tree.ts";
 import type { Nanos } from "../units/time.ts";
 
-/** What is done when it is chosen. */
+/** The effect of choosing a hit. */
 export type Goal =
   | { readonly kind: "track"; readonly track: Track }
   | { readonly kind: "event"; readonly name: string }
@@ -24,7 +24,7 @@ export type Goal =
 
 export interface OmniHit {
   readonly key: string;
-  /** What it is, in a word. */
+  /** The kind of the hit, in a word. */
   readonly what: string;
   readonly label: string;
   readonly detail: string;
@@ -33,7 +33,7 @@ export interface OmniHit {
 
 export interface OmniAnswer {
   readonly hits: readonly OmniHit[];
-  /** What is said where there is nothing to choose. */
+  /** The message where there is nothing to choose. */
   readonly note: string | null;
 }
 
@@ -43,12 +43,12 @@ export interface OmniWorld {
   readonly events: readonly string[];
   readonly notes: readonly Note[];
   readonly commands: readonly { readonly keys: string; readonly what: string }[];
-  /** `null` while nobody knows from when to when the traces go. */
+  /** `null` while the extent of the traces is unknown. */
   readonly times: TimeContext | null;
 }
 
 const HITS_MAX = 40;
-/** As many of each kind at most, so that ten thousands of threads leave room for what else is called like that. */
+/** As many of each kind at most, so that ten thousands of threads leave room for other items of that name. */
 const KIND_MAX = 20;
 
 export function answerTo(query: string, world: OmniWorld): OmniAnswer {
@@ -103,7 +103,7 @@ function namesFor(text: string, { catalogue, events, notes, times }: OmniWorld):
     ...found(findableNotes(notes), text, (note) => noteHit(note, times)),
     ...found(findableEvents(events), text, (name) => ({ key: `event ${name}`, what: "event", label: name, detail: "only this event", goal: { kind: "event", name } })),
   ];
-  // What is alone with its score says more than one of ten thousands of threads.
+  // A hit that is alone with its score says more than one of ten thousands of threads.
   const hits = all.sort((one, other) => other.score - one.score).slice(0, HITS_MAX).map(({ hit }) => hit);
   return { hits, note: hits.length === 0 ? "No track, thread, process, event or note is called like that." : null };
 }
@@ -155,7 +155,7 @@ function findableEvents(events: readonly string[]): readonly Findable<string>[] 
 
 const notesKnown = new WeakMap<readonly Note[], readonly Findable<Note>[]>();
 
-/** Notes by all that they say, and who says it. */
+/** Notes by all their text, and by their authors. */
 function findableNotes(notes: readonly Note[]): readonly Findable<Note>[] {
   let all = notesKnown.get(notes);
   if (all === undefined) {

@@ -1,4 +1,4 @@
-// What the strip that shows all of the traces is made of: the tracks that count events, in as many buckets as fit.
+// The data of the strip that shows all of the traces: the tracks that count events, in as many buckets as fit.
 
 import type { Px } from "../units/screen.ts";
 import type { Catalogue, Status, Track } from "./catalogue.ts";
@@ -10,7 +10,7 @@ const ALL = "all/events";
 
 const tracksKnown = new WeakMap<readonly Track[], readonly Track[]>();
 
-/** Tracks that count what is recorded, each event once: one for all streams, or that of the only one. Kept, because they are asked for in each
+/** Tracks that count the recorded events, each event once: one for all streams, or that of the only one. Kept, because they are asked for in each
  * picture. */
 export function overviewTracks({ tracks }: Catalogue): readonly Track[] {
   let known = tracksKnown.get(tracks);

@@ -1,7 +1,7 @@
-// Who belongs to whom: threads to processes, both to applications. An application is what the first thread of a process is called, else the one
-// with the lowest number that is called anything; a thread of which nobody knows the process is one by itself. Of a name that is what
-// stands before its first slash: `kworker/0:1`. docs/analyses.md has the same rule for what the server counts. What threads are called say their
-// tracks, and where these do not, as of many programs, what was counted.
+// Threads belong to processes, both to applications. An application has the name of a process' first thread, else that of the named thread
+// with the lowest number; a thread of an unknown process is an application by itself. Of a name the part before its first slash counts:
+// `kworker/0:1`. docs/analyses.md has the same rule for the server's counts. The names of threads come from their tracks, and where
+// these have none, as of many programs, from the counts.
 
 import type { Track } from "./catalogue.ts";
 import type { Whose } from "./counts.ts";
@@ -10,12 +10,12 @@ import { processesOf } from "./filter-tracks.ts";
 /** Those of an application. */
 export interface Members {
   readonly threads: readonly number[];
-  /** By number; what is no number is a name. */
+  /** By number; text that is no number is a name. */
   readonly processes: readonly string[];
 }
 
 export interface Owners {
-  /** `null`: the track belongs to nobody, or nobody knows to whom. */
+  /** `null`: the track has no owner, or its owner is unknown. */
   readonly applicationOf: (track: Track) => string | null;
   readonly members: ReadonlyMap<string, Members>;
 }
@@ -86,13 +86,13 @@ function threadsOf(tracks: readonly Track[], whose: Whose | null): ReadonlyMap<s
   return threads;
 }
 
-/** What a thread is called, if its track says that: `bash (17)`. */
+/** The name of a thread, if its track says that: `bash (17)`. */
 function nameIn(track: Track, tid: number): string | null {
   const number = ` (${tid})`;
   return track.parent === null && track.depth === null && track.name.endsWith(number) ? track.name.slice(0, -number.length) : null;
 }
 
-/** What processes are called, by machine and number. */
+/** The names of processes, by machine and number. */
 function programsOf(threads: ReadonlyMap<string, Thread>): ReadonlyMap<string, string> {
   const best = new Map<string, { readonly rank: number; readonly name: string }>();
   for (const { host, tid, name, process } of threads.values()) {
@@ -109,7 +109,7 @@ function programsOf(threads: ReadonlyMap<string, Thread>): ReadonlyMap<string, s
   return new Map([...best].map(([key, { name }]) => [key, kindOf(name)]));
 }
 
-/** Threads of the kernel are called by what they do, and behind that by which one they are. */
+/** Threads of the kernel are named after their job, and behind that after their instance. */
 function kindOf(name: string): string {
   const [kind = ""] = name.split("/", 1);
   return kind === "" ? name : kind;

@@ -1,8 +1,8 @@
-// Colours: which one a value has, in the dark and in the light.
+// Colors: which one a value has, in the dark and in the light.
 //
-// Seven hues that people with any kind of colour vision tell apart (Okabe and Ito), in three lightnesses each, which a value's stable
-// hash picks: a thread has the same colour in each window, on each screen and tomorrow. What a thread does has colours of its own,
-// which differ in lightness too. A colour is never all that tells two things apart: labels and the status line do as well.
+// Seven hues that people with any kind of color vision tell apart (Okabe and Ito), in three lightnesses each, which a value's stable
+// hash picks: a thread has the same color in each window, on each screen and tomorrow. The activity of a thread has colors of its own,
+// which differ in lightness too. A color is never all that tells two things apart: labels and the status line do as well.
 
 /** Red, green, blue from 0 to 255. */
 export type Rgb = readonly [number, number, number];
@@ -23,7 +23,7 @@ export const HUES: readonly Rgb[] = [
 const WHITE: Rgb = [255, 255, 255];
 const BLACK: Rgb = [0, 0, 0];
 
-/** What is drawn around values. */
+/** The colors around values. */
 export interface Surface {
   readonly background: Rgb;
   readonly lane: Rgb;
@@ -33,7 +33,7 @@ export interface Surface {
   readonly accent: Rgb;
 }
 
-/** What is missing. */
+/** The color of missing data. */
 export const MISSING: Readonly<Record<Theme, Rgb>> = { light: [200, 40, 30], dark: [255, 120, 100] };
 
 export const SURFACES: Readonly<Record<Theme, Surface>> = {
@@ -41,8 +41,8 @@ export const SURFACES: Readonly<Record<Theme, Surface>> = {
   dark: { background: [22, 25, 30], lane: [30, 34, 41], line: [56, 62, 72], ink: [230, 234, 240], faint: [152, 161, 174], accent: [110, 190, 240] },
 };
 
-/** Things that look the same in every trace, by the begin of what they are called: their colour, and how high their bar is, so that
- * what runs stands out of what waits also where colours are not seen. */
+/** Things that look the same in every trace, by the begin of their names: their color, and how high their bar is, so that
+ * running threads stand out of waiting ones also where colors are not seen. */
 const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
   ["running", [0, 158, 115], 1],
   ["preempted", [230, 159, 0], 0.65],
@@ -61,25 +61,25 @@ const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
   ["lost", [200, 40, 40], 1],
 ];
 
-/** Kinds of values whose names mean the same in every trace. */
+/** Kinds of values with names that mean the same in every trace. */
 const NAMED_KINDS: ReadonlySet<string> = new Set(["doing", "state"]);
 
-/** What has colours of its own where CPUs run threads: each thread by its name, or all threads of an application. */
+/** The things that have colors of their own where CPUs run threads: each thread by its name, or all threads of an application. */
 export type Colouring = "thread" | "application";
 
-/** What of a value decides on its colour. */
+/** The properties of a value that decide on its color. */
 export interface Coloured {
-  /** A stable hash of what it is. */
+  /** A stable hash of the value's identity. */
   readonly colour: number;
   readonly owner?: { readonly colour: number | null };
 }
 
-/** What a value's colour is made of. A thread of which no application is known looks as it does by itself. */
+/** The hash that gives a value its color. A thread of an unknown application looks as it does by itself. */
 export function hashOf({ colour, owner }: Coloured, by: Colouring): number {
   return by === "application" ? (owner?.colour ?? colour) : colour;
 }
 
-/** The colour of a value: `hash` is what the server says that stays the same. */
+/** The color of a value: `hash` is the server's stable hash. */
 export function colourOf(theme: Theme, kind: string, label: string, hash: number): Rgb {
   const named = namedAs(kind, label);
   if (named !== undefined) {
@@ -114,18 +114,18 @@ function shade(theme: Theme, hue: Rgb, step: number): Rgb {
   return step === 1 ? mix(hue, WHITE, theme === "dark" ? 0.25 : 0.4) : mix(hue, BLACK, theme === "dark" ? 0.35 : 0.25);
 }
 
-/** `part` of the way from one colour to another. */
+/** `part` of the way from one color to another. */
 export function mix(from: Rgb, to: Rgb, part: number): Rgb {
   const channel = (index: 0 | 1 | 2): number => Math.round(from[index] + (to[index] - from[index]) * part);
   return [channel(0), channel(1), channel(2)];
 }
 
-/** What is only estimated is nearer to the background. */
+/** Estimated values are nearer to the background. */
 export function paler(colour: Rgb, theme: Theme): Rgb {
   return mix(colour, SURFACES[theme].lane, 0.55);
 }
 
-/** Black or white, whichever can be read on a colour. */
+/** Black or white, whichever can be read on a color. */
 export function inkOn(colour: Rgb): Rgb {
   return luminance(colour) > 0.18 ? BLACK : WHITE;
 }
@@ -139,7 +139,7 @@ export function luminance([red, green, blue]: Rgb): number {
   return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
 }
 
-/** How well one colour can be read on another, 1 to 21. */
+/** How well one color can be read on another, 1 to 21. */
 export function contrast(one: Rgb, other: Rgb): number {
   const [low, high] = [luminance(one), luminance(other)].sort((left, right) => left - right) as [number, number];
   return (high + 0.05) / (low + 0.05);
@@ -154,7 +154,7 @@ export function packed([red, green, blue]: Rgb): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Neighbouring numbers, far apart: hashes of servers need not be good ones. */
+/** Neighboring numbers, far apart: hashes of servers need not be good ones. */
 function scramble(hash: number): number {
   let mixed = hash >>> 0;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);

@@ -9,7 +9,7 @@ export interface Panel {
   /** The tab that is shown when it is open; `null`: the first one. */
   readonly tab: string | null;
   readonly isOpen: boolean;
-  /** Its width, or its height at the bottom; `null`: nobody has sized it, and it is as large as the style has it in a window of that size. */
+  /** Its width, or its height at the bottom; `null`: the user has not sized it, and it is as large as the style has it in a window of that size. */
   readonly size: CssPx | null;
 }
 
@@ -40,12 +40,12 @@ export function openedPanel(panels: Panels, side: Side, tab: string | null = nul
   return withPanel(panels, side, { isOpen: true, tab: tab ?? panels[side].tab });
 }
 
-/** A panel as large as somebody wants it, within reason. */
+/** A panel as large as the user wants it, within reason. */
 export function sizedPanel(panels: Panels, side: Side, size: number): Panels {
   return withPanel(panels, side, { size: cssPx(Math.round(Math.min(SIZE_MAX, Math.max(SIZE_MIN, size)))) });
 }
 
-/** As a URL has them: what is open, with its tab and its size where somebody has chosen these; empty: nothing is open. */
+/** As a URL has them: the open panels, each with its tab and its size where the user has chosen these; empty: nothing is open. */
 export function encodePanels(panels: Panels): string {
   const text = (side: Side): string[] => {
     const { isOpen, tab, size } = panels[side];
@@ -54,7 +54,7 @@ export function encodePanels(panels: Panels): string {
   return SIDES.flatMap(text).join("~");
 }
 
-/** What [`encodePanels`] wrote; what is not understood is left out. */
+/** Reads the output of [`encodePanels`]; parts that it does not understand are left out. */
 export function decodePanels(text: string): Panels {
   let panels = PLAIN_PANELS;
   for (const part of text.split("~")) {

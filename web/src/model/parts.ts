@@ -1,4 +1,4 @@
-// JSON as it stands there, part by part: what a page does not know of an object goes back as it came, to the last digit.
+// JSON as it stands there, part by part: members of an object that a page does not know go back as they came, to the last digit.
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
 const MEMBER = /^("(?:[^"\\]|\\.)*")\s*:\s*([^]*)$/;
@@ -8,7 +8,7 @@ export function itemTexts(text: string): string[] {
   return parts(text);
 }
 
-/** The names of an object's members, with the texts of what they are. The text is JSON, and an object. */
+/** The names of an object's members, with the texts of their values. The text is JSON, and an object. */
 export function memberTexts(text: string): [string, string][] {
   return parts(text).flatMap((part): [string, string][] => {
     const [, name = '""', value = ""] = MEMBER.exec(part) ?? [];
@@ -16,7 +16,7 @@ export function memberTexts(text: string): [string, string][] {
   });
 }
 
-/** What stands between the outermost brackets, and the commas there. */
+/** The text between the outermost brackets, and the commas there. */
 function parts(text: string): string[] {
   const found: string[] = [];
   let [depth, begin] = [0, 0];

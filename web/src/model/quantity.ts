@@ -1,4 +1,4 @@
-// Numbers that counters have, with what they count: as short as they fit at a scale, or with all their digits.
+// Numbers that counters have, with their unit: as short as they fit at a scale, or with all their digits.
 
 import { nanos } from "../units/time.ts";
 import { duration } from "./clock.ts";

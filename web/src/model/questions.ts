@@ -1,6 +1,6 @@
-// Which questions fetch what is missing: as few as possible, the middle of the window first.
+// The requests that fetch missing tiles: as few as possible, the middle of the window first.
 //
-// A question names a run of neighbouring tiles and some tracks. Tiles that lack the same tracks are asked for together.
+// A question names a run of neighboring tiles and some tracks. Tiles that lack the same tracks are asked for together.
 
 import { TILE_BUCKETS, tileIndex, type Level, type TileIndex, type TrackNumber } from "../units/tiles.ts";
 import type { TileCache } from "./cache.ts";
@@ -12,7 +12,7 @@ export interface Question {
   readonly first: TileIndex;
   readonly count: number;
   readonly tracks: readonly TrackNumber[];
-  /** What all of them were answered with before, if it was the same. */
+  /** The entity tag of their previous answer, if it is the same for all of them. */
   readonly etag: string | null;
   /** Which events of these tracks are asked for, as a part of a URL; empty: all. */
   readonly query: string;
@@ -26,7 +26,7 @@ const TRACKS_MAX = 256;
 /** Whether a tile of a track has to be asked for. */
 export type IsMissing = (of: Level, index: TileIndex, track: TrackNumber) => boolean;
 
-/** What to ask for, so that nothing of `range` is missing. */
+/** The requests that leave nothing of `range` missing. */
 export function questions(cache: TileCache, range: TileRange, tracks: readonly TrackNumber[], isMissing: IsMissing): Question[] {
   const found: Question[] = [];
   for (const [query, some] of byQuery(cache, tracks)) {

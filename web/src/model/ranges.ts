@@ -1,4 +1,4 @@
-// Numbers as runs of neighbours, which is how they are written briefly.
+// Numbers as runs of neighbors, which is how they are written briefly.
 
 /** The numbers in their order, each once, as runs from the first to the last of it. */
 export function ranges(numbers: readonly number[]): readonly (readonly [number, number])[] {

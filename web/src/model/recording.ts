@@ -1,4 +1,4 @@
-// What the recorder of the traces that are shown says of its session, and what became of what it was asked for.
+// The session state from the recorder of the shown traces, and the results of the page's requests to it.
 
 import type { Shape } from "./json.ts";
 
@@ -29,7 +29,7 @@ export interface Recording {
   /** The folder that is written. */
   readonly output: string;
   readonly state: "recording" | "ended";
-  /** `overwrite`: what is newest is kept in memory, and written when somebody takes a snapshot. */
+  /** `overwrite`: the newest events stay in memory, and are written when the user takes a snapshot. */
   readonly mode: "write" | "overwrite";
   readonly command: string | null;
   readonly milliseconds: number;
@@ -46,11 +46,11 @@ export interface Recording {
   /** None once it has ended. Of very many, there are more than are told. */
   readonly classes: readonly RecordedClass[];
   readonly moreClasses: number;
-  /** Why the recorder could not be asked: all else is what was known before. */
+  /** Why the recorder could not be asked: all else is the state known before. */
   readonly problem: string | null;
 }
 
-/** What `recording` of an answer says; `null`: nobody records what is shown. Throws a `ShapeFault`. */
+/** The member `recording` of an answer; `null`: no recorder records the shown traces. Throws a `ShapeFault`. */
 export function readRecording(shape: Shape): Recording | null {
   const found = shape.get("recording");
   if (!found.given) {
@@ -59,7 +59,7 @@ export function readRecording(shape: Shape): Recording | null {
   return {
     session: found.get("session").text(),
     output: found.get("output").text(),
-    // What a newer recorder may be in, is nothing that can be asked of it.
+    // The page can ask nothing of an unknown state that a newer recorder may be in.
     state: found.get("state").text() === "recording" ? "recording" : "ended",
     mode: found.get("mode").text() === "overwrite" ? "overwrite" : "write",
     command: textIn(found.get("command")),
@@ -101,9 +101,9 @@ function textsIn(shape: Shape): readonly string[] {
   return shape.list().map((one) => one.text());
 }
 
-/** What a change of what is recorded is about. */
+/** The events and programs that a change of the recording matches. */
 export interface Matched {
-  /** What has become of that, as `kymo enable` says it. Servers that do not say so leave it to the page. */
+  /** The result of that, as `kymo enable` says it. Servers that do not say so leave it to the page. */
   readonly sentence: string | null;
   readonly events: number;
   readonly programs: number;
@@ -124,7 +124,7 @@ export function readMatched(shape: Shape): Matched {
   };
 }
 
-/** What a flight recorder has written. */
+/** The snapshot that a flight recorder has written. */
 export interface Snapshot {
   readonly output: string;
   readonly events: number;
@@ -136,7 +136,7 @@ export function readSnapshot(shape: Shape): Snapshot {
   return { output: shape.get("output").text(), events: shape.get("events").number(), problems: problems.given ? textsIn(problems) : [] };
 }
 
-/** What can be done to the events of a session. */
+/** The changes to the events of a session. */
 export type Switching = "enable" | "disable" | "filter";
 
 const DONE: Readonly<Record<Switching, readonly [one: string, many: string]>> = {
@@ -145,7 +145,7 @@ const DONE: Readonly<Record<Switching, readonly [one: string, many: string]>> = 
   filter: ["has this filter, where it is recorded", "have this filter, where they are recorded"],
 };
 
-/** What a change has become, in a sentence. */
+/** The result of a change, in a sentence. */
 export function matchedText(act: Switching, { sentence, events, programs, allPrograms }: Matched): string {
   if (sentence !== null) {
     return sentenceOf(sentence);
@@ -167,7 +167,7 @@ export function counted(count: number, what: string): string {
   return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** Patterns that somebody has typed, between spaces or commas. */
+/** Patterns that the user has typed, between spaces or commas. */
 export function patternsIn(text: string): readonly string[] {
   return [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
 }
@@ -195,7 +195,7 @@ export function whereText({ filters, runs, why }: RecordedClass): string | null 
   return `${places.length === 0 ? "is put into the program" : `runs ${places.join("; ")}`}${why === null ? "" : ` (${why})`}`;
 }
 
-/** What is missing, one reason each. */
+/** The losses, one reason each. */
 export function lossTexts({ full, noLane, unwritten }: Lost): readonly string[] {
   const parts: ReadonlyArray<readonly [number, string]> = [
     [full, "found no room in memory"],
@@ -214,7 +214,7 @@ export interface Sample {
 /** As many are kept: a minute, if the recorder tells twice a second. */
 const SAMPLES_MAX = 121;
 
-/** The samples with what a recorder says now. Another session, or one that begins anew, has samples of its own. */
+/** The samples with the latest one of the recorder. Another session, or one that begins anew, has samples of its own. */
 export function withSample(samples: readonly Sample[], { milliseconds, events }: Sample): readonly Sample[] {
   const last = samples.at(-1);
   if (last === undefined || milliseconds < last.milliseconds || events < last.events) {

@@ -1,4 +1,4 @@
-// Pages that lie one behind the other, and which of them are kept: a part of a list that has no end as far as a screen is concerned.
+// Pages of a list that lie one behind the other, and which of them are kept: to a screen the list seems endless.
 //
 // Rows are counted from where the reel was begun, backwards with negative numbers. A row keeps its number as long as the reel grows
 // and is cut at its ends; a reel that begins elsewhere counts anew.
@@ -46,7 +46,7 @@ export function joinedBy(reel: Reel, page: EventPage, direction: Direction): Ree
 
 /**
  * The reel without pages that are far from a row, so that it takes no more than so many bytes, if it can. So many rows on each side
- * stay, whatever they take: who shows them would only ask for them again.
+ * stay, at any size: the list that shows them would only ask for them again.
  */
 export function trimmed(reel: Reel, around: number, near: number, bytesMax: number): Reel {
   let { pages, isBegin, isEnd } = reel;

@@ -1,4 +1,4 @@
-// Which rows the timeline has, from top to bottom, and where: pinned tracks, then each group with its tracks below its head.
+// The rows of the timeline, from top to bottom, and their places: pinned tracks, then each group with its tracks below its head.
 
 import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
@@ -179,7 +179,7 @@ class Rows {
   }
 }
 
-/** Rows that are small have room for what happens; names need more. */
+/** Rows that are small have room for bars; names need more. */
 const FACTORS: Readonly<Record<RowSize, number>> = { small: 0.6, plain: 1, large: 2 };
 
 function heightIn(track: Track, size: RowSize): CssPx {
@@ -187,7 +187,7 @@ function heightIn(track: Track, size: RowSize): CssPx {
   return cssPx(Math.round((isNested ? NESTED_HEIGHT : HEIGHTS[track.kind]) * FACTORS[size]));
 }
 
-/** What a track is called where it stands: what is part of a thread that has no row of its own says of which one, and of which host. */
+/** The name of a track where it stands: a part of a thread that has no row of its own says of which one, and of which host. */
 export function nameOf(track: Track): string {
   if (track.parent === null && track.tid !== null && track.depth !== null && track.depth > 0 && track.name.startsWith("durations")) {
     return `thread ${track.tid}: depth ${track.depth}${track.host === null ? "" : ` · ${track.host}`}`;

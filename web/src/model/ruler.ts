@@ -1,4 +1,4 @@
-// Where the ruler has its marks: at round times, about evenly, with names that tell them apart.
+// The marks of the ruler: at round times, about evenly, with names that tell them apart.
 
 import { px, type Px } from "../units/screen.ts";
 import { SECOND, minus, nanos, type Nanos } from "../units/time.ts";
@@ -54,7 +54,7 @@ function ticksEach(view: Viewport, width: Px, step: Nanos, clock: Clock): Tick[]
   return found;
 }
 
-/** What a mark is called. Of times of the day the first one of each day says which day that is, and midnight nothing else. */
+/** The label of a mark. Of times of the day the first one of each day says which day that is, and midnight nothing else. */
 function labelOf(clock: Clock, time: Nanos, step: Nanos): string {
   const text = timeText({ ...clock, days: false }, time, digitsFor(step));
   if (clock.style === "relative" || !clock.unix) {

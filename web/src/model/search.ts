@@ -1,10 +1,10 @@
-// Finds things by a part of what they are called: what begins with it first, then what has a word that does, then what has it anywhere,
-// then what has its letters in that order. Several words must all be found, in any order.
+// Finds things by a part of their names: names that begin with it first, then names with a word that does, then names that have it anywhere,
+// then names that have its letters in that order. Several words must all be found, in any order.
 
 /** Something that can be found. */
 export interface Findable<T> {
   readonly item: T;
-  /** What it is called, in small letters. */
+  /** The name, in small letters. */
   readonly text: string;
 }
 
@@ -65,7 +65,7 @@ function wordScore(text: string, word: string): number {
   if (at < 0) {
     return scattered(text, word);
   }
-  // Of what fits alike the shorter text is nearer to what was typed.
+  // Of equal fits the shorter text is nearer to the typed one.
   const rest = 100 / (1 + text.length - word.length);
   if (at === 0) {
     return (text.length === word.length ? EXACT : BEGIN) + rest;

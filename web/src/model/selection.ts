@@ -1,9 +1,9 @@
-// What is selected: a span of time, of all rows or of those from one to another.
+// The selection: a span of time, of all rows or of those from one to another.
 
 import type { Row } from "./rows.ts";
 import type { Viewport } from "./viewport.ts";
 
-/** Two rows, by their keys; in the order in which somebody came by. */
+/** Two rows, by their keys; in the order in which the pointer came by. */
 export interface RowSpan {
   readonly from: string;
   readonly to: string;
@@ -14,7 +14,7 @@ export interface Selection extends Viewport {
   readonly rows?: RowSpan;
 }
 
-/** The rows that are selected, from top to bottom. Of two ends one may be hidden now: then the other one is what is left. */
+/** Of two ends one may be hidden now: then only the other one is left. */
 export function rowsSelected(rows: readonly Row[], { rows: span }: Selection): readonly Row[] {
   if (span === undefined) {
     return rows;

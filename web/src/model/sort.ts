@@ -1,4 +1,4 @@
-// Which rows of a table are shown, and in which order: sorted by a column, chosen by what somebody typed.
+// Which rows of a table are shown, and in which order: sorted by a column, chosen by the typed text.
 
 import { cellText, typedNumber } from "./cells.ts";
 import type { Clock } from "./clock.ts";
@@ -60,7 +60,7 @@ export function firstSorting(table: Pick<Table, "columns">, column: number): Sor
   return { column, descending: isNumeric(of) && !["timestamp", "time-range", "cpu", "fd"].includes(of) };
 }
 
-/** What a column header does: sorts, turns it around, sorts no more. */
+/** The effect of a click on a column header: sorts, turns it around, sorts no more. */
 export function nextSorting(table: Pick<Table, "columns">, before: Sorting | null, column: number): Sorting | null {
   const first = firstSorting(table, column);
   if (before === null || before.column !== column) {
@@ -72,7 +72,7 @@ export function nextSorting(table: Pick<Table, "columns">, before: Sorting | nul
 /** Keeps the rows that a text fits, in one column or (`null`) in any. */
 export type Sieve = (row: Row) => boolean;
 
-/** Of numbers a text may say a range: "> 5ms", "<= 3", "10..20"; all else is a part of what stands there, of whatever case. */
+/** Of numbers a text may say a range: "> 5ms", "<= 3", "10..20"; all else is a part of the cell's text, in any case. */
 export function sieveOf(text: string, column: number | null, clock: Clock): Sieve {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") {

@@ -1,11 +1,11 @@
-// An answer covers many buckets, because one large question is cheaper than many small ones. What is kept is tiles of 256 buckets,
+// An answer covers many buckets, because one large question is cheaper than many small ones. The cache keeps tiles of 256 buckets,
 // which stay the same while the window moves: this file cuts one into the other.
 
 import { TILE_BUCKETS, tileIndex } from "../units/tiles.ts";
 import { NONE, type Answer, type Items, type Span, type Tile, type TrackItems } from "./tile.ts";
 import { TileFault } from "./decode.ts";
 
-/** The tiles of an answer whose first bucket and count are multiples of a tile's. */
+/** The tiles of an answer. The answer's first bucket and count are multiples of a tile's. */
 export function split(answer: Answer): Tile[] {
   const size = BigInt(TILE_BUCKETS);
   if (answer.first % size !== 0n || answer.count % TILE_BUCKETS !== 0) {

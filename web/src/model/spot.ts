@@ -1,6 +1,6 @@
 // Where a click points: which time of a track it means, and how long something may be that is meant by it.
 //
-// A pixel is longer than most of what happens. What tiles tell one by one is pointed at even if it is beside the pointer; of what they
+// A pixel is longer than most runs and events. Those that tiles list one by one are pointed at even beside the pointer; of those that tiles
 // sum up, the first thing of the bucket is meant, and only the server knows when that is.
 
 import type { Piece } from "./cache.ts";
@@ -10,7 +10,7 @@ import { bucketSpan, tileBegin } from "./wanted.ts";
 import { between, nanos, plus, type Nanos } from "../units/time.ts";
 import type { Extent } from "./viewport.ts";
 
-/** What is asked for when somebody points: whatever is at `time`, else the first thing before `until`. */
+/** The place that the pointer asks for: the item at `time`, else the first one before `until`. */
 export interface Spot {
   readonly time: Nanos;
   readonly until: Nanos;
@@ -18,7 +18,7 @@ export interface Spot {
   readonly extent: Extent | null;
 }
 
-/** What is pointed at, at most `reach` away from a time; `null` if the tiles say that there is nothing. */
+/** The item under the pointer, at most `reach` away from a time; `null` if the tiles say that there is nothing. */
 export function spotAt(pieces: readonly Piece[], origin: Nanos, time: Nanos, reach: Nanos): Spot | null {
   for (const { tile, begin, end } of pieces) {
     const tileNs = tileBegin(tile.level, tile.index, origin);
@@ -30,7 +30,7 @@ export function spotAt(pieces: readonly Piece[], origin: Nanos, time: Nanos, rea
     const at: Place = { time, tileNs, bucket: Number(bucket), since: Number(time - tileNs), reach: Math.max(1, Number(reach)) };
     const { items } = tile;
     const quality = tile.spans.find((span) => span.begin <= Number(index) && Number(index) < span.end)?.quality ?? "unknown";
-    // What nobody has read may be there all the same.
+    // Items that the server has not read may be there all the same.
     const otherwise = quality === "exact" ? null : momentOf(at);
     switch (items.form) {
       case "runs":
@@ -75,7 +75,7 @@ function ofRuns(items: Runs, at: Place): Spot | null {
     if (away < distance || (away === 0 && found < 0)) {
       [found, distance] = [index, away];
     }
-    // Runs of a track are one behind the other: what is further left is further away.
+    // Runs of a track are one behind the other: a run further left is further away.
     if (end < at.since) {
       break;
     }
@@ -89,7 +89,7 @@ function ofRuns(items: Runs, at: Place): Spot | null {
   return { ...momentOf({ time: between(at.time, extent.begin, last) }), extent: isWhole ? extent : null };
 }
 
-/** Where nothing changes, what is there. In a bucket in which something does, what is there at the time, if that can be said; else its first. */
+/** Where nothing changes, the state there. In a bucket with a change, the state at the time, if that can be said; else its first. */
 function ofStates(items: States, carry: number, at: Place): Spot | null {
   const bucket = Math.floor(at.since / at.bucket);
   const index = lowerBound(items.bucket, bucket);

@@ -1,4 +1,4 @@
-// What there is to choose from before traces are open, as the server says it, and files that somebody wants to send it.
+// The choices before traces are open, as the server says them, and files that the user wants to send it.
 
 import { SECOND, nanos, type Nanos } from "../units/time.ts";
 import type { Shape } from "./json.ts";
@@ -11,7 +11,7 @@ export interface RecentTraces {
   readonly there: boolean;
 }
 
-/** One way to record a trace: what is typed, and what becomes of that. */
+/** One way to record a trace: the command, and its effect. */
 export interface RecordHint {
   readonly command: string;
   readonly what: string;
@@ -20,23 +20,23 @@ export interface RecordHint {
 export interface StartInfo {
   /** `waiting`: traces were named that a recorder has begun, and no event is there yet. */
   readonly state: "choosing" | "opening" | "waiting" | "open";
-  /** What is waited for, in a sentence. */
+  /** The reason for waiting, in a sentence. */
   readonly waiting: string | null;
   readonly recent: readonly RecentTraces[];
   /** Why nothing is known of recent traces, if something is wrong. */
   readonly problem: string | null;
   readonly record: readonly RecordHint[];
-  /** There is a trace for whoever has none. */
+  /** There is a sample trace for users without one. */
   readonly sample: boolean;
   /** Bytes of all files together that may be sent; 0: none may. */
   readonly uploadBytesMax: number;
-  /** Why what was chosen last could not be opened. */
+  /** Why the latest choice could not be opened. */
   readonly failure: string | null;
 }
 
 const STATES = ["choosing", "opening", "waiting", "open"] as const;
 
-/** What the server says. Throws a `ShapeFault`. */
+/** The server's choices. Throws a `ShapeFault`. */
 export function readStart(shape: Shape): StartInfo {
   const text = (name: string): string | null => (shape.get(name).given ? shape.get(name).text() : null);
   const state = shape.get("state").text();
@@ -57,7 +57,7 @@ function readRecent(shape: Shape): RecentTraces {
   return { paths, opened: nanos(shape.get("opened_ns").whole()), there: shape.get("there").flag() };
 }
 
-/** What traces are called: the last part of each path. */
+/** The title of traces: the last part of each path. */
 export function titleOf(paths: readonly string[]): string {
   return paths.map((path) => path.replace(/[/\\]+$/, "").split(/[/\\]/).at(-1) || path).join(", ");
 }
@@ -102,7 +102,7 @@ export function arranged<F>(files: readonly Dropped<F>[]): readonly Dropped<F>[]
   return files.map((file) => (isTrace && isLoose(file) ? { ...file, path: `dropped/${file.path}` } : file));
 }
 
-/** What is wrong with files before any is sent, in one sentence with what to do; `null`: nothing is. */
+/** The fault of files before any is sent, in one sentence with the remedy; `null`: there is none. */
 export function refusalOf(files: ReadonlyArray<{ readonly size: number }>, bytesMax: number): string | null {
   if (files.length === 0) {
     return "The drop contains no file: drop the folder of a trace, its files, or an archive of it.";

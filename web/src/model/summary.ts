@@ -6,10 +6,10 @@ import { columnAt, quantity, type Answer, type Row, type Table } from "./tables.
 
 export interface Summed {
   readonly count: bigint | null;
-  /** What is counted. */
+  /** The counted unit. */
   readonly unit: string;
   readonly time: bigint | null;
-  /** A part of what could be. */
+  /** A part of the possible total. */
   readonly share: number | null;
   /** Those that make up most of it, each with its part. */
   readonly most: readonly string[];

@@ -1,4 +1,4 @@
-// What tracks show in a span of time, added up: how long each value is there, how many events there are, what counters are.
+// The content of tracks in a span of time, added up: how long each value is there, how many events there are, the values of counters.
 //
 // It is added up of buckets as the server tells them, at least a thousand in the span; where a track comes one by one, of its runs and instants,
 // and is exact then. Buckets at the edges count for that part of them which is in the span.
@@ -12,9 +12,9 @@ import { endOf, type Extent, type Viewport } from "./viewport.ts";
 export interface ValueSum {
   /** Nanoseconds. */
   time: number;
-  /** Runs of which a part is in the span, or events; `null`: nobody has counted them by value. */
+  /** Runs of which a part is in the span, or events; `null`: there is no count by value. */
   count: number | null;
-  /** The longest part of a run in the span; `null`: nobody knows. */
+  /** The longest part of a run in the span; `null`: unknown. */
   longest: number | null;
 }
 
@@ -22,7 +22,7 @@ export interface ValueSum {
 export interface TrackSum {
   readonly track: number;
   readonly form: "states" | "events" | "counter" | "durations" | "arrows";
-  /** By value; [`NONE`]: others, of which is not known what they are. */
+  /** By value; [`NONE`]: other values, which are not known. */
   readonly values: ReadonlyMap<number, ValueSum>;
   /** Runs that begin, events, durations, arrows, changes of a counter. */
   readonly count: number;
@@ -40,7 +40,7 @@ export interface Sums {
   readonly isRead: boolean;
 }
 
-/** So many buckets at least. Twice as many, in whole tiles, are what the server takes in one question. */
+/** So many buckets at least. Twice as many, in whole tiles, are the server's limit for one request. */
 const BUCKETS = px(1_900);
 
 /** The buckets that are added up. */
@@ -112,7 +112,7 @@ class Sheet {
     return this.overlap(bucket * this.bucket, (bucket + 1) * this.bucket) / this.bucket;
   }
 
-  /** How many of what happens in a bucket are meant: all of them but at the edges, where that is about so many. */
+  /** How many of a bucket's occurrences are meant: all of them but at the edges, where that is about so many. */
   private partOfCount(bucket: number): number {
     return bucket === this.last && this.part(bucket) > 0 ? 1 : this.part(bucket);
   }
@@ -203,7 +203,7 @@ class Sheet {
   }
 }
 
-/** Nothing is added where there is nothing; what one of two does not know, their sum does not know. */
+/** Nothing is added where there is nothing; a number that one of two does not know, their sum does not know. */
 function addTo(values: Map<number, ValueSum>, value: number, more: ValueSum): void {
   const before = values.get(value);
   if (more.time <= 0 && (more.count ?? 0) <= 0) {

@@ -1,4 +1,4 @@
-// The sums of what is selected as tables: of states and durations how long, of events how many, of counters from where to where; then row by row.
+// The sums of the selection as tables: of states and durations how long, of events how many, of counters from where to where; then row by row.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
@@ -89,7 +89,7 @@ function eventTables(events: readonly TrackSum[], catalogue: Catalogue): SumTabl
 function eventTable(events: readonly TrackSum[], kind: string, catalogue: Catalogue): SumTable[] {
   const isExact = events.every((sum) => sum.isExact);
   const all = events.reduce((sum, { count }) => sum + count, 0);
-  // What is not told apart stands last, however many these are.
+  // Values that are not told apart stand last, however many these are.
   const ordered = [...merged(events)].sort(([one, { count: left }], [other, { count: right }]) => Number(one === NONE) - Number(other === NONE) || (right ?? 0) - (left ?? 0));
   const rows = ordered.slice(0, ROWS_MAX).map(([value, { count }]) => [value === NONE ? "others" : labelOf(catalogue, value), [countText(count ?? 0, isExact)]] as const);
   return all === 0 ? [] : [{ title: `${kind}: ${countText(all, isExact)}`, columns: ["count"], rows, more: Math.max(0, ordered.length - ROWS_MAX) }];

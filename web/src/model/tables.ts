@@ -1,11 +1,11 @@
-// Tables that analyses answer with: their columns and cells, exact, with what is uncertain or unknown of them.
+// Tables that analyses answer with: their columns and cells, exact, with uncertain and unknown values marked.
 //
-// A large answer has a million cells, and of most tables nobody looks at any: a table's cells are read when they are asked for first.
+// A large answer has a million cells, and users look at few of its tables: a table's cells are read when they are asked for first.
 
 import { nanos, type Nanos } from "../units/time.ts";
 import { ShapeFault, type Shape } from "./json.ts";
 
-/** What a column's cells are; docs/analyses-json.md says how each is written. A class that is not known here is shown as text. */
+/** The class of a column's cells; docs/analyses-json.md says how each is written. A class that is not known here is shown as text. */
 export type CellClass = string;
 
 export interface Column {
@@ -15,13 +15,13 @@ export interface Column {
   readonly unit: string | null;
 }
 
-/** Whole numbers are exact, whatever their size. */
+/** Whole numbers are exact, at any size. */
 export type Numeric = bigint | number;
 
 export type Cell =
   /** There is nothing to say. */
   | { readonly kind: "empty" }
-  /** There is something, but nobody knows what. */
+  /** There is a value, but an unknown one. */
   | { readonly kind: "unknown" }
   | { readonly kind: "flag"; readonly value: boolean }
   | { readonly kind: "text"; readonly value: string }
@@ -36,14 +36,14 @@ export type Cell =
 export type Row = readonly Cell[];
 
 export interface Table {
-  /** What it is, also in later versions. */
+  /** The stable name, also in later versions. */
   readonly name: string;
   readonly title: string;
   readonly span: Span | null;
   readonly columns: readonly Column[];
   /** Rows that there are beyond these. */
   readonly omitted: number;
-  /** All rows that were sent. A cell that is not what its column says is the text that was sent. */
+  /** All rows that were sent. A cell that is not of its column's class is the text that was sent. */
   readonly rows: readonly Row[];
 }
 
@@ -53,7 +53,7 @@ export interface Span {
   readonly end: Nanos;
 }
 
-/** What an analysis found. */
+/** The result of an analysis. */
 export interface Answer {
   readonly tables: readonly Table[];
   /** Events that the tracer says it lost; at least so many if `lostMore`. */
@@ -73,7 +73,7 @@ export function isNumeric(of: CellClass): boolean {
   return NUMBERS.has(of) || of === "timestamp" || of === "time-range";
 }
 
-/** What the server says that an analysis found. Throws a `ShapeFault`. */
+/** The result of an analysis in the server's answer. Throws a `ShapeFault`. */
 export function readAnswer(shape: Shape): Answer {
   return {
     tables: shape.get("tables").list().map(readTable),
@@ -88,7 +88,7 @@ function readTable(shape: Shape): Table {
   const columns = readColumns(shape.get("columns"));
   const span = shape.get("span");
   const rows = shape.get("rows").list();
-  // Cells are read later, when nobody could be told any more that they stand in other columns.
+  // Cells are read later, when no caller could be told any more that they stand in other columns.
   rows.forEach((row) => checkLength(row, columns));
   let read: readonly Row[] | null = null;
   return {
@@ -123,7 +123,7 @@ function readRow(shape: Shape, columns: readonly Column[]): Row {
   return shape.list().map((cell, index) => readAnyCell(cell, columns[index]?.of ?? "string"));
 }
 
-/** A cell of a column of that class; if it is none, what was sent instead. */
+/** A cell of a column of that class; if it is none, the text that was sent instead. */
 function readAnyCell(shape: Shape, of: CellClass): Cell {
   try {
     return readCell(shape, of);
@@ -187,7 +187,7 @@ export function isCertain(cell: Cell): boolean {
   return cell.kind !== "number" || (cell.low === cell.value && cell.high === cell.value);
 }
 
-/** What a cell counts when it is sorted, drawn or compared; `null`: it is no number. */
+/** The number of a cell when it is sorted, drawn or compared; `null`: it is no number. */
 export function quantity(cell: Cell | undefined): Numeric | null {
   switch (cell?.kind) {
     case "number":
@@ -203,7 +203,7 @@ export function quantity(cell: Cell | undefined): Numeric | null {
   }
 }
 
-/** The same as a double: near enough for what is drawn. */
+/** The same as a double: near enough for drawing. */
 export function double(cell: Cell | undefined): number | null {
   const found = quantity(cell);
   return found === null ? null : Number(found);
@@ -224,7 +224,7 @@ export function narrowed(table: Table, names: readonly string[]): Table {
   };
 }
 
-/** When what a row is about happens: one of its times, or all from the first to the last of them; `null` if it has none. */
+/** When the subject of a row happens: one of its times, or all from the first to the last of them; `null` if it has none. */
 export function spanOfRow(table: Pick<Table, "columns">, row: Row): Span | null {
   const range = row.find((cell) => cell.kind === "range");
   if (range?.kind === "range" && (range.begin ?? range.end) !== null) {
@@ -239,7 +239,7 @@ export function spanOfRow(table: Pick<Table, "columns">, row: Row): Span | null 
   if (second !== undefined && second >= first) {
     return { begin: first, end: second };
   }
-  // What has a begin and lasts for some time.
+  // A row with a begin and a duration.
   const lasts = table.columns.findIndex((column) => column.of === "duration");
   const cell = row[lasts];
   const span = cell?.kind === "number" && typeof cell.value === "bigint" ? cell.value : 0n;

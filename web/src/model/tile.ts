@@ -1,4 +1,4 @@
-// What a track shows in some neighbouring buckets, as columns: item `i` is entry `i` of each of them.
+// The content of a track in some neighboring buckets, as columns: item `i` is entry `i` of each of them.
 //
 // Buckets count from the first one of the piece; times are nanoseconds after its begin, as doubles, which are exact there.
 
@@ -7,7 +7,7 @@ import { TILE_BUCKETS, type Level, type TileIndex, type TrackNumber } from "../u
 /** Instead of a value: there is none. */
 export const NONE = 0xffffffff;
 
-/** How far what is said of a bucket can be relied upon. */
+/** How far the data of a bucket can be relied upon. */
 export type Quality = "exact" | "estimated" | "building" | "unknown";
 
 /** Buckets from `begin` to before `end` that have one quality. */
@@ -25,7 +25,7 @@ export interface States {
   readonly value: Uint32Array;
   /** Covers most of the rest, or `NONE`. */
   readonly second: Uint32Array;
-  /** What there is at the bucket's end, or `NONE`. */
+  /** The value at the bucket's end, or `NONE`. */
   readonly last: Uint32Array;
   /** How many runs begin in the bucket. */
   readonly begins: Uint32Array;
@@ -34,9 +34,9 @@ export interface States {
   readonly shareSecond: Uint16Array;
 }
 
-/** A run's begin is before what is known. */
+/** A run's begin is before the known range. */
 export const BEGIN_UNKNOWN = 1;
-/** A run's end is behind what is known. */
+/** A run's end is behind the known range. */
 export const END_UNKNOWN = 2;
 /** Events are missing around it. */
 export const IN_DOUBT = 4;
@@ -54,16 +54,16 @@ export interface Runs {
 export interface Counts {
   readonly form: "counts";
   readonly bucket: Uint32Array;
-  /** The most frequent of what happens in the bucket. */
+  /** The most frequent value in the bucket. */
   readonly value: Uint32Array;
   readonly count: Uint32Array;
   readonly countOfValue: Uint32Array;
 }
 
-/** A number over time, by bucket. It is what it was until it changes. */
+/** A number over time, by bucket. It keeps its value until it changes. */
 export interface Counter {
   readonly form: "counter";
-  /** What it is when the first bucket begins; not a number where there is nothing yet. */
+  /** The value when the first bucket begins; not a number where there is nothing yet. */
   readonly held: number;
   readonly bucket: Uint32Array;
   readonly changes: Uint32Array;
@@ -112,7 +112,7 @@ export interface Arrows {
 
 export type Items = States | Runs | Counts | Counter | ArrowCounts | Heat | Instants | Arrows;
 
-/** A track in neighbouring buckets. */
+/** A track in neighboring buckets. */
 export interface TrackItems {
   readonly track: TrackNumber;
   /** The value that holds when the first bucket begins, or `NONE`. */
@@ -120,7 +120,7 @@ export interface TrackItems {
   readonly items: Items;
 }
 
-/** What the server answered: `count` buckets from `first` on, for some tracks. */
+/** The server's answer: `count` buckets from `first` on, for some tracks. */
 export interface Answer {
   readonly level: Level;
   readonly first: bigint;

@@ -1,18 +1,18 @@
-// Times as people write them: `+1.5ms` and `-200us` from where the window is, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
+// Times as people write them: `+1.5ms` and `-200us` from the window's place, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
 // the day that is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
 
 import { MICROSECOND, MILLISECOND, SECOND, minus, nanos, plus, type Nanos } from "../units/time.ts";
 import { dayText, timeText, zoneAhead, type Clock } from "./clock.ts";
 import type { Extent } from "./viewport.ts";
 
-/** What is meant, or what is wrong with it. */
+/** The meant time, or the fault in the text. */
 export type ReadTime = { readonly time: Nanos; readonly what: string } | { readonly fault: string };
 
-/** What it takes to read a time. */
+/** The context that reading a time needs. */
 export interface TimeContext {
   readonly clock: Clock;
   readonly extent: Extent;
-  /** What a time that is said by how much later it is counts from. */
+  /** The time that a relative time counts from. */
   readonly from: Nanos;
 }
 
@@ -107,7 +107,7 @@ function readClock(text: string, { clock, from }: TimeContext): ReadTime | null 
   return { time: nanos(BigInt(utc) * SECOND + BigInt(fraction.padEnd(9, "0"))), what: day === undefined ? "of that day" : "of the calendar" };
 }
 
-/** When the calendar of a zone says so, both in whole seconds: what it says there is looked up until it fits. */
+/** When the calendar of a zone says so, both in whole seconds: the zone's calendar is looked up until it fits. */
 function utcOf(local: number, clock: Clock): number {
   let utc = local;
   for (let round = 0; round < 3; round++) {

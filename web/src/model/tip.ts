@@ -1,4 +1,4 @@
-// Where a tooltip stands: near the pointer, on the screen, and never below the pointer.
+// The place of a tooltip: near the pointer, on the screen, and never below the pointer.
 
 /** A place or a size in CSS pixels. */
 export interface Point {

@@ -7,7 +7,7 @@ export interface TraceNote {
   readonly path: string | null;
 }
 
-/** What the server says of its traces. Throws a `ShapeFault`. */
+/** The server's notes on its traces. Throws a `ShapeFault`. */
 export function readTraces(shape: Shape): TraceNote[] {
   return shape.get("traces").list().map((trace) => {
     const path = trace.get("path").given ? trace.get("path").text() : null;

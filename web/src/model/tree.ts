@@ -1,4 +1,4 @@
-// The tree of groups and tracks, as lines from top to bottom: what is pinned, then each group with its tracks below it.
+// The tree of groups and tracks, as lines from top to bottom: pinned tracks, then each group with its tracks below it.
 
 import type { Catalogue, Track } from "./catalogue.ts";
 import { processesOf } from "./filter-tracks.ts";
@@ -29,7 +29,7 @@ export type TreeLine =
       readonly isNested: boolean;
     };
 
-/** What of the tree is wanted. */
+/** The wanted part of the tree. */
 export interface TreeWish {
   readonly query: string;
   /** Of tracks that are left out; `null`: none is. */
@@ -77,7 +77,7 @@ function hitsOf(tracks: readonly Track[], query: string): ReadonlySet<Track> {
 
 const known = new WeakMap<readonly Track[], readonly Findable<Track>[]>();
 
-/** Tracks by what they are called, by thread, process and id. Kept, as there are ten thousands of them. */
+/** Tracks by their names, by thread, process and id. Kept, as there are ten thousands of them. */
 export function findableTracks(tracks: readonly Track[]): readonly Findable<Track>[] {
   let found = known.get(tracks);
   if (found === undefined) {
@@ -99,10 +99,10 @@ export interface Place {
   readonly size: number;
 }
 
-/** The places of all lines, in their order: only a few of the lines are on the screen, so that nobody can count them there. */
+/** The places of all lines, in their order: only a few of the lines are on the screen, so that they cannot be counted there. */
 export function placesOf(lines: readonly TreeLine[]): readonly Place[] {
   const found: { readonly position: number; size: number }[] = [];
-  /** The places so far of what stands at each level, below the latest lines of the levels above. */
+  /** The places so far of the lines at each level, below the latest lines of the levels above. */
   const open: { readonly position: number; size: number }[][] = [[], [], []];
   const close = (level: number): void => {
     for (const places of open.slice(level)) {

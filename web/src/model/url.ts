@@ -1,6 +1,6 @@
-// What is seen, as the part of the URL behind `#`: whoever opens it sees the same.
+// The state of the view, as the part of the URL behind `#`: opening it shows the same view.
 //
-// Times are whole nanoseconds on the axis of the traces, tracks are called by their stable ids. What is not understood is left out, as
+// Times are whole nanoseconds on the axis of the traces, tracks are called by their stable ids. Unknown parts are left out, as
 // a URL may come from an older or newer page. The token is never part of it.
 
 import { nanos, type Nanos } from "../units/time.ts";
@@ -29,7 +29,7 @@ export interface Seen {
   readonly mark: Nanos | null;
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
-  /** What has colours of its own where CPUs run threads. */
+  /** The things that have colors of their own where CPUs run threads. */
   readonly colouring: Colouring;
   readonly layout: Layout;
   readonly filter: Filter;
@@ -87,7 +87,7 @@ export function encode(seen: Seen): string {
   return parts.toString().replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%7E", "~").replaceAll("%2C", ",");
 }
 
-/** What a text behind `#` says. */
+/** The view that a text behind `#` describes. */
 export function decodeUrl(text: string): Seen {
   const parts = new URLSearchParams(text.replace(/^#/, ""));
   const scroll = Number(parts.get("down") ?? 0);

@@ -1,4 +1,4 @@
-// Which part of time is on the screen, and how it moves.
+// The viewport: which part of time is on the screen, and how it moves.
 //
 // Begin and span are exact integers, so that panning there and back ends where it began, however far that is. All functions return
 // a new window; `clamp` keeps it on the traces.
@@ -12,7 +12,7 @@ export interface Extent {
   readonly end: Nanos;
 }
 
-/** What is seen: `span` nanoseconds from `begin` on. */
+/** The visible window: `span` nanoseconds from `begin` on. */
 export interface Viewport {
   readonly begin: Nanos;
   readonly span: Nanos;
@@ -64,7 +64,7 @@ export function pan(view: Viewport, by: Nanos): Viewport {
   return { begin: plus(view.begin, by), span: view.span };
 }
 
-/** A part of the window's span: what an arrow key moves it by. */
+/** A part of the window's span: the step of an arrow key. */
 export function partOf(view: Viewport, part: number): Nanos {
   const scaled = nanos((view.span * BigInt(Math.round(part * Number(FACTOR_UNIT)))) / FACTOR_UNIT);
   if (scaled !== 0n || part === 0) {

@@ -1,6 +1,6 @@
-// Why a thread waits, in words: the call that it is in, what it asked of disks, who woke it, who has its CPU.
+// Why a thread waits, in words: the call that it is in, its disk requests, its waker, the thread that has its CPU.
 //
-// What traces do not record is said to be that; it is something else than what nobody knows, or what is not the case.
+// Where traces do not record something, the page says so; that differs from an unknown fact, and from one that does not hold.
 
 import type { TrackNumber } from "../units/tiles.ts";
 import { minus } from "../units/time.ts";
@@ -9,13 +9,13 @@ import { duration } from "./clock.ts";
 import type { Item, ItemValue, RunItem, Wait, WaitCall, WaitRequest, Waker } from "./items.ts";
 import { nameOf } from "./rows.ts";
 
-/** A line of what is told. */
+/** A line of the explanation. */
 export interface WaitLine {
   readonly name: string;
   readonly text: string;
   readonly hint?: string;
   readonly copy?: string | null;
-  /** What can be picked instead. */
+  /** The item that can be picked instead. */
   readonly to?: Item | null;
   readonly isDoubtful?: boolean;
 }
@@ -30,7 +30,7 @@ export function waitLines(item: RunItem, wait: Wait, track: Track, at: (number: 
   return [...ofCall(wait, track), ...wait.requests.map(ofRequest), ...unaskedOf(item, wait), ...ofWaker(wait, at), ...ofTurn(item, wait, at)];
 }
 
-/** What is not known, and why. */
+/** An unknown fact, and why. */
 function absent(name: string, text: string, hint = ""): WaitLine {
   return { name, text, hint, copy: null, isDoubtful: true };
 }
@@ -57,7 +57,7 @@ function ofRequest({ device, sector, bytes, isWrite, begin, end }: WaitRequest):
     : { name: `disk ${device}`, text: `${what}, done after ${duration(minus(end, begin))}`, hint: `${hint}\ndone at ${end} ns`, copy: what };
 }
 
-/** Whoever waits so hard often waits for a disk. */
+/** A thread that waits so hard often waits for a disk. */
 function unaskedOf({ value }: RunItem, { unrecorded }: Wait): WaitLine[] {
   return value.label === "uninterruptible" && unrecorded.has("requests") ? [absent("disk", "not known: no requests are recorded")] : [];
 }
@@ -83,7 +83,7 @@ function ofWaker({ waker, unknown, unrecorded }: Wait, at: (number: TrackNumber)
   ];
 }
 
-/** Who wakes, where, and from within what. */
+/** The waker, where it is, and from within which interrupt. */
 function wakerText({ value, irq, softirq }: Waker, cpu: Track | null, at: (number: TrackNumber) => Track | null): string {
   const where = cpu === null ? "" : ` on ${nameOf(cpu)}`;
   const within = [irq?.label, softirq === null ? undefined : `softirq ${softirq.label}`].filter((label) => label !== undefined);
@@ -100,7 +100,7 @@ function ofProcess({ label, owner, track }: ItemValue, at: (number: TrackNumber)
   return `${label} of ${owner.application === null ? `process ${owner.process}` : `${owner.application} (${owner.process})`}`;
 }
 
-/** Who has the CPU meanwhile, and which one it gets. */
+/** The thread that has the CPU meanwhile, and the CPU that the waiting thread gets. */
 function ofTurn(item: RunItem, { instead, to, unknown }: Wait, at: (number: TrackNumber) => Track | null): WaitLine[] {
   const lines: WaitLine[] = [];
   if (instead !== null) {

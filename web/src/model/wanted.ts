@@ -1,6 +1,6 @@
-// Which tiles a window needs.
+// The tiles that a window needs.
 //
-// The level is the lowest one whose buckets are at least a device pixel wide, so that no bucket is invisible and none is wider than
+// The level is the lowest one with buckets at least a device pixel wide, so that no bucket is invisible and none is wider than
 // two pixels. The server may not have levels that low or high: then its nearest one is taken.
 
 import type { Px } from "../units/screen.ts";
@@ -14,7 +14,7 @@ export interface Levels {
   readonly max: Level;
 }
 
-/** Neighbouring tiles of a level: `count` from `first` on. */
+/** Neighboring tiles of a level: `count` from `first` on. */
 export interface TileRange {
   readonly level: Level;
   readonly first: TileIndex;

@@ -1,4 +1,4 @@
-// What is known of analyses: which there are, and what became of questions. And what choosing a row of theirs does to the page.
+// The known state of analyses: which there are, and the answers to questions. And the effect on the page of choosing a row of theirs.
 
 import type { Analysis, Asked, Failure } from "../model/jobs.ts";
 import type { Lens } from "../model/lens.ts";
@@ -13,7 +13,7 @@ export interface AnalysesState {
   readonly analyses: readonly Analysis[] | null;
   /** Why it has not. */
   readonly failure: Failure | null;
-  /** What became of questions, by what was asked. */
+  /** The state of questions, by their keys. */
   readonly asked: ReadonlyMap<string, Asked>;
 }
 
@@ -38,8 +38,8 @@ const WINDOW_MIN = nanos(1_000);
 /** Around an instant, so much of a window that shows everything. */
 const INSTANT_PART = 50n;
 
-/** Shows a span of time, with as much around it, marks its begin and selects it; an instant in the middle of the window. One can go back. What is
- * asked of the window, or of the selection, stays as it is: whoever goes through its rows would else be asked about another time at each step. */
+/** Shows a span of time, with as much around it, marks its begin and selects it; an instant in the middle of the window. One can go back. Questions
+ * about the window, or the selection, stay as they are: each step from row to row would else ask about another time. */
 export function shownSpan(state: State, { begin, end }: Span): State {
   const { status, view, lens } = state;
   if (status === null || view === null) {

@@ -1,5 +1,5 @@
-// What the list of events shows, and how that changes. Every function takes a state and returns another one; who asks the server, and for
-// what, is found in the state by `view/events/desk.ts`.
+// The state of the list of events, and how that changes. Every function takes a state and returns another one; `view/events/desk.ts`
+// finds in the state which requests it has to send to the server.
 
 import type { Rows } from "../model/arrow.ts";
 import { ALL_EVENTS, type EventQuestion } from "../model/events.ts";
@@ -12,10 +12,10 @@ export interface FieldBlock {
   readonly rows: Rows;
 }
 
-/** What there is of a search. */
+/** The state of a search. */
 export interface Find {
   readonly text: string;
-  /** What is wrong with the text, and where. */
+  /** The fault of the text, and where it is. */
   readonly problem: { readonly message: string; readonly help: string | null; readonly begin: number; readonly end: number } | null;
   readonly state: "idle" | "searching" | "absent";
 }
@@ -29,22 +29,22 @@ export interface Count {
 /** Rows on their way out of the page. */
 export interface Leaving {
   readonly rows: number;
-  /** How much of the way is done, of 1; `null` where nobody knows. */
+  /** How much of the way is done, of 1; `null` where that is unknown. */
   readonly part: number | null;
   readonly what: string;
 }
 
 export interface EventsState {
   readonly question: EventQuestion;
-  /** What stands in the box for names. */
+  /** The text in the box for names. */
   readonly names: string;
-  /** What stands in the box for columns. */
+  /** The text in the box for columns. */
   readonly wanted: string;
   /** All columns of the events; empty until the server has said so. */
   readonly columns: readonly string[];
   readonly reel: Reel;
   readonly blocks: readonly FieldBlock[];
-  /** The first row on the screen, and where somebody wants it to be: rows on the way there may not have come yet. */
+  /** The first row on the screen, and the one that the user wants there: rows on the way there may not have come yet. */
   readonly top: number;
   readonly wish: number;
   /** As many rows fit. */
@@ -61,7 +61,7 @@ export interface EventsState {
   readonly find: Find;
   readonly matches: Count | null;
   readonly leaving: Leaving | null;
-  /** What has become of the last thing that was asked for. */
+  /** The result of the latest request. */
   readonly note: string;
 }
 
@@ -119,7 +119,7 @@ export function placedBelow(state: EventsState, reel: Reel, row: number, below: 
   return row < endOf(reel) ? { ...there, current: row, anchor: null } : there;
 }
 
-/** The reel has grown or was cut: rows are what they were. */
+/** The reel has grown or was cut: rows stay the same. */
 export function regrown(state: EventsState, reel: Reel): EventsState {
   const isThere = (row: number | null): boolean => row !== null && row >= firstOf(reel) && row < endOf(reel);
   const kept = isThere(state.current) && (state.anchor === null || isThere(state.anchor)) ? {} : { current: null, anchor: null };
@@ -127,7 +127,7 @@ export function regrown(state: EventsState, reel: Reel): EventsState {
   return next.tails === (next.tails || isAtEnd(next)) ? next : { ...next, tails: true };
 }
 
-/** There may be more events behind the last one, so that what was counted is a guess from now on; unless somebody has counted `all` of them. */
+/** There may be more events behind the last one, so that the count is a guess from now on; unless `all` of them are counted. */
 export function grown(state: EventsState, all: Count | null = null): EventsState {
   const { reel, count, matches } = state;
   const guessed = (one: Count | null): Count | null => (one === null ? null : { ...one, isExact: false });
@@ -208,7 +208,7 @@ export function blockOf(state: EventsState, row: number): FieldBlock | null {
   return state.blocks.findLast(({ first, rows }) => first <= row && row < first + rows.count) ?? null;
 }
 
-/** Rows on the screen whose fields have not come: from which one, and how many. */
+/** Rows on the screen without their fields: from which one, and how many. */
 export function lacking(state: EventsState): { readonly first: number; readonly count: number } | null {
   const { top, room, reel } = state;
   const end = Math.min(top + room, endOf(reel));

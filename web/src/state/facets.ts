@@ -1,4 +1,4 @@
-// What the panel of filters knows beside the state of the page: how many events there are of what, and where they were counted.
+// The state of the panel of filters, beside the state of the page: event counts, and where they were counted.
 
 import type { Counts } from "../model/counts.ts";
 import type { Failure } from "../model/jobs.ts";
@@ -11,12 +11,12 @@ export interface FacetsState {
   readonly inWindow: boolean;
   /** The last counts; those of another window stay until there are others. */
   readonly counts: Counts | null;
-  /** What was counted in all of the traces. */
+  /** The counts of all of the traces. */
   readonly all: Counts | null;
-  /** What is being counted, and how far that is, of 1. */
+  /** The count under way, and how far that is, of 1. */
   readonly counting: { readonly window: Viewport | null; readonly part: number } | null;
   readonly failure: Failure | null;
-  /** What expressions can be made of, as far as that was asked for. */
+  /** The vocabulary of expressions, as far as that was asked for. */
   readonly vocabulary: Vocabulary;
 }
 
@@ -32,7 +32,7 @@ export function countedPart(state: FacetsState, part: number): FacetsState {
   return state.counting === null ? state : { ...state, counting: { ...state.counting, part } };
 }
 
-/** What was counted; whether that is all. */
+/** Takes counts; `isAll`: they are complete. */
 export function counted(state: FacetsState, counts: Counts, window: Viewport | null, isAll: boolean): FacetsState {
   return { ...state, counts, all: window === null ? counts : state.all, counting: isAll ? null : state.counting };
 }

@@ -1,13 +1,13 @@
-// How the filter of a page changes.
+// Changes of a page's filter.
 
 import { isActive, PLAIN_FILTER, type FieldNames, type Filter } from "../model/filter.ts";
 import { rowsOf } from "../model/rows.ts";
 import { scrolledTo, type State } from "./viewer.ts";
 
-/** What rows depend on. */
+/** The parts of a filter that rows depend on. */
 const ROW_PARTS = ["cpus", "applications", "owners", "processes", "threads", "mode"] as const;
 
-/** The page shows what another filter means. */
+/** The page shows the result of another filter. */
 export function withFilter(state: State, filter: Filter): State {
   if (filter === state.filter) {
     return state;
@@ -23,7 +23,7 @@ export function refiltered(state: State, change: Partial<Filter>): State {
   return withFilter(state, { ...state.filter, ...change });
 }
 
-/** The server has said what the traces' events have. */
+/** The server has sent the fields of the traces' events. */
 export function withNames(state: State, names: FieldNames): State {
   return withFilter(state, { ...state.filter, names });
 }

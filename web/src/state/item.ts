@@ -1,4 +1,4 @@
-// What is picked, and where it is on the screen.
+// The picked item, and where it is on the screen.
 
 import type { Track } from "../model/catalogue.ts";
 import { sameItem, type Item } from "../model/items.ts";
@@ -9,9 +9,9 @@ import { nanos } from "../units/time.ts";
 import { trackSeen } from "./tracks.ts";
 import { wentTo, type State } from "./viewer.ts";
 
-/** How much of the window what is shown has, if it lasts. */
+/** The part of the window that a shown item has, if it lasts. */
 const SHOWN_PART = { of: 2n, whole: 3n };
-/** What does not last is shown in the middle of a window that is shorter by as much. */
+/** An item without a duration is shown in the middle of a window that is shorter by as much. */
 const NEARER = 8n;
 
 /** Something else is picked, or nothing. */
@@ -19,7 +19,7 @@ export function withItem(state: State, item: Item | null): State {
   return sameItem(state.item, item) ? state : { ...state, item, itemExtent: null };
 }
 
-/** It is known from when to when what is picked is. */
+/** The extent of the picked item is known. */
 export function withItemExtent(state: State, item: Item, extent: Extent): State {
   return sameItem(state.item, item) ? { ...state, itemExtent: extent } : state;
 }
@@ -40,7 +40,7 @@ export function rowOf(state: State, id: string): Row | null {
   return state.rows.find((row) => row.track?.id === id) ?? null;
 }
 
-/** The window and the rows move as far as what is picked needs it to be seen. */
+/** The window and the rows move as far as the picked item needs it to be seen. */
 export function followed(state: State): State {
   const { view, item } = state;
   const extent = extentOfItem(state);
@@ -51,7 +51,7 @@ export function followed(state: State): State {
   return inSight(isSeen ? state : wentTo(state, aroundTime(nanos((extent.begin + extent.end) / 2n), view)), item);
 }
 
-/** The window that shows what is picked, and not much more. */
+/** The window that shows the picked item, and not much more. */
 export function shown(state: State): State {
   const { view, item, status } = state;
   const extent = extentOfItem(state);
@@ -64,13 +64,13 @@ export function shown(state: State): State {
   return inSight(wentTo(state, aroundTime(middle, { begin: view.begin, span: nanos(span) })), item);
 }
 
-/** What is picked, as it is drawn. */
+/** The picked item, as it is drawn. */
 export function pickedOf(state: State): { readonly track: string; readonly extent: Extent } | null {
   const extent = extentOfItem(state);
   return state.item === null || extent === null ? null : { track: state.item.track, extent };
 }
 
-/** The time of what is picked is selected, if it lasts. */
+/** The time of the picked item is selected, if it lasts. */
 export function withItemSelected(state: State): State {
   const extent = extentOfItem(state);
   return extent === null || extent.end <= extent.begin ? state : { ...state, selection: { begin: extent.begin, span: nanos(extent.end - extent.begin) } };
@@ -84,7 +84,7 @@ function aroundTime(middle: Viewport["begin"], { span }: Viewport): Viewport {
   return { begin: nanos(middle - span / 2n), span };
 }
 
-/** The row of what is picked is on the screen. Arrows are seen between other rows. */
+/** The row of the picked item is on the screen. Arrows are seen between other rows. */
 function inSight(state: State, { track }: Item): State {
   return trackOf(state, track)?.kind === "arrows" ? state : trackSeen(state, { id: track }, false);
 }

@@ -6,7 +6,7 @@ import { endOf, zoom, type Viewport } from "../model/viewport.ts";
 import { minus, nanos, type Nanos } from "../units/time.ts";
 import { PAST_MAX, moved, sameWindow, widthOf, type State } from "./viewer.ts";
 
-/** The window has gone along so far. What the pointer is on goes along, too; what moves by less than a pixel stays. */
+/** The window has gone along so far. The time under the pointer goes along, too; a window that moves by less than a pixel stays. */
 export function goneAlong(state: State, edge: Nanos): State {
   const { status, view, follow } = state;
   if (!follow.isOn || status === null || view === null) {

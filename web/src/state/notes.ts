@@ -1,4 +1,4 @@
-// What a page knows of notes, which of them is being written, and how that changes. Every function takes a state and returns another one.
+// The notes that a page knows, the one in the editor, and how that changes. Every function takes a state and returns another one.
 
 import type { Fault } from "../model/fault.ts";
 import { ordered, type Note, type NotesFile } from "../model/notes.ts";
@@ -8,12 +8,12 @@ import { trackOf } from "./item.ts";
 import { trackSeen } from "./tracks.ts";
 import { markShown, wentTo, type State } from "./viewer.ts";
 
-/** A note that somebody is writing. */
+/** A note in the editor. */
 export interface Editing {
   /** As it is kept, or would be. */
   readonly note: Note;
   readonly isNew: boolean;
-  /** What stands in the boxes, and which colour is chosen. */
+  /** The texts in the boxes, and the chosen color. */
   readonly text: string;
   readonly author: string;
   readonly colour: string | null;
@@ -31,7 +31,7 @@ export interface NotesState {
   /** The id of the one that was shown last. */
   readonly chosen: string | null;
   readonly editing: Editing | null;
-  /** What was removed last, which can be put back. */
+  /** The note removed last, which can be put back. */
   readonly removed: Note | null;
 }
 
@@ -59,17 +59,17 @@ export function withoutNote(state: NotesState, note: Note): NotesState {
   return { ...state, file, removed: note, chosen: state.chosen === note.id ? null : state.chosen };
 }
 
-/** Somebody begins to write. */
+/** The user begins to write. */
 export function writing(state: NotesState, note: Note, isNew: boolean): NotesState {
   return { ...state, editing: { note, isNew, text: note.text, author: note.author ?? "", colour: note.colour, isSaving: false, fault: null }, chosen: note.id };
 }
 
-/** What is being written changes. */
+/** The note in the editor changes. */
 export function edited(state: NotesState, change: Partial<Editing>): NotesState {
   return state.editing === null ? state : { ...state, editing: { ...state.editing, ...change } };
 }
 
-/** The note with what somebody has written, and all else as the server last said it; `null`: there is nothing to keep. */
+/** The note with the user's changes, and all else as the server last said it; `null`: there is nothing to keep. */
 export function written({ file, editing }: NotesState): Note | null {
   if (editing === null) {
     return null;
@@ -81,7 +81,7 @@ export function written({ file, editing }: NotesState): Note | null {
     ...(author === (note.author ?? "") ? {} : { author: author === "" ? null : author }),
     ...(colour === note.colour ? {} : { colour }),
   };
-  // Whoever takes all of a text away does not mean it; what others left without one may stay so.
+  // The user does not mean to take all of a text away; notes that others left without one may stay so.
   if (changed.text === "" || (isNew && text === "") || (Object.keys(changed).length === 0 && !isNew)) {
     return null;
   }
@@ -95,7 +95,7 @@ export function marked({ file, editing }: Pick<NotesState, "file" | "editing">):
   return isMade ? ordered([...notes, { ...editing.note, text: editing.text, colour: editing.colour }]) : notes;
 }
 
-/** What somebody means who makes a note: what is selected, else the time and the track below the pointer, else the mark or the middle. */
+/** The place of a new note: the selection, else the time and the track below the pointer, else the mark or the middle. */
 export function placeMeant({ selection, cursor, mark, view, rows }: State): Pick<Note, "begin" | "end" | "track"> | null {
   if (selection !== null) {
     return { begin: selection.begin, end: endOf(selection), track: null };
@@ -110,7 +110,7 @@ export function placeMeant({ selection, cursor, mark, view, rows }: State): Pick
 /** A range is seen well if it has so much of the window. */
 const SEEN_PART = 20n;
 
-/** Shows what a note is about: marks a moment, selects a range, and scrolls to its track. One can go back. */
+/** Shows the place of a note: marks a moment, selects a range, and scrolls to its track. One can go back. */
 export function noteShown(state: State, { begin, end, track: id }: Note): State {
   const there = end === null || end === begin ? markShown({ ...state, selection: null }, begin) : rangeShown(state, begin, end);
   const track = id === null ? null : trackOf(state, id);

@@ -1,4 +1,4 @@
-// What the tab that controls the recorder shows beside the session itself: what is being asked, and what became of it.
+// The state of the tab that controls the recorder, beside the session itself: the request under way, and the result.
 
 import { advice, type FaultKind } from "../model/fault.ts";
 import { sentenceOf, withSample, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
@@ -13,7 +13,7 @@ export interface Refusal {
   readonly todo: string;
 }
 
-/** What the box for patterns has done. */
+/** The result of the box for patterns. */
 export interface Switched {
   readonly act: Switching;
   readonly matched: Matched;
@@ -22,18 +22,18 @@ export interface Switched {
 export interface RecordState {
   /** Where the recorder is asked for something. */
   readonly busy: Place | null;
-  /** Classes that are being switched, and to what. */
+  /** Classes that are being switched, and the new state of each. */
   readonly switching: ReadonlyMap<string, boolean>;
   readonly switched: Switched | null;
   readonly snapshot: Snapshot | null;
   readonly refusal: Refusal | null;
-  /** Somebody wants to stop the session, and has not said so twice. */
+  /** The user wants to stop the session, and has not said so twice. */
   readonly isStopping: boolean;
 }
 
 export const FIRST_RECORD: RecordState = { busy: null, switching: new Map(), switched: null, snapshot: null, refusal: null, isStopping: false };
 
-/** The recorder is asked; what it said before in that place is over. */
+/** The recorder is asked; its answer before in that place is over. */
 export function asking(state: RecordState, place: Place): RecordState {
   const refusal = state.refusal?.place === place ? null : state.refusal;
   return { ...state, busy: place, refusal, switched: place === "box" ? null : state.switched };
@@ -61,7 +61,7 @@ const NEXT: Readonly<Record<Place, string>> = {
   classes: "Nothing was changed; `kymo status --events` says what programs have.",
 };
 
-/** What was asked for is refused, or was not answered. */
+/** A request is refused, or was not answered. */
 export function refused(state: RecordState, place: Place, kind: FaultKind, message: string): RecordState {
   const isOwn = kind === "traces" || kind === "refused";
   return { ...state, busy: null, isStopping: false, refusal: { place, why: sentenceOf(message), todo: isOwn ? NEXT[place] : advice(kind) } };

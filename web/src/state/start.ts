@@ -1,14 +1,14 @@
-// What is known before traces are open: what there is to choose from, what is being done, and what went wrong.
+// The state before traces are open: the choices, the work under way, and its fault.
 
 import type { FaultKind } from "../model/fault.ts";
 import type { StartInfo } from "../model/start.ts";
 
-/** What takes a while. */
+/** Work that takes a while. */
 export type Busy =
   | { readonly kind: "opening"; readonly what: string }
   | { readonly kind: "sending"; readonly name: string; readonly files: number; readonly done: number; readonly total: number };
 
-/** What went wrong, and what to do about it. */
+/** The fault, and the advice for it. */
 export interface StartFault {
   readonly why: string;
   readonly todo: string;
@@ -17,7 +17,7 @@ export interface StartFault {
 export interface StartState {
   /** `null`: the server has not said yet whether traces are open. */
   readonly info: StartInfo | null;
-  /** Traces are open, or the server says nothing of that: whoever asks it for traces learns more. */
+  /** Traces are open, or the server says nothing of that: a request for traces learns more. */
   readonly isOpen: boolean;
   readonly busy: Busy | null;
   readonly fault: StartFault | null;
@@ -25,7 +25,7 @@ export interface StartState {
 
 export const FIRST_START: StartState = { info: null, isOpen: false, busy: null, fault: null };
 
-/** Whether somebody has to choose. */
+/** Whether the user has to choose. */
 export function isChoosing(state: StartState): boolean {
   return state.info !== null && !state.isOpen && state.info.state !== "waiting";
 }
@@ -38,13 +38,13 @@ export function isWaiting(state: StartState): boolean {
 /** The server has said how it is. */
 export function withInfo(state: StartState, info: StartInfo): StartState {
   const isOpening = info.state === "opening" && state.busy === null;
-  // What another page has begun ends when the server says so.
+  // Work that another page has begun ends when the server says so.
   const isElsewhere = state.info?.state === "opening" && info.state === "choosing" && state.busy?.kind === "opening";
   const busy = isOpening ? ({ kind: "opening", what: "What was chosen in another window" } as const) : isElsewhere ? null : state.busy;
   return { ...state, info, isOpen: info.state === "open", busy };
 }
 
-/** Something begins, and what went wrong before is over. */
+/** Work begins, and the fault before is over. */
 export function begun(state: StartState, busy: Busy): StartState {
   return { ...state, busy, fault: null };
 }
@@ -54,12 +54,12 @@ export function sent(state: StartState, done: number, name: string): StartState 
   return state.busy?.kind === "sending" ? { ...state, busy: { ...state.busy, done, name } } : state;
 }
 
-/** What was begun has come to its end. */
+/** The work has come to its end. */
 export function ended(state: StartState, fault: StartFault | null): StartState {
   return { ...state, busy: null, fault };
 }
 
-/** What to do about a fault, by what was wanted. */
+/** The advice for a fault, by the wanted traces or list. */
 export function startAdvice(kind: FaultKind, wanted: "path" | "files" | "sample" | "list"): string {
   switch (kind) {
     case "refused":

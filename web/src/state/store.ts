@@ -1,4 +1,4 @@
-// The one place that changes. A state is a plain value; whoever wants another one gives a function from the old to the new.
+// The one place that changes. A state is a plain value; code that wants another one gives a function from the old to the new.
 
 export class Store<T> {
   private value: T;
@@ -12,7 +12,7 @@ export class Store<T> {
     return this.value;
   }
 
-  /** Takes what `change` makes of the state; who listens hears of it if it is another one. */
+  /** Replaces the state by the result of `change`; listeners hear of it if it is another one. */
   update(change: (state: T) => T): void {
     const next = change(this.value);
     if (next !== this.value) {
@@ -21,7 +21,7 @@ export class Store<T> {
     }
   }
 
-  /** Calls `listener` after each change, until what is returned is called. */
+  /** Calls `listener` after each change, until the caller calls the returned function. */
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -1,4 +1,4 @@
-// How the tracks of a page are arranged: which are shown, where, how high.
+// Changes of the layout of a page's tracks: which are shown, where, how high.
 
 import type { Track } from "../model/catalogue.ts";
 import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
@@ -23,7 +23,7 @@ export function tracksSized(state: State, tracks: readonly Track[], size: RowSiz
   return withLayout(state, withTrackSize(state.layout, tracks.map((track) => track.id), size));
 }
 
-/** All rows a step higher, or lower; what is in the middle of the screen stays about there. */
+/** All rows a step higher, or lower; the middle of the screen stays about there. */
 export function rowsSized(state: State, by: 1 | -1): State {
   const layout = withSize(state.layout, by);
   if (layout === state.layout) {
@@ -49,7 +49,7 @@ function groupOrder({ catalogue, layout }: State): readonly string[] {
   return groupsIn(catalogue.tracks, layout).map(([group]) => group);
 }
 
-/** A group stands so many places further down. What is pinned stays on top. */
+/** A group stands so many places further down. Pinned tracks stay on top. */
 export function groupMoved(state: State, group: string, by: number): State {
   return withGroups(state, movedBy(groupOrder(state), group, by));
 }
@@ -73,7 +73,7 @@ export function pinMovedTo(state: State, id: string, to: string): State {
   return withLayout(state, { ...state.layout, pinned: movedTo(state.layout.pinned, id, to) });
 }
 
-/** A track is seen: some row of it wholly, in the middle if none was; what hides it does so no longer. If `points`, it is as if the pointer were
+/** A track is seen: some row of it wholly, in the middle if none was; settings that hide it do so no longer. If `points`, it is as if the pointer were
  * there, so that the next key is about it. */
 export function trackSeen(state: State, { id }: Pick<Track, "id">, points = true): State {
   const open = trackOpened(state, id);
@@ -88,8 +88,8 @@ export function trackSeen(state: State, { id }: Pick<Track, "id">, points = true
   return there.view === null || !points ? there : { ...there, cursor: { time: nanos(there.view.begin + there.view.span / 2n), row: row.key } };
 }
 
-/** A track has a row. Of what hides it no more is taken back than needed: first what hides it alone, then that only active tracks are shown, then
- * that the filter hides rows. Where it excludes them, that is also what analyses are asked for, and stays. */
+/** A track has a row. Of the settings that hide it no more is undone than needed: first those that hide it alone, then that only active tracks are shown, then
+ * that the filter hides rows. A filter that excludes them is also the one of the analyses, and stays. */
 function trackOpened(state: State, id: string): State {
   const { layout, catalogue } = state;
   const track = catalogue.tracks.find((one) => one.id === id);
@@ -106,7 +106,7 @@ function trackOpened(state: State, id: string): State {
   return hasRow(next) || next.filter.mode !== "hide" ? next : withFilter(next, { ...next.filter, mode: "dim" });
 }
 
-/** What is known of tracks in which nothing happens; `null`: nobody asks any more. */
+/** The known tracks without activity; `null`: the page does not ask any more. */
 export function withIdle(state: State, idle: ReadonlySet<number> | null): State {
   const before = state.idle;
   const isSame = before === idle || (before !== null && idle !== null && before.size === idle.size && [...idle].every((track) => before.has(track)));

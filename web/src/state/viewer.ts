@@ -1,4 +1,4 @@
-// All that a page knows and shows, and how it changes. Every function takes a state and returns another one.
+// The state of a page, and how it changes. Every function takes a state and returns another one.
 
 import { EMPTY_CATALOGUE, type Catalogue, type Status, type Track } from "../model/catalogue.ts";
 import { dayText, type Clock, type TimeStyle } from "../model/clock.ts";
@@ -47,40 +47,40 @@ export interface State {
   /** The session that records the traces, and how many events it had when; `null`: there is none. */
   readonly recording: Recording | null;
   readonly rates: readonly Sample[];
-  /** What is wrong with the traces, as far as it is known. */
+  /** The problems of the traces, as far as they are known. */
   readonly findings: Findings;
   readonly catalogue: Catalogue;
   /** The server has said which tracks there are. */
   readonly isCatalogued: boolean;
-  /** Rows of the catalogue in the layout. */
+  /** Rows of the catalog in the layout. */
   readonly rows: readonly Row[];
   /** `null` until the server says from when to when the traces go. */
   readonly view: Viewport | null;
   /** Whether it goes along with the end of traces that grow. */
   readonly follow: Follow;
-  /** Until when there are tiles for a window that goes along: no further does it go by itself. `null`: nobody knows yet. */
+  /** Until when there are tiles for a window that goes along: no further does it go by itself. `null`: not known yet. */
   readonly drawn: Nanos | null;
   /** Windows that were seen before, the latest last, and those that were gone back from. */
   readonly past: readonly Viewport[];
   readonly future: readonly Viewport[];
   readonly selection: Selection | null;
-  /** What is picked, and from when to when it is, once that is known. */
+  /** The picked item, and from when to when it is, once that is known. */
   readonly item: Item | null;
   readonly itemExtent: Extent | null;
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
-  /** What has colours of its own where CPUs run threads. */
+  /** The things that have colors of their own where CPUs run threads. */
   readonly colouring: Colouring;
   readonly cursor: Cursor | null;
   /** When the list of events is: a line on the timeline. */
   readonly mark: Nanos | null;
   readonly layout: Layout;
-  /** What is wanted of the traces; `questionOf` says what to ask the server with. */
+  /** The filter of the traces; `questionOf` makes the server's parameters of it. */
   readonly filter: Filter;
-  /** Tracks in which nothing happens in the window, as far as that is known; `null` while nobody asks. */
+  /** Tracks in which nothing happens in the window, as far as that is known; `null` while the page does not ask. */
   readonly idle: ReadonlySet<number> | null;
   readonly panels: Panels;
-  /** What Statistics and Latency look at. */
+  /** The choices of Statistics and Latency. */
   readonly lens: Lens;
   /** Which counters are drawn as curves. */
   readonly curves: Curves;
@@ -151,7 +151,7 @@ export function opened({ listed: _, follow: span, ...seen }: Seen, zone: string,
   return { ...FIRST_STATE, ...seen, follow: { ...FIRST_FOLLOW, span }, scrollWish: seen.scroll > 0 ? seen.scroll : null, zone, theme };
 }
 
-/** The page shows what another URL says, as if it were opened there. */
+/** The page shows the view of another URL, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
   const { selection, item, mark, arrows, colouring, panels, lens, curves, timeStyle } = seen;
@@ -167,11 +167,11 @@ export function reopened(state: State, seen: Seen): State {
   return seen.view === null && isRecording(status) ? { ...gone, follow: { isOn: true, span: seen.follow, left: null } } : gone;
 }
 
-/** What stands in the URL; what the list of events shows, is known to whoever asks for it. */
+/** The view for the URL; the caller gives the state of the list of events. */
 export function seenIn(state: State, listed: Listed): Seen {
   const { status, view, follow, selection, item, mark, arrows, colouring, layout, filter, panels, lens, curves, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
-  // A window that goes along, or that shows everything of what does not grow, is none that somebody has chosen.
+  // A window that goes along, or that shows all of traces that do not grow, is not one that the user has chosen.
   const all = status !== null && view !== null && !isRecording(status) && sameWindow(view, everything(status.extent));
   return { view: all || follow.isOn ? null : view, follow: follow.isOn ? follow.span : FOLLOW_SPAN, selection, item, mark, arrows, colouring, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
 }
@@ -185,13 +185,13 @@ export function withStatus(state: State, status: Status): State {
   if (state.view === null) {
     return { ...heard, view: follow.isOn ? windowAt(status.extent, status.extent.end, follow.span, widthOf(state)) : everything(status.extent) };
   }
-  // Whoever sees everything goes on seeing everything while the traces grow; while they are recorded, the window goes there in small steps.
+  // A window that shows everything goes on showing everything while the traces grow; while they are recorded, the window goes there in small steps.
   const isLive = (status.live ?? before?.live ?? null) !== null;
   const view = seesAll && !isLive ? everything(status.extent) : clamp(state.view, status.extent);
   return { ...heard, view: sameWindow(view, state.view) ? state.view : view };
 }
 
-/** While traces are recorded, nobody has counted the events of the last moments: those that were counted before are some of them. */
+/** While traces are recorded, the events of the last moments are not counted: those that were counted before are some of them. */
 function counted(before: Status | null, status: Status): Status {
   const isCounted = status.events !== null || !isRecording(status) || before?.instance !== status.instance;
   return isCounted ? status : { ...status, events: before?.events ?? null };
@@ -264,7 +264,7 @@ export function curvesSeen({ panels, curves, catalogue }: State): readonly Track
   return isOpen && tab === CURVES_TAB ? lanesOf(curves, catalogue.tracks).flatMap((lane) => lane.curves.map(({ track }) => track)) : [];
 }
 
-/** The other things have colours of their own. */
+/** The other things have colors of their own. */
 export function recoloured(state: State): State {
   return { ...state, colouring: state.colouring === "thread" ? "application" : "thread" };
 }
@@ -274,7 +274,7 @@ export function withTiles(state: State, complete: boolean, isFiltering = false):
   return { ...state, arrivals: state.arrivals + 1, complete, isFiltering, fault: state.connection === "heard" ? null : state.fault };
 }
 
-/** Something went wrong; what is on the screen stays there. */
+/** A fault has happened; the screen keeps its content. */
 export function withFault(state: State, fault: Fault): State {
   return { ...state, fault, connection: CONNECTIONS[fault.kind] ?? state.connection };
 }
@@ -284,7 +284,7 @@ export function unfaulted(state: State): State {
   return state.fault === null ? state : { ...state, fault: null, connection: "asking" };
 }
 
-/** What a fault says of the connection. */
+/** The state of the connection that a fault implies. */
 const CONNECTIONS: Partial<Record<FaultKind, State["connection"]>> = { unreachable: "lost", token: "refused" };
 
 /** The window moves a little, as part of a longer move. */
@@ -357,7 +357,7 @@ export function widthOf(state: Pick<State, "size">): Px {
   return devicePixels(state.size.width, state.size.ratio);
 }
 
-/** What it takes to write times. */
+/** The clock for writing times. */
 export function clockOf(state: State): Clock {
   const { status, timeStyle, zone } = state;
   const clock: Clock = { origin: status?.extent.begin ?? nanos(0), unix: status?.unix ?? false, zone, style: timeStyle };

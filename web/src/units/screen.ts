@@ -1,4 +1,4 @@
-// Lengths on the screen. A device pixel is what a canvas has; a CSS pixel is what the page is laid out in.
+// Lengths on the screen. Canvases have device pixels; the page is laid out in CSS pixels.
 
 /** Device pixels, counted from the left or top edge of a canvas. Fractions lie inside of a pixel. */
 export type Px = number & { readonly unit: "px" };

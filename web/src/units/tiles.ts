@@ -1,4 +1,4 @@
-// What the server divides time into, and the numbers by which it calls things.
+// The server's units of time, and the numbers that it gives to tracks and values.
 
 /** A bucket of level `n` is 2^n nanoseconds long. */
 export type Level = number & { readonly unit: "level" };
@@ -6,13 +6,13 @@ export type Level = number & { readonly unit: "level" };
 /** A bucket of some level, counted from the begin of the traces; also: counted from the begin of a tile. */
 export type Bucket = number & { readonly unit: "bucket" };
 
-/** 256 neighbouring buckets, counted from the begin of the traces. */
+/** 256 neighboring buckets, counted from the begin of the traces. */
 export type TileIndex = number & { readonly unit: "tile" };
 
-/** A track, in the order in which the server met it. Its `id` is what is stable. */
+/** A track, in the order in which the server met it. Its `id` is the stable name. */
 export type TrackNumber = number & { readonly unit: "track" };
 
-/** What a track can show: a thread, a state, a call. */
+/** A value that a track can show: a thread, a state, a call. */
 export type ValueNumber = number & { readonly unit: "value" };
 
 /** How many buckets a tile has. */

@@ -1,5 +1,5 @@
-// The page: before traces are open the choice of them; then from top to bottom header, all of the traces, the timeline, a line that says what is
-// where.
+// The page: before traces are open the choice of them; then from top to bottom header, all of the traces, the timeline, a line that tells the place
+// of the pointer and the window.
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
@@ -18,7 +18,7 @@ import type { Page } from "./page.ts";
 import { StatusLine } from "./status.tsx";
 import { Timeline } from "./timeline.tsx";
 
-/** Who names traces, as most do, does not wait for it. */
+/** A user that names traces, as most do, does not wait for it. */
 const Start = later(() => import("./start/start.tsx").then((found) => found.Start));
 
 export function App({ page }: { readonly page: Page }): JSX.Element {
@@ -33,7 +33,7 @@ export function App({ page }: { readonly page: Page }): JSX.Element {
   if (mustWait) {
     return <Waiting page={page} />;
   }
-  // What the page consists of asks about traces as soon as it is there.
+  // The parts of the page ask about traces as soon as they are there.
   return isOpen ? <Traces page={page} /> : <Unknown page={page} />;
 }
 
@@ -92,7 +92,7 @@ function useKeys(page: Page): void {
   }, [page]);
 }
 
-/** Whoever types a text, or chooses from a list, means letters; whoever ticks a box does not. */
+/** Whether keys mean letters: in a box for text, or a list of choices, but not in a box to tick. */
 function isTyping(event: KeyboardEvent): boolean {
   const { target } = event;
   return (target instanceof HTMLInputElement && target.type !== "checkbox") || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;

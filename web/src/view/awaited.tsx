@@ -1,4 +1,4 @@
-// What is shown while traces are recorded that have no event yet. Of a session that keeps what is newest in memory nothing is seen before a
+// The page while traces are recorded that have no event yet. Of a session that keeps the newest events in memory nothing is seen before a
 // snapshot, however long one waits: then the page says so, and takes one.
 
 import type { JSX } from "preact";
@@ -9,7 +9,7 @@ import type { Recording } from "../model/recording.ts";
 import { sentence } from "./item/picker.ts";
 import type { Page } from "./page.ts";
 
-/** Who records is asked that often. */
+/** The recorder is asked that often. */
 const ASK_MS = 2_000;
 
 export function Awaited({ page, waiting }: { readonly page: Page; readonly waiting: string | null }): JSX.Element {
@@ -53,11 +53,11 @@ function NeedsSnapshot({ page, recording: { session } }: { readonly page: Page; 
   );
 }
 
-/** Who records what is waited for, as far as the server knows. */
+/** The recorder of the awaited traces, as far as the server knows. */
 function useRecording({ client }: Page): Recording | null {
   const [recording, found] = useState<Recording | null>(null);
   useEffect(() => {
-    // That nobody knows is no reason to say anything: it is asked for again.
+    // An unknown recorder is no reason to say anything: the page asks again.
     const ask = (): void => void askRecording(client).then(found, () => undefined);
     ask();
     const timer = setInterval(ask, ASK_MS);

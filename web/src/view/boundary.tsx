@@ -1,10 +1,10 @@
-// What stands in the place of a part of the page that cannot be shown: why, and a way to try again. All else of the page goes on.
+// The notice in the place of a part of the page that cannot be shown: why, and a way to try again. All else of the page goes on.
 
 import { Component, type ComponentChildren } from "preact";
 import "./boundary.css";
 
 interface Options {
-  /** What it is, as the begin of a sentence. */
+  /** The name of the part, as the begin of a sentence. */
   readonly what: string;
   readonly children?: ComponentChildren;
 }
@@ -22,7 +22,7 @@ export class Boundary extends Component<Options, Known> {
   }
 
   override componentDidCatch(error: unknown): void {
-    // For whoever mends it.
+    // For developers.
     console.error(error);
   }
 

@@ -1,4 +1,4 @@
-// Canvases that are as sharp as the screen, and drawn once for each picture that the screen shows.
+// Canvases as sharp as the screen, drawn once for each picture that the screen shows.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
@@ -17,7 +17,7 @@ export interface CanvasSize {
 
 /** Calls `changed` with the size of an element, now and whenever it changes. */
 export function useSize(element: RefObject<HTMLElement | null>, changed: (size: CanvasSize) => void): void {
-  // Before the first picture: what is in it depends on that.
+  // Before the first picture: its content depends on that.
   useLayoutEffect(() => {
     const { current } = element;
     if (current === null) {
@@ -36,7 +36,7 @@ export function useSize(element: RefObject<HTMLElement | null>, changed: (size: 
   }, [element]);
 }
 
-/** Draws before the next picture of the screen when something that is drawn has changed: one of what `parts` names. */
+/** Draws before the next picture of the screen when something that is drawn has changed: one of the `parts`. */
 export function useDrawing<S>(store: Store<S>, parts: (state: S) => readonly unknown[], draw: (state: S) => void): void {
   const latest = useRef({ parts, draw });
   latest.current = { parts, draw };
@@ -73,13 +73,13 @@ export interface Board {
   readonly height: number;
 }
 
-/** What is kept of a canvas from one picture to the next. */
+/** The state of a canvas that is kept from one picture to the next. */
 export class BoardMaker {
   private readonly sheet = new StripSheet();
   private strips: HTMLCanvasElement | null = null;
   private hatches: { readonly theme: Theme; readonly hatch: Tools["hatch"] } | null = null;
 
-  /** The canvas in its size, `null` while it has none. It is black until all of it is painted, which whoever asks does at once. */
+  /** The canvas in its size, `null` while it has none. It is black until all of it is painted, which the caller does at once. */
   prepare(canvas: HTMLCanvasElement | null, size: CanvasSize, theme: Theme): Board | null {
     const [width, height] = [devicePixels(size.width, size.ratio), devicePixels(size.height, size.ratio)];
     // Nothing below it has to be blended with it.

@@ -1,4 +1,4 @@
-// What has colours of its own where CPUs run threads: these, or applications. It is not there where no application is known.
+// The switch of colors where CPUs run threads: by thread, or by application. It is not there where no application is known.
 
 import type { JSX } from "preact";
 import { recoloured } from "../state/viewer.ts";

@@ -1,4 +1,4 @@
-// What opens the panels without a key: a button for each in the header, and, while the lower panel is closed, its tabs in the line at the bottom.
+// The buttons that open the panels without a key: one for each in the header, and, while the lower panel is closed, its tabs in the line at the bottom.
 
 import type { JSX } from "preact";
 import { SIDES, openedPanel, toggledPanel, type Panels, type Side } from "../model/panels.ts";
@@ -7,7 +7,7 @@ import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 import { TABS } from "./tabs.ts";
 
-/** What a panel is called, what opens it, and the part of the page that it takes. */
+/** A panel's name, the key that opens it, and the part of the page that it takes. */
 const DOORS: Readonly<Record<Side, { readonly name: string; readonly key: string; readonly part: string }>> = {
   rail: { name: "Left panel", key: "B", part: "M1.5 1.5h5v11h-5z" },
   drawer: { name: "Lower panel", key: "Q", part: "M1.5 8h15v4.5h-15z" },
@@ -37,7 +37,7 @@ export function Doors({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** The tabs of the lower panel where that is closed; a newcomer sees what there is. */
+/** The tabs of the lower panel where that is closed; a newcomer sees which there are. */
 export function ClosedTabs({ page }: { readonly page: Page }): JSX.Element | null {
   const { store } = page;
   const [isOpen] = usePick(store, (state) => [state.panels.drawer.isOpen] as const);

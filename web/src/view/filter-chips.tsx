@@ -1,4 +1,4 @@
-// What is chosen, in the header: a chip for each part of the filter, which takes it away again.
+// The chosen filter, in the header: a chip for each part of it, which takes it away again.
 
 import type { JSX } from "preact";
 import type { Choice } from "../model/choice.ts";

@@ -1,5 +1,5 @@
-// Asks once which fields the traces' events have, as soon as a filter or the panel of filters needs to know it: not before, as whoever opens
-// a page wants to see tiles first.
+// Asks once which fields the traces' events have, as soon as a filter or the panel of filters needs to know it: not before, as the user of
+// a new page wants to see tiles first.
 
 import { askNames } from "../api/filter.ts";
 import { ApiFault } from "../api/client.ts";
@@ -9,7 +9,7 @@ import { withNames } from "../state/filter.ts";
 import type { State } from "../state/viewer.ts";
 import type { Page } from "./page.ts";
 
-/** What the server could not say is asked for again after that. */
+/** A request that the server could not answer is sent again after that. */
 const RETRY_MS = 2_000;
 
 /** Has names asked for when they are needed. */
@@ -23,7 +23,7 @@ export function keepNames({ store, client }: Pick<Page, "store" | "client">): vo
     askNames(client).then(
       (names) => store.update((state) => withNames(state, names)),
       (error: unknown) => {
-        // What else is wrong with the server, others say.
+        // Other faults of the server are shown elsewhere.
         if (error instanceof ApiFault && passes(error.kind)) {
           setTimeout(() => {
             isAsking = false;

@@ -1,4 +1,4 @@
-// Asks what is wrong with the traces: when it is known which these are, again when all of them was read, and when more is lost.
+// Asks for the problems of the traces: when it is known which these are, again when all of them was read, and when more is lost.
 
 import { ApiFault } from "../api/client.ts";
 import { passes } from "../model/fault.ts";
@@ -6,10 +6,10 @@ import { readFindings } from "../model/findings.ts";
 import type { Status } from "../model/catalogue.ts";
 import type { Page } from "./page.ts";
 
-/** What the server could not say is asked for again after that. */
+/** A request that the server could not answer is sent again after that. */
 const RETRY_MS = 2_000;
 
-/** Keeps what is known of it. */
+/** Keeps the findings in the state. */
 export function keepFindings({ store, client }: Pick<Page, "store" | "client">): void {
   let [asked, isAsking] = ["", false];
   const look = (): void => {
@@ -26,7 +26,7 @@ export function keepFindings({ store, client }: Pick<Page, "store" | "client">):
       },
       (error: unknown) => {
         isAsking = false;
-        // Servers that are older do not know; what else is wrong, others say.
+        // Servers that are older do not know; other faults are shown elsewhere.
         if (error instanceof ApiFault && passes(error.kind)) {
           setTimeout(() => {
             asked = "";
@@ -39,7 +39,7 @@ export function keepFindings({ store, client }: Pick<Page, "store" | "client">):
   store.subscribe(look);
 }
 
-/** What of a status makes the server have something else to say. */
+/** The parts of a status on which the server's findings depend. */
 function occasionOf(status: Status | null): string {
   return status === null ? "" : `${status.instance} ${status.state} ${status.lost}`;
 }

@@ -1,4 +1,4 @@
-// Moves the window along with traces that grow, a picture of the screen at a time. Whoever wants the screen to keep still sees it go in steps.
+// Moves the window along with traces that grow, a picture of the screen at a time. If the user wants the screen to keep still, it goes in steps.
 
 import type { Status } from "../model/catalogue.ts";
 import type { Nanos } from "../units/time.ts";
@@ -7,7 +7,7 @@ import { arrived, goneAlong } from "../state/live.ts";
 import type { Store } from "../state/store.ts";
 import type { State } from "../state/viewer.ts";
 
-/** What only a page has: its clock in milliseconds, its pictures, what the person wants. */
+/** The parts that only a page has: its clock in milliseconds, its pictures, the person's wish for motion. */
 export interface Screen {
   now(): number;
   /** Calls back before the next picture. */
@@ -36,7 +36,7 @@ export class Follower {
     this.before = store.state;
     const isOther = status !== before.status || drawn !== before.drawn || follow !== before.follow;
     if (isOther && status !== null) {
-      // What is not drawn yet is nothing to go to; whoever follows anew is where the traces are, at once.
+      // A window cannot go where tiles are not drawn yet; one that follows anew is where the traces are, at once.
       this.head(follow.isOn && !before.follow.isOn ? status.extent.end : (drawn ?? status.extent.end), isNew(before.status, status));
     }
     if (follow.isOn && (isOther || size !== before.size)) {

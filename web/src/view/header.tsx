@@ -1,4 +1,4 @@
-// What is shown, and how well it is known: the traces by name, and a badge that says how far the server is.
+// The shown traces, and how well they are known: their names, and a badge that says how far the server is.
 
 import type { JSX } from "preact";
 import { Doors } from "./doors.tsx";

@@ -1,4 +1,4 @@
-// The badge that says how well the traces are known: how far reading is, what of them is missing or cannot be trusted; and the list of that.
+// The badge that says how well the traces are known: how far reading is, which parts are missing or cannot be trusted; and the list of these.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -15,7 +15,7 @@ import { useFlash } from "./live-chip.tsx";
 import type { Page } from "./page.ts";
 import "./health.css";
 
-/** What is recorded is read several times a second: that is told of where it takes so long at least. */
+/** A recording is read several times a second: the badge tells of reading that takes so long at least. */
 const LONG_MS = 2_000;
 /** As many losses are told one by one. */
 const LOSSES_SHOWN = 50;
@@ -43,7 +43,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
   }
   const health = healthOf(findings, status.lost);
   const said = summary(status, findings);
-  // Of what is recorded nothing is complete: how far behind that is, is said beside it.
+  // A recording is never complete: how far behind that is, is said beside it.
   const isUsual = isRecording(status) && status.state !== "failed" && (status.etaMs ?? 0) < LONG_MS;
   const reading = isUsual && !isFiltering ? null : readingOf(status, isFiltering);
   return (
@@ -67,7 +67,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** What there is to say against the traces, in two or three words; nothing if there is nothing. */
+/** The problems of the traces, in two or three words; nothing if there are none. */
 function summary(status: Status, { findings }: Findings): string {
   const lost = status.lost === 0n ? [] : [`${status.lost === null ? "events" : status.lost.toLocaleString("en")} lost`];
   // Losses are findings of each file, and told together.

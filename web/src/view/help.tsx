@@ -1,4 +1,4 @@
-// The list of all keys.
+// The list of all keyboard shortcuts.
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -14,7 +14,7 @@ export function Help({ page }: { readonly page: Page }): JSX.Element {
   useEffect(() => {
     if (open && dialog.current?.open === false) {
       dialog.current.showModal();
-      // The button at the end has the focus, and what is read first stands at the begin.
+      // The button at the end has the focus, and the text to read first stands at the begin.
       dialog.current.scrollTop = 0;
     } else if (!open) {
       dialog.current?.close();

@@ -1,9 +1,9 @@
-// How components read the state: each says which part it shows, and is drawn again when that part is another one.
+// How components read the state: each picks a part of it, and is drawn again when that part changes.
 
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import type { Store } from "../state/store.ts";
 
-/** What `pick` takes from the state; two picks are the same if they are equal or, as lists, have equal entries. */
+/** The part that `pick` takes from the state; two picks are the same if they are equal or, as lists, have equal entries. */
 export function usePick<S, T>(store: Store<S>, pick: (state: S) => T): T {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const picked = pick(store.state);
@@ -13,7 +13,7 @@ export function usePick<S, T>(store: Store<S>, pick: (state: S) => T): T {
   return picked;
 }
 
-/** Calls `changed` whenever what is drawn is not what the state says, until what is returned is called. Between the drawing and this call, which comes
+/** Calls `changed` whenever the drawing is not that of the state, until the caller calls the returned function. Between the drawing and this call, which comes
  * after the picture, the state may have changed already, and never change again. */
 export function watch<S>(store: Store<S>, isDrawn: () => boolean, changed: () => void): () => void {
   const look = (): void => (isDrawn() ? undefined : changed());

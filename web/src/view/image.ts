@@ -25,7 +25,7 @@ interface Sheet {
   readonly height: number;
 }
 
-/** Has the browser save what the timeline shows; nothing, if it shows nothing yet. */
+/** Has the browser save the picture of the timeline; nothing, if there is none yet. */
 export async function saveImage(page: Page, form: ImageForm): Promise<void> {
   const sheet = sheetOf(page);
   const blob = sheet === null ? null : form === "svg" ? svgOf(page, sheet) : await pngOf(page, sheet);
@@ -43,7 +43,7 @@ function sheetOf({ picture }: Page): Sheet | null {
   return { picture, left, top, width: left + picture.frame.width, height: top + picture.height };
 }
 
-/** Draws what stands beside the rows: `at` gives the pen for a part of the sheet. */
+/** Draws the margin beside the rows: `at` gives the pen for a part of the sheet. */
 function drawMargin(page: Page, { picture, left, top }: Sheet, at: (x: number, y: number, width: number, height: number, draw: (pen: Pen) => void) => void): void {
   const { ratio, height, scroll, looks, ticks, frame } = picture;
   const { theme } = looks;

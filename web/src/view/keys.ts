@@ -1,4 +1,4 @@
-// The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
+// The keyboard: the command of each key. The help lists this table, so that it cannot be wrong.
 
 import { allShown } from "../model/layout.ts";
 import { isRecording } from "../model/live.ts";
@@ -19,12 +19,12 @@ export interface Command {
   /** As the help writes them. */
   readonly keys: string;
   readonly what: string;
-  /** Matches what the browser says of the key that was pressed. */
+  /** Matches the browser's event for the pressed key. */
   readonly on: (key: Key) => boolean;
   readonly act: (state: State, key: Key) => State;
-  /** What else it does, when the state has changed: asks somebody, or moves the focus. */
+  /** Further effects, when the state has changed: a request, or a move of the focus. */
   readonly run?: (page: Page, key: Key) => void;
-  /** Elsewhere the key means what it means to the browser. */
+  /** Elsewhere the key has its usual meaning for the browser. */
   readonly where?: (state: State, on: Pick<Element, "closest"> | null) => boolean;
 }
 
@@ -38,13 +38,13 @@ export interface Key {
   readonly alt: boolean;
 }
 
-/** What the browser says of it. */
+/** The browser's event for it. */
 export interface Pressed extends Pick<KeyboardEvent, "key" | "code" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey"> {
   getModifierState(name: string): boolean;
 }
 
-/** The key that was pressed. AltGr, which some systems call Ctrl and Alt together, is there to write signs: what is written counts, not where that
- * stands on the keyboard. */
+/** The key that was pressed. AltGr, which some systems call Ctrl and Alt together, is there to write signs: the written sign counts, not the
+ * place of its key on the keyboard. */
 export function keyOf(event: Pressed): Key {
   const { key, code, shiftKey: shift } = event;
   if (event.getModifierState("AltGraph")) {
@@ -66,12 +66,12 @@ function inView(change: (view: Viewport, state: State, key: Key) => Viewport): C
   return (state, key) => (state.view === null ? state : moved(state, change(state.view, state, key)));
 }
 
-/** Zooming keeps what is below the pointer in its place, else the middle; while the window goes along with the traces, its end. */
+/** Zooming keeps the time below the pointer in its place, else the middle; while the window goes along with the traces, its end. */
 function zooming(factor: number): Command["act"] {
   return (state) => (state.view === null ? state : zoomed(state, state.cursor?.time ?? nanos(state.view.begin + state.view.span / 2n), factor));
 }
 
-/** What Space means something of its own on: buttons, boxes, trees and lists to choose of. */
+/** The elements with a use of their own for Space: buttons, boxes, trees and lists to choose of. */
 const OWN_SPACE = "button, a, input, select, textarea, summary, [role=tree], [role=listbox], [role=tablist]";
 
 function isSpaceFree(state: State, on: Pick<Element, "closest"> | null): boolean {
@@ -84,7 +84,7 @@ function below(state: State): { readonly id: string | null; readonly group: stri
   return { id: row?.track?.id ?? null, group: row?.group ?? null };
 }
 
-/** For keys that ask somebody. */
+/** For keys that send requests. */
 function stay(state: State): State {
   return state;
 }
@@ -205,7 +205,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];
 
-/** What the mouse does, for the same list. */
+/** The acts of the mouse, for the same list. */
 export const GESTURES: ReadonlyArray<readonly [string, string]> = [
   ["wheel", "rows up and down"],
   ["Ctrl + wheel, pinch", "zoom at the pointer"],
@@ -228,7 +228,7 @@ function withCounter(state: State): State {
   return track?.kind === "counter" ? toggleCurve(state, track.id) : state;
 }
 
-/** What a key does; `null` if it does nothing here. */
+/** The command of a key; `null` if there is none here. */
 export function commandFor(key: Key): Command | null {
   return COMMANDS.find((command) => command.on(key)) ?? null;
 }

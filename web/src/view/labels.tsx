@@ -1,4 +1,4 @@
-// The names of the rows that are on the screen. They are elements, so that they can be reached by keyboard and read aloud.
+// The names of the rows that are on the screen. They are elements, so that the keyboard reaches them and screen readers read them.
 
 import type { JSX } from "preact";
 import { choosesEvents } from "../model/filter.ts";

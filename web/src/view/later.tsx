@@ -1,4 +1,4 @@
-// Parts of the page that are fetched when somebody looks at them first, as charts are: whoever opens a trace waits for less.
+// Parts of the page that are fetched when they are shown first, as charts are: opening a trace needs less.
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import type { Page } from "./page.ts";
 
 type View = (props: { readonly page: Page }) => JSX.Element;
 
-/** A part of the page that `load` fetches once. Where that fails, whoever draws it is told, and may try again. */
+/** A part of the page that `load` fetches once. Where that fails, the page tells so in its place, and the user may try again. */
 export function later(load: () => Promise<View>): View {
   let found: View | null = null;
   return function Later({ page }) {

@@ -1,4 +1,4 @@
-// How things leave the page: a text to the clipboard, a file that the browser saves. All that does so, does it here.
+// Export from the page: a text to the clipboard, a file that the browser saves. All exports go through here.
 
 import type { Page } from "./page.ts";
 
@@ -7,7 +7,7 @@ const READ_MS = 60_000;
 
 /**
  * Puts a text on the clipboard; whether that went well. A page that has come over a network without encryption gets no clipboard by itself: there
- * the text is what is copied when the browser copies.
+ * the browser's copy event takes the text.
  */
 export async function copyText(text: string): Promise<boolean> {
   try {
@@ -31,7 +31,7 @@ function copyByEvent(text: string): boolean {
   return isDone && isTaken;
 }
 
-/** Copies a text, or saves it where nothing can be copied; says what became of it. */
+/** Copies a text, or saves it where nothing can be copied; returns a message about the result. */
 export async function takeOut(text: string, name: string, type: string): Promise<string> {
   if (await copyText(text)) {
     return "Copied.";
@@ -50,7 +50,7 @@ export function saveFile(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), READ_MS);
 }
 
-/** What files are called: after the traces. */
+/** The names of files: after the traces. */
 export function traceName(page: Pick<Page, "store">): string {
   const name = page.store.state.traces.map((trace) => trace.name).join("+");
   return name.replace(/[^\w.+-]+/g, "_").slice(0, 80) || "trace";

@@ -1,4 +1,4 @@
-// Whether the window goes along with traces that grow, and how old what is seen is; held back, what has come since. A click does the other.
+// Whether the window goes along with traces that grow, and how old its end is; held back, how much has come since. A click does the other.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -46,7 +46,7 @@ export function LiveChip({ page }: { readonly page: Page }): JSX.Element | null 
   );
 }
 
-/** A class that is another one each time that a number is not what it was before; none at first. */
+/** A class that is another one each time that a number changes; none at first. */
 export function useFlash(now: bigint | null): string {
   const before = useRef(now);
   const [count, setCount] = useState(0);

@@ -1,4 +1,4 @@
-// What stands in the place of rows when there is nothing to show, or something went wrong: one sentence why, one what to do.
+// The notice in the place of rows when there is nothing to show, or in case of a fault: one sentence why, one with advice.
 
 import type { JSX } from "preact";
 import { isActive } from "../model/filter.ts";
@@ -28,7 +28,7 @@ export function Notice({ page }: { readonly page: Page }): JSX.Element | null {
   );
 }
 
-/** What to say; `null` where the rows speak for themselves. */
+/** The words; `null` where the rows speak for themselves. */
 export function wordsFor({ fault, status, rows, catalogue, isCatalogued, filter, layout }: State): Words | null {
   if (fault !== null) {
     return { why: sentence(fault.message), todo: advice(fault.kind), isBad: true };

@@ -1,5 +1,5 @@
-// What may come next in a box for an expression: offered below it while somebody writes, chosen by arrows, taken by Tab or a click. Ctrl+Space asks
-// for it. What else keys do in the box is its own affair.
+// Completions in a box for an expression: offered below it while the user writes, chosen by arrows, taken by Tab or a click. Ctrl+Space asks
+// for it. Other keys in the box are its own affair.
 
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
@@ -10,17 +10,17 @@ type Box = HTMLInputElement | HTMLTextAreaElement;
 export interface Offers {
   /** Something is offered. */
   readonly isOpen: boolean;
-  /** Offers what may come where the caret is. */
+  /** Offers completions at the caret. */
   readonly offer: () => void;
   readonly close: () => void;
-  /** Does what a key is for; whether it was for this. */
+  /** Does the act of a key; whether it has one here. */
   readonly press: (event: KeyboardEvent) => boolean;
-  /** What the box says of it to those who cannot see it. */
+  /** The attributes of the box for screen readers. */
   readonly aria: { readonly "aria-autocomplete": "list"; readonly "aria-controls": string; readonly "aria-activedescendant"?: string };
   readonly list: JSX.Element;
 }
 
-/** `taken` hears what stands in the box after something was taken. */
+/** `taken` hears the box's text after something was taken. */
 export function useOffers(box: { readonly current: Box | null }, vocabulary: () => Vocabulary, taken: (text: string) => void): Offers {
   const [offers, setOffers] = useState<Completion | null>(null);
   const [chosen, setChosen] = useState(0);

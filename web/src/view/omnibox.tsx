@@ -1,4 +1,4 @@
-// The box in the header that finds everything: tracks, threads, processes, events and notes by name, times, and all that keys do.
+// The box in the header that finds everything: tracks, threads, processes, events and notes by name, times, and all commands of keys.
 
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -18,7 +18,7 @@ import type { Page } from "./page.ts";
 import { countingOf } from "./rail/counting.ts";
 import "./omnibox.css";
 
-/** What is asked for from elsewhere: the box with a text in it. `times` tells one wish from the next. */
+/** A wish from elsewhere: the box with a text in it. `times` tells one wish from the next. */
 interface Wish {
   readonly query: string;
   readonly times: number;
@@ -35,7 +35,7 @@ function wishesOf(page: Page): Store<Wish> {
   return found;
 }
 
-/** Puts the focus into the box, with a text that says what is looked for: `>` for commands, `@` for times. */
+/** Puts the focus into the box, with a text that says the kind of search: `>` for commands, `@` for times. */
 export function openOmnibox(page: Page, query: string): void {
   wishesOf(page).update(({ times }) => ({ query, times: times + 1 }));
 }
@@ -55,7 +55,7 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
   const list = useRef<HTMLUListElement>(null);
   const before = useRef<Element | null>(null);
   const answer = useAnswer(page, query, isOpen, commands);
-  // At once, so that the next key that somebody presses is already for the box.
+  // At once, so that the next key press is already for the box.
   useLayoutEffect(() => {
     const { current } = box;
     if (wish.times > 0 && current !== null) {
@@ -67,7 +67,7 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
       setOpen(true);
     }
   }, [wish]);
-  // What is chosen is seen.
+  // The chosen hit is seen.
   useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [chosen, answer]);
   const close = (): void => {
     setOpen(false);
@@ -174,14 +174,14 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
   );
 }
 
-/** What is found; nothing is looked for while the box is closed. */
+/** The hits; nothing is looked for while the box is closed. */
 function useAnswer(page: Page, query: string, isOpen: boolean, commands: readonly Command[]): ReturnType<typeof answerTo> {
   const { store } = page;
   const counting = countingOf(page);
   const [catalogue, view, status, style] = usePick(store, (state) => [state.catalogue, state.view, state.status, state.timeStyle] as const);
   const [counts] = usePick(counting.store, (state) => [state.all] as const);
   const [file] = usePick(notesOf(page).store, (state) => [state.file] as const);
-  // Names of events that nobody has seen yet are found all the same.
+  // Names of events that are not on the screen yet are found all the same.
   useEffect(() => (isOpen ? counting.want() : undefined), [isOpen, counting]);
   const events = useMemo(() => eventNames(catalogue, counts), [catalogue.values, counts]);
   return useMemo(() => {

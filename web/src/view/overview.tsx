@@ -16,7 +16,7 @@ import { OverviewNotes } from "./notes/flags.tsx";
 import type { Page } from "./page.ts";
 import { wheelFactor } from "./wheel.ts";
 
-/** What a drag does: it moves the window, or draws another one. */
+/** The act of a drag: it moves the window, or draws another one. */
 interface Drag {
   readonly begin: Nanos;
   readonly window: Viewport;

@@ -1,5 +1,5 @@
-// When the page takes what the server has that is new: while traces are read, or events of a filter are looked for, versions follow each other many
-// times a second, and whoever asks for all that is new at each of them keeps the server from reading.
+// When the page takes the server's news: while traces are read, or events of a filter are looked for, versions follow each other many
+// times a second, and a page that asks for all news at each of them keeps the server from reading.
 
 export class Pace {
   private readonly late: () => void;

@@ -1,4 +1,4 @@
-// A page at work: the state, who asks the server, and what connects them. There is one; tests of rooms below need none of it.
+// A page at work: the state, the parts that ask the server, and their connections. There is one; tests of rooms below need none of it.
 
 import { knowsFilteredTiles } from "../api/filter.ts";
 import { listen, pause } from "../api/changes.ts";
@@ -52,27 +52,27 @@ const URL_PAUSE_MS = 200;
 const PACE_MS = 1_000;
 /** Of traces that are recorded, and read as far as they are there, only tiles at their end are new. */
 const LIVE_PACE_MS = 100;
-/** What things are called is asked for anew that often while they are recorded: names of what was there before may have become known. */
+/** Names are asked for anew that often during a recording: names of earlier tracks and values may have become known. */
 const NAMES_MS = 10_000;
-/** What the server could not say is asked for again after that. */
+/** A request that the server could not answer is sent again after that. */
 const RETRY_MS = 2_000;
 
 export interface Page {
   readonly store: Store<State>;
   readonly tiles: TileCache;
-  /** Whom to ask. */
+  /** The server's client. */
   readonly client: Client;
-  /** What is picked. */
+  /** The picked item. */
   readonly picker: Picker;
-  /** Who asks for the list of events. */
+  /** Asks for the list of events. */
   readonly events: EventsDesk;
-  /** What the timeline shows, for whoever wants it as an image. */
+  /** The picture of the timeline, for saving it as an image. */
   picture: Picture | null;
-  /** Who asks analyses. */
+  /** Asks analyses. */
   readonly desk: Desk;
-  /** Who has traces opened, where none are. */
+  /** Has traces opened, where none are. */
   readonly start: StartDesk;
-  /** What the pointer holds on the timeline. */
+  /** The drag of the pointer on the timeline. */
   drag: Drag | null;
 }
 
@@ -108,12 +108,12 @@ export function openPage(): Page {
   keepActivity(page);
   keepUrl(page);
   keepFollowing(store);
-  // A page that may come back as it is goes on wanting what it asked for.
+  // A page that may come back as it is goes on wanting its answers.
   window.addEventListener("pagehide", (event) => (event.persisted ? undefined : page.desk.jobs.end()));
   return page;
 }
 
-/** Has the server asked for what the state needs, and the state told what the server says. */
+/** Sends the requests that the state needs, and puts the answers into the state. */
 class Conductor {
   private readonly page: Page;
   private readonly client: Client;
@@ -125,12 +125,12 @@ class Conductor {
   /** Tiles were asked for. */
   private hasAsked = false;
   private greeted = false;
-  /** The server was not heard for a while, and has not said since which one it is: what it tells of jobs waits for that. */
+  /** The server was not heard for a while, and has not said since which one it is: its messages about jobs wait for that. */
   private wasLost = false;
   private heldJobs: string | null = null;
   /** Goes up with each server that is another one. */
   private era = 0;
-  /** What is on the screen. */
+  /** The parts on the screen. */
   private seen: readonly Part[] = [];
   /** The server's version that is asked for. */
   private readonly pace = new Pace(() => {
@@ -141,7 +141,7 @@ class Conductor {
   /** Until when traces were there in that version, and until when tiles are asked for. */
   private takenTo: Nanos | null = null;
   private askedTo: Nanos | null = null;
-  /** The catalogue is asked for from its begin: names may have become known of what was there before. */
+  /** The catalog is asked for from its begin: names of earlier tracks and values may have become known. */
   private afresh = false;
   private namedAt = -Infinity;
   /** Whether the server can tell of some events, as far as is known; `null`: it has to be asked. */
@@ -160,7 +160,7 @@ class Conductor {
           void this.refreshCatalogue();
         }
       },
-      // Tiles are asked for again by whoever fetches them.
+      // The fetcher asks for tiles again.
       failed: (fault) => this.tell(fault),
     });
   }
@@ -196,7 +196,7 @@ class Conductor {
     this.greeted = true;
   }
 
-  /** Another server answers than before: what was known of tracks, values and jobs by their numbers is not right any more. */
+  /** Another server answers than before: the known numbers of tracks, values and jobs are not right any more. */
   private beginAnew(): void {
     this.era++;
     this.fetcher.stop();
@@ -205,13 +205,13 @@ class Conductor {
     this.pace.reset();
     this.canFilter = null;
     this.afresh = true;
-    // Who records is told by the one that answers now.
+    // The server that answers now tells the recorder.
     this.page.store.update((state) => ({ ...state, recording: null, rates: [], drawn: null }));
     [this.takenTo, this.askedTo] = [null, null];
     this.schedule();
   }
 
-  /** The server tells that something has changed; what that is, is asked for. */
+  /** The server tells that something has changed; the page asks for the change. */
   private hear(name: string, data: string): void {
     try {
       if (name === "recording") {
@@ -229,7 +229,7 @@ class Conductor {
     }
   }
 
-  /** Takes what the server says of how far it is; whether its version is a new one that is to be asked for now. */
+  /** Takes the server's state of reading; whether its version is a new one that is to be asked for now. */
   private take(status: Status): boolean {
     const { store, desk } = this.page;
     const before = store.state.status;
@@ -253,7 +253,7 @@ class Conductor {
     return isTaken;
   }
 
-  /** Whether all is to be asked for anew once all is read: what is recorded is read to its end several times a second. */
+  /** Whether all is to be asked for anew once all is read: a recording is read to its end several times a second. */
   private mayNames(status: Status): boolean {
     const now = performance.now();
     const may = !isRecording(status) || now - this.namedAt > NAMES_MS;
@@ -261,7 +261,7 @@ class Conductor {
     return may;
   }
 
-  /** Asks for everything at once: what the traces are called is shown also where there is no timeline of them. */
+  /** Asks for everything at once: the names of the traces are shown also where there is no timeline of them. */
   private async refresh(): Promise<void> {
     const { store } = this.page;
     const timeline = async (): Promise<void> => {
@@ -281,7 +281,7 @@ class Conductor {
     await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshCatalogue()]);
   }
 
-  /** Asks who records the traces, of a server that knows of such things. */
+  /** Asks for the recorder of the traces, of a server that knows of such things. */
   private refreshRecording(): Promise<void> {
     const { era } = this;
     return this.guarded(async () => {
@@ -290,7 +290,7 @@ class Conductor {
     });
   }
 
-  /** Does something, and tells what goes wrong. */
+  /** Does something, and tells of a fault. */
   private async guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -374,7 +374,7 @@ class Conductor {
     this.reach();
   }
 
-  /** The window with what it is about to show, where it goes along: that is asked for as what is seen already. */
+  /** The window with the part that it is about to show, where it goes along: that is asked for like the visible part. */
   private ahead({ follow }: State, view: Viewport): Viewport {
     const most = plus(endOf(view), view.span);
     const end = follow.isOn && this.takenTo !== null ? between(this.takenTo, endOf(view), most) : endOf(view);
@@ -390,14 +390,14 @@ class Conductor {
     }
   }
 
-  /** Whether the server still looks for events of the filter in what is on the screen. */
+  /** Whether the server still looks for events of the filter in the parts on the screen. */
   private isFiltering(status: Status | null): boolean {
     const { tiles } = this.page;
     if (tiles.chosen === "" || status === null) {
       return false;
     }
     const bucketsOf = (of: Level): number => Number((status.extent.end - status.extent.begin) / bucketSpan(of));
-    // The tile in which what is recorded ends never tells all.
+    // The tile in which a recording ends never tells all.
     const grown = isRecording(status) ? TILE_BUCKETS : 0;
     return this.seen.some(({ range, tracks }) => tracks.some((track) => tiles.queryOf(track) !== "" && tiles.isUnread(range, track, bucketsOf(range.level) - grown)));
   }
@@ -467,7 +467,7 @@ function wantsOther(before: State, now: State): boolean {
   );
 }
 
-/** Keeps what is seen in the address bar, and shows what somebody writes there. */
+/** Keeps the view in the address bar, and shows the view of a URL that the user enters there. */
 function keepUrl({ store, events }: Page): void {
   let timer: ReturnType<typeof setTimeout> | null = null;
   const keep = (): void => {

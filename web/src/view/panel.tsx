@@ -1,4 +1,4 @@
-// A panel beside the timeline: tabs, what the chosen one shows, and an edge that can be dragged, also by keys.
+// A panel beside the timeline: tabs, the content of the chosen one, and an edge that can be dragged, also by keys.
 
 import type { JSX, RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -73,7 +73,7 @@ interface EdgeOptions {
 /** The edge between a panel and the timeline. */
 function Edge({ side, panel, resize }: EdgeOptions): JSX.Element {
   const { axis, sign } = EDGES[side];
-  // As it is on the screen: nobody may have sized it, and a small window makes it smaller.
+  // As it is on the screen: the user may not have sized it, and a small window makes it smaller.
   const [size, measured] = useState(0);
   useSize(panel, () => measured((axis === "x" ? panel.current?.offsetWidth : panel.current?.offsetHeight) ?? 0));
   const held = useRef<{ at: number; size: number } | null>(null);

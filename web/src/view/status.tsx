@@ -1,4 +1,4 @@
-// The line at the bottom: what the lower panel would show, what is below the pointer, what is selected, which window is seen, how far reading is.
+// The line at the bottom: the tabs of the lower panel, the place below the pointer, the selection, the window, how far reading is.
 
 import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
@@ -57,7 +57,7 @@ function windowText(clock: Clock, begin: Nanos, span: Nanos, digits: number): st
   return `${timeText({ ...clock, days: true }, begin, digits)}${zone} + ${duration(span, 5)}`;
 }
 
-/** What is below the pointer, in words. */
+/** The place below the pointer, in words. */
 function belowText(page: Page, state: State): string {
   const track = state.rows.find((row) => row.key === state.cursor?.row)?.track ?? null;
   const lost = state.cursor !== null && isLost(state.findings, state.cursor.time) ? "  (events were lost then)" : "";

@@ -1,4 +1,4 @@
-// What stands in the panels. A tab is a component that has the page; it asks and shows what it likes.
+// The tabs of the panels. A tab is a component that has the page; it asks for and shows its content.
 
 import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
@@ -15,7 +15,7 @@ export interface Tab {
   /** Small letters; stands in the URL. */
   readonly id: string;
   readonly title: string;
-  /** What it is for, and its keys. */
+  /** The purpose of the tab, and its keys. */
   readonly hint: string;
   readonly view: (props: { readonly page: Page }) => JSX.Element;
   /** Whether there is anything that it could show; without it, there always is. */

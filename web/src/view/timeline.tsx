@@ -1,4 +1,4 @@
-// The rows of tracks: names on the left, what they show on the right, a ruler above.
+// The rows of tracks: names on the left, their content on the right, a ruler above.
 
 import type { CanvasHTMLAttributes, JSX, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -76,7 +76,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** What the canvases show: when none of it changes, they are not drawn again. */
+/** The content of the canvases: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
   const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle, findings } = state;
   return [findings, status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
@@ -117,7 +117,7 @@ function useScroll(page: Page, scroller: RefObject<HTMLDivElement | null>, space
       return undefined;
     }
     const { store } = page;
-    // The browser has scrolled before it says so: what changes meanwhile, as the pointer does, must not take that back.
+    // The browser has scrolled before it says so: changes meanwhile, as of the pointer, must not take that back.
     let followed = 0;
     let laid: readonly Row[] | null = null;
     const told = (): void => store.update((state) => scrolledTo(state, current.scrollTop));
@@ -150,7 +150,7 @@ type Handlers = Pick<
   "onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel" | "onLostPointerCapture" | "onPointerLeave" | "onDblClick" | "onWheel"
 >;
 
-/** What the pointer does on the timeline. */
+/** The acts of the pointer on the timeline. */
 function gestures(page: Page): Handlers {
   const { store } = page;
   const at = (event: MouseEvent): Nanos | null => timeOf(store.state, event);
@@ -216,7 +216,7 @@ function gestures(page: Page): Handlers {
   };
 }
 
-/** What a drag does from one place to the next. */
+/** The act of a drag from one place to the next. */
 export function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page["drag"]>): void {
   const { store } = page;
   if (drag.moves) {

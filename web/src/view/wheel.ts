@@ -1,4 +1,4 @@
-// How far a turn of the wheel goes, whatever unit the browser counts in.
+// How far a turn of the wheel goes, in any unit that the browser counts in.
 
 const LINE_PX = 16;
 const PAGE_PX = 400;

@@ -1,4 +1,4 @@
-// What tiles show at a time on a track, in words: all that is known of it without asking.
+// The content of tiles at a time on a track, in words: all that is known of it without asking.
 
 import type { Catalogue, Track } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
@@ -22,7 +22,7 @@ export function piecesOf(page: Page, { status, view, size }: State, track: Track
   return page.tiles.pieces(tilesIn(view, status.extent, level), track.number);
 }
 
-/** The name of a track, and what it shows at a time. */
+/** The name of a track, and its content at a time. */
 export function wordsAt(page: Page, state: State, track: Track, time: Nanos): string {
   const { status, view } = state;
   if (status === null || view === null) {
@@ -65,7 +65,7 @@ function percent(share: number): string {
   return found < 1 ? "< 1 %" : `${Math.round(found)} %`;
 }
 
-/** What a counter is at a time, or now at the end of the window, with its unit. */
+/** The value of a counter at a time, or now at the end of the window, with its unit. */
 export function numberAt(page: Page, state: State, track: Track, time: Nanos | null): string {
   const { status, view } = state;
   if (status === null || view === null) {

@@ -1,4 +1,4 @@
-// What components have in common that ask analyses: the answer to a question, how far it is, and what is wrong with it.
+// The common parts of components that ask analyses: the answer to a question, how far it is, and its failure.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
@@ -13,11 +13,11 @@ import { nanos } from "../../units/time.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 
-/** A window that moves is asked for once it rests for so long; one that goes along with what is recorded, that often. */
+/** A window that moves is asked for once it rests for so long; one that goes along with a recording, that often. */
 const REST_MS = 400;
 const FOLLOW_MS = 5_000;
 
-/** What is known of a question, and the last answer to one of its kind: that is shown until there is a newer one. */
+/** The state of a question, and the last answer to one of its kind: that is shown until there is a newer one. */
 export interface Answered {
   readonly question: Question | null;
   readonly asked: Asked | null;
@@ -41,7 +41,7 @@ export function useAnswer(page: Page, question: Question | null): Answered {
 }
 
 /** The times that are asked for, as soon as they rest; `null`: nothing is selected. Of traces that grow, a window that goes along is asked for every few
- * seconds, and all of them as far as they went when somebody wanted that: `again` wants it anew. */
+ * seconds, and all of them as far as they went when the user asked for that: `again` wants it anew. */
 export function useTimes(page: Page, scope: Scope): { readonly times: Options | null; readonly again: () => void } {
   const [isLive, follows] = usePick(page.store, (state) => [isRecording(state.status), scope === "window" && state.follow.isOn] as const);
   const [view, selection] = usePick(page.store, (state) => [scope === "window" && !follows ? state.view : null, scope === "selection" ? state.selection : null] as const);
@@ -55,7 +55,7 @@ export function useTimes(page: Page, scope: Scope): { readonly times: Options | 
     if (text === rested.text && scope === rested.scope) {
       return undefined;
     }
-    // Another scope is asked for at once: somebody has chosen it.
+    // Another scope is asked for at once: the user has chosen it.
     const timer = setTimeout(() => rest({ scope, now, text }), scope === rested.scope && rested.now !== null ? REST_MS : 0);
     return () => clearTimeout(timer);
   }, [scope, text, rested]);
@@ -69,7 +69,7 @@ function soFar({ store }: Page): Options {
   return status === null || live === null ? {} : { begin_ns: status.extent.begin, end_ns: live.watermark };
 }
 
-/** The window that goes along, as it was when it was looked at last: not while an answer is waited for, as nobody would ever see one. */
+/** The window that goes along, as it was at the latest look: not while an answer is under way, as no answer would ever be seen. */
 function useAlong({ store, desk }: Page, follows: boolean): Options | null {
   const [times, look] = useState<Options | null>(null);
   useEffect(() => {
@@ -129,7 +129,7 @@ export function ScopeChoice({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** Offers to show what is selected. */
+/** Offers to show the selection. */
 export function ShowSelection({ page }: { readonly page: Page }): JSX.Element | null {
   const [selection, view] = usePick(page.store, (state) => [state.selection, state.view] as const);
   if (selection === null || (view !== null && view.begin === selection.begin && view.span === selection.span)) {
@@ -142,7 +142,7 @@ export function ShowSelection({ page }: { readonly page: Page }): JSX.Element | 
   );
 }
 
-/** How far a question is, why there is no answer, and what to do; nothing once there is one. */
+/** How far a question is, why there is no answer, and the advice; nothing once there is one. */
 export function Waiting({ page, answered, idle }: { readonly page: Page; readonly answered: Answered; readonly idle: string }): JSX.Element | null {
   const { question, asked } = answered;
   const { jobs } = page.desk;
@@ -174,7 +174,7 @@ export function Waiting({ page, answered, idle }: { readonly page: Page; readonl
   }
 }
 
-/** Why something is missing, and what to do about it. */
+/** Why something is missing, and the advice. */
 export function Failed({ failure, children }: { readonly failure: Failure; readonly children?: JSX.Element }): JSX.Element {
   return (
     <p class="job bad" role="alert">

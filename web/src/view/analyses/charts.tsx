@@ -1,4 +1,4 @@
-// The charts of Statistics and Latency: how often what takes how long, when what took how long, what is how much over time.
+// The charts of Statistics and Latency: distributions of durations, durations over time, quantities over time.
 
 import type { JSX } from "preact";
 import { useCallback, useRef, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ import { nanos } from "../../units/time.ts";
 import type { Page } from "../page.ts";
 import { Plot, area, axis, band, logAxis, mainColour, shortDuration, shortNumber, timeAxis, type Plan } from "./plot.tsx";
 
-/** What a component was given last, for what outlives its drawing. */
+/** The latest props of a component, for callbacks that outlive its drawing. */
 interface Latest<T> {
   readonly current: T;
 }
@@ -32,11 +32,11 @@ interface DensityOptions {
   readonly choose: (range: Range) => void;
 }
 
-/** Bins without anything lie below what is shown of a logarithmic axis. */
+/** Bins without anything lie below the shown part of a logarithmic axis. */
 const BELOW = 0.1;
 const COUNT_MIN = 0.7;
 
-/** How often what takes how long, both logarithmic, with percentiles. */
+/** The distribution of durations, both axes logarithmic, with percentiles. */
 export function Density({ page, bins, percentiles, range, choose }: DensityOptions): JSX.Element {
   const brushed = useLatest(range);
   const plan = useCallback((theme: Theme) => densityPlan(theme, bins, percentiles, brushed, choose), [bins, percentiles, choose]);
@@ -132,7 +132,7 @@ function percentileMark(plot: uPlot, theme: Theme, { title, low, high }: Percent
   ctx.font = `${11 * pxRatio}px system-ui, sans-serif`;
   ctx.textAlign = x > right - bbox.width * 0.15 ? "right" : "left";
   const row = { "50 %": 0, "90 %": 1, "99 %": 2 }[title] ?? 3;
-  // What is drawn below a name does not make it hard to read.
+  // A border in the background's color keeps a name readable over the drawing below it.
   ctx.setLineDash([]);
   ctx.lineWidth = 3 * pxRatio;
   ctx.lineJoin = "round";
@@ -147,7 +147,7 @@ interface ScatterOptions {
   readonly title: string;
   readonly summary: string;
   readonly points: readonly Point[];
-  /** What the chart is about: its axis goes from there to there. */
+  /** The time that the chart covers: its axis goes from there to there. */
   readonly span: Span;
   readonly clock: Clock;
   readonly range: Range | null;
@@ -160,7 +160,7 @@ interface ScatterOptions {
 /** A point that is not farther away is meant. */
 const NEAR_PX = 14;
 
-/** When what took how long. */
+/** Durations over time. */
 export function Scatter({ page, title, summary, points, span, clock, range, selection, current, choose, brush }: ScatterOptions): JSX.Element {
   const marks = useLatest({ range, selection, current });
   const plan = useCallback((theme: Theme) => scatterPlan(theme, { points, span, clock, marks, choose, brush }), [points, span.begin, span.end, clock, choose, brush]);
@@ -214,7 +214,7 @@ function scatterPlan(theme: Theme, { points, span, clock, marks, choose, brush }
   };
 }
 
-/** Who or what a row is about. */
+/** The subject of a row. */
 function whoOf(row: Row, clock: Clock): string {
   return row
     .filter((cell) => ["process", "text", "irq"].includes(cell.kind))
@@ -259,7 +259,7 @@ interface CourseOptions {
   readonly brush: (time: Span) => void;
 }
 
-/** What is how much over time, a line each; names below the chart switch lines off and on. */
+/** Quantities over time, a line each; names below the chart switch lines off and on. */
 export function CourseChart({ page, title, course, clock, selection, brush }: CourseOptions): JSX.Element {
   const selected = useLatest(selection);
   const [off, switchOff] = useState<ReadonlySet<string>>(new Set());

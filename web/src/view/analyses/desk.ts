@@ -1,4 +1,4 @@
-// Who asks analyses for all that looks at them: the list of those that there are, the jobs, and what is known of both.
+// Asks analyses for all components that show them: the list of analyses, the jobs, and the known state of both.
 
 import { ApiFault, type Client } from "../../api/client.ts";
 import { Jobs } from "../../api/jobs.ts";

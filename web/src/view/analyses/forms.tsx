@@ -1,4 +1,4 @@
-// What somebody says of pairs and periods: which events begin and end them. It is asked for when it is entered, not while it is typed.
+// The user's definitions of pairs and periods: which events begin and end them. The page asks when a definition is entered, not while it is typed.
 
 import type { JSX } from "preact";
 import { withLens } from "../../state/analyses.ts";
@@ -12,7 +12,7 @@ const FIELDS: ReadonlyArray<readonly [string, string]> = [
   ["group", "a field to tell apart by"],
 ];
 
-/** Without any of these, roles say what begins and ends, or names are guessed. */
+/** Without any of these, roles name the events that begin and end, or names are guessed. */
 export function PairsForm({ page }: { readonly page: Page }): JSX.Element {
   const [lens] = usePick(page.store, (state) => [state.lens] as const);
   const set = (place: number, text: string): void => page.store.update((state) => withLens(state, { pairs: FIELDS.map((_, index) => (index === place ? text : (state.lens.pairs[index] ?? ""))) }));

@@ -1,4 +1,4 @@
-// A table of any number of rows, of which only those exist that are on the screen. Columns sort; times and threads lead to the timeline.
+// A table of any number of rows that renders only the rows on the screen. Columns sort; times and threads lead to the timeline.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -125,7 +125,7 @@ export function Grid({ page, table, rows, sorting, sort, current, choose }: Grid
 interface CellOptions {
   readonly page: Page;
   readonly cell: Cell;
-  /** What stands there. */
+  /** The text of the cell. */
   readonly text: string;
   readonly clock: Clock;
   readonly isRight: boolean;
@@ -153,7 +153,7 @@ function headHint(title: string, unit: string | null): string {
   return unit === null || unit === title.toLowerCase() ? `Sort by: ${title}` : `Sort by: ${title} (${unit})`;
 }
 
-/** What a cell is about, on the timeline. */
+/** Shows the subject of a cell on the timeline. */
 function showCell(page: Page, cell: Cell, span: Span | null): void {
   if (cell.kind === "process") {
     const track = trackOfThread(page.store.state, cell.tid);
@@ -165,7 +165,7 @@ function showCell(page: Page, cell: Cell, span: Span | null): void {
   }
 }
 
-/** What a row is about, on the timeline: its time, and its first thread. */
+/** Shows the subject of a row on the timeline: its time, and its first thread. */
 export function showRow(page: Page, table: Table, row: Row): void {
   const span = spanOfRow(table, row);
   const thread = row.flatMap((cell) => (cell.kind === "process" ? (trackOfThread(page.store.state, cell.tid) ?? []) : []))[0];
@@ -189,7 +189,7 @@ function reveal(box: HTMLDivElement | null, index: number): void {
 
 type CellTexts = (cell: Cell, column: number) => string;
 
-/** What stands in the cells of a table. How long something took is not told twice; numbers of a column of anything are names, with digits as they are. */
+/** The texts in the cells of a table. A duration is not told twice; numbers of a column of anything are names, with digits as they are. */
 function textOf(table: Table, clock: Clock): CellTexts {
   const hasDuration = table.columns.some(({ of }) => of === "duration");
   return (cell, column) => {
@@ -200,7 +200,7 @@ function textOf(table: Table, clock: Clock): CellTexts {
   };
 }
 
-/** Columns as wide as what stands in them, at least in the first rows. */
+/** Columns as wide as their texts, at least in the first rows. */
 function widthsOf(table: Table, text: CellTexts): string {
   const sample = table.rows.slice(0, SAMPLE_ROWS);
   const widths = table.columns.map((column, index) => {

@@ -1,5 +1,5 @@
-// The tab Latency: of one kind of latency the longest, when they were, how they are distributed, and statistics of groups. What is brushed in one
-// of these chooses what the others show.
+// The tab Latency: of one kind of latency the longest, when they were, how they are distributed, and statistics of groups. A brush in one
+// of these chooses the rows of the others.
 
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
@@ -120,7 +120,7 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
   );
 }
 
-/** What is asked of the chosen group alone, where the server can tell it apart: then it is about all that the group has. */
+/** The answer for the chosen group alone, where the server can tell it apart: then it is about all that the group has. */
 function useGroup(page: Page, source: Source, question: Question, answer: Answer) {
   const [group] = usePick(page.store, ({ lens }) => [lens.group] as const);
   const options = group === null ? null : groupOptions(source, group);
@@ -131,7 +131,7 @@ function useGroup(page: Page, source: Source, question: Question, answer: Answer
   return isExact && found.answer !== null ? { question: asked, answer: found.answer, isExact, waiting } : { question, answer, isExact: asked !== null, waiting };
 }
 
-/** What is said where a group is looked for among the longest of all. */
+/** The text where a group is looked for among the longest of all. */
 function restText(found: number, count: number | null, longest: number): string {
   return `${grouped(found)}${count === null ? "" : ` of ${grouped(count)}`} are among the ${grouped(longest)} longest of all`;
 }
@@ -180,7 +180,7 @@ interface ScatterViewOptions {
   readonly source: Source;
   readonly table: Table;
   readonly rows: readonly Row[];
-  /** How many there are of which these are the longest; `null`: of a part, of which nobody has counted them. */
+  /** The total of which these are the longest; `null`: of a part, which is not counted. */
   readonly total: number | null;
   readonly clock: Clock;
   readonly range: Range | null;
@@ -227,7 +227,7 @@ interface TabsOptions {
   readonly rest: string;
 }
 
-/** Which table is shown, and what was chosen of it. */
+/** Which table is shown, and the choices in it. */
 function Tabs({ page, source, answer, shown, range, narrow, group, rest }: TabsOptions): JSX.Element {
   const tables = [source.longest, ...source.groups].flatMap((name) => answer.tables.find((table) => table.name === name) ?? []);
   return (
@@ -284,7 +284,7 @@ function Presets({ page, source }: { readonly page: Page; readonly source: Sourc
   );
 }
 
-/** From how long to how long, typed: what a brush does, by keys. */
+/** From how long to how long, typed: the effect of a brush, by keys. */
 function RangeInput({ range, narrow }: Pick<TabsOptions, "range" | "narrow">): JSX.Element {
   const [text, type] = useState("");
   useEffect(() => type(range === null ? "" : `${shortDuration(range.low)}..${shortDuration(range.high)}`), [range]);

@@ -1,4 +1,4 @@
-// A chart of uPlot as a component: in the colours of the page, as sharp as the screen, made anew when what it is made of changes.
+// A chart of uPlot as a component: in the colors of the page, as sharp as the screen, made anew when its plan changes.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -16,31 +16,31 @@ import { useSize } from "../canvas.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 
-/** What a chart is, without what all of them have in common. */
+/** The definition of a chart, without the parts that all of them have in common. */
 export interface Plan {
   readonly data: uPlot.AlignedData;
   readonly scales: uPlot.Scales;
   readonly series: readonly uPlot.Series[];
   readonly axes: uPlot.Axis[];
   readonly drag: { readonly x: boolean; readonly y: boolean };
-  /** Draws on top: marks, what is selected. */
+  /** Draws on top: marks, the selection. */
   readonly over?: (plot: uPlot) => void;
-  /** What is below the crosshair, in words; empty: nothing. */
+  /** The values below the crosshair, in words; empty: nothing. */
   readonly below?: (plot: uPlot) => string;
   /** A rectangle was drawn; `null` where it says nothing of a direction. */
   readonly brushed?: (x: readonly [number, number] | null, y: readonly [number, number] | null) => void;
-  /** A click, in CSS pixels from the corner of what is drawn; also the Enter key, at the crosshair. */
+  /** A click, in CSS pixels from the corner of the plot; also the Enter key, at the crosshair. */
   readonly clicked?: (plot: uPlot, left: number, top: number) => void;
 }
 
 interface PlotOptions {
   readonly page: Page;
-  /** What the chart is, and all that it says, for whoever cannot see it. */
+  /** The title of the chart, and all that it says, for screen readers. */
   readonly title: string;
   readonly summary: string;
   /** Depends on the theme alone; another function makes another chart. */
   readonly plan: (theme: Theme) => Plan;
-  /** What is drawn on top: when it changes, the chart stays and is drawn again. */
+  /** The marks on top: when they change, the chart stays and is drawn again. */
   readonly marks: readonly unknown[];
 }
 
@@ -53,7 +53,7 @@ export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.El
   const box = useRef<HTMLDivElement>(null);
   const made = useRef<uPlot | null>(null);
   const [said, say] = useState("");
-  // Only what keys lead to is read aloud: a pointer goes over too much.
+  // Only the steps of keys are read aloud: a pointer goes over too much.
   const [aloud, readAloud] = useState("");
   const [theme] = usePick(page.store, (state) => [state.theme] as const);
   const shown = useMemo(() => plan(theme), [plan, theme]);
@@ -96,7 +96,7 @@ export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.El
   );
 }
 
-/** Arrows move the crosshair, Enter does what a click does. */
+/** Arrows move the crosshair, Enter has the effect of a click. */
 function press(event: KeyboardEvent, plot: uPlot | null, plan: Plan, readAloud: (text: string) => void): void {
   if (plot === null || !["ArrowLeft", "ArrowRight", "Enter", "Home", "End"].includes(event.key)) {
     return;
@@ -181,7 +181,7 @@ export function axis(theme: Theme, scale: "x" | "y", write: (value: number) => s
   };
 }
 
-/** Lines of more marks than that are no lines any more, but a grey band. */
+/** Lines of more marks than that are no lines any more, but a gray band. */
 const LINES_MAX = 36;
 
 /** Of many marks those that are powers of ten. */
@@ -257,7 +257,7 @@ export function band(plot: uPlot, axis: "x" | "y", from: number, to: number, col
   plot.ctx.restore();
 }
 
-/** The colour of what is drawn first: one that is seen on the page's ground. */
+/** The color of the first line: one that is seen on the page's ground. */
 export function mainColour(theme: Theme): Rgb {
   return SURFACES[theme].accent;
 }

@@ -1,4 +1,4 @@
-// Questions to analyses, with what the whole page is filtered by.
+// Questions to analyses, with the filter of the whole page.
 
 import { analysisOf } from "../../model/filter.ts";
 import type { Options, Question } from "../../model/jobs.ts";

@@ -1,4 +1,4 @@
-// The tab Statistics: an analysis of all of the traces, of the window or of what is selected, as the tables that it answers with.
+// The tab Statistics: an analysis of all of the traces, of the window or of the selection, as the tables that it answers with.
 
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
@@ -91,7 +91,7 @@ function change(page: Page, lens: Partial<Lens>): void {
   page.store.update((state) => withLens(state, lens));
 }
 
-/** What an analysis cannot do without. */
+/** The options that an analysis cannot do without. */
 function needsOf(kind: string, periods: string): { readonly periods?: readonly string[] } {
   const definitions = periods.split("\n").filter((line) => line.trim() !== "");
   return kind === "periods" && definitions.length > 0 ? { periods: definitions } : {};
@@ -116,7 +116,7 @@ function Shown({ page, answer, table, isOld }: ChosenTable): JSX.Element {
   );
 }
 
-/** What can be drawn of a table, or of what the analysis says over time. */
+/** The chart of a table, or of the analysis over time. */
 function ChartOf({ page, answer, table }: Omit<ChosenTable, "isOld">): JSX.Element | null {
   const bins = useMemo(() => binsOf(table), [table]);
   const [percentiles, all] = useMemo(() => (bins === null ? [[], []] : [percentilesIn(bins), [bins]]), [bins]);

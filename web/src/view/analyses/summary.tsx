@@ -1,4 +1,4 @@
-// What is in a span of time, at a glance: how many events, how busy CPUs are, how long system calls take, each with those that make up most of it.
+// The content of a span of time, at a glance: how many events, how busy CPUs are, how long system calls take, each with those that make up most of it.
 
 import type { ComponentChildren, JSX } from "preact";
 import { exactDuration, grouped, numberText } from "../../model/cells.ts";

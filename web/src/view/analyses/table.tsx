@@ -1,4 +1,4 @@
-// A table of an answer with what chooses its rows: a text to search for, columns that sort, buttons that copy.
+// A table of an answer with the controls that choose its rows: a text to search for, columns that sort, buttons that copy.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -89,7 +89,7 @@ function sortOf(table: Table, by: Sorting | null): Look["sort"] {
   return by === null || column === undefined ? null : { column: column.name, descending: by.descending };
 }
 
-/** What an answer is about, and what is missing of that. */
+/** The subject of an answer, and its missing parts. */
 function aboutText(answer: Answer, { span }: Table, clock: Clock): string {
   const time = span === null ? "" : ` · ${timeText(clock, span.begin)} + ${exactDuration(span.end - span.begin)}`;
   const lost = answer.lost > 0n || answer.lostMore ? ` · ${answer.lostMore ? "at least " : ""}${grouped(answer.lost)} events lost` : "";

@@ -1,5 +1,5 @@
-// The tab of counters: those that were chosen as curves with axes. Their time is that of the timeline, pixel for pixel below it, so that what is
-// pointed at, selected and zoomed in one of them is so in the other.
+// The tab of counters: those that were chosen as curves with axes. Their time is that of the timeline, pixel for pixel below it, so that the
+// cursor, the selection and the zoom of one of them are those of the other.
 
 import type { CanvasHTMLAttributes, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -39,7 +39,7 @@ export function CurvesTab({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** As wide as what stands left of the timeline: names of rows, and the panel beside them. */
+/** As wide as the column left of the timeline: names of rows, and the panel beside them. */
 function Legend({ page, chosen }: { readonly page: Page; readonly chosen: readonly Curve[] }): JSX.Element {
   const { store } = page;
   const [curves, catalogue, theme] = usePick(store, (state) => [state.curves, state.catalogue, state.theme, state.cursor, state.view, state.arrivals, state.panels] as const);
@@ -145,7 +145,7 @@ function drawnCurves({ curves, catalogue }: State): readonly Curve[] {
   return lanesOf(curves, catalogue.tracks).flatMap((lane) => lane.curves);
 }
 
-/** Puts the plot below the timeline: what is at the left of it may be open or closed, wide or narrow. */
+/** Puts the plot below the timeline: the panel at the left of it may be open or closed, wide or narrow. */
 function place(plot: HTMLElement | null): void {
   const [row, timeline] = [plot?.parentElement ?? null, document.querySelector(".timeline .area")];
   if (row !== null && timeline !== null) {
@@ -181,7 +181,7 @@ function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, make
   });
 }
 
-/** Arrows lead from change to change; returned is what stands there, in words, or `null` where the key means something else. */
+/** Arrows lead from change to change; returns the values there, in words, or `null` where the key means something else. */
 function press(page: Page, event: KeyboardEvent, anchor: { current: Nanos | null }): string | null {
   const { store } = page;
   const { status, view, cursor } = store.state;
@@ -213,7 +213,7 @@ function press(page: Page, event: KeyboardEvent, anchor: { current: Nanos | null
 
 type Handlers = Pick<CanvasHTMLAttributes<HTMLCanvasElement>, "onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel" | "onPointerLeave" | "onDblClick" | "onWheel">;
 
-/** What the pointer does here is what it does on the timeline. */
+/** The pointer does the same here as on the timeline. */
 function gestures(page: Page): Handlers {
   const { store } = page;
   return {

@@ -1,4 +1,4 @@
-// How wide the columns of the list are, and what stands in its cells.
+// How wide the columns of the list are, and the texts of its cells.
 
 import { named, type ListColumn, type Named } from "../../model/events.ts";
 import { deltaText, fieldText, fieldsText, filledFields, threadText } from "../../model/eventtext.ts";
@@ -14,7 +14,7 @@ export interface WrittenRow {
   readonly cells: readonly string[];
 }
 
-/** What has been found out of the rows of an answer, once for each. */
+/** The texts of the rows of an answer, found out once for each. */
 interface Known {
   readonly columns: Named;
   readonly fields: readonly string[];
@@ -72,7 +72,7 @@ export interface Room {
   readonly name: number;
 }
 
-/** The columns as a grid has them: those of fields are as wide as what stands in them, within reason. */
+/** The columns as a grid has them: those of fields are as wide as their texts, within reason. */
 export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[], { isNarrow, time, name }: Room): string {
   const event = `${Math.max(12, Math.min(isNarrow ? 17 : 44, name + 5))}ch`;
   const known: Widths = { ...(isNarrow ? NARROW : WIDE), event, time: `${time + (isNarrow ? 2 : 6)}ch` };

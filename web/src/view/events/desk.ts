@@ -1,12 +1,12 @@
-// Who asks for the events that the list shows. Rows come at once, with few columns; all fields of those on the screen come behind them.
+// Asks for the events that the list shows. Rows come at once, with few columns; all fields of those on the screen come behind them.
 //
 //     goal   rows around a place, if the list is to be elsewhere      one question at a time, the latest goal
-//     ends   more rows before the first one, behind the last one      while nobody waits for a goal
+//     ends   more rows before the first one, behind the last one      while no goal is waiting
 //     fields of the rows on the screen                                beside these, one question at a time
-//     count, find, what leaves the page                               beside these, each until another one is asked for
+//     count, find, copy, save                                         beside these, each until another one is asked for
 //
-// The list and the timeline follow each other: the current row is a mark on the timeline, and where the window goes, the list goes. What
-// the list itself changed on the timeline is nothing to follow.
+// The list and the timeline follow each other: the current row is a mark on the timeline, and where the window goes, the list goes. The
+// list does not follow its own changes of the timeline.
 
 import { ApiFault, type Client } from "../../api/client.ts";
 import type { Status } from "../../model/catalogue.ts";
@@ -34,7 +34,7 @@ const BLOCKS_MAX = 40;
 const AHEAD_SCREENS = 3;
 /** Fields are asked for of as many rows at least: a question costs more than a row. */
 const BLOCK_ROWS_MIN = 24;
-/** Somebody types; and what the server could not say is asked for again. */
+/** The pause while the user types; and the one before a request that the server could not answer is sent again. */
 const TYPING_MS = 250;
 const RETRY_MS = 2_000;
 
@@ -51,7 +51,7 @@ export interface Goal {
 
 const AT_END: Goal = { place: LAST_PLACE, as: "end", tells: false };
 
-/** How many events there are of traces that grow, if all are listed and somebody has counted them. */
+/** How many events there are of traces that grow, if all are listed and the count is known. */
 function countOf(status: Status | null, { filter, names }: EventQuestion): Count | null {
   const isAll = filter === null && names.length === 0;
   return isAll && isRecording(status) && status?.events != null ? { events: status.events, isExact: status.state === "complete" } : null;
@@ -61,7 +61,7 @@ export class EventsDesk {
   readonly store = new Store<EventsState>(FIRST_EVENTS);
   private readonly page: Store<State>;
   private readonly client: Client;
-  /** Ends what is asked for these events; there is none while nobody looks. */
+  /** Ends the requests for these events; there is none while the list is not shown. */
   private ending: AbortController | null = null;
   private goal: Goal | null = null;
   private asking = false;
@@ -69,7 +69,7 @@ export class EventsDesk {
   private finding = new AbortController();
   private checking = new AbortController();
   private unsubscribe: () => void = () => undefined;
-  /** What the page showed when it was looked at last, and whether it is changed by the list itself. */
+  /** The state of the page at the latest look, and whether the list itself changes it. */
   private seen: Pick<State, "view" | "filter" | "mark" | "status" | "follow">;
   private isOwn = false;
   /** Where a URL wants the list to be, until it is. */
@@ -82,13 +82,13 @@ export class EventsDesk {
     this.reopen(listed);
   }
 
-  /** What the list shows, as a URL has it. */
+  /** The state of the list, as a URL has it. */
   get listed(): Listed {
     const { names, wanted, find, sync } = this.store.state;
     return { names, columns: wanted, find: find.text, sync, at: this.placeSeen() };
   }
 
-  /** The list shows what another URL says. */
+  /** The list shows the state of another URL. */
   reopen({ names, columns, find, sync, at }: Listed): void {
     this.wish = at;
     this.store.update((state) => ({ ...asked(state, state.question), names, wanted: columns, sync, find: { text: find, problem: null, state: "idle" } }));
@@ -101,9 +101,9 @@ export class EventsDesk {
     return this.ending !== null;
   }
 
-  /** Somebody looks at the list. */
+  /** The list is shown. */
   open(): void {
-    // Somebody may have marked another time meanwhile.
+    // The user may have marked another time meanwhile.
     const isElsewhere = this.store.state.sync && this.page.state.mark !== this.seen.mark;
     this.wish = isElsewhere ? null : this.wish;
     this.seen = this.page.state;
@@ -112,7 +112,7 @@ export class EventsDesk {
     this.restart(this.question());
   }
 
-  /** Nobody looks at it any more. */
+  /** The list is not shown any more. */
   close(): void {
     this.wish = this.placeSeen();
     this.unsubscribe();
@@ -172,7 +172,7 @@ export class EventsDesk {
     this.go({ place: { time, rank: 0 }, as: "top", tells: false });
   }
 
-  /** Somebody clicked on the timeline. */
+  /** The user clicked on the timeline. */
   clicked(time: Nanos): void {
     if (this.isOpen && this.store.state.sync) {
       this.own(() => this.page.update((state) => ({ ...state, mark: time })));
@@ -180,7 +180,7 @@ export class EventsDesk {
     }
   }
 
-  /** Another expression is looked for: what is wrong with it, and how many events it selects, is said in a moment. */
+  /** Another expression is searched for: its fault, or how many events it selects, is said in a moment. */
   setFind(text: string): void {
     this.store.update((state) => ({ ...state, find: { text, problem: null, state: "idle" }, matches: null }));
     this.finding.abort();
@@ -201,12 +201,12 @@ export class EventsDesk {
     this.finds({ state: "idle" });
   }
 
-  /** Rows with all columns. Whoever asks for several pages says the same question each time: the list may show other events by then. */
+  /** Rows with all columns. A caller that asks for several pages gives the same question each time: the list may show other events by then. */
   ask(part: Omit<PageAsked, "columns">, signal: AbortSignal): Promise<EventPage> {
     return askPage(this.client, { columns: null, ...part }, signal);
   }
 
-  /** Which events are to be listed: those that the page's filter selects, of the names that somebody wants to see. */
+  /** Which events are to be listed: those that the page's filter selects, of the names that the user wants to see. */
   private question(): EventQuestion {
     const { filter } = this.page.state;
     const names = readNames(this.store.state.names);
@@ -343,7 +343,7 @@ export class EventsDesk {
     }
   }
 
-  /** Asks for what is missing, if it is not on its way. */
+  /** Asks for the missing rows, if they are not on their way. */
   private pump(): void {
     const { ending } = this;
     if (ending !== null && !this.asking && this.wantsRows()) {
@@ -361,7 +361,7 @@ export class EventsDesk {
     return fault === null && (columns.length === 0 || this.goal !== null || this.wantedEnd() !== null);
   }
 
-  /** The end of the reel that is near what is on the screen. */
+  /** The end of the reel that is near the rows on the screen. */
   private wantedEnd(): Direction | null {
     const { reel, wish, room } = this.store.state;
     if (reel === NO_REEL) {
@@ -373,7 +373,7 @@ export class EventsDesk {
     return !reel.isBegin && wish - firstOf(reel) < 2 * room ? "before" : null;
   }
 
-  /** Rows, until none are missing; what goes wrong is said, and tried again if that may help. */
+  /** Rows, until none are missing; a fault is shown, and the request repeated if that may help. */
   private async askRows(ending: AbortController): Promise<void> {
     const { signal } = ending;
     try {
@@ -387,7 +387,7 @@ export class EventsDesk {
     }
     if (this.ending === ending) {
       this.asking = false;
-      // What was wished for meanwhile, or is asked for again.
+      // A wish that came meanwhile, or that is asked for again.
       if (this.store.state.fault === null) {
         this.pump();
       }
@@ -427,7 +427,7 @@ export class EventsDesk {
     const found = await this.askBase({ direction, place: place ?? FIRST_PLACE, limit: PAGE_ROWS }, signal);
     this.store.update((state) => (signal.aborted ? state : regrown(state, trimmed(joinedBy(state.reel, found, direction), state.top, AHEAD_SCREENS * state.room, REEL_BYTES_MAX))));
     if (direction === "from" && this.store.state.tails && !found.isEnd && this.goal === null && !signal.aborted) {
-      // More has come than a page: who goes from page to page would never get there.
+      // More rows have come than a page: going from page to page would never get there.
       this.goal = AT_END;
     }
   }
@@ -489,7 +489,7 @@ export class EventsDesk {
       const count = await countEvents(this.client, questionText(this.store.state.question), signal);
       this.store.update((state) => (signal.aborted ? state : { ...state, count }));
     } catch (error) {
-      // What is wrong with the question is said of its rows.
+      // A fault of the question is shown with its rows.
       if (!(error instanceof ApiFault)) {
         throw error;
       }
@@ -513,7 +513,7 @@ export class EventsDesk {
     }
   }
 
-  /** What is wrong with an expression; `null`: it can be asked. */
+  /** The fault of an expression; `null`: it can be asked. */
   private async problemOf(text: string, signal: AbortSignal): Promise<Problem | null> {
     const { isValid, problems } = await checkExpression(this.client, text, signal);
     return isValid ? null : (problems[0] ?? null);
@@ -552,7 +552,7 @@ export class EventsDesk {
     }
   }
 
-  /** Says what went wrong; what may pass is asked for again after a while. */
+  /** Shows a fault; a request that may pass later is sent again after a while. */
   private async fail(error: unknown, signal: AbortSignal): Promise<void> {
     const fault = faultOf(error);
     if (fault.kind === "aborted" || signal.aborted) {

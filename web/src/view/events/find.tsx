@@ -1,4 +1,4 @@
-// The box for an expression whose matches are found one after the other: what may come next is offered, what is wrong is said below it.
+// The box for an expression with a search from match to match: it offers completions, shows faults below it.
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
@@ -19,12 +19,12 @@ interface FindOptions {
   readonly input: { current: HTMLInputElement | null };
 }
 
-/** An expression whose matches are found one after the other. */
+/** The box for such an expression. */
 export function FindBox({ page, input }: FindOptions): JSX.Element {
   const { events } = page;
   const [find, matches, columns] = usePick(events.store, (state) => [state.find, state.matches, state.columns] as const);
   const [values] = usePick(page.store, (state) => [state.catalogue.values] as const);
-  // Made once, as what is offered is looked for in an index of it.
+  // Made once, as offers are looked for in an index of it.
   const vocabulary = useMemo(() => vocabularyOf(columns, values), [columns, values]);
   const offers = useOffers(input, () => vocabulary, (text) => events.setFind(text));
   const isEmpty = find.text.trim() === "";
@@ -41,7 +41,7 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
       escape();
     }
   };
-  /** Takes away what is offered; where nothing is, ends the search and goes to the list. */
+  /** Takes away the offers; where there are none, ends the search and goes to the list. */
   const escape = (): void => {
     if (offers.isOpen) {
       offers.close();
@@ -89,7 +89,7 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
   );
 }
 
-/** What may stand in an expression: the fields of the events that are listed, and names of events. */
+/** The vocabulary of an expression: the fields of the events that are listed, and names of events. */
 function vocabularyOf(columns: readonly string[], values: readonly TrackValue[]): Vocabulary {
   const names = values.filter((value) => value.kind === "event").map((value) => value.label);
   return { fields: fieldOffers(columns), events: [...new Set(names)] };
@@ -105,7 +105,7 @@ function findText(find: EventsState["find"], matches: Count | null): string {
   return matches === null ? "" : `${countText(matches)} match`;
 }
 
-/** What is wrong with the expression, where in it, and what would be right. */
+/** The fault of the expression, where it is, and the right spelling. */
 export function FindProblem({ page }: { readonly page: Page }): JSX.Element {
   const [find] = usePick(page.events.store, (state) => [state.find] as const);
   const { problem, text } = find;

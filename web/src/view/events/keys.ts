@@ -3,7 +3,7 @@
 import { endOf, firstOf } from "../../model/reel.ts";
 import type { EventsDesk } from "./desk.ts";
 
-/** What keys do that only the component can. */
+/** The effects of keys that only the component can have. */
 export interface ListActs {
   readonly copy: () => void;
   readonly search: () => void;
@@ -19,7 +19,7 @@ export interface ListKey {
 interface ListCommand {
   readonly keys: string;
   readonly what: string;
-  /** What the browser calls them; with Ctrl or without. */
+  /** The browser's names of the keys; with Ctrl or without. */
   readonly names: readonly string[];
   readonly control?: boolean;
   readonly act: (desk: EventsDesk, key: ListKey, acts: ListActs) => void;
@@ -47,9 +47,9 @@ export const LIST_COMMANDS: readonly ListCommand[] = [
   { keys: "Ctrl C", what: "copy the chosen rows as text", names: ["c"], control: true, act: (_desk, _key, acts) => acts.copy() },
 ];
 
-/** Does what a key means in the list; whether it means anything. */
+/** Does the act of a key in the list; whether it has one. */
 export function pressed(desk: EventsDesk, key: ListKey, acts: ListActs): boolean {
-  // Where nothing is looked for, Escape means what it means everywhere.
+  // Without a search under way, Escape has its usual meaning.
   if (key.key === "Escape" && desk.store.state.find.state === "searching") {
     desk.stopFinding();
     return true;

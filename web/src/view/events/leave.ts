@@ -1,4 +1,4 @@
-// How rows leave the page: onto the clipboard, or as a file that the browser saves.
+// Export of rows: onto the clipboard, or as a file that the browser saves.
 
 import { pause } from "../../api/changes.ts";
 import { FIRST_PLACE, isSingle, type Place } from "../../model/events.ts";
@@ -23,7 +23,7 @@ const WRITTEN_ROWS = 500;
 const WORDS: Readonly<Record<RowFormat, string>> = { csv: "CSV", json: "JSON lines", text: "text" };
 const KINDS: Readonly<Record<RowFormat, string>> = { csv: "text/csv", json: "application/x-ndjson", text: "text/plain" };
 
-/** Copies the rows that are chosen; returns what to say of it. */
+/** Copies the rows that are chosen; returns a message about it. */
 export async function copyRows(page: Page, format: RowFormat, signal: AbortSignal): Promise<string> {
   const { state } = page.events.store;
   const chosen = chosenRows(state);
@@ -48,10 +48,10 @@ export async function copyRows(page: Page, format: RowFormat, signal: AbortSigna
 /** Which part of the list is saved; `null`: all of it. */
 export type SavedPart = Viewport | null;
 
-/** Saves the list, or a part of it; returns what to say of it. */
+/** Saves the list, or a part of it; returns a message about it. */
 export async function saveRows(page: Page, format: RowFormat, part: SavedPart, signal: AbortSignal): Promise<string> {
   const parts: Blob[] = [];
-  // A file has events of one question, whatever the list shows meanwhile.
+  // A file has events of one question, although the list may show others meanwhile.
   const { question } = page.events.store.state;
   let rows = 0;
   try {
@@ -84,7 +84,7 @@ export async function saveRows(page: Page, format: RowFormat, part: SavedPart, s
   return `${rows.toLocaleString("en")} rows saved as ${WORDS[format]}${cut}.`;
 }
 
-/** How far a time is on the way through what is saved, of 1: nobody has to count rows for that. Or how far it is to the most rows. */
+/** How far a time is on the way through the saved part, of 1, without a count of rows. Or how far it is to the most rows. */
 function partDone(page: Page, time: bigint | null, part: SavedPart, rows: number): number | null {
   const { status } = page.store.state;
   const [begin, end] = part === null ? [status?.extent.begin ?? 0n, status?.extent.end ?? 0n] : [part.begin, endOf(part)];

@@ -1,4 +1,4 @@
-// The rows of the list that are on the screen, of as many as there may be. It is not scrolled by the browser, which would need to know
+// The rows of the list that are on the screen, of any number of rows. The browser does not scroll it, as it would need to know
 // how many rows there are: wheel and keys move it by rows, the bar at its side by time.
 
 import type { JSX } from "preact";
@@ -47,7 +47,7 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const clock = clockOf(page.store.state);
   const rows = writtenRows(state, columns, clock);
   const chosen = chosenRows(state);
-  // The column of names only becomes wider: it would be restless if it were as wide as what is on the screen.
+  // The column of names only becomes wider: it would be restless if it were as wide as the names on the screen.
   const names = columns.findIndex((column) => column.kind === "event");
   longest.current = rows.reduce((most, row) => Math.max(most, row.cells[names]?.length ?? 0), longest.current);
   const template = templateOf(columns, rows, { isNarrow, time: lettersMax(clock, status?.extent.end ?? nanos(0)), name: longest.current });
@@ -138,12 +138,12 @@ function rowId(number: number): string {
   return `event-row-${number}`;
 }
 
-/** What does not fit is told below the pointer. */
+/** A text that does not fit is shown below the pointer. */
 function titleFor(column: ListColumn | undefined, cell: string): string | undefined {
   return column?.kind === "fields" || column?.kind === "field" || column?.kind === "event" || column?.kind === "thread" ? cell : undefined;
 }
 
-/** What to say where there are no rows, and what to do about it. */
+/** The message where there are no rows, and the advice. */
 function wordsFor({ fault, reel, asking, question }: EventsState, rows: number): readonly [string, string] | null {
   if (fault !== null) {
     const begun = fault.message.charAt(0).toUpperCase() + fault.message.slice(1);

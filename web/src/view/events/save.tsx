@@ -1,4 +1,4 @@
-// The list as a file: how much of it, in which form, and how far it is.
+// The bar that saves the list as a file: how much of it, in which form, and the progress.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// The tab of events: which are listed, a search among them, how they leave the page, and the list itself.
+// The tab of events: the choice of events, a search among them, their export, and the list itself.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -12,7 +12,7 @@ import { copyRows } from "./leave.ts";
 import { EventList } from "./list.tsx";
 import { SaveBar } from "./save.tsx";
 
-/** Names of events that are offered while somebody types. */
+/** Names of events that are offered while the user types. */
 const NAMES_MAX = 2_000;
 
 export function EventsTab({ page }: { readonly page: Page }): JSX.Element {

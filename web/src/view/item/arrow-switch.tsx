@@ -1,4 +1,4 @@
-// Shows and hides all arrows between rows. It is not there where traces have none.
+// Shows and hides all arrows between rows. It is absent where traces have none.
 
 import type { JSX } from "preact";
 import { arrowTracks } from "../../model/arrows.ts";

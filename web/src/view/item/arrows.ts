@@ -1,4 +1,4 @@
-// The arrows between rows that are on the screen, for whoever draws them or points at them.
+// The arrows between rows that are on the screen, for drawing and pointing.
 
 import { NO_ARROWS, arrowBetween, arrowTracks, arrowsOn, nearestLine, timeOfArrow, type ArrowLayout, type ArrowLine, type Screen } from "../../model/arrows.ts";
 import type { Track } from "../../model/catalogue.ts";
@@ -16,7 +16,7 @@ import { piecesOf } from "../words.ts";
 import type { Target } from "./hinter.ts";
 import type { Place } from "./point.ts";
 
-/** Who points as near to an arrow, in CSS pixels, means it. */
+/** A pointer as near to an arrow, in CSS pixels, means it. */
 const REACH_CSS_PX = 3;
 
 interface Scene {

@@ -1,4 +1,4 @@
-// What the tooltip tells: first what is drawn where the pointer rests, and then what the server says of it.
+// The content of the tooltip: first the drawn state where the pointer rests, and then the server's answer about it.
 
 import { askItems } from "../../api/items.ts";
 import { ApiFault } from "../../api/client.ts";
@@ -16,19 +16,19 @@ const REST_MS = 350;
 /** Items of an answer: more than one if several are at the same time. */
 const LIMIT = 8;
 
-/** What is pointed at. */
+/** The place under the pointer. */
 export interface Target {
   readonly track: Track;
   /** `null`: there is nothing that could be told one by one. */
   readonly spot: Spot | null;
-  /** What is known without asking. */
+  /** The facts that are known without asking. */
   readonly words: string;
 }
 
 export interface Hint extends Target {
   /** Where the pointer is on the page, in CSS pixels. */
   readonly at: Point;
-  /** What is there, once it is known. */
+  /** The item there, once it is known. */
   readonly item: TrackItem | null;
   /** How many more are there at the same time. */
   readonly others: number;
@@ -47,7 +47,7 @@ export class Hinter {
     this.page = page;
   }
 
-  /** The pointer, or the focus, is somewhere; what is there is found once it has rested. */
+  /** The pointer, or the focus, is somewhere; the item there is found once it has rested. */
   rest(at: Point, find: () => Target | null): void {
     this.hide();
     this.timer = setTimeout(() => {
@@ -59,7 +59,7 @@ export class Hinter {
     }, REST_MS);
   }
 
-  /** Nobody wants to know any more. */
+  /** The tooltip is not wanted any more. */
   hide(): void {
     if (this.timer !== null) {
       clearTimeout(this.timer);

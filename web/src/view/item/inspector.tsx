@@ -1,4 +1,4 @@
-// The panel that tells all that is known of what is picked.
+// The panel that tells all known facts about the picked item.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -34,7 +34,7 @@ export function Inspector({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** What can be gone to from here. */
+/** The steps to other items from here. */
 function Steps({ page }: { readonly page: Page }): JSX.Element {
   const { picker, store } = page;
   return (

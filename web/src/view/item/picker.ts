@@ -1,4 +1,4 @@
-// What is picked: asks the server what that is, goes to its neighbours, follows arrows from it and to it.
+// The picked item: asks the server for it, goes to its neighbors, follows arrows from it and to it.
 //
 // It has a state of its own, so that no picture waits for an answer. A question is let go of as soon as something else is picked.
 
@@ -18,27 +18,27 @@ import { withPanels, type State } from "../../state/viewer.ts";
 import type { TrackNumber } from "../../units/tiles.ts";
 import { nanos, plus, type Nanos } from "../../units/time.ts";
 
-/** What is known of what is picked. */
+/** The known facts about the picked item. */
 export interface Picked {
   readonly item: Item | null;
   readonly track: Track | null;
   /** `apart`: such tracks sum up, and have nothing that could be told one by one. `absent`: there is no such track. */
   readonly phase: "none" | "asking" | "found" | "failed" | "apart" | "absent";
-  /** What is there at that time; the first one is what was picked. */
+  /** The items at that time; the first one is the picked one. */
   readonly items: readonly TrackItem[];
   /** There is more at that time than is told. */
   readonly more: boolean;
   /** Nothing will become known that is not known yet. */
   readonly complete: boolean;
   readonly fault: Fault | null;
-  /** What could not be done, in a sentence. */
+  /** The step that could not be done, in a sentence. */
   readonly note: string | null;
 }
 
 const NOTHING: Picked = { item: null, track: null, phase: "none", items: [], more: false, complete: true, fault: null, note: null };
 /** As many steps at most wait for the one that is being taken, so that a key that was held does not go on for long. */
 const STEPS_MAX = 8;
-/** What the server could not say is asked for again after that. */
+/** A request that the server could not answer is sent again after that. */
 const RETRY_MS = 2_000;
 /** How far the first look back for an arrow goes. */
 const ARROW_STEP = nanos(100_000);
@@ -65,7 +65,7 @@ export class Picker {
     this.see();
   }
 
-  /** Somebody points at something. The panel that tells of it opens by itself, once. */
+  /** The user picks something. The panel that tells of it opens by itself, once. */
   pick(track: Track, { time, until, extent }: Spot): void {
     const item = { track: track.id, time };
     this.spot = { item, until };
@@ -80,7 +80,7 @@ export class Picker {
     }
   }
 
-  /** Somebody has selected something, of which the same panel tells. */
+  /** The user has selected something, of which the same panel tells. */
   tellSelection(): void {
     this.store.update((state) => (this.hasOpened ? state : withPanels(state, openedPanel(state.panels, "inspector"))));
     this.hasOpened = true;
@@ -105,7 +105,7 @@ export class Picker {
     });
   }
 
-  /** Goes along an arrow: to what it leads to, or to where it comes from. */
+  /** Goes along an arrow: to its effect, or to its cause. */
   follow(where: "effect" | "cause"): void {
     void this.walk((signal) => (where === "effect" ? this.toEffect(signal) : this.toCause(signal)));
   }
@@ -134,13 +134,13 @@ export class Picker {
     }
   }
 
-  /** Asks anew what is picked: on which track that is may be another number by now. */
+  /** Asks for the picked item anew: its track may have another number by now. */
   private askAgain(): void {
     this.due = true;
     this.see();
   }
 
-  /** Nobody wants any answer that is still to come. */
+  /** The answers that are still to come are not wanted. */
   private letGo(): void {
     this.asking.abort();
     this.walking?.abort();
@@ -177,7 +177,7 @@ export class Picker {
     }
   }
 
-  /** The server has said what is there. What begins later than it was pointed at is picked where it begins. */
+  /** The server has said which items are there. An item that begins later than it was pointed at is picked where it begins. */
   private tell(asked: Item, found: ItemsFound): void {
     const [first] = found.items;
     const extent = first === undefined ? null : extentOf(first);
@@ -229,7 +229,7 @@ export class Picker {
     }
     const now = itemExtent ?? { begin: item.time, end: item.time };
     const search = new Search(this.client, track.number, signal);
-    // The end of a run is where the next one may begin; what does not last may be followed by something a nanosecond later.
+    // The end of a run is where the next one may begin; an item without a duration may be followed by another one a nanosecond later.
     const lasts = now.end > now.begin && track.kind === "states";
     const from = lasts ? now.end : plus(now.begin, nanos(1));
     const found =
@@ -247,7 +247,7 @@ export class Picker {
     return true;
   }
 
-  /** Picks something of which all is known already, but perhaps not what else is there at the same time. */
+  /** Picks an item of which all is known already, but perhaps not the other ones at the same time. */
   private take(track: Track, found: TrackItem): void {
     const extent = extentOf(found);
     const item = { track: track.id, time: extent.begin };
@@ -260,7 +260,7 @@ export class Picker {
     }
   }
 
-  /** What is picked, as soon as that is known: whoever follows one arrow after the other is quicker than the server. */
+  /** The picked item, as soon as it is known: a user that follows one arrow after the other is quicker than the server. */
   private async answered(signal: AbortSignal): Promise<{ readonly track: Track | null; readonly item: TrackItem | undefined }> {
     const { picked } = this;
     while (picked.state.phase === "asking" && !signal.aborted) {
@@ -339,7 +339,7 @@ export class Picker {
     return one !== null && (one === track || (one.tid !== null && one.tid === track.tid && one.host === track.host));
   }
 
-  /** When whoever runs, or waits for that, can have been woken: since it did something else. */
+  /** When a thread that runs, or waits for that, can have been woken: since it did something else. */
   private async waking(thread: TrackNumber, { begin }: RunItem, signal: AbortSignal): Promise<Extent> {
     const start = this.store.state.status?.extent.begin ?? begin;
     const before = await askItems(this.client, thread, { begin: nanos(begin - 1n), end: begin }, signal, 1);
@@ -348,7 +348,7 @@ export class Picker {
     return { begin: since, end: plus(begin, nanos(1)) };
   }
 
-  /** Picks an arrow, which is looked for on tracks of arrows, chosen by their ids; `false` if there is none. Who lets go meanwhile wants to be told nothing. */
+  /** Picks an arrow, which is looked for on tracks of arrows, chosen by their ids; `false` if there is none. After the user lets go, nothing is told. */
   private async toArrow(signal: AbortSignal, on: (id: string) => boolean, wanted: (item: TrackItem) => boolean, look: (search: Search) => Promise<TrackItem | null>): Promise<boolean> {
     for (const track of arrowTracks(this.store.state.catalogue.tracks).filter(({ id }) => on(id))) {
       const found = await look(new Search(this.client, track.number, signal, { wanted, limit: 64 }));

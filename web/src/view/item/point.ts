@@ -1,4 +1,4 @@
-// From a place on the screen to what is picked there.
+// From a place on the screen to the item to pick there.
 
 import { spotAt, type Spot } from "../../model/spot.ts";
 import type { Track } from "../../model/catalogue.ts";
@@ -11,10 +11,10 @@ import type { Page } from "../page.ts";
 import { piecesOf } from "../words.ts";
 import { arrowAt } from "./arrows.ts";
 
-/** What is as near to the pointer, in CSS pixels, is meant. */
+/** An item as near to the pointer, in CSS pixels, is meant. */
 const REACH_CSS_PX = 5n;
 
-/** What is on a track at a time, or beside it; `null` if there is nothing. */
+/** The item on a track at a time, or beside it; `null` if there is nothing. */
 export function spotOf(page: Page, state: State, track: Track, time: Nanos): Spot | null {
   const { status, view, size } = state;
   if (status === null || view === null) {
@@ -30,11 +30,11 @@ export interface Place {
   readonly y: CssPx;
 }
 
-/** Picks the arrow at a place, or what is on a row at a time. Where there is nothing, nothing is picked any more. */
+/** Picks the arrow at a place, or the item on a row at a time. Where there is nothing, nothing is picked any more. */
 export function pickAt(page: Page, rowKey: string | null, time: Nanos, place: Place | null = null): void {
   const { state } = page.store;
   const arrow = place === null ? null : arrowAt(page, state, place);
-  // Who clicks once more on an arrow means what is below it.
+  // Another click on an arrow means the item below it.
   if (arrow !== null && !sameItem(state.item, { track: arrow.track.id, time: arrow.spot.time })) {
     page.picker.pick(arrow.track, arrow.spot);
     return;
@@ -48,7 +48,7 @@ export function pickAt(page: Page, rowKey: string | null, time: Nanos, place: Pl
   }
 }
 
-/** Picks what is on a row when nobody points at a place of it. */
+/** Picks the item on a row without a pointer at a place of it. */
 export function pickAtMeant(page: Page, rowKey: string): void {
   const time = timeMeant(page.store.state);
   if (time !== null) {
@@ -56,7 +56,7 @@ export function pickAtMeant(page: Page, rowKey: string): void {
   }
 }
 
-/** The time that is meant by a row without a pointer on it: that of the pointer elsewhere, of what is picked, or the middle. */
+/** The time that is meant by a row without a pointer on it: that of the pointer elsewhere, of the picked item, or the middle. */
 export function timeMeant({ cursor, item, view }: State): Nanos | null {
   return cursor?.time ?? item?.time ?? (view === null ? null : nanos(view.begin + view.span / 2n));
 }

@@ -1,4 +1,4 @@
-// What is selected, added up, as soon as it is selected: beside the timeline, before anything of what is picked.
+// The selection, added up, as soon as it is made: beside the timeline, before all about the picked item.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";

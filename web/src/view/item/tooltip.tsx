@@ -20,7 +20,7 @@ import "./item.css";
 const LINES_MAX = 18;
 const ID = "tooltip";
 
-/** `timeline` is what the pointer moves on: the canvas of the rows and their names. */
+/** `timeline` is the element that the pointer moves on: the canvas of the rows and their names. */
 export function Tooltip({ page, timeline }: { readonly page: Page; readonly timeline: RefObject<HTMLElement | null> }): JSX.Element | null {
   const hinter = useMemo(() => new Hinter(page), [page]);
   const hint = usePick(hinter.hint, (state) => state);
@@ -55,7 +55,7 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
     );
   }
   const lines = item.kind === "event" && item.event !== null ? fieldLines(item.event, item.bases) : [];
-  // The name of the track stands in the words, the call of a thread that waits in the title; what else it is, the panel tells.
+  // The name of the track stands in the words, the call of a thread that waits in the title; the panel tells the rest.
   const isTold = item.kind === "run" && item.wait?.call != null ? ["in"] : [];
   const facts = factsOf(item, track, telling).filter(({ name }) => !["track", "group", "its row", "from", ...isTold].includes(name));
   const [before, behind] = item.kind === "event" ? [facts.slice(0, 1), facts.slice(1)] : [facts, []];
@@ -160,7 +160,7 @@ function usePointer(page: Page, hinter: Hinter, timeline: RefObject<HTMLElement 
   }, [page, hinter, timeline]);
 }
 
-/** What is at a place of the rows: an arrow, or what a row shows there. */
+/** The target at a place of the rows: an arrow, or the item of a row there. */
 function targetAt(page: Page, state: State, place: { readonly x: ReturnType<typeof cssPx>; readonly y: ReturnType<typeof cssPx> }): Target | null {
   const arrow = arrowAt(page, state, place);
   if (arrow !== null) {
@@ -180,7 +180,7 @@ function targetAt(page: Page, state: State, place: { readonly x: ReturnType<type
   return spot === null ? null : { track, spot, words: wordsAt(page, state, track, spot.time) };
 }
 
-/** What a row shows when nobody points at a place of it. */
+/** The target of a row without a pointer at a place of it. */
 function targetOf(page: Page, state: State, key: string): Target | null {
   const [track, time] = [state.rows.find((row) => row.key === key)?.track ?? null, timeMeant(state)];
   if (track === null || time === null) {

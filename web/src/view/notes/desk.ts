@@ -1,4 +1,4 @@
-// Who reads and writes notes for a page. Nobody tells when somebody else has written: they are read again when somebody comes back to the page,
+// Reads and writes notes for a page. No message tells of other programs' changes: notes are read again when the user comes back to the page,
 // and after each change.
 
 import { askNotes, keepNote, removeNote } from "../../api/notes.ts";
@@ -11,7 +11,7 @@ import { Store } from "../../state/store.ts";
 import { withPanels } from "../../state/viewer.ts";
 import type { Page } from "../page.ts";
 
-/** Who wrote last in this browser: whoever writes next is most likely the same. */
+/** The author of the latest note in this browser: the next note most likely has the same. */
 export interface Author {
   get(): string | null;
   set(name: string | null): void;
@@ -25,7 +25,7 @@ export class NotesDesk {
   private asking: AbortController | null = null;
   /** Changes that are on their way. */
   private changes = 0;
-  /** What is begun when the note that is being kept is kept, or is not. */
+  /** The act that begins when the note on its way is kept, or is not. */
   private next: (() => void) | null = null;
 
   constructor(page: Pick<Page, "client" | "store">, newId: () => string, author: Author) {
@@ -34,7 +34,7 @@ export class NotesDesk {
     this.newId = newId;
   }
 
-  /** Reads notes now, when somebody comes back to the page, and when the server is there again, until what is returned is called. */
+  /** Reads notes now, when the user comes back to the page, and when the server is there again, until the caller calls the returned function. */
   begin(focus: Pick<EventTarget, "addEventListener" | "removeEventListener">): () => void {
     const again = (): void => void this.read();
     let before = this.page.store.state.connection;
@@ -56,7 +56,7 @@ export class NotesDesk {
     };
   }
 
-  /** Asks for all notes. What was asked before may be from before a change: nobody wants it any more. */
+  /** Asks for all notes. An earlier request may be from before a change: its answer is not wanted any more. */
   async read(): Promise<void> {
     this.asking?.abort();
     this.asking = null;
@@ -78,7 +78,8 @@ export class NotesDesk {
     }
   }
 
-  /** Begins a note about what is selected or pointed at, and opens the panel with it. Whoever is writing goes on with that; behind what is being kept comes the next one. */
+  /** Begins a note about the selection or the place of the pointer, and opens the panel with it. A note in the editor stays there; behind a note
+   * on its way comes the next one. */
   make(): void {
     const { store } = this.page;
     const place = placeMeant(store.state);
@@ -102,17 +103,17 @@ export class NotesDesk {
     this.store.update((state) => writing(state, note, false));
   }
 
-  /** What stands in the boxes, or which colour is chosen, changes. */
+  /** The texts in the boxes, or the chosen color, change. */
   type(change: Partial<Pick<Editing, "text" | "author" | "colour">>): void {
     this.store.update((state) => edited(state, change));
   }
 
-  /** Nothing of what was written is kept. */
+  /** The changes in the editor are dropped. */
   leave(): void {
     this.store.update((state) => ({ ...state, editing: null }));
   }
 
-  /** Keeps what was written, if there is anything. */
+  /** Keeps the text in the editor, if there is any. */
   async save(): Promise<void> {
     const { editing } = this.store.state;
     const note = written(this.store.state);
@@ -124,7 +125,7 @@ export class NotesDesk {
       return;
     }
     this.store.update((state) => edited(state, { isSaving: true, fault: null }));
-    // Who changes somebody else's note does not become that one.
+    // A change of another author's note does not make the user that author.
     if (editing.isNew || note.author !== editing.note.author) {
       this.author.set(note.author);
     }
@@ -141,7 +142,7 @@ export class NotesDesk {
     this.settle(fault);
   }
 
-  /** What was removed last is there again. */
+  /** The note removed last is there again. */
   async putBack(): Promise<void> {
     const { removed } = this.store.state;
     if (removed === null) {
@@ -152,13 +153,13 @@ export class NotesDesk {
     this.settle(fault);
   }
 
-  /** Shows on the timeline what a note is about. */
+  /** Shows the place of a note on the timeline. */
   show(note: Note): void {
     this.store.update((state) => ({ ...state, chosen: note.id }));
     this.page.store.update((state) => noteShown(state, note));
   }
 
-  /** Does it, and says what went wrong. */
+  /** Does it, and returns the fault. */
   private async change(act: () => Promise<void>): Promise<Fault | null> {
     this.changes++;
     try {
@@ -171,7 +172,7 @@ export class NotesDesk {
     }
   }
 
-  /** A change is done: what the file says now is read, unless that would hide what went wrong. */
+  /** A change is done: the file is read again, unless that would hide the fault. */
   private settle(fault: Fault | null = null): void {
     if (fault === null) {
       void this.read();
@@ -186,7 +187,7 @@ function faultOf(error: unknown): Fault {
 
 const all = new WeakMap<Page, NotesDesk>();
 
-/** Who has the notes of a page: one for all that shows them. */
+/** The desk of a page's notes: one for all components that show them. */
 export function notesOf(page: Page): NotesDesk {
   let found = all.get(page);
   if (found === undefined) {
@@ -218,7 +219,7 @@ const keptAuthor: Author = {
   },
 };
 
-/** An id that nobody else thinks of. */
+/** An id that is unique. */
 function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
   return `n${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -1,4 +1,4 @@
-// The boxes in which a note is written: its text, who says it, its colour. Enter keeps it, so does going elsewhere; Escape does not.
+// The boxes in which a note is written: its text, its author, its color. Enter keeps it, so does going elsewhere; Escape does not.
 
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -18,7 +18,7 @@ export function Editor({ desk, editing, theme }: EditorOptions): JSX.Element {
   const all = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLTextAreaElement>(null);
   const { note, isNew, text, author, isSaving, fault } = editing;
-  // At once, so that the next key that somebody presses is already for the box.
+  // At once, so that the next key press is already for the box.
   useLayoutEffect(() => {
     box.current?.focus();
     box.current?.setSelectionRange(note.text.length, note.text.length);
@@ -33,7 +33,7 @@ export function Editor({ desk, editing, theme }: EditorOptions): JSX.Element {
       void desk.save();
     }
   };
-  // Whoever goes to another window comes back to the box; whoever goes from one box to the next one goes on.
+  // A user that goes to another window comes back to the box; one that goes from one box to the next one goes on.
   const leave = (event: FocusEvent): void => {
     const next = event.relatedTarget;
     const isInside = next instanceof Node && all.current?.contains(next) === true;
@@ -73,7 +73,7 @@ export function Editor({ desk, editing, theme }: EditorOptions): JSX.Element {
   );
 }
 
-/** Which colour the note has; one that another program gave it stays as long as nobody chooses another one. */
+/** Which color the note has; one that another program gave it stays until the user chooses another one. */
 function Colours({ desk, editing, theme }: EditorOptions): JSX.Element {
   const { colour } = editing;
   const chosen = colour ?? PLAIN_COLOUR;

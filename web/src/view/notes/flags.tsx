@@ -20,7 +20,7 @@ import "./notes.css";
 /** So many notes of a flag are told. */
 const TOLD_MAX = 5;
 
-/** Flags on the ruler, in the window. Who shows them has notes read. */
+/** Flags on the ruler, in the window. The component that shows them has notes read. */
 export function RulerNotes({ page }: { readonly page: Page }): JSX.Element | null {
   useEffect(() => notesOf(page).begin(window), [page]);
   const notes = useNotes(page);
@@ -143,7 +143,7 @@ function FlagAt({ flag, colour, isChosen, tell, hide, show }: FlagOptions): JSX.
   );
 }
 
-/** A flag is small: whoever turns the wheel means what is below it. */
+/** A flag is small: the wheel on it means the timeline below it. */
 function passWheel(event: WheelEvent): void {
   const flag = event.currentTarget as HTMLElement;
   const canvas = flag.closest(".overview, .timeline")?.querySelector("canvas");

@@ -1,4 +1,4 @@
-// The tab of notes: all that people have to say about the traces, in the order of time.
+// The tab of notes: all notes of people on the traces, in the order of time.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -64,7 +64,7 @@ function countText(count: number): string {
   return `${count.toLocaleString("en")} ${count === 1 ? "note" : "notes"}`;
 }
 
-/** What is said where there is no note. */
+/** The text where there is no note. */
 function emptyWords({ file, fault, editing }: NotesState): string {
   if (file === null) {
     return fault === null ? "The notes are being read." : "";

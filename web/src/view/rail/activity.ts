@@ -1,5 +1,5 @@
 // Finds out in which tracks nothing happens while only active ones are wanted: whenever tiles have come or the window is another one, but no
-// more often than somebody would notice.
+// more often than a user would notice.
 
 import { bucketsOf, idleTracks } from "../../model/idle.ts";
 import { levelFor, tilesIn } from "../../model/wanted.ts";

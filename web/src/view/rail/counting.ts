@@ -1,6 +1,6 @@
-// Has events counted while somebody looks at the counts: all of the traces once, the window whenever it has come to rest. Two analyses count, one by
-// the names of events, one by whose they are; each is shown as soon as it is there. They are asked one after the other: the
-// server does few things at a time, and who asks for something else meanwhile should not wait for both.
+// Has events counted while a component shows the counts: all of the traces once, the window whenever it has come to rest. Two analyses count, one by
+// the names of events, one by their owners; each is shown as soon as it is there. They are asked one after the other: the
+// server does few things at a time, and other requests meanwhile should not wait for both.
 
 import { readNames, readWhose, type Counts } from "../../model/counts.ts";
 import { bodyOf, type Options, type Question } from "../../model/jobs.ts";
@@ -13,10 +13,10 @@ import type { Page } from "../page.ts";
 
 /** The window is counted once it has not moved for so long. */
 const REST_MS = 400;
-/** One that goes along with what is recorded is counted that often. */
+/** One that goes along with a recording is counted that often. */
 const FOLLOW_MS = 5_000;
 
-/** So many threads and processes are told apart: nobody looks at more, and an answer of all of them may be too large. */
+/** So many threads and processes are told apart: more are of no use, and an answer of all of them may be too large. */
 const ROWS_MAX = 10_000;
 
 interface Kind {
@@ -38,18 +38,18 @@ interface Wanted {
   isRead: boolean;
 }
 
-/** What the panel of filters knows, and who asks for it. */
+/** The state of the panel of filters, and its requests. */
 export class Counting {
   readonly store = new Store<FacetsState>(FIRST_FACETS);
   private readonly page: Pick<Page, "store" | "desk">;
   private viewers = 0;
   private wanted: readonly Wanted[] = [];
   private resting: ReturnType<typeof setTimeout> | null = null;
-  /** What the counts are of; `undefined`: of nothing yet. */
+  /** The window of the counts; `undefined`: of nothing yet. */
   private of: Viewport | null | undefined = undefined;
   /** As far as traces went that grow, where all of them are counted. */
   private end: Nanos | null = null;
-  /** What was counted of that. */
+  /** The counts of that so far. */
   private found: Counts = { byName: null, whose: null };
 
   constructor(page: Pick<Page, "store" | "desk">) {
@@ -64,7 +64,7 @@ export class Counting {
     page.desk.store.subscribe(() => this.hear());
   }
 
-  /** Somebody looks at the counts, until what is returned is called. */
+  /** A component shows the counts, until it calls the returned function. */
   want(): () => void {
     this.viewers++;
     this.look();
@@ -82,13 +82,13 @@ export class Counting {
     this.look();
   }
 
-  /** Counts again what could not be counted. */
+  /** Repeats the counts that failed. */
   again(): void {
     this.store.update((state) => counting(state, this.of ?? null));
     this.wanted.filter(({ isRead }) => !isRead).forEach(({ question }) => this.page.desk.jobs.again(question));
   }
 
-  /** Counts what has come since. */
+  /** Counts the events that have come since. */
   recount(): void {
     this.look();
   }
@@ -110,7 +110,7 @@ export class Counting {
     }, REST_MS);
   }
 
-  /** The window has gone along for a while. What is counted is counted to its end before something else is. */
+  /** The window has gone along for a while. A count under way comes to its end before another one begins. */
   private followed(): void {
     this.resting = null;
     if (this.store.state.counting === null) {
@@ -120,7 +120,7 @@ export class Counting {
     }
   }
 
-  /** Begins to count what is not counted yet. */
+  /** Begins the counts that are missing. */
   private look(): void {
     const { view, status } = this.page.store.state;
     const { inWindow } = this.store.state;
@@ -149,12 +149,12 @@ export class Counting {
     const span: Options = of !== null ? { begin_ns: of.begin, end_ns: endOf(of) } : this.end !== null ? { end_ns: this.end } : {};
     const question = { kind: next.kind, options: { ...next.options, ...span } };
     const wanted: Wanted = { question, key: bodyOf(question), read: next.read, release: () => undefined, isRead: false };
-    // What becomes of it may be told at once.
+    // The jobs may tell the state of it at once.
     this.wanted = [...this.wanted, wanted];
     wanted.release = this.page.desk.jobs.want(question);
   }
 
-  /** Takes what became of the questions. */
+  /** Takes the results of the questions. */
   private hear(): void {
     const { of } = this;
     if (of === undefined) {
@@ -186,12 +186,12 @@ export class Counting {
     return this.wanted.length === KINDS.length && this.wanted.every(({ isRead }) => isRead);
   }
 
-  /** What was counted; what is still being counted is what it was before. */
+  /** The counts so far; a count under way keeps its value from before. */
   private merged({ counts }: FacetsState): Counts {
     return { byName: this.found.byName ?? counts?.byName ?? null, whose: this.found.whose ?? counts?.whose ?? null };
   }
 
-  /** Nobody looks any more: what is not counted yet is not wanted. */
+  /** No component shows the counts any more: the missing ones are not wanted. */
   private stop(): void {
     const isAll = this.isAll();
     this.wanted.forEach(({ release }) => release());
@@ -205,7 +205,7 @@ export class Counting {
 
 const all = new WeakMap<Page, Counting>();
 
-/** What is counted for a page: once for all that shows it. */
+/** The counts for a page: once for all components that show them. */
 export function countingOf(page: Page): Counting {
   let found = all.get(page);
   if (found === undefined) {

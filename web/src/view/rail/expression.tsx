@@ -1,4 +1,4 @@
-// The box for an expression: what may come next is offered, what is wrong is underlined with the server's words, what would match is counted.
+// The box for an expression: it offers completions, underlines faults with the server's words, and counts matches.
 
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -18,7 +18,7 @@ import { learnFields } from "./vocabulary.ts";
 const REST_MS = 120;
 const HISTORY_KEY = "kymo-expressions";
 
-/** What the server says of a text. */
+/** The server's answers on a text. */
 interface Said {
   readonly text: string;
   readonly checked: Checked | null;
@@ -178,7 +178,7 @@ function Words({ said, draft }: { readonly said: Said; readonly draft: string })
   );
 }
 
-/** What the server says of what is written, together with all else that is chosen. */
+/** The server's answers on the written text, together with the rest of the filter. */
 function useAnswers(page: Page, draft: string): Said {
   const [filter] = usePick(page.store, (state) => [state.filter] as const);
   const [said, setSaid] = useState<Said>(NOTHING);

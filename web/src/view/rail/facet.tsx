@@ -1,4 +1,4 @@
-// One list of what can be chosen of: a box to search it, a line for each, how many events each has.
+// One list of a facet's entries: a box to search it, a line for each, how many events each has.
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -22,7 +22,7 @@ export interface FacetOptions<T extends string | number> {
   readonly focus: (entry: Entry<T>, but: boolean) => void;
   /** Chooses all again; `null` if all are chosen. */
   readonly clear: (() => void) | null;
-  /** What is said in place of an empty list, or below a list. */
+  /** The message in place of an empty list, or below a list. */
   readonly note: string | null;
 }
 

@@ -1,4 +1,4 @@
-// The tab of filters: how what is not chosen is shown, an expression, and lists to choose of.
+// The tab of filters: how filtered-out rows are shown, an expression, and lists to choose of.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -167,7 +167,7 @@ function applicationNote(entries: readonly unknown[], names: FieldNames | null):
   return lacks ? "Events of these traces do not name their threads: this choice applies to rows, but not to lists and statistics." : null;
 }
 
-/** What is said of a list that is empty, or that events cannot follow. */
+/** The message for a list that is empty, or that events cannot follow. */
 function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {
   if (entries.length === 0) {
     return `No track of these traces names its ${what}.`;

@@ -1,4 +1,4 @@
-// Arrangements of tracks that are kept in this browser under a name.
+// Layouts of tracks that are kept in this browser under a name.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";

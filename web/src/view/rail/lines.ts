@@ -1,10 +1,10 @@
-// Arrows go from line to line of a list whose lines have a box and a name: from box to box, from name to name.
+// Arrows go from line to line of a list. Each line has a box and a name: arrows go from box to box, from name to name.
 
 import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
 
 export interface Lines {
-  /** What is around the list; each line says its number in `data-line`. */
+  /** The element around the list; each line says its number in `data-line`. */
   readonly box: RefObject<HTMLDivElement | null>;
   /** The line that has to be seen; -1: any. */
   readonly shown: number;

@@ -60,7 +60,7 @@ function emptyWords(isCatalogued: boolean, query: string): string {
   return isCatalogued ? "Nothing happens in the window. Move it, or show all tracks." : "The traces are being opened. This takes a moment.";
 }
 
-/** What is chosen in the tree: some lines by their keys, and the one that has the focus. */
+/** The choice in the tree: some lines by their keys, and the one that has the focus. */
 interface Marks {
   readonly keys: ReadonlySet<string>;
   readonly anchor: string | null;
@@ -160,7 +160,7 @@ function Tree({ page, lines }: { readonly page: Page; readonly lines: readonly T
   );
 }
 
-/** What keys do that are about one line, or about all that are marked; false: nothing. */
+/** The acts of keys about one line, or about all that are marked; false: none. */
 function acted({ store }: Page, line: TreeLine, event: KeyboardEvent, meant: readonly TreeLine[], show: (line: TreeLine, isShown: boolean) => void): boolean {
   switch (event.key) {
     case " ":

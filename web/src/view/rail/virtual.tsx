@@ -1,9 +1,9 @@
-// A list of which only what is on the screen is there: ten thousands of lines are as quick as ten.
+// A list that renders only the lines on the screen: ten thousands of lines are as quick as ten.
 
 import type { HTMLAttributes, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Lines above and below what is seen that are there all the same, so that the focus can go there. */
+/** Lines above and below the visible ones that are there all the same, so that the focus can go there. */
 const MARGIN = 4;
 
 export interface VirtualOptions<T> {

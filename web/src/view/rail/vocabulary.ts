@@ -1,4 +1,4 @@
-// Learns which fields events have, for whoever begins to write an expression: from the columns of a list of events.
+// Learns which fields events have, when the user begins to write an expression: from the columns of a list of events.
 
 import { readRows } from "../../model/arrow.ts";
 import { fieldOffers } from "../../model/completion.ts";

@@ -1,4 +1,4 @@
-// Asks the recorder for what somebody does in the tab that controls it, one thing after the other, and says what became of it.
+// Sends the requests of the tab that controls the recorder, one after the other, and tells the results.
 
 import { ApiFault } from "../../api/client.ts";
 import { stopRecording, switchEvents, takeSnapshot } from "../../api/recording.ts";
@@ -10,7 +10,7 @@ import type { Page } from "../page.ts";
 export class RecordDesk {
   readonly store = new Store<RecordState>(FIRST_RECORD);
   private readonly page: Pick<Page, "store" | "client">;
-  /** What was asked for last; it is answered before the next is asked for. */
+  /** The latest request; it is answered before the next is sent. */
   private last: Promise<void> = Promise.resolve();
 
   constructor(page: Pick<Page, "store" | "client">) {
@@ -45,7 +45,7 @@ export class RecordDesk {
     });
   }
 
-  /** Somebody wants to stop the session, or does not any more. */
+  /** The user wants to stop the session, or does not any more. */
   mayStop(isStopping: boolean): void {
     this.store.update((state) => ({ ...state, isStopping }));
   }
@@ -57,7 +57,7 @@ export class RecordDesk {
     });
   }
 
-  /** A recorder that could not be asked again after it did something is asked by whoever listens to it. */
+  /** A recorder that could not be asked again after it did something is asked by the code that listens to it. */
   private take(recording: Recording | null): void {
     this.page.store.update((state) => (recording === null ? state : withRecording(state, recording)));
   }
@@ -79,7 +79,7 @@ export class RecordDesk {
 
 const all = new WeakMap<Page, RecordDesk>();
 
-/** Who asks for a page: once, so that what was said stays there while other tabs are shown. */
+/** The desk of a page: one, so that its messages stay there while other tabs are shown. */
 export function recordOf(page: Page): RecordDesk {
   let found = all.get(page);
   if (found === undefined) {

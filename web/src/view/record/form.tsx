@@ -1,4 +1,4 @@
-// The box for patterns: switches all events on or off that are called so, under a filter, and says what that was about.
+// The box for patterns: switches all events on or off that are called so, under a filter, and says which events and programs matched.
 
 import type { JSX } from "preact";
 import { useId, useRef } from "preact/hooks";
@@ -13,7 +13,7 @@ import { learnFields } from "../rail/vocabulary.ts";
 import { recordOf } from "./desk.ts";
 import { Refused } from "./refused.tsx";
 
-/** What stands in the boxes. */
+/** The texts in the boxes. */
 export interface Draft {
   readonly patterns: string;
   readonly filter: string;
@@ -107,7 +107,7 @@ function Patterns({ recording, draft, change, isRefused, told }: BoxOptions): JS
   );
 }
 
-/** The filter, with what may come next. */
+/** The filter, with completions. */
 function FilterBox({ page, recording, draft, change, isRefused, told, submit }: BoxOptions & { readonly page: Page; readonly submit: () => void }): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   const vocabulary = (): Vocabulary => ({ ...countingOf(page).store.state.vocabulary, events: recording.classes.map(({ name }) => name) });
@@ -154,7 +154,7 @@ function FilterBox({ page, recording, draft, change, isRefused, told, submit }: 
   );
 }
 
-/** What was matched, names that are near what was not, and what the recorder has to say. */
+/** The matches, names that are near patterns without one, and the notes of the recorder. */
 function Matches({ switched, take }: { readonly switched: Switched; readonly take: (name: string) => void }): JSX.Element {
   const { act, matched } = switched;
   return (

@@ -1,4 +1,4 @@
-// Why something was refused, in one sentence, and what to do.
+// Why something was refused, in one sentence, and the advice.
 
 import type { JSX } from "preact";
 import type { Refusal } from "../../state/record.ts";

@@ -1,4 +1,4 @@
-// The tab of the session that records what is shown: how it is, which events, under which filters, snapshots, its end.
+// The tab of the session that records the shown traces: how it is, which events, under which filters, snapshots, its end.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -128,7 +128,7 @@ function Copy({ text, what }: { readonly text: string; readonly what: string }):
   );
 }
 
-/** What is done to the session as a whole. To stop it is asked once more, where the button was. */
+/** The acts on the session as a whole. To stop it is asked once more, where the button was. */
 function Acts({ desk, recording }: { readonly desk: RecordDesk; readonly recording: Recording }): JSX.Element | null {
   const [busy, snapshot, refusal, isStopping] = usePick(desk.store, (state) => [state.busy === "session", state.snapshot, state.refusal, state.isStopping] as const);
   const isOver = recording.state === "ended";

@@ -1,4 +1,4 @@
-// Does what somebody chooses before traces are open: asks the server to open them, sends it files, and says what becomes of that.
+// Does the user's choice before traces are open: asks the server to open them, sends it files, and tells the result.
 
 import { pause } from "../../api/changes.ts";
 import { ApiFault, type Client } from "../../api/client.ts";
@@ -8,7 +8,7 @@ import { arranged, refusalOf, titleOf, type Dropped, type StartInfo } from "../.
 import { begun, ended, FIRST_START, sent, startAdvice, withInfo, type StartState } from "../../state/start.ts";
 import { Store } from "../../state/store.ts";
 
-/** What another page has it open, and traces without events, are asked for again after that, and a server that does not answer. */
+/** The page asks again after that while another page opens traces, while traces have no events, and where a server does not answer. */
 const AGAIN_MS = 500;
 
 type Wanted = "path" | "files" | "sample" | "list";
@@ -23,7 +23,7 @@ export class StartDesk {
     this.client = client;
   }
 
-  /** Ends when traces are open, or when the server does not say whether they are: whoever asks it for them learns more. `tell` hears why there is no
+  /** Ends when traces are open, or when the server does not say whether they are: a request for them learns more. `tell` hears why there is no
    * answer, and `null` once there is one. */
   async opened(tell: (fault: ApiFault | null) => void): Promise<void> {
     const ending = new AbortController();
@@ -52,7 +52,7 @@ export class StartDesk {
     }
   }
 
-  /** Waits until traces are open, or somebody comes back to the page: another one may have opened some. */
+  /** Waits until traces are open, or the user comes back to the page: another one may have opened some. */
   private changed(): Promise<void> {
     return new Promise((done) => {
       const end = (): void => {
@@ -73,7 +73,7 @@ export class StartDesk {
     await this.open("The sample", "sample", () => openSample(this.client));
   }
 
-  /** Sends files, and opens what is in them. */
+  /** Sends files, and opens the traces in them. */
   async openFiles(found: readonly Dropped<Blob>[]): Promise<void> {
     const { info, busy } = this.store.state;
     if (busy !== null || info === null) {
@@ -102,7 +102,7 @@ export class StartDesk {
     }
   }
 
-  /** What is being sent is not wanted any more. */
+  /** The files on their way are not wanted any more. */
   cancel(): void {
     this.sending?.abort();
   }
@@ -129,7 +129,7 @@ export class StartDesk {
     const why = message.charAt(0).toUpperCase() + message.slice(1);
     this.store.update((state) => ended(state, kind === "aborted" ? null : { why: /[.!?]$/.test(why) ? why : `${why}.`, todo: startAdvice(kind, wanted) }));
     if (kind === "traces") {
-      // Somebody else was quicker: what is open is shown.
+      // Another page was quicker: the open traces are shown.
       void askStart(this.client).then((info) => this.take(info), () => undefined);
     }
   }

@@ -1,11 +1,11 @@
-// The files of what somebody drops or picks, folders with all that is in them.
+// The files of a drop or a choice of the user, folders with all that is in them.
 
 import type { Dropped } from "../../model/start.ts";
 
-/** More files than any trace has: who drops his whole disk is told so. */
+/** More files than any trace has: the page says so when a user drops a whole disk. */
 const FILES_MAX = 10_000;
 
-/** What was dropped. Throws a `RangeError` if that is far too much. */
+/** The dropped files. Throws a `RangeError` if that is far too much. */
 export async function droppedFiles(data: DataTransfer): Promise<readonly Dropped<Blob>[]> {
   // All entries are taken at once: they are there only while the drop is told of.
   const entries = [...data.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
@@ -19,7 +19,7 @@ export async function droppedFiles(data: DataTransfer): Promise<readonly Dropped
   return found;
 }
 
-/** What was picked: of a folder, files say where in it they are. */
+/** The chosen files: of a folder, files say where in it they are. */
 export function pickedFiles(files: Iterable<File>): readonly Dropped<Blob>[] {
   return [...files].map((file) => ({ path: file.webkitRelativePath || file.name, size: file.size, file }));
 }

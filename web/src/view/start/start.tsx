@@ -1,4 +1,4 @@
-// What is there before traces are open: those of last time, a place for files, a path, a sample, and how to record.
+// The page before traces are open: recent traces, a place for files, a path, a sample, and how to record.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -27,7 +27,7 @@ export function Start({ page }: { readonly page: Page }): JSX.Element {
     setOver(mayDrop);
   };
   const leave = (event: DragEvent): void => {
-    // Between two elements of the page nobody leaves it.
+    // Between two elements of the page a drag does not leave it.
     const { relatedTarget: to, currentTarget: page } = event;
     if (!(to instanceof Node && page instanceof Node && page.contains(to))) {
       setOver(false);
@@ -81,7 +81,7 @@ function Part({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-/** What is being done; screen readers hear of it. */
+/** The work under way; screen readers hear of it. */
 function Progress({ busy, desk }: { readonly busy: Busy | null; readonly desk: StartDesk }): JSX.Element {
   return (
     <div class="start-told" role="status">
