@@ -1,4 +1,4 @@
-"""What docs/python.md and the README say of Python runs, and says what it says it says."""
+"""The Python examples in docs/python.md, docs/sql.md, docs/bt2.md and docs/tour.md run and print the documented output."""
 
 import builtins
 import re
@@ -51,8 +51,8 @@ def test_what_asks_sql() -> None:
     assert names["failed"] == 30
 
 
-def test_the_readme() -> None:
-    (tour,) = [block for block in blocks("README.md") if "kymograph" in block]
+def test_the_tour() -> None:
+    (tour,) = [block for block in blocks("docs/tour.md") if "kymograph" in block]
     kernel = kymograph.open(corpus("ctf/tracecompass/bug446190"))
     names: dict[str, object] = {"trace": kernel}
     exec(tour.replace('kymograph.open("my-kernel-trace")', "trace"), names)

@@ -97,7 +97,7 @@ withInvented("analyses", (stage) => {
 
   test("that have failed say why, and what to do", async () => {
     const page = await open("#panels=drawer.statistics&stats=cpu");
-    await expect.poll(() => page.locator(".job.bad").textContent()).toMatch(/^No event of these traces means `thread_switch`\. Choose another analysis, .*Ask again$/);
+    await expect.poll(() => page.locator(".job.bad").textContent()).toMatch(/^No event of these traces has the role `thread_switch`\. Choose another analysis, .*Ask again$/);
     await page.close();
   });
 

@@ -307,7 +307,7 @@ withInvented("a page", (stage) => {
     stage.server.refusal = 500;
     const page = await open();
     await page.waitForSelector(".notice.bad");
-    await expect.poll(() => page.locator(".notice").textContent()).toMatch(/^The disk is full\.It is asked again/);
+    await expect.poll(() => page.locator(".notice").textContent()).toMatch(/^The disk is full\.The page retries/);
     stage.server.refusal = null;
     await complete(page);
     await page.waitForSelector(".notice", { state: "detached" });
