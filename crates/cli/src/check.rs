@@ -9,7 +9,7 @@ use crate::arguments::CheckArguments;
 use crate::progress::watched;
 use crate::show::counted;
 
-/// Shows what is wrong with traces.
+/// Shows the problems of traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
     let findings =

@@ -45,19 +45,19 @@ use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 use arguments::{AnyCommand, Arguments, Command, Common};
 use stop::Stop;
 
-/// What a run of the command ends with.
+/// The outcome of a run of the command.
 pub(crate) enum Outcome {
     /// Everything was read.
     Complete,
-    /// Something could not be read; what could be was shown.
+    /// Part of the input could not be read; the command showed the rest.
     Incomplete,
-    /// What a program that was started ended with.
+    /// The exit status of a program that the command started.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "programs are started to be recorded"))]
     Status(u8),
 }
 
-/// Does what the words of a command line ask for, the first of which is the program's name; says with what status the process
-/// should end. Wrong usage ends the process.
+/// Runs a command line, whose first word is the program's name, and returns the exit status for the
+/// process. Wrong usage ends the process.
 #[must_use]
 pub fn run_command(words: Vec<OsString>) -> u8 {
     // It is made once: that takes a quarter of a millisecond.
@@ -98,7 +98,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
 /// Says on standard error why there is no answer; the status with which the process should end. `command` is the one that was asked.
 fn stopped(stop: Stop, command: Option<&str>) -> u8 {
     match stop {
-        // Whoever read our output has seen enough.
+        // The reader of our output has seen enough.
         Stop::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Stop::Output(error) => {
             stop::say(&format!("error: {error}"));
@@ -117,7 +117,7 @@ fn stopped(stop: Stop, command: Option<&str>) -> u8 {
     }
 }
 
-/// Whether somebody has written a program to record where options are.
+/// Whether the user has written a program to record where options belong.
 fn words_of_command(error: &clap::Error) -> bool {
     use clap::error::{ContextKind, ContextValue};
     let is_word = |value: &ContextValue| matches!(value, ContextValue::String(word) if !word.starts_with('-'));
@@ -314,7 +314,7 @@ impl Clocks {
     }
 }
 
-/// Opens traces as the environment says, to remember what is found in this folder, if any.
+/// Opens traces as the environment says, and remembers findings in this folder, if any.
 ///
 /// # Errors
 ///

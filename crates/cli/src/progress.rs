@@ -10,7 +10,7 @@ use kymo_session::Progress;
 
 use crate::show::bytes;
 
-/// What is done sooner than this shows nothing.
+/// Work that ends sooner than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two looks.
 const TICK: Duration = Duration::from_millis(200);
@@ -63,7 +63,7 @@ fn line(done: u64, total: u64, elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// Nothing is divided by zero, and what is left follows from what was.
+    /// Nothing is divided by zero, and the remaining time follows from the elapsed time.
     #[test]
     fn lines() {
         assert_eq!(line(0, 0, Duration::ZERO), "0 B read");

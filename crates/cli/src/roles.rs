@@ -20,7 +20,7 @@ const ROLE_COLUMNS: usize = 16;
 /// Lines end before this.
 const LINE_COLUMNS: usize = 100;
 
-/// Says what the events of traces mean.
+/// Shows the meaning of the events of traces.
 pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<Outcome> {
     let roles = match session.roles(arguments.roles.as_deref()) {
         Ok(roles) => roles,

@@ -1,5 +1,5 @@
-//! Writes a read program: fuses neighbouring fixed-size fields into one bounds check, and keeps
-//! track of what is known of the position, so that alignment costs nothing where it can be foreseen.
+//! Writes a read program: fuses neighboring fixed-size fields into one bounds check, and tracks the
+//! known phase of the position, so that alignment costs nothing where it can be foreseen.
 //!
 //! ```text
 //! u8, u32 (align 32), u16        position known to be a multiple of 32 bits:
@@ -45,7 +45,7 @@ impl Builder {
         Self { program, block: Block::new(), run: None, phase: entry, mixed_orders, spare: Vec::new() }
     }
 
-    /// The finished program, and what is known of the position at its end.
+    /// The finished program, and the phase at its end.
     pub(crate) fn finish(mut self) -> (Program, Phase) {
         self.flush();
         self.program.body = std::mem::take(&mut self.block);
@@ -66,7 +66,7 @@ impl Builder {
         }
     }
 
-    /// A register that nobody else uses.
+    /// A register for a single use.
     pub(crate) fn register(&mut self) -> Reg {
         if let Some(register) = self.spare.pop() {
             return register;
@@ -90,7 +90,7 @@ impl Builder {
         self.block.push(op);
     }
 
-    /// Writes what is pending, so that the position is where the next field begins.
+    /// Writes the pending operations, so that the position is where the next field begins.
     pub(crate) fn flush(&mut self) {
         let Some(run) = self.run.take() else { return };
         if run.bits == 0 {
@@ -237,7 +237,7 @@ impl Builder {
     /// Writes a block apart from the current one; the position is known in it as it is now.
     ///
     /// The caller puts the block into an operation and says with [`Builder::join`] or
-    /// [`Builder::resume`] what is known behind it.
+    /// [`Builder::resume`] the phase behind it.
     pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, Phase), E> {
         self.flush();
         let (outer, before) = (std::mem::take(&mut self.block), self.phase);
@@ -250,12 +250,12 @@ impl Builder {
         result.map(|()| (inner, after))
     }
 
-    /// What is known of the position now.
+    /// The known phase of the position.
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Behind an operation with several blocks: only what all of them agree on is known.
+    /// Behind an operation with several blocks: the phase is the part that all of them agree on.
     pub(crate) fn resume(&mut self, phase: Phase) {
         self.phase = phase;
     }
@@ -265,14 +265,14 @@ fn mask(log2: u8) -> u64 {
     1_u64.checked_shl(u32::from(log2)).map_or(u64::MAX, |bit| bit - 1)
 }
 
-/// What is known where two paths meet.
+/// The phase where two paths meet.
 pub(crate) fn join(one: Phase, other: Phase) -> Phase {
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
     Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
 }
 
-/// What is known at the head of every round of a loop whose body moves by multiples of `2^granularity`
+/// The phase at the head of every round of a loop whose body moves by multiples of `2^granularity`
 /// bits, apart from alignments (`aligns`: there are some).
 pub(crate) fn loop_phase(before: Phase, granularity: u8, aligns: bool) -> Phase {
     let modulus_log2 = before.modulus_log2.min(granularity);

@@ -30,7 +30,7 @@ pub struct ClockConverter {
     frequency_hz: u64,
     /// From the origin to cycle 0.
     offset_ns: i128,
-    /// With 10^9 cycles a second: what to add, if it fits.
+    /// With 10^9 cycles a second: the addend, if it fits.
     addend: Option<i64>,
 }
 

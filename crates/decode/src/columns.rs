@@ -7,8 +7,8 @@
 //! table 1   items: U32                                                 one row per element
 //! ```
 //!
-//! Text and blobs are spans of the packet's bytes: nothing is copied here. Whoever keeps columns longer than
-//! the bytes copies them.
+//! Text and blobs are spans of the packet's bytes: nothing is copied here. A caller that keeps
+//! columns longer than the bytes copies them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -249,7 +249,7 @@ impl Decoder {
     }
 }
 
-/// A compound field whose parts are being collected.
+/// A compound field whose parts are not complete yet.
 #[derive(Debug)]
 enum Open {
     Structure { members: Vec<(String, Shape)> },
@@ -308,7 +308,7 @@ impl<'a> ColumnFace<'a> {
         column
     }
 
-    /// A field is complete: it becomes part of what is open.
+    /// A field is complete: it becomes part of the open field.
     fn close(&mut self, shape: Shape) {
         let outermost = self.open.len() == 1;
         match self.open.last_mut() {

@@ -1,4 +1,5 @@
-//! Chosen fields of the events of a data stream class as columns: what an analysis needs, and no more.
+//! Chosen fields of the events of a data stream class as columns: those that an analysis needs, and
+//! no more.
 //!
 //! ```text
 //! ask(sched_switch, [prev_tid, next_comm, packet.cpu_id, event.name, bytes])
@@ -13,10 +14,11 @@
 //! per run of rows   read(class, positions)       column 0 │ column 1
 //! ```
 //!
-//! Programs say nothing of what stands behind the last field that is wanted, nor of lengths that nobody needs, so most
+//! Programs leave out everything behind the last wanted field, and unneeded lengths, so most
 //! classes that have the same fields in front share one program and its machine code.
 //!
-//! What paths mean is defined by `names`; who groups the records of a class together is somebody else.
+//! `names` defines the meaning of paths; grouping the records of a class together is a task of the
+//! caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +58,7 @@ pub struct AskedField {
     pub place: FieldPlace,
     /// Labels of an integer and the ranges of values that have them, both ends included.
     pub labels: Vec<(String, Vec<(i128, i128)>)>,
-    /// What one of it is, if its class says so.
+    /// The unit of its values, if its class has one.
     pub unit: Option<Unit>,
 }
 
@@ -74,7 +76,7 @@ pub enum FieldPlace {
     Constant(Constant),
     /// All events of a packet have the same.
     Packet {
-        /// Index into what [`FieldReader::packet`] returns.
+        /// Index into the result of [`FieldReader::packet`].
         index: usize,
         /// Its type.
         kind: InputKind,
@@ -115,7 +117,7 @@ struct Wanted {
     optional: bool,
 }
 
-/// What was asked of a class.
+/// The fields asked of a class.
 #[derive(Debug, Default)]
 struct ClassReader {
     asked: Vec<AskedField>,
@@ -132,7 +134,7 @@ struct Shared {
     compiled: Hot<Rows>,
 }
 
-/// What was asked of packets.
+/// The fields asked of packets.
 #[derive(Debug, Default)]
 struct PacketReader {
     asked: Vec<OfPacket>,
@@ -148,7 +150,7 @@ enum OfPacket {
     Column(u16, InputKind),
 }
 
-/// What names mean for the events of a class, for those who choose before they ask.
+/// The meaning of names for the events of a class, for callers who choose before they ask.
 #[must_use]
 pub fn names<'a>(
     decoder: &'a Decoder,
@@ -169,8 +171,9 @@ impl FieldReader {
         Self { decoder: Arc::clone(decoder), stream_class, classes, programs, known, packet }
     }
 
-    /// Asks for fields of an event record class; returns one answer for each path. Somebody else may ask for more of the
-    /// same class later: places that were given stay right, and the same field has the same place.
+    /// Asks for fields of an event record class; returns one answer for each path. Another caller
+    /// may ask for more of the same class later: given places stay right, and the same field has
+    /// the same place.
     ///
     /// # Errors
     ///
@@ -335,7 +338,7 @@ impl PacketReader {
 }
 
 impl FieldValue {
-    /// What a number's cell of this type holds.
+    /// The number in a cell of this type.
     #[must_use]
     pub fn number(kind: InputKind, cell: u64) -> Self {
         match kind {
@@ -361,7 +364,7 @@ impl FieldValue {
     }
 }
 
-/// The column of a field, a new one if nobody asked for it before.
+/// The column of a field, a new one for the first request.
 fn column(columns: &mut Vec<Wanted>, wanted: Wanted) -> u16 {
     let place = columns.iter().position(|known| *known == wanted).unwrap_or_else(|| {
         columns.push(wanted);

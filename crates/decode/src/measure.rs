@@ -1,4 +1,5 @@
-//! What can be said of a field class' size without reading: fixed sizes, strides, byte orders.
+//! The properties of a field class' size that are known without reading: fixed sizes, strides, byte
+//! orders.
 
 use kymo_format::model::{FieldClass, FieldKind, FixedBits, Structure, TextEncoding};
 use kymo_units::ByteOrder;

@@ -35,7 +35,7 @@ pub(crate) struct TracePlan {
 pub(crate) struct StreamPlan {
     pub(crate) packet_context: Program,
     pub(crate) scan: Arc<ScanPlan>,
-    /// What is known of the position where a record's body begins.
+    /// The phase of the position where a record's body begins.
     body_entry: Phase,
 }
 
@@ -117,7 +117,7 @@ impl TracePlan {
         Ok(())
     }
 
-    /// The program that reads what follows a record's header, for a face.
+    /// The program that reads the body behind a record's header, for a face.
     pub(crate) fn body(
         &self,
         trace: &TraceClass,

@@ -59,7 +59,7 @@ pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
     present.then(|| slots[usize::from(slot.0)])
 }
 
-/// Gives each path a slot: the same ones every time, whatever the order of the paths.
+/// Gives each path a slot: the same ones every time, for every order of the paths.
 pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap {
     let mut paths: Vec<&FieldPath> = paths.collect();
     paths.sort_unstable();

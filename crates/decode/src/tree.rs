@@ -37,11 +37,11 @@ const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 pub struct Error {
     /// In bits from the beginning of the packet.
     pub at: u64,
-    /// What is wrong.
+    /// The error.
     pub kind: ErrorKind,
 }
 
-/// What is wrong with a field.
+/// An error in a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ErrorKind {
@@ -71,7 +71,7 @@ pub enum ErrorKind {
     ManyEmptyElements,
 }
 
-/// Where reading stands in one packet, and what later fields may ask of earlier ones.
+/// Where reading stands in one packet, and the values of earlier fields that later ones may need.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],

@@ -30,7 +30,7 @@ enum Target {
     Column(u16),
 }
 
-/// Where the walk over fields is, and what it looks for.
+/// The position of the walk over fields, and its target.
 pub(crate) struct Walk {
     wanted: Vec<Wanted>,
     place: Place,
@@ -79,7 +79,7 @@ impl Walk {
         self.wanted.extend(places.iter().map(|place| Wanted { place: place.clone(), target }));
     }
 
-    /// Whether the walk has passed what the value comes from.
+    /// Whether the walk has passed the value's source.
     pub(crate) fn is_behind(&self, source: &Source) -> bool {
         match source {
             Source::Fields(places) => source.is_of_packet() || places.iter().all(|place| *place < self.place),
@@ -137,7 +137,7 @@ fn is_same(part: &Part, wanted: &Part) -> bool {
     part == wanted || matches!((part, wanted), (Part::Element(_), Part::Element(_)))
 }
 
-/// What copies a value into the registers of an operand.
+/// The operations that copy a value into the registers of an operand.
 fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
     let present = match (value, operand) {
         (Value::Text { start: from, length: bytes, .. }, Operand::Text { start, length, present }) => {
@@ -167,7 +167,7 @@ fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
     ops.extend(present.map(|to| Op::Set { to, value: 1 }));
 }
 
-/// What writes a value into a column's cell.
+/// The operations that write a value into a column's cell.
 fn store(builder: &mut Builder, ops: &mut Vec<Op>, value: Value<'_>, column: u16) {
     match value {
         Value::Text { start, length, .. } => ops.push(Op::StoreSpan { column, start, length }),
@@ -185,7 +185,8 @@ fn store(builder: &mut Builder, ops: &mut Vec<Op>, value: Value<'_>, column: u16
     }
 }
 
-/// The walk over fields as every face of it sees them: only the places differ in what they do with values.
+/// The walk over fields as every face of it sees them: only the places differ in their use of
+/// values.
 impl Walk {
     pub(crate) fn member(&mut self, index: usize) -> bool {
         if let Some(last) = self.place.parts.last_mut() {

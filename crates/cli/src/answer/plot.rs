@@ -6,8 +6,9 @@
 //!        0 ns     790 ms
 //! ```
 //!
-//! Each column of the terminal is a span of time and shows the mean over it, weighted by how long each value lasted. All
-//! series have the same scale, so that they can be compared. What is not known is `?`, what is zero is a space.
+//! Each column of the terminal is a span of time and shows the mean over it, weighted by how long
+//! each value lasted. All series have the same scale, so that they can be compared. An unknown
+//! value is `?`, zero is a space.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -84,7 +85,7 @@ struct Chart {
     series: Vec<Series>,
     /// Series beyond those.
     undrawn: u64,
-    /// What is as high as a line.
+    /// The value as high as a line.
     most: f64,
     /// How heights are said, from the bottom and for each series.
     most_word: String,
@@ -164,7 +165,7 @@ impl Chart {
         Ok(())
     }
 
-    /// One series, some lines high, with what its height means.
+    /// One series, some lines high, with the meaning of its height.
     fn high(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
         let series = &self.series[0];
         let label = self.label();
@@ -218,7 +219,7 @@ impl Chart {
             None => ' ',
             Some(mean) if mean <= 0.0 || self.most <= 0.0 => ' ',
             Some(mean) => {
-                // What is more than nothing can be seen.
+                // A value above zero stays visible.
                 let steps = ((mean / self.most * (lines * 8) as f64).round() as usize).max(1);
                 glyphs[steps.saturating_sub(line * 8).min(8)]
             }

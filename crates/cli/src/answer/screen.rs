@@ -1,4 +1,4 @@
-//! What an answer is shown on: how wide it is, whether it knows colours and more than ASCII.
+//! The screen for an answer: its width, and whether it knows colors and more than ASCII.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -38,7 +38,7 @@ impl Screen {
         Self { width: is_terminal.then(width), colours: colours && is_colourful, unicode: knows_unicode(&variable) }
     }
 
-    /// The text with what makes it stand out, where that is possible.
+    /// The text with its tone, where the screen can show one.
     pub(crate) fn toned<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
         if !self.colours || text.trim().is_empty() {
             return Cow::Borrowed(text);
@@ -52,7 +52,7 @@ impl Screen {
         Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
     }
 
-    /// The text in no more columns than `width`: what is in the middle goes, as names differ at their ends.
+    /// The text in no more columns than `width`: the middle goes, as names differ at their ends.
     pub(crate) fn cut<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         if columns(text) <= width {
             return Cow::Borrowed(text);
@@ -101,7 +101,7 @@ pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// Of its beginning what fits.
+/// The part of its beginning that fits.
 fn begin(text: &str, room: usize) -> &str {
     let mut used = 0;
     let fits = |character: char| {
@@ -111,7 +111,7 @@ fn begin(text: &str, room: usize) -> &str {
     &text[..prefix(text.chars(), fits)]
 }
 
-/// Of its end what fits.
+/// The part of its end that fits.
 fn end(text: &str, room: usize) -> &str {
     let mut used = 0;
     let fits = |character: char| {

@@ -44,7 +44,7 @@ pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out
     rest(table.omitted, screen, out)
 }
 
-/// What it is, and from when to when.
+/// The table's title, and its span of time.
 pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{}", screen.toned(Tone::Title, &escaped(&table.title)))?;
     if let Some((begin, end)) = table.span_ns {
@@ -85,7 +85,7 @@ struct Place {
     bounds: usize,
 }
 
-/// What stands above a column: of a plain count what is counted, `Intervals`.
+/// The title of a column; for a plain count the counted items, `Intervals`.
 fn title(column: &kymo_session::Column) -> String {
     let mut letters = column.unit.filter(|_| column.title == "Count").unwrap_or(&column.title).chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -231,7 +231,7 @@ fn total(places: &[Place]) -> usize {
     places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
-/// Cuts titles that are wider than what stands below them, the widest first.
+/// Cuts titles that are wider than the cells below them, the widest first.
 fn fit_titles(places: &mut [Place], room: usize) {
     while total(places) > room {
         let Some(widest) = places.iter_mut().max_by_key(|place| place.excess()).filter(|place| place.excess() > 0)

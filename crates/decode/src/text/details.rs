@@ -48,7 +48,7 @@ fn number(value: u64, signed: bool) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What stands before the fields of an event.
+/// The text before the fields of an event.
 pub(crate) fn head(event: &EventRecordClass, paint: Paint) -> Vec<u8> {
     let mut head = paint.text(Tone::BrightYellow, "Event");
     if let Some(name) = &event.name {

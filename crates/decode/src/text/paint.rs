@@ -22,7 +22,7 @@ pub enum Tone {
 }
 
 impl Paint {
-    /// What stands before text of that tone.
+    /// The escape sequence before text of that tone.
     #[must_use]
     pub fn start(self, tone: Tone) -> &'static str {
         if !self.0 {
@@ -44,7 +44,7 @@ impl Paint {
         }
     }
 
-    /// What stands behind.
+    /// The escape sequence behind it.
     #[must_use]
     pub fn end(self) -> &'static str {
         if self.0 { "\x1b[0m" } else { "" }

@@ -17,7 +17,7 @@ impl Script {
         self.pending.extend_from_slice(text.as_ref());
     }
 
-    /// Writes what is pending: before anything that is not literal, and at the edges of blocks.
+    /// Writes the pending text: before anything that is not literal, and at the edges of blocks.
     pub(crate) fn flush(&mut self, builder: &mut Builder) {
         if self.pending.is_empty() {
             return;

@@ -213,7 +213,7 @@ fn colours() {
     "#]].assert_eq(&text.replace('\x1b', "^"));
 }
 
-/// Empty tables say so; two tables are apart; what is omitted of an empty one is said.
+/// Empty tables say so; two tables are apart; an empty table states its omissions.
 #[test]
 fn nothing() {
     let columns = || vec![Column::new("name", "Name", Class::Text)];
