@@ -1,7 +1,8 @@
-//! What an expression means for one class of events: names become inputs, values get types.
+//! The meaning of an expression for one class of events: names become inputs, values get types.
 //!
-//! Nodes of a tree stand behind their operands, so one pass from the first to the last does it. Whatever needs no event
-//! is computed here, so that the meaning of what is left does not depend on how it is simplified later.
+//! Nodes of a tree stand behind their operands, so one pass from the first to the last does it.
+//! Parts that need no event are computed here, so that the meaning of the other parts does not
+//! depend on later simplification.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -67,7 +68,7 @@ impl Bound {
     }
 }
 
-/// What a node is worth.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Value<'t> {
     /// Nothing will ever be known of it: it is missing, or cannot be computed.
@@ -80,7 +81,7 @@ pub(crate) enum Value<'t> {
     Literal(&'t Literal),
 }
 
-/// A number and what it counts.
+/// A number and its unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) number: Number,

@@ -152,7 +152,7 @@ fn some_labels(field: &Field) -> String {
     format!("the labels are {}{more}", names.join(" "))
 }
 
-/// What a text of the expression stands for.
+/// The pattern of a text in the expression.
 fn pattern(literal: &Literal) -> Pattern {
     match (literal.plain(), literal.prefix()) {
         (Some(text), _) => Pattern::Exactly(text.into()),

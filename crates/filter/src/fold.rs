@@ -1,4 +1,4 @@
-//! Simplifies a predicate without changing what it says.
+//! Simplifies a predicate without changing its meaning.
 //!
 //! ```text
 //! !(x < 5)                    x >= 5                   not for reals: what is not a number is neither
@@ -215,8 +215,8 @@ impl Folder<'_> {
         self.in_words(test, range, inside, outside)
     }
 
-    /// What a value is computed from, and for which of its values the result is in the set. Sums are left as they are
-    /// where some cannot be held.
+    /// The operand of a value, and for which of its values the result is in the set. Sums are left
+    /// as they are where some cannot be held.
     fn undone(&self, value: &Number, set: &[(i128, i128)]) -> Option<(Number, Ranges)> {
         let (operation, left, right) = match value {
             Number::Scaled { value, multiply, divide, add } => {
@@ -243,7 +243,7 @@ impl Folder<'_> {
         }
     }
 
-    /// The plainest test for a set within the range of a value, given what is outside, too.
+    /// The plainest test for a set within the range of a value, given the values outside, too.
     fn in_words(&self, left: Number, range: Range, inside: Ranges, outside: Ranges) -> Test {
         let compare = |left, relation, constant| Test::Compare { relation, left, right: Number::Integer(constant) };
         match (&inside[..], &outside[..]) {

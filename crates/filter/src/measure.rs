@@ -54,7 +54,7 @@ impl Binder<'_> {
         Some((left?, right?, unit))
     }
 
-    /// A quantity that stands in the text meets a number of which nobody says what it counts.
+    /// A quantity that stands in the text meets a number without a known unit.
     fn note_assumption(&mut self, (number_id, number): (Id, &Measured), (quantity_id, quantity): (Id, &Measured)) {
         let (None, Some(unit), Number::Integer(value)) = (number.unit, quantity.unit, &quantity.number) else { return };
         if is_constant(&number.number) {

@@ -2,7 +2,7 @@
 
 /// Names longer than this are not typed by hand.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// More suggestions than this help nobody.
+/// More suggestions than this are of no help.
 const SUGGESTIONS_MAX: usize = 3;
 
 /// The candidates that are like the name, the nearest first; three at most.

@@ -1,5 +1,5 @@
-//! What is wrong with an expression, and how it is shown to people: a sentence, the line with the place underlined, and
-//! what may help.
+//! The problems of an expression, and their form for people: a sentence, the line with the place
+//! underlined, and help.
 //!
 //! ```text
 //! `stringfield` is text and `4` is a number: they cannot be compared
@@ -22,13 +22,13 @@ pub(crate) type Span = Range<usize>;
 pub struct Problem {
     /// The bytes of the text that it is about.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The error.
     pub kind: ProblemKind,
-    /// What may help.
+    /// A hint that may help.
     pub help: Option<String>,
 }
 
-/// What is wrong.
+/// The kind of error.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ProblemKind {
@@ -126,7 +126,8 @@ pub enum ProblemKind {
     Predicate(#[from] PredicateError),
 }
 
-/// A name that a class of events does not have. What is asked of it is unknown; `has(name)` is false.
+/// A name that a class of events does not have. A question about it is unknown; `has(name)` is
+/// false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The name, as it would be written.
@@ -135,7 +136,7 @@ pub struct Missing {
     pub span: Range<usize>,
     /// Names like it that there are, the nearest first.
     pub near: Vec<String>,
-    /// It stands in `has(...)` only: whoever wrote it knows that it may be missing.
+    /// It stands in `has(...)` only: its author knows that it may be missing.
     pub is_asked_for: bool,
 }
 
@@ -166,8 +167,8 @@ impl Problem {
         }
     }
 
-    /// For people: what is wrong, the line of the text with the place underlined, and what may help; lines end with
-    /// `\n`. `text` is the one that was parsed.
+    /// For people: the error, the line of the text with the place underlined, and help; lines end
+    /// with `\n`. `text` is the one that was parsed.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         rendered(&self.kind.to_string(), text, &self.span, self.help.as_deref())

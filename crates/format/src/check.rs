@@ -11,7 +11,7 @@ use crate::model::{DataStreamClass, Dialect, EventRecordClass, FieldClass, Field
 /// Elements without bits that an array may have.
 const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
-/// What is wrong with a trace class as a whole.
+/// The problems of a trace class as a whole.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// There is something, but it takes no bits.
@@ -50,7 +50,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::EmptyEvent { .. } => Some("give the event's header or payload a field with at least one bit"),
@@ -101,7 +101,7 @@ fn packet_header(trace: &TraceClass) -> Vec<Problem> {
 fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
     let mut problems = Vec::new();
     let count = stream.event_classes.len();
-    // In CTF 2 an event whose header tells no id is of class 0.
+    // In CTF 2 an event without an id in its header is of class 0.
     if dialect == Dialect::Ctf1
         && count > 1
         && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId))
@@ -128,7 +128,7 @@ fn own_scopes(event: &EventRecordClass) -> impl Iterator<Item = &FieldClass> {
     event.specific_context.iter().chain(&event.payload)
 }
 
-/// Whether a field of the class never takes a bit, whatever the data.
+/// Whether a field of the class never takes a bitfor any data.
 fn takes_no_bits(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure(structure) => structure.members.iter().all(|member| takes_no_bits(&member.class)),

@@ -8,10 +8,10 @@
 //!                  └ common context       ┘        each scope is one structure field class
 //! ```
 //!
-//! Names follow the CTF 2 specification. What CTF 1.8 says by *name* (`packet_size`,
-//! `timestamp_begin`, `id`) is said here by [`Role`]s, as CTF 2 does, so nobody downstream
-//! compares names. Every reference to another field (a length, a selector) is resolved to a
-//! [`FieldPath`]; nobody downstream looks names up.
+//! Names follow the CTF 2 specification. CTF 1.8's meaningful *names* (`packet_size`,
+//! `timestamp_begin`, `id`) become [`Role`]s here, as in CTF 2, so no code downstream compares
+//! names. Every reference to another field (a length, a selector) is resolved to a [`FieldPath`];
+//! no code downstream looks names up.
 
 use kymo_units::{ByteOrder, Uuid};
 
@@ -65,7 +65,7 @@ pub enum EnvironmentValue {
     Text(String),
 }
 
-/// What a clock is and how its cycles relate to time.
+/// A clock, and the relation of its cycles to time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockClass {
     /// CTF 1.8 name, CTF 2 `id`: unique in its trace class.
@@ -90,15 +90,15 @@ pub struct ClockClass {
     pub offset_s: i64,
     /// Further cycles from the origin to cycle 0 (CTF 1.8 allows negative ones).
     pub offset_cycles: i128,
-    /// What time 0 means.
+    /// The meaning of time 0.
     pub origin: ClockOrigin,
     /// User attributes.
     pub attributes: Option<Attributes>,
 }
 
 impl ClockClass {
-    /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where the clock is taken to be
-    /// `shift_ns` ahead of what it says of itself. Rounded down to a cycle.
+    /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where
+    /// the clock is taken to be `shift_ns` ahead of its own description. Rounded down to a cycle.
     #[must_use]
     pub fn offset_ahead(&self, shift_ns: i64) -> (i64, u64) {
         let frequency = i128::from(self.frequency_hz.max(1));
@@ -110,7 +110,7 @@ impl ClockClass {
     }
 }
 
-/// What time 0 of a clock means.
+/// The meaning of a clock's time 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClockOrigin {
     /// 1970-01-01T00:00:00Z (CTF 1.8: `absolute = true`).
@@ -195,7 +195,7 @@ pub struct EventRecordClass {
     pub attributes: Option<Attributes>,
 }
 
-/// How one field lies in the bytes and what it means.
+/// The layout of one field in the bytes and its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldClass {
     /// Shape and meaning.
@@ -271,7 +271,7 @@ pub struct VariableInteger {
     pub meaning: IntegerMeaning,
 }
 
-/// What the value of an integer means.
+/// The meaning of an integer's value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntegerMeaning {
     /// Two's complement.
@@ -283,7 +283,7 @@ pub struct IntegerMeaning {
     /// Labels with the values they stand for, in the order of the text. A label may occur
     /// again, ranges may overlap, a value may have none.
     pub mappings: Vec<Mapping>,
-    /// What readers of packets use it for.
+    /// Its uses for readers of packets.
     pub roles: Vec<Role>,
     /// CTF 1.8 `map = clock.X.value`: index into [`TraceClass::clock_classes`]. In CTF 2 the
     /// role [`Role::DefaultClockTimestamp`] with the stream class' clock sets it too.
@@ -349,7 +349,7 @@ pub struct BitMap {
     pub flags: Vec<Mapping>,
 }
 
-/// What a field is for in reading packets. Where several fields have one role, the last read wins.
+/// The use of a field in reading packets. Where several fields have one role, the last read wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Packet header: 0xC1FC1FC1.
@@ -479,7 +479,7 @@ pub struct Optional {
     pub selector: FieldPath,
     /// The integer values for which the content is there; `None` for a boolean selector.
     pub ranges: Option<Vec<IntegerRange>>,
-    /// What is there or not.
+    /// The content that is there or not.
     pub content: FieldClass,
 }
 

@@ -1,4 +1,4 @@
-//! Names that were seen: who says what twice.
+//! Names that were seen: finds duplicates.
 
 use std::collections::HashSet;
 

@@ -6,8 +6,9 @@
 //! batch    └──┘└────┘└──┘└────┘└────┘ └────┘          at most BATCH_ROWS events of one chunk and packet
 //! ```
 //!
-//! A record that does not end inside of its chunk is read again from a new chunk that begins with it. What
-//! cannot be read ends its packet: the events before it are delivered, then a fault, then the next packet.
+//! A record that does not end inside of its chunk is read again from a new chunk that begins with
+//! it. An unreadable part ends its packet: the events before it are delivered, then a fault, then
+//! the next packet.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ use crate::stop::Stop;
 
 /// Events of a batch at most.
 const BATCH_ROWS: usize = 4096;
-/// Events of the first batch at most. Each one may have so many times as many as the one before: whoever wants a
-/// few events does not wait for thousands.
+/// Events of the first batch at most. Each one may have so many times as many as the one before: a
+/// caller that wants a few events does not wait for thousands.
 const FIRST_ROWS: usize = 64;
 const GROWTH: usize = 8;
 /// Bytes of the first chunk; the same goes for them.
@@ -38,7 +39,7 @@ const LAST_BYTES: usize = 16 << 10;
 /// A record that needs more bytes than this is refused.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
-/// What a cursor reads and how.
+/// The input of a cursor and its options.
 #[derive(Debug)]
 pub struct CursorSetup {
     /// Reads packets.
@@ -112,12 +113,12 @@ struct Chunk {
     bytes: Buffer,
 }
 
-/// What a cursor delivers.
+/// An item that a cursor delivers.
 #[derive(Debug)]
 pub enum Item {
     /// Events or a mark.
     Batch(Batch),
-    /// Something that could not be read; what follows may still be readable.
+    /// An unreadable part; the data behind it may still be readable.
     Fault(StreamFault),
 }
 
@@ -149,7 +150,8 @@ impl Cursor {
         }
     }
 
-    /// Goes to a slice, to deliver its events and what was lost before packets that begin in it; no other marks.
+    /// Goes to a slice, to deliver its events and the losses before packets that begin in it; no
+    /// other marks.
     pub fn enter(&mut self, slice: &Slice) {
         let wanted = slice.wanted[self.setup.stream].clone();
         self.next_packet = wanted.start;
@@ -324,7 +326,7 @@ impl Cursor {
         (left as usize + LAST_BYTES / 2).max(LAST_BYTES).min(usual)
     }
 
-    /// Leaves out what is outside of the slice; whether that is over.
+    /// Leaves out records outside of the slice; whether that is over.
     fn keep_slice(&mut self, row: &PacketRow, records: &mut Records, keys: &mut Vec<i64>) -> bool {
         let Some(bounds) = &self.bounds else { return false };
         self.strays |= keys.last().is_some_and(|&last| last > self.setup.keys.time(row.end_cycles));
@@ -353,7 +355,7 @@ impl Cursor {
         Ok((head, Buffer::copy(self.heads.bytes())))
     }
 
-    /// What was lost between the packet before and this one.
+    /// The losses between the packet before and this one.
     fn losses(&mut self, before: Option<PacketRow>, packet: &Packet) {
         let as_written = |mut row: PacketRow, end: Option<u64>| {
             row.end_cycles = end.or(row.end_cycles);
@@ -409,7 +411,7 @@ impl Cursor {
                 is_over = self.deliver(&mut current, events, std::mem::take(&mut keys));
             }
             self.clock = current.state.clock;
-            // What was dropped may be behind the slice too.
+            // The dropped records may be behind the slice too.
             let now = self.setup.keys.time(Some(self.clock));
             is_over |= moved && self.bounds.is_some_and(|bounds| bounds.are_before(now));
             match stop {
@@ -450,7 +452,7 @@ impl Cursor {
         }
     }
 
-    /// Queues what was found, as far as it is wanted; whether the slice is over.
+    /// Queues the events found, as far as they are wanted; whether the slice is over.
     fn deliver(&mut self, current: &mut Current, mut events: Events, mut keys: Vec<i64>) -> bool {
         let row = current.packet.row;
         let records = &mut events.records;

@@ -29,7 +29,7 @@ impl KeyMaker {
         self.steps_back
     }
 
-    /// Forgets what came before, except that times stepped back.
+    /// Forgets earlier keys, except that times stepped back.
     pub fn restart(&mut self) {
         self.last = i64::MIN;
     }

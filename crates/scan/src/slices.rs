@@ -6,9 +6,10 @@
 //! slice      ─────0─────┤├────1─────┤├──2───
 //! ```
 //!
-//! This relies on what packets say of their time. Whoever reads a slice looks whether it is true: each event against
-//! its packet ([`Cursor::strays`](crate::Cursor::strays)). Where it is not, slices are no way to read the trace: but those
-//! before are good, as no event comes before its packet begins, whatever its own time is.
+//! This relies on the times of packets. The reader of a slice checks them: each event against its
+//! packet ([`Cursor::strays`](crate::Cursor::strays)). Where they are wrong, slices are no way to
+//! read the trace: but those before are good, as no event comes before its packet begins, at any
+//! time of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -105,7 +106,7 @@ impl Slices {
         Ok(Self { lanes, begins, lengths, behind: 0, begin: i64::MIN, over: false })
     }
 
-    /// The same from a time on: of packets that begin before it, what is before it has no part in any slice.
+    /// The same from a time on: of packets that begin before it, the part before it is in no slice.
     #[must_use]
     pub fn from(self, begin: i64) -> Self {
         Self { begin, ..self }
@@ -187,7 +188,7 @@ impl Lane {
     }
 }
 
-/// What a cursor keeps of a slice.
+/// The part of a slice that a cursor keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// See [`Slice::begin`].
@@ -207,7 +208,7 @@ impl Bounds {
         self.end.is_some_and(|end| end <= key)
     }
 
-    /// Leaves out what is outside; whether something was behind.
+    /// Leaves out records outside; whether a record was behind.
     pub(crate) fn keep(&self, records: &mut Records, keys: &mut Vec<i64>) -> bool {
         let from = keys.partition_point(|&key| key < self.begin);
         let to = keys.partition_point(|&key| !self.are_before(key)).max(from);

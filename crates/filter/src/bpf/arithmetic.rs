@@ -17,7 +17,7 @@ use super::assembly::Label;
 use super::instruction::{Condition, Operand, Operation, Register};
 use super::{ANSWER, Compiler, SCRATCH};
 
-/// An operation of two registers, and what is known of them.
+/// An operation of two registers, and their known facts.
 struct Pair {
     left: Register,
     right: Register,
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A value outside of what is allowed is unknown.
+    /// A value outside of the allowed range is unknown.
     fn within(&mut self, value: Register, of_value: Range, allowed: Range, unknown: Label) {
         if allowed.lowest > of_value.highest || allowed.highest < of_value.lowest {
             return self.code.jump(unknown);
@@ -304,7 +304,7 @@ fn first(range: Range, holds: impl Fn(i128) -> bool) -> i128 {
     low
 }
 
-/// What can be held of results in this range.
+/// The representable results in this range.
 fn limits(exact: Range) -> Range {
     if exact.is_unsigned() {
         Range { lowest: 0, highest: INTEGER_HIGHEST }

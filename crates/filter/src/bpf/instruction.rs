@@ -58,7 +58,7 @@ pub(super) enum Operation {
     ShiftRightSigned = 0xc0,
 }
 
-/// What a jump asks of its operands.
+/// The condition of a jump on its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Condition {
@@ -161,7 +161,7 @@ impl Instruction {
         Self::new(EXIT, Register(0), Operand::Constant(0))
     }
 
-    /// What follows it is not run after it.
+    /// The instruction behind it is not run after it.
     pub(super) fn is_end(self) -> bool {
         self.opcode == EXIT || self.opcode == CLASS_JUMP
     }

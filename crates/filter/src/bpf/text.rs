@@ -209,7 +209,7 @@ pub(super) fn can_begin(place: Inline, bytes: &[u8]) -> bool {
     bytes.len() <= place.capacity as usize && !bytes.contains(&0)
 }
 
-/// What a load of these 1, 2, 4 or 8 bytes yields.
+/// The result of a load of these 1, 2, 4 or 8 bytes.
 fn machine_number(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     if cfg!(target_endian = "big") {

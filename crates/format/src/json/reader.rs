@@ -37,11 +37,11 @@ pub(crate) struct Member {
 
 type Result<T> = std::result::Result<T, (Range<usize>, Problem)>;
 
-/// What a text sequence holds.
+/// The contents of a text sequence.
 pub(crate) struct Sequence {
     /// The values up to the first that is no JSON.
     pub(crate) values: Vec<Value>,
-    /// What ended them.
+    /// The error that ended them.
     pub(crate) broken: Option<(Range<usize>, Problem)>,
     /// Commas behind the last element, which JSON forbids and some writers leave.
     pub(crate) commas: Vec<Range<usize>>,

@@ -1,4 +1,4 @@
-//! The syntax tree of TSDL: what was written, with where it was written.
+//! The syntax tree of TSDL: the written items, and their places in the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -81,7 +81,7 @@ pub(crate) enum ExpressionKind<'a> {
     Path(Path<'a>),
 }
 
-/// A type as written, without what a declarator adds.
+/// A type as written, without the parts of a declarator.
 #[derive(Debug)]
 pub(crate) struct Class<'a> {
     pub(crate) kind: ClassKind<'a>,
@@ -153,7 +153,7 @@ pub(crate) enum BodyEntry<'a> {
 /// At least one; most are alone.
 pub(crate) type Declarators<'a> = SmallVec<[Declarator<'a>; 1]>;
 
-/// What stands around a name: `*`s before it, lengths behind it.
+/// The parts around a name: `*`s before it, lengths behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declarator<'a> {
     pub(crate) pointers: usize,

@@ -50,7 +50,7 @@ const SPECIFIERS: [&str; 12] = [
     "_Imaginary",
 ];
 
-/// All that could be understood, and what could not.
+/// All understood items, and the problems of the others.
 pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
     let mut parser = Parser { tokens, at: 0, depth: 0, known: HashMap::new() };
     let (mut items, mut problems) = (Vec::new(), Vec::new());

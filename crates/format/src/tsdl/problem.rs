@@ -1,4 +1,4 @@
-//! What can be wrong with TSDL.
+//! The errors of TSDL.
 
 /// A problem of TSDL text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -15,9 +15,9 @@ pub enum Problem {
     /// Another token was expected.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// What stands there.
+        /// The text found.
         found: String,
-        /// What may stand there.
+        /// The allowed text.
         expected: &'static str,
     },
     /// Blocks inside of types inside of blocks...
@@ -31,7 +31,7 @@ pub enum Problem {
     Value {
         /// Its name.
         attribute: String,
-        /// What it must be.
+        /// The required value.
         expected: &'static str,
     },
     /// An attribute that must be there is missing.
@@ -45,13 +45,13 @@ pub enum Problem {
     /// The same thing twice.
     #[error("{what} is defined twice")]
     Twice {
-        /// What.
+        /// The name.
         what: String,
     },
     /// A name that nothing has.
     #[error("there is no {what} named `{name}`")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -114,7 +114,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Twice { .. } => Some("keep one of them, or give the other another name"),

@@ -1,7 +1,7 @@
 //! A trace class in the terms of CTF 1.8.
 //!
-//! What changes for one of CTF 2, while every bit of the data stays where it is (much of it as Babeltrace
-//! does when it writes CTF 1.8):
+//! The changes for one of CTF 2, while every bit of the data stays where it is (much of it as
+//! Babeltrace does when it writes CTF 1.8):
 //!
 //! - fields with roles get the names that mean those roles, others are protected from such names;
 //! - booleans, bit arrays and bit maps are unsigned integers, blobs are arrays of bytes;
@@ -33,7 +33,7 @@ type Result<T> = std::result::Result<T, Unwritable>;
 ///
 /// # Errors
 ///
-/// What TSDL cannot say; see [`Reason`].
+/// The parts that TSDL cannot express; see [`Reason`].
 pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
     if trace.dialect == Dialect::Ctf1 {
         return Ok(trace.clone());

@@ -1,4 +1,4 @@
-//! JSON text that people can read: what fits on a line stays on one.
+//! JSON text that people can read: a value that fits on a line stays on one.
 
 use crate::model::Attributes;
 

@@ -193,7 +193,7 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    /// Writes what stands before the field's name; returns what stands behind.
+    /// Writes the part before the field's name; returns the part behind it.
     fn class(&mut self, class: &'t FieldClass, path: &FieldPath) -> Result<String> {
         match &class.kind {
             FieldKind::Integer(integer) => self.integer(integer, path)?,

@@ -10,7 +10,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Of the field that somebody here refers to: a scope that is shared has fewer owners.
+    /// The owner of the field referred to from here: a scope that is shared has fewer owners.
     pub(crate) fn of_scope(self, scope: Scope) -> Self {
         match scope {
             Scope::PacketHeader => Self { stream: None, event: None },

@@ -1,7 +1,7 @@
 //! Many rows of the packet index in little memory: about ten bytes a row instead of 128.
 //!
-//! Packets of a stream resemble each other: one begins where the one before ends, in the file and in time, is as long,
-//! and has the next number. What a row has to tell is how it differs from that.
+//! Packets of a stream resemble each other: one begins where the one before ends, in the file and
+//! in time, is as long, and has the next number. A row stores only the differences from that.
 //!
 //! ```text
 //! block  ┌ row │ row │ …     64 rows; the first one differs from nothing
@@ -24,7 +24,7 @@ const BLOCK: usize = 64;
 type Words = [u64; 11];
 const FILE: usize = 0;
 const STREAM_CLASS: usize = 1;
-/// What is known of the packet, one bit each, and whether it is cut.
+/// The known facts about the packet, one bit each, and whether it is cut.
 const FLAGS: usize = 2;
 const TOTAL: usize = 3;
 const CONTENT: usize = 4;
@@ -254,7 +254,7 @@ impl Iterator for Rows<'_> {
 
 impl ExactSizeIterator for Rows<'_> {}
 
-/// What a word is if the packet is like the one before.
+/// The value of a word if the packet is like the one before.
 fn expected(before: &Words, now: &Words, word: usize) -> u64 {
     let is_there = |words: &Words, option: usize| words[FLAGS] & flag(option) != 0;
     match word {

@@ -1,6 +1,6 @@
 //! One row of the packet index.
 
-/// What is known of a packet without reading its events.
+/// The facts about a packet that are known without reading its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRow {
     /// Which file of the trace, by its place in [`kymo_source::TraceFolder::streams`].
