@@ -1,4 +1,5 @@
-//! What a program runs on besides a window, and what it answers: the contract that the evaluator defines and `jit` keeps.
+//! The state of a program besides a window, and its results: the contract that the evaluator
+//! defines and `jit` keeps.
 
 use crate::program::{Program, Slot};
 
@@ -8,25 +9,26 @@ pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 /// The slot in which an event header leaves the id of the event record class.
 pub const SLOT_EVENT_CLASS: Slot = Slot(0);
 
-/// What lives as long as a packet (slots) or a stream (clock).
+/// State that lives as long as a packet (slots) or a stream (clock).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The clock's full value.
     pub clock: u64,
-    /// What `Out` wrote and `Load` reads. Long enough for every slot of the programs that run on it.
+    /// The values that `Out` wrote and `Load` reads. Long enough for every slot of the programs
+    /// that run on it.
     pub slots: Vec<u64>,
 }
 
 /// Why a program stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The position, in bits from the packet's start, of what could not be read.
+    /// The position, in bits from the packet's start, of the unreadable part.
     pub at: u64,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub kind: FaultKind,
 }
 
-/// What was found and expected.
+/// The found and the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultKind {
     /// A fixed-size run, an element count or a byte count ends behind the window.
@@ -165,6 +167,6 @@ pub enum ScanStop {
 pub struct RowFault {
     /// Index into the positions.
     pub row: usize,
-    /// What and where.
+    /// The fault and its place.
     pub fault: Fault,
 }

@@ -1,7 +1,7 @@
 //! Refuses programs that could read, loop or store where they must not.
 //!
-//! What passes here can be run on any bytes: the evaluator does not panic, and machine code does not touch
-//! memory that is not its own. One walk over the blocks follows, on every path,
+//! A program that passes here can run on any bytes: the evaluator does not panic, and machine code
+//! does not touch memory that is not its own. One walk over the blocks follows, on every path,
 //!
 //! ```text
 //! phase    position modulo a power of two     LEB128, text and bytes need a byte's edge
@@ -35,11 +35,11 @@ pub const NEED_MAX: u64 = 1 << 32;
 pub struct VerifyError {
     /// Operations before it in the text of the program, those inside of blocks counted.
     pub at: usize,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub kind: VerifyErrorKind,
 }
 
-/// What was found and expected.
+/// The found and the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyErrorKind {
     /// More operations than [`OPERATIONS_MAX`].
@@ -51,7 +51,7 @@ pub enum VerifyErrorKind {
     /// A number that names nothing.
     #[error("{what} {index}; there are {count}")]
     Missing {
-        /// Of what.
+        /// The thing that it numbers.
         what: &'static str,
         /// Which.
         index: usize,
@@ -61,7 +61,7 @@ pub enum VerifyErrorKind {
     /// A number outside of its bounds.
     #[error("{what} is {found}, not {lowest} to {highest}")]
     Bounds {
-        /// Of what.
+        /// The thing with the bounds.
         what: &'static str,
         /// The number.
         found: u64,
@@ -81,9 +81,9 @@ pub enum VerifyErrorKind {
     /// LEB128, text or bytes at a position that may lie inside of a byte.
     #[error("the position may lie inside of a byte: modulo 2^{modulus_log2} it is {phase}")]
     InsideByte {
-        /// What is known.
+        /// The known modulus.
         modulus_log2: u8,
-        /// What is known.
+        /// The known phase.
         phase: u64,
     },
     /// Registers that hold no span of bytes on some path.
@@ -152,8 +152,8 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
     walk::Walk::new(program, IDLE_ROUNDS_MAX).run()
 }
 
-/// As [`verify`], but loops may take no bits for as long as they like: what is accepted touches nothing but its own
-/// memory, and may take long.
+/// As [`verify`], but loops may take no bits for as long as they like: an accepted program touches
+/// nothing but its own memory, and may take long.
 ///
 /// # Errors
 ///

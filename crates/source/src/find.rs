@@ -1,4 +1,5 @@
-//! Finds the traces in what the user named: a trace, a tree of traces, one stream's file, an archive.
+//! Finds the traces in the path that the user named: a trace, a tree of traces, one stream's file,
+//! an archive.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::stream::Stream;
 /// Folders inside of folders.
 const DEPTH_MAX: usize = 32;
 
-/// Finds traces. What one finder found shares one limit of open files.
+/// Finds traces. The files of one finder share one limit of open files.
 #[derive(Debug, Default)]
 pub struct Finder {
     handles: Arc<Handles>,

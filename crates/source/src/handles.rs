@@ -19,7 +19,7 @@ const OPEN_MAX: usize = 256;
 /// Files that the rest of the process may want to open, where the limit is wide enough to spare them.
 const OTHERS_MAX: usize = 256;
 
-/// The open files of what one finder found.
+/// The open files of one finder.
 #[derive(Debug)]
 pub(crate) struct Handles {
     /// Files that are open.
@@ -42,7 +42,7 @@ fn open_max(limit: Option<u64>) -> usize {
     (limit - OTHERS_MAX.min(limit / 2)).clamp(1, OPEN_MAX)
 }
 
-/// How many files the process may have open; `None` if there is no limit or nobody knows.
+/// How many files the process may have open; `None` if there is no limit or it is unknown.
 #[cfg(unix)]
 fn soft_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
@@ -110,7 +110,7 @@ impl File {
         if let Some(handle) = self.handle.lock().ok().and_then(|handle| handle.clone()) {
             return Ok(handle);
         }
-        // What is kept open when its finder is gone, is open until it is dropped.
+        // A file that is open when its finder is gone, is open until it is dropped.
         let Some(handles) = handles else {
             return fs::File::open(&self.path).map(Arc::new);
         };

@@ -33,7 +33,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Its streams by name, or what is wrong with it.
+    /// Its streams by name, or the error in it.
     pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let wrong = |what: String| Error::new(path, ErrorKind::Import(what));
         let mut streams = BTreeMap::new();

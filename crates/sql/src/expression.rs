@@ -6,10 +6,11 @@
 //! CAST(prio AS Int64) < 100 AND CAST(comm AS Utf8) LIKE 'kworker%' AND cpu IS NOT NULL
 //! ```
 //!
-//! The three values are SQL's: an input that is missing is NULL, and what is unknown becomes NULL. Rows are never an error,
-//! whatever they hold: a sum that might not fit is made of decimals and cast back by `TRY_CAST`, a divisor that might be 0
-//! becomes NULL before. Where SQL means something else the part is refused: reals against reals (NaN and -0.0 have a place
-//! in SQL's order), text that is not UTF-8, shifts of negative numbers by a variable.
+//! The three values are SQL's: an input that is missing is NULL, and an unknown value becomes NULL.
+//! Rows are never an error, for any values: a sum that might not fit is made of decimals and cast
+//! back by `TRY_CAST`, a divisor that might be 0 becomes NULL before. Where SQL means something
+//! else the part is refused: reals against reals (NaN and -0.0 have a place in SQL's order), text
+//! that is not UTF-8, shifts of negative numbers by a variable.
 
 mod number;
 mod part;
@@ -133,7 +134,8 @@ impl Mapping<'_> {
             Relation::NotEqual if is_zero => is(Operator::NotEq, 0.0).binary(Operator::And, is(Operator::NotEq, -0.0)),
             Relation::Equal | Relation::NotEqual => is(operator(relation), constant),
             Relation::Less | Relation::LessOrEqual => {
-                // Below the lowest number there are NaNs only; below -0.0, and up to 0.0, is what IEEE means.
+                // Below the lowest number there are NaNs only. In IEEE terms, less than zero is below
+                // -0.0, and at most zero is up to 0.0.
                 let constant = match (is_zero, relation) {
                     (false, _) => constant,
                     (true, Relation::Less) => -0.0,

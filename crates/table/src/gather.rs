@@ -19,7 +19,7 @@ pub fn common_type(one: &DataType, other: &DataType) -> DataType {
         (Some(one), Some(other)) => wider(one, other),
         (Some((bits, _)), None) if is_real(other) && bits <= 32 => Float64,
         (None, Some((bits, _))) if is_real(one) && bits <= 32 => Float64,
-        // What was widened before.
+        // An already widened column.
         (Some(_), None) if *other == Decimal128(20, 0) => Decimal128(20, 0),
         (None, Some(_)) if *one == Decimal128(20, 0) => Decimal128(20, 0),
         (None, None) if matches!((one, other), (Float32, Float64) | (Float64, Float32)) => Float64,

@@ -82,7 +82,8 @@ impl Moments {
         self.rows += 1;
     }
 
-    /// What was appended, in the order of the fields, as far as it is wanted; the columns are empty again.
+    /// The appended values, in the order of the fields, as far as it is wanted; the columns are
+    /// empty again.
     #[must_use]
     pub fn finish(&mut self) -> [Option<ArrayRef>; 3] {
         let rows = std::mem::take(&mut self.rows);

@@ -61,8 +61,8 @@ impl<L: Copy> Targets<L> {
 /// Ranges that are tested one after the other; more are halved first.
 const RANGES_FEW: usize = 4;
 
-/// Writes code with labels. What it implements are the instructions of one machine; [`Assembler::test`] and
-/// [`Assembler::search`] put them together.
+/// Writes code with labels. An implementation provides the instructions of one machine;
+/// [`Assembler::test`] and [`Assembler::search`] put them together.
 pub trait Assembler {
     /// A place in the code that jumps lead to. It is placed once, behind all jumps to it.
     type Label: Copy + PartialEq;
@@ -79,7 +79,7 @@ pub trait Assembler {
     /// A new label.
     fn label(&mut self) -> Self::Label;
 
-    /// What is written next stands at the label.
+    /// The next instruction stands at the label.
     fn place(&mut self, label: Self::Label);
 
     /// Goes to the label.
@@ -92,7 +92,7 @@ pub trait Assembler {
     /// This machine cannot say it.
     fn simple_test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error>;
 
-    /// A new flag that is not set; `test` is what needs it.
+    /// A new flag that is not set; `test` needs it.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ pub trait Assembler {
 }
 
 impl Layout {
-    /// What is known of each input because of its place.
+    /// The facts about each input that follow from its place.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };

@@ -1,4 +1,5 @@
-//! What a predicate must keep so that evaluating it takes bounded time and stack: depth, size, types.
+//! The limits of a predicate, so that evaluating it takes bounded time and stack: depth, size,
+//! types.
 
 use super::{Input, InputKind, Number, Pattern, Predicate, Test, Text};
 

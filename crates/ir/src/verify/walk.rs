@@ -8,7 +8,7 @@ use crate::program::{Block, Bound, Emit, Op, Operand, Phase, Program, Reg, Sourc
 
 type Checked = Result<(), VerifyErrorKind>;
 
-/// What is known on every path to here.
+/// The knowledge on every path to here.
 #[derive(Clone, Debug)]
 struct Known {
     phase: Phase,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         written(op, known)
     }
 
-    /// What an operation needs of the position, and what is known behind it.
+    /// Checks the position that an operation needs, and notes the knowledge behind it.
     fn position(&self, op: &Op, known: &mut Known) -> Checked {
         match op {
             Op::Need { bits } => known.covered = known.covered.max(*bits),
@@ -176,7 +176,8 @@ impl<'a> Walk<'a> {
                 return Err(VerifyError { at, kind: VerifyErrorKind::Idle });
             }
         }
-        // What predicates ask for holds at the head of every round if it holds before and a round leaves it so.
+        // The conditions of predicates hold at the head of every round if they hold before and a
+        // round leaves them so.
         let kept: Vec<(Reg, Reg)> = self.program.predicates.iter().flat_map(texts).collect();
         let kept: Vec<_> =
             kept.into_iter().filter(|&(start, length)| known.spans.holds_loosely(start, length)).collect();
@@ -248,7 +249,7 @@ fn texts(bound: &Bound) -> impl Iterator<Item = (Reg, Reg)> {
     })
 }
 
-/// What is known of registers behind an operation.
+/// The knowledge about registers behind an operation.
 fn written(op: &Op, known: &mut Known) -> Checked {
     let (_, writes) = registers(op);
     if let Some((table, Source::Register(count))) = known.list

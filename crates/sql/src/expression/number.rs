@@ -90,7 +90,7 @@ impl Mapping<'_> {
     }
 
     fn check(&self, number: &Number, part: &Part) -> Result<(), Refusal> {
-        // A value may stand twice in what is made of it.
+        // A value may stand twice in the expression made of it.
         if part.is_within(NODES_MAX / 8, DEPTH_MAX) {
             return Ok(());
         }
@@ -229,7 +229,7 @@ impl Mapping<'_> {
         let (of_left, of_right) = (self.predicate.range(left), self.predicate.range(right));
         let (dividend, divisor) = (self.integer(left)?, self.divisor(right)?);
         if dividend.held != divisor.held {
-            // Exact decimals: what is left over is taken away before, so that nothing is rounded.
+            // Exact decimals: the remainder is taken away before, so that nothing is rounded.
             let (dividend, divisor) = (dividend.part.cast(EXACT), divisor.part.cast(EXACT));
             let rest = dividend.clone().binary(Operator::Modulo, divisor.clone());
             let whole = dividend.binary(Operator::Minus, rest).binary(Operator::Divide, divisor);
