@@ -1,4 +1,4 @@
-//! What programs do that ask whether to keep a record: predicates over registers.
+//! Programs that ask whether to keep a record: predicates over registers.
 //!
 //! A test that machine code does not say is stuck: the evaluator reads that record.
 

@@ -1,4 +1,5 @@
-//! Filters as machine code for traced programs: bytes that somebody else puts into executable memory, anywhere.
+//! Filters as machine code for traced programs: bytes that other code puts into executable memory,
+//! anywhere.
 //!
 //! ```text
 //! Predicate + Layout ──NativeFilter──> bytes   extern "C" fn(arguments: *const u8) -> u64     1: keep, 0: drop
@@ -42,7 +43,8 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// This machine, with what its processor can do; `None` where there is no machine code for it.
+    /// This machine, with the features of its processor; `None` where there is no machine code for
+    /// it.
     #[must_use]
     pub fn host() -> Option<Self> {
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -122,7 +124,7 @@ impl NativeFilter {
         }
         let mut memory = SystemMemoryProvider::new();
         let address = memory.allocate(self.code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
-        // SAFETY: `address` begins as many bytes as were asked for, which nobody else has.
+        // SAFETY: `address` begins as many bytes as were asked for, which no other code has.
         #[allow(unsafe_code)]
         unsafe {
             std::ptr::copy_nonoverlapping(self.code.as_ptr(), address, self.code.len());
@@ -189,13 +191,14 @@ impl LoadedFilter {
     ///
     /// # Safety
     ///
-    /// At `arguments` there must be as many bytes as the layout's size, and at each [`Place::Pointer`] an address and a
-    /// length of bytes that can be read. Whoever wrote the structure makes that true.
+    /// At `arguments` there must be as many bytes as the layout's size, and at each
+    /// [`Place::Pointer`] an address and a length of bytes that can be read. The writer of the
+    /// structure makes that true.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn run_raw(&self, arguments: *const u8) -> bool {
-        // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine; it reads what the
-        // caller made sure of.
+        // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine;
+        // it reads the bytes that the caller made sure of.
         let function: extern "C" fn(*const u8) -> u64 = unsafe { std::mem::transmute(self.address) };
         function(arguments) != 0
     }
@@ -212,7 +215,7 @@ fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Optio
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
     let compiled = context.compile(isa, &mut ControlPlane::default()).ok()?;
-    // What refers to something outside could not be copied anywhere.
+    // Code that refers to something outside could not be copied anywhere.
     let is_whole = compiled.buffer.relocs().is_empty();
     is_whole.then(|| compiled.code_buffer().into())
 }

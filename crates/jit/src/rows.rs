@@ -25,7 +25,7 @@ pub struct Rows {
     slots: usize,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,

@@ -9,8 +9,8 @@
 //!     count += 1                          with tests: if that call says so
 //! ```
 //!
-//! A record is written to the arrays before anybody knows whether it is kept: one that is dropped is overwritten by the
-//! next one, and no branch has to be guessed.
+//! A record is written to the arrays before it is known whether it is kept: one that is dropped is
+//! overwritten by the next one, and no branch has to be guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct Scan {
     ids: Vec<u32>,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,

@@ -1,8 +1,9 @@
-//! What must hold so that machine code may be called: looked at before a program is compiled, and at each call.
+//! The conditions for calling machine code: checked before a program is compiled, and at each call.
 //!
-//! Machine code checks its bounds as the program says, and trusts the program to say so. A program that the verifier
-//! refuses is never compiled, whoever wrote it; nor is one whose compilation would take long. At a call, positions must
-//! lie in the window and slots must be there; `Window` itself promises its bytes.
+//! Machine code checks its bounds as the program says, and trusts the program to say so. A program
+//! that the verifier refuses is never compiled, whatever its origin; nor is one whose compilation
+//! would take long. At a call, positions must lie in the window and slots must be there; `Window`
+//! itself promises its bytes.
 
 use kymo_ir::{Op, Program, Window, verify};
 

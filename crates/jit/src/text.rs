@@ -28,7 +28,7 @@ pub struct Text {
     slots: usize,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,

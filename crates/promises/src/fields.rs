@@ -1,4 +1,4 @@
-//! Reading chosen fields yields what reading all of them does, by each engine.
+//! Reading chosen fields yields the same values as reading all of them, by each engine.
 //!
 //! ```text
 //! file ── every event, as values ── what a name means in them ──────────────────> value ┐
@@ -49,7 +49,7 @@ pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usiz
     counts
 }
 
-/// What the classes of a data stream class were asked for.
+/// The fields asked of the classes of a data stream class.
 struct Asked {
     reader: FieldReader,
     stream: usize,

@@ -1,5 +1,6 @@
-//! No text makes the front end of filters panic, hang or run out of stack; what it accepts and binds is a sound predicate
-//! that can be evaluated on any event, and that keeps what the binding says it keeps.
+//! No text makes the front end of filters panic, hang or run out of stack; a filter that it accepts
+//! and binds is a sound predicate that can be evaluated on any event, and that keeps the events
+//! that the binding promises.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,10 +18,10 @@ pub use crate::filter_text::{extremes, text};
 
 /// Classes of events that an expression is bound for.
 const CLASSES: usize = 3;
-/// Events that what is bound is evaluated on.
+/// Events on which bound filters are evaluated.
 const EVENTS: usize = 8;
 
-/// What became of a text.
+/// The outcome of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// It is an expression.

@@ -1,7 +1,7 @@
 //! Machine code for traced programs keeps the events that the evaluator keeps.
 //!
-//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the structure here: what
-//! pointers lead to is the traced program's promise.
+//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the
+//! structure here: the traced program promises the memory behind pointers.
 
 use kymo_jit::{NativeFilter, Target};
 use kymo_random::predicates::{Options, arguments, data, predicate};

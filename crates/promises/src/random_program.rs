@@ -1,7 +1,7 @@
 //! Random read programs, most of which the verifier lets through.
 //!
-//! Operations come in groups that belong together (need, read, advance), so that programs do something; what is not
-//! sound all the same, the verifier refuses.
+//! Operations come in groups that belong together (need, read, advance), so that programs do
+//! something; the verifier refuses programs that are not sound all the same.
 
 use kymo_ir::{
     BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program, RealStyle, Reg,
@@ -153,7 +153,7 @@ impl Maker<'_> {
         ops
     }
 
-    /// What is done with bytes.
+    /// The uses of bytes.
     fn uses(&mut self, start: Reg, length: Reg) -> Vec<Op> {
         if self.is_header {
             return Vec::new();

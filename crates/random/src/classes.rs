@@ -257,7 +257,7 @@ impl Maker {
             let meaning = IntegerMeaning { roles: vec![role], clock, ..IntegerMeaning::plain() };
             self.steps.push(Step::Member(index));
             let is_id = matches!(role, Role::EventRecordClassId | Role::DataStreamClassId);
-            // What is decoded should mostly be possible: sizes and magic numbers are no lengths.
+            // Decoded values should mostly be possible: sizes and magic numbers are no lengths.
             if !self.decodable || is_id || scope == Scope::EventHeader && length < 64 {
                 self.target(Some(range(&bits, false)));
             }

@@ -59,7 +59,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 }
 
-/// What comes out whatever the values are.
+/// The certain result for all values.
 fn certain(relation: Relation, left: Range, right: Range) -> Option<bool> {
     let orders = [
         (left.lowest < right.highest, std::cmp::Ordering::Less),

@@ -23,7 +23,7 @@ impl<O: Operands> Writer<'_, '_, O> {
             (Held::Integer(left), Held::Integer(right)) => self.compare_integers(relation, left, right, targets),
             (left, right) => {
                 let (left, right) = (self.real(left), self.real(right));
-                // What is not a number is neither less nor greater, and differs.
+                // A NaN is neither less nor greater, and differs.
                 let condition = match relation {
                     Relation::Equal => FloatCC::Equal,
                     Relation::NotEqual => FloatCC::NotEqual,

@@ -1,8 +1,10 @@
-//! What machine code does not say: regular expressions, text that is not UTF-8, scales whose products need more than 64
-//! bits, and predicates so large that compiling them would take long. The evaluator says all of it.
+//! Predicates that machine code does not cover: regular expressions, text that is not UTF-8, scales
+//! whose products need more than 64 bits, and predicates so large that compiling them would take
+//! long. The evaluator covers all of them.
 //!
-//! Where the evaluator is at hand, in scans, only whole predicates are refused: a test that machine code does not say
-//! leaves the record to the evaluator, and what stands before it may have dropped the record by then.
+//! Where the evaluator is at hand, in scans, only whole predicates are refused: a test without
+//! machine code leaves the record to the evaluator, and the tests before it may have dropped the
+//! record by then.
 
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};

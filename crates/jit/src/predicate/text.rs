@@ -22,7 +22,7 @@ struct Sized {
     length: Value,
 }
 
-/// What a subject is.
+/// The kind of a subject.
 enum Subject<'t> {
     Literal(&'t [u8]),
     Input(Span),
@@ -98,7 +98,8 @@ impl<O: Operands> Writer<'_, '_, O> {
         let mut at = 0;
         while at < bytes.len() {
             let left = bytes.len() - at;
-            // The last word may begin in front of what is left, if so much was compared already.
+            // The last word may begin in front of the remaining bytes, if so much was compared
+            // already.
             let (word, start) = match (left, at) {
                 (8.., _) => (8, at),
                 (_, 8..) => (8, bytes.len() - 8),

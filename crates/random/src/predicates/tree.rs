@@ -19,7 +19,7 @@ struct Maker<'a> {
     random: &'a mut Random,
     options: &'a Options,
     inputs: &'a [InputClass],
-    /// What is left of the nodes; without any there are leaves alone.
+    /// The remaining nodes; without any there are leaves alone.
     nodes: usize,
 }
 
