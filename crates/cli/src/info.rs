@@ -143,7 +143,7 @@ fn summaries(traces: &[TraceInfo], out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Spans of traces whose clocks have nothing to do with each other.
+/// Spans of traces with unrelated clocks.
 fn apart(info: &Info, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  spans     the clocks count from different origins:")?;
     let spans = info.traces.iter().filter_map(|trace| Some((trace, trace.span_ns?)));

@@ -1,6 +1,6 @@
 //! The `kymo` command: asks `session` and `recorder` and shows the answer.
 //!
-//! It must never know what stands behind them.
+//! It must never know the code behind them.
 
 mod analyses;
 mod answer;
@@ -56,7 +56,7 @@ pub(crate) enum Outcome {
     Status(u8),
 }
 
-/// Runs a command line, whose first word is the program's name, and returns the exit status for the
+/// Runs a command line, which begins with the program's name, and returns the exit status for the
 /// process. Wrong usage ends the process.
 #[must_use]
 pub fn run_command(words: Vec<OsString>) -> u8 {

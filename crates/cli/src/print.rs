@@ -127,7 +127,8 @@ fn pretty(arguments: &PrintArguments) -> PrettyOptions {
     options
 }
 
-/// Whether to write colours: as was said, else as the environment says, else where a terminal reads them.
+/// Whether to write colors: as the arguments say, else as the environment says, else where a
+/// terminal reads them.
 fn colours(color: Color) -> bool {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     match color {

@@ -124,7 +124,7 @@ pub fn findings(findings: &[Finding]) -> String {
 ///
 /// # Errors
 ///
-/// The words make no sense, the traces cannot answer, or it was cancelled.
+/// The words make no sense, the traces cannot answer, or it was canceled.
 pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
     let answered = answer(session, words, progress);
     // This is the reason, before any other.

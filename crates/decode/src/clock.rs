@@ -35,7 +35,7 @@ pub struct ClockConverter {
 }
 
 impl ClockConverter {
-    /// A converter for `clock`, whose times are shifted by `shift_ns`.
+    /// A converter for `clock`, with times shifted by `shift_ns`.
     #[must_use]
     pub fn new(clock: &ClockClass, shift_ns: i64) -> Self {
         let frequency_hz = clock.frequency_hz.max(1);

@@ -249,7 +249,7 @@ impl Decoder {
     }
 }
 
-/// A compound field whose parts are not complete yet.
+/// An incomplete compound field.
 #[derive(Debug)]
 enum Open {
     Structure { members: Vec<(String, Shape)> },
@@ -266,7 +266,7 @@ struct ColumnFace<'a> {
     open: Vec<Open>,
     /// Names of the members, one for each open structure.
     names: Vec<String>,
-    /// Tables whose rows are being described, with the number of choices open inside of each.
+    /// Tables with open rows, with the number of choices open inside of each.
     tables: Vec<(u16, usize)>,
 }
 

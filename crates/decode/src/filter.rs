@@ -120,8 +120,8 @@ impl StreamFilter {
         self.packet.enter(head, window, state);
     }
 
-    /// Whether events may be found in a packet whose state was prepared; `times`: the cycles of its first and last event
-    /// are not outside of these.
+    /// Whether events may be found in a packet with a prepared state; `times`: the cycles of its
+    /// first and last event are not outside of these.
     pub fn may_match(&self, state: &State, times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
         self.packet.may_match(&state.slots, times)
     }

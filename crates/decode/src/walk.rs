@@ -161,7 +161,7 @@ fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
             ops.push(Op::Copy { to: value, from: register });
             present
         }
-        // The field's kind said what it is.
+        // The field's kind tells its type.
         _ => None,
     };
     ops.extend(present.map(|to| Op::Set { to, value: 1 }));

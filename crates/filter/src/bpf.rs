@@ -10,8 +10,9 @@
 //!     ...
 //! ```
 //!
-//! The kernel's verifier wants to see that a program ends and stays inside: jumps go forward only, loads are at fixed
-//! offsets and aligned, no helper is called, nothing is stored. [`Assembler`] makes labelled jumps of a predicate.
+//! The kernel's verifier wants to see that a program ends and stays inside: jumps go forward only,
+//! loads are at fixed offsets and aligned, no helper is called, nothing is stored. [`Assembler`]
+//! makes labeled jumps of a predicate.
 //!
 //! Predicates that eBPF cannot express are refused: real numbers, regular expressions, texts behind
 //! pointers. Binding values to kernel events, and loading, are the duty of callers.

@@ -121,7 +121,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// `=~`: of labelled integers the labels are asked.
+    /// `=~`: of labeled integers the labels are asked.
     pub(crate) fn like(&mut self, id: Id, value: Value<'t>, regex: &Regex) -> Test {
         let pattern = Pattern::Regex(regex.clone());
         match value {

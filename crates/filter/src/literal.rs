@@ -22,7 +22,7 @@ pub(crate) enum NumberLiteral {
     },
 }
 
-/// A text, cut at its stars: a plain one has one part. No two stars are neighbours.
+/// A text, cut at its stars: a plain one has one part. No two stars are neighbors.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     pub(crate) parts: Vec<Box<[u8]>>,

@@ -33,7 +33,8 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     near.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Letters that must be inserted, left out, replaced, or swapped with their neighbour to get from one to the other.
+/// Letters that must be inserted, left out, replaced, or swapped with their neighbor to get from
+/// one to the other.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=other.len()).collect();

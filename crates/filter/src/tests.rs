@@ -1,5 +1,5 @@
-//! What must hold of every expression: a written expression is read again, simplifying changes
-//! nothing, nothing panics.
+//! Promises for every expression: a written expression is read again, simplifying changes nothing,
+//! nothing panics.
 
 mod written;
 

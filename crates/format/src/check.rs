@@ -142,7 +142,8 @@ fn takes_no_bits(class: &FieldClass) -> bool {
     }
 }
 
-/// Looks for long arrays whose elements take no bits. Where the length stands in the data, readers limit it.
+/// Looks for long arrays of elements that take no bits. Where the length stands in the data,
+/// readers limit it.
 fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>) {
     let Some(class) = class else { return };
     match &class.kind {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A finding whose problem is one of a single part of this crate.
+/// A finding with a problem of a single part of this crate.
 #[derive(Debug)]
 pub(crate) struct Finding<P> {
     pub(crate) severity: Severity,
@@ -39,7 +39,7 @@ pub enum Assumption {
     NulCharacters,
     /// A packet with another UUID than the metadata's belongs to this trace all the same.
     UuidMismatch,
-    /// A stream whose clock steps back is taken literally.
+    /// A clock that steps back is taken literally.
     ClockStepsBack,
 }
 

@@ -42,11 +42,11 @@ pub struct Metadata {
     pub diagnostics: Vec<Diagnostic>,
     /// The text that `span`s of diagnostics point into: without packet headers, if there were any.
     pub text: String,
-    /// The UUID of the metadata packets, if it was packetised.
+    /// The UUID of the metadata packets, if it was packetized.
     pub packet_uuid: Option<Uuid>,
 }
 
-/// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetised.
+/// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetized.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Metadata {
     let stream::Text { text, uuid, problems, lossy } = stream::read(bytes);

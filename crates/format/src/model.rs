@@ -223,17 +223,17 @@ pub enum FieldKind {
     NullTerminatedText(TextEncoding),
     /// Text of a fixed length, ending early at a zero code unit. Alignment as given.
     StaticText(StaticText),
-    /// Text whose length stands in another field. Alignment as given.
+    /// Text with its length in another field. Alignment as given.
     DynamicText(DynamicText),
     /// Bytes.
     StaticBlob(StaticBlob),
-    /// Bytes whose number stands in another field.
+    /// Bytes with their number in another field.
     DynamicBlob(DynamicBlob),
     /// Named members one after the other.
     Structure(Structure),
     /// A fixed number of equal elements.
     StaticArray(StaticArray),
-    /// Equal elements whose number stands in another field.
+    /// Equal elements with their number in another field.
     DynamicArray(DynamicArray),
     /// Content or nothing, chosen by another field.
     Optional(Box<Optional>),
@@ -401,7 +401,7 @@ pub struct StaticText {
     pub alignment: u64,
 }
 
-/// Text whose length in bytes stands in another field.
+/// Text with its length in bytes in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicText {
     /// The field with the length in bytes.
@@ -423,7 +423,7 @@ pub struct StaticBlob {
     pub roles: Vec<Role>,
 }
 
-/// Bytes, alignment 8, whose number stands in another field.
+/// Bytes, alignment 8, with their number in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicBlob {
     /// The field with the length in bytes.
@@ -461,7 +461,7 @@ pub struct StaticArray {
     pub minimum_alignment: u64,
 }
 
-/// Elements whose number stands in another field.
+/// Elements with their number in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicArray {
     /// The field with the number of elements.

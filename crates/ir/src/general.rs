@@ -45,7 +45,7 @@ fn multiplied(mantissa: u64, shift: u32, value: f64) -> (u32, std::cmp::Ordering
     }
 }
 
-/// As [`multiplied`], for values from a million to 1e15, whose fraction only breaks ties.
+/// As [`multiplied`], for values from a million to 1e15, with a fraction that only breaks ties.
 fn divided(mantissa: u64, shift: u32) -> (u32, std::cmp::Ordering, i32) {
     let whole = mantissa >> shift;
     let has_fraction = mantissa & ((1 << shift) - 1) != 0;

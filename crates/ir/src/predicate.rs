@@ -190,7 +190,7 @@ pub enum Arithmetic {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`; of integers towards zero.
+    /// `/`; of integers toward zero.
     Divide,
     /// `%`; of integers only; has the sign of the left one.
     Remainder,

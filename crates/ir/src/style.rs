@@ -99,9 +99,9 @@ pub enum LabelStyle {
     Pretty,
     /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
     PrettyFlags,
-    /// As `Pretty`, each label in the colours of Babeltrace.
+    /// As `Pretty`, each label in the colors of Babeltrace.
     Painted,
-    /// As `PrettyFlags`, each label in the colours of Babeltrace.
+    /// As `PrettyFlags`, each label in the colors of Babeltrace.
     PaintedFlags,
     /// JSON: `["A","B"]`.
     Json,

@@ -103,7 +103,7 @@ pub enum VerifyErrorKind {
     /// Loops that together could go on without taking a bit.
     #[error("the loop, with those around it, may make more than {IDLE_ROUNDS_MAX} rounds that take no bits")]
     Idle,
-    /// A column whose cell is of another kind.
+    /// A column with cells of another kind.
     #[error("column {column} holds other cells")]
     Cell {
         /// Which.
@@ -115,7 +115,7 @@ pub enum VerifyErrorKind {
         /// Which.
         table: u16,
     },
-    /// A list whose elements are not written by the loop that follows it.
+    /// A list with elements that the loop behind it does not write.
     #[error("table {table} is announced, but the next loop does not write one row a round")]
     List {
         /// Which.

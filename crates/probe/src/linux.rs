@@ -87,9 +87,10 @@ fn load_with_log(instructions: &[[u8; 8]], log: &mut [u8]) -> Result<Loaded, Pro
         flags: FLAG_SLEEPABLE,
         name: NAME,
     };
-    // SAFETY: the arguments are those of this command. The kernel reads `instruction_count` instructions of 8 bytes and
-    // the licence up to its zero byte, and writes at most `log_bytes` bytes of the log: we made all of them, they outlive
-    // the call, and the log is borrowed for writing.
+    // SAFETY: the arguments are those of this command. The kernel reads `instruction_count`
+    // instructions of 8 bytes and the license up to its zero byte, and writes at most `log_bytes`
+    // bytes of the log: we made all of them, they outlive the call, and the log is borrowed for
+    // writing.
     let file = unsafe { call(COMMAND_LOAD, &mut arguments) }?;
     // SAFETY: the kernel has just made this file descriptor for us; no other code knows it.
     Ok(Loaded(unsafe { OwnedFd::from_raw_fd(file) }))

@@ -107,7 +107,7 @@ fn identity() -> Identity {
     }
 }
 
-/// Bytes of a field whose bytes are zeros.
+/// The size of a field with only zeros in its bytes.
 fn bytes_of(kind: &Kind) -> usize {
     match kind {
         Kind::Scalar(scalar) => scalar.bytes().into(),

@@ -79,8 +79,8 @@ impl Asked {
         Self { reader, stream, names: all }
     }
 
-    /// The records of a packet, whose bytes and slack these are, have the values that they had before; how many there
-    /// are, and how many are not missing.
+    /// The records of a packet, which has these bytes and this slack, have the values that they had
+    /// before; how many there are, and how many are not missing.
     fn same(&self, decoder: &Decoder, packet: &Packet, bytes: &[u8]) -> (usize, usize) {
         let window = Window::new(bytes, 0, 8 * (bytes.len() - SLACK) as u64);
         let mut classes: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();

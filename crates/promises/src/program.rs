@@ -1,5 +1,5 @@
-//! A traced program whose memory other code damages: its actions there are those of the tracer's
-//! own lines.
+//! A traced program with memory that other code damages: its actions there are those of the
+//! tracer's own lines.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

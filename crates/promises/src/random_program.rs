@@ -46,7 +46,7 @@ struct Maker<'a> {
     random: &'a mut Random,
     program: &'a mut Program,
     is_header: bool,
-    /// The table whose row is being filled.
+    /// The table with the open row.
     table: u16,
     /// Blocks around this one, inside of the table's loop, that may be left out.
     choices: usize,
@@ -246,7 +246,7 @@ impl Maker<'_> {
         vec![Op::Switch { on, signed, arms, default }]
     }
 
-    /// A list whose elements are rows of a table of their own.
+    /// A list with rows of a table of its own as elements.
     fn list(&mut self, depth: u64) -> Vec<Op> {
         if self.is_header || self.choices > 0 && self.table == 0 && self.coin() {
             return Vec::new();

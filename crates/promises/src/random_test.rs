@@ -57,7 +57,7 @@ impl Ask<'_> {
         Reg(self.random.below(usize::from(self.program.registers)) as u16)
     }
 
-    /// Adds operations whose values only programs like this one read.
+    /// Adds operations that only programs like this one need.
     fn derive(&mut self) {
         let (to, from) = (self.register(), self.register());
         match self.random.below(4) {

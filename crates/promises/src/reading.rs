@@ -29,7 +29,7 @@ const PACKETS_MAX: usize = 20;
 /// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Packets whose heads could be read.
+    /// Packets with readable heads.
     pub packets: Vec<Packet>,
     /// The head that could not.
     pub fault: Option<HeadError>,

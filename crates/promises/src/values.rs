@@ -14,7 +14,7 @@ use kymo_format::value::Value;
 
 use crate::random::Random;
 
-/// Elements, bytes or code units of what has a length, at most.
+/// Elements, bytes or code units of a value with a length, at most.
 const LENGTH_MAX: i128 = 4;
 
 /// Makes values of the scopes of one event record, in their order.

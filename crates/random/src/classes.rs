@@ -383,7 +383,7 @@ impl Maker {
         }
     }
 
-    /// Text or bytes whose length is elsewhere.
+    /// Text or bytes with a length elsewhere.
     fn dynamic(&mut self) -> FieldKind {
         let Some(length) = self.length() else { return FieldKind::NullTerminatedText(TextEncoding::Utf8) };
         match self.choose(2) {

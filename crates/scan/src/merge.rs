@@ -12,8 +12,8 @@
 //!
 //! Ordering a round is a counting sort by time into about as many buckets as there are events, then
 //! one insertion pass over the nearly sorted result. On k400 this costs about a third of a k-way
-//! merge, whose runs are three events long there. Time is not spread evenly in every trace: buckets
-//! that hold many events are sorted by the standard library, which finds the runs in them.
+//! merge, with runs of three events there. Time is not spread evenly in every trace: buckets that
+//! hold many events are sorted by the standard library, which finds the runs in them.
 //!
 //! The sort key is one number for each row, time above place: a round is short enough for both to
 //! fit into 64 bits almost always. Where they do not, the number has 128.
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Merges streams whose batches have the given keys; every batch is queued as late as possible.
+    /// Merges streams of batches with the given keys; every batch is queued as late as possible.
     fn merged(streams: &[Vec<Vec<i64>>]) -> Vec<(i64, usize)> {
         let mut merger = Merger::new(streams.len());
         let mut queues: Vec<VecDeque<Vec<i64>>> = streams.iter().cloned().map(VecDeque::from).collect();

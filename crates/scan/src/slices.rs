@@ -48,7 +48,8 @@ pub struct Lengths {
     pub least: u64,
     /// Bytes of a slice at most, about.
     pub most: u64,
-    /// How many read at the same time. Slices become shorter towards the end, so that all end together.
+    /// How many read at the same time. Slices become shorter toward the end, so that all end
+    /// together.
     pub readers: u64,
 }
 

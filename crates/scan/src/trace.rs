@@ -25,7 +25,7 @@ pub trait KnownPackets {
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets>;
     /// The packets of file number `file` were found.
     fn remember(&self, folder: &TraceFolder, file: usize, packets: &Packets);
-    /// Packets of so many more bytes were found; called for each packet whose head is read.
+    /// Packets of so many more bytes were found; called after each read of a packet's head.
     fn found(&self, _bytes: u64) {}
 }
 
@@ -53,7 +53,7 @@ pub struct Trace {
     pub decoder: Arc<Decoder>,
     /// Its data streams, in Babeltrace's order for ties in time.
     pub streams: Vec<DataStream>,
-    /// Files whose packets were found only up to a fault.
+    /// Files with packets found only up to a fault.
     pub broken_files: Arc<[BrokenFile]>,
     /// Nanoseconds that its clocks are taken to be ahead of their description; those of its streams
     /// are so already.
@@ -129,7 +129,7 @@ impl DataStream {
     }
 }
 
-/// A file whose packets cannot all be found.
+/// A file with packets that cannot all be found.
 #[derive(Debug)]
 pub struct BrokenFile {
     /// Its number.
@@ -312,8 +312,8 @@ fn time(row: &PacketRow) -> (Option<u64>, Option<u64>) {
     (row.begin_cycles, row.sequence)
 }
 
-/// The packets of several files in the order of time. Files whose packets cover the same time are no parts of one
-/// stream, even if they give it the same id.
+/// The packets of several files in the order of time. Files with packets of the same time are no
+/// parts of one stream, even if they give it the same id.
 fn streams(files: Vec<OfFile>) -> Vec<Packets> {
     let is_sorted = matches!(&files[..], [OfFile { is_sorted: true, .. }]);
     let mut files: Vec<Packets> = files.into_iter().map(|file| file.packets).collect();

@@ -1,7 +1,7 @@
 //! Open files, not too many at once: a trace may have more streams than a process may have files open.
 //!
-//! Files are opened when they are read, and the one whose last read is longest ago is closed when there are too
-//! many. A file that is being read stays open until that read is done.
+//! Files are opened when they are read, and the least recently read one is closed when there are
+//! too many. A file that is being read stays open until that read is done.
 //!
 //! ```text
 //! files the process may open   │ kept open here, at most 256 │ … │ left to others, 256 or half │
@@ -26,7 +26,7 @@ pub(crate) struct Handles {
     open: Mutex<Vec<Weak<File>>>,
     /// How many there may be.
     most: usize,
-    /// Counts reads, so that the file whose last read is longest ago is known.
+    /// Counts reads, so that the least recently read file is known.
     reads: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ impl Handles {
         Arc::new_cyclic(|this| File { path, handle, used, handles, this: Weak::clone(this) })
     }
 
-    /// Closes files until there are fewer than `most`, those first whose last read is longest ago.
+    /// Closes files until there are fewer than `most`, the least recently read ones first.
     fn close_beyond(open: &mut Vec<Weak<File>>, most: usize) {
         while open.len() >= most {
             let used = |file: &Weak<File>| file.upgrade().map_or(0, |file| file.used.load(Ordering::Relaxed));

@@ -18,8 +18,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Empty columns for those fields whose columns are `wanted` by their names. `keep_bytes`: texts have a second column
-    /// with the bytes of those that are not valid.
+    /// Empty columns for the fields with columns that are `wanted` by their names. `keep_bytes`:
+    /// texts have a second column with the bytes of those that are not valid.
     #[must_use]
     pub fn new(
         packet: &[ScopeField],

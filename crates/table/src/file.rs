@@ -79,7 +79,7 @@ impl TableFile {
         Self::new(Box::new(File::create(path)?), schema, format)
     }
 
-    /// Begins a file whose bytes go to `out`.
+    /// Begins a file that writes its bytes to `out`.
     ///
     /// # Errors
     ///

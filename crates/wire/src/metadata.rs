@@ -1,4 +1,4 @@
-//! The header in front of each piece of packetised metadata.
+//! The header in front of each piece of packetized metadata.
 //!
 //! ```text
 //! 0      4           20        24            28           32  33  34  35  36  37

@@ -1,4 +1,4 @@
-//! The classes of fields of traced programs, whose bytes are packed: no padding, little-endian.
+//! The classes of fields of traced programs, with packed bytes: no padding, little-endian.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! A trace whose packets come with their events as bytes: the form that recorders write.
+//! A trace of packets that come with their events as bytes: the form that recorders write.
 //!
 //! ```text
 //! RawTrace ── DIR/metadata: grows by what is in the packets from then on
@@ -70,7 +70,7 @@ pub struct RawOptions {
     pub packet_fields: Vec<Field>,
 }
 
-/// The clock of a trace, whose zero is so long behind the begin of 1970.
+/// The clock of a trace. Its zero lies at its offset behind the beginning of 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawClock {
     /// Its name, an identifier.
@@ -134,8 +134,9 @@ impl RawTrace {
         Ok(this)
     }
 
-    /// Goes on with a trace whose writer was killed, in whose metadata anything may be half: the
-    /// caller states its content again, in the same order. [`RawTrace::put`] writes it then.
+    /// Goes on with a trace after its writer was killed, where any part of the metadata may be
+    /// half: the caller states its content again, in the same order. [`RawTrace::put`] writes it
+    /// then.
     ///
     /// # Errors
     ///
@@ -221,7 +222,7 @@ impl RawTrace {
         self.bytes
     }
 
-    /// Another class of streams, whose events carry these fields; its id.
+    /// Another class of streams, with these fields in its events; its id.
     ///
     /// # Errors
     ///

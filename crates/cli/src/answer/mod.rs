@@ -8,7 +8,7 @@
 //!                └─ lami    LTTng analyses' own format   ┘
 //! ```
 //!
-//! Which rows there are, and in what order, is the analysis' business.
+//! The analysis decides the rows and their order.
 
 pub(crate) mod csv;
 pub(crate) mod lami;
@@ -51,7 +51,7 @@ impl Manner<'_> {
     }
 }
 
-/// Shows an answer as requested, and says on standard error what it lacks; `tables`: the possible
+/// Shows an answer as requested, and reports its gaps on standard error; `tables`: the possible
 /// tables.
 pub(crate) fn show(
     session: &Session,

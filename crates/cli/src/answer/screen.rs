@@ -10,7 +10,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub(crate) struct Screen {
     /// Columns of a terminal; `None`: a pipe or file.
     pub(crate) width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether it shows colors.
     pub(crate) colours: bool,
     /// Whether it shows characters beyond ASCII.
     pub(crate) unicode: bool,

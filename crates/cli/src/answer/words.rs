@@ -320,7 +320,7 @@ fn shown(text: &str) -> String {
     if text.is_empty() { "\"\"".to_owned() } else { escaped(text).into_owned() }
 }
 
-/// Characters that would move the cursor, change colours or turn text around become escapes.
+/// Characters that would move the cursor, change colors or turn text around become escapes.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unseen) {
         return Cow::Borrowed(text);

@@ -19,7 +19,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts it for a session, whose name identifies it, with the contexts of its events. Its
+    /// Starts it for a session, under the session's name, with the contexts of its events. Its
     /// terminal is this process' one; the lines that it writes are recorded for a session that
     /// selects `lines`.
     pub(crate) fn start(words: &[OsString], tag: &str, contexts: u64, lines: Option<&str>) -> io::Result<Self> {

@@ -17,7 +17,7 @@ use crate::stop::{Stop, say};
 /// The results.
 #[derive(Default)]
 struct Recovered {
-    /// Sessions whose recorder was killed, which have ended now.
+    /// Sessions that have ended now because their recorder was killed.
     sessions: Vec<Summary>,
     /// Memory that no session knew.
     memory: Option<Rescued>,

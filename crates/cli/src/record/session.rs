@@ -157,7 +157,7 @@ impl Begun<'_> {
     }
 }
 
-/// A session whose end has come.
+/// A session at its end.
 struct Ending<'a> {
     session: &'a str,
     output: PathBuf,
@@ -478,8 +478,8 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Waits until the program has ended, a signal came, or the session is over, whose summary it
-    /// knows then.
+    /// Waits until the program has ended, a signal came, or the session is over; then it knows the
+    /// summary.
     fn until_over(
         &self,
         client: &mut Client,

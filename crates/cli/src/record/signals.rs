@@ -75,7 +75,7 @@ impl Signals {
     }
 }
 
-/// A user who asks twice does not wait for anything any more: the recorder ends the session then.
+/// A second request ends all waiting: the recorder ends the session then.
 fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) {
     let mut first: Option<Instant> = None;
     while told.read_exact(&mut [0]).is_ok() {

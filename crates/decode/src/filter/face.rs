@@ -67,7 +67,7 @@ impl<'a> TestFace<'a> {
         Self { questions, is_of_packet: true, ..Self::new(predicate, sources, packet) }
     }
 
-    /// Asks the questions whose values are there now.
+    /// Asks the questions with known values.
     fn ask(&mut self, builder: &mut Builder, at_end: bool) {
         if self.walk.blocks > 0 {
             return;

@@ -33,7 +33,7 @@ pub struct PrettyOptions {
     pub fields: PrettyFields,
     /// An enumeration value without label is split into bits that have one.
     pub enum_flags: bool,
-    /// Colours, as Babeltrace uses them.
+    /// Colors, as Babeltrace uses them.
     pub paint: Paint,
 }
 

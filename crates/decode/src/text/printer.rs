@@ -167,7 +167,7 @@ impl Printer {
         }
     }
 
-    /// Behind the fields of the event whose line began at `start`.
+    /// Ends the line behind the fields of the event; the line began at `start`.
     fn end_line(&self, start: usize, out: &mut Vec<u8>) {
         match &self.format {
             LineFormat::Pretty(_) => {}

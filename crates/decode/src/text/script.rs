@@ -1,4 +1,4 @@
-//! Text operations of a program being written: neighbouring literals become one.
+//! Text operations of a program being written: neighboring literals become one.
 
 use kymo_format::model::{DisplayBase, Mapping, TextEncoding};
 use kymo_ir::{Emit, Encoding, IntegerStyle, Labels, Op};

@@ -275,7 +275,8 @@ impl Compiler<'_> {
         Operand::Constant(divisor as i32)
     }
 
-    /// The values whose scaled ones can be held; `None`: there are none. Scaled values never fall where values rise.
+    /// The values with scaled ones that can be held; `None`: there are none. Scaled values never
+    /// fall where values rise.
     fn scale_allows(&self, number: &Number, of_value: Range) -> Option<Range> {
         let exact = self.predicate.exact_range(number);
         if exact.is_held() {

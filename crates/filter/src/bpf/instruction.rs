@@ -5,7 +5,8 @@
 //! 8 bits   4 + 4 bits            16 bits  32 bits       constants of 64 bits take two instructions
 //! ```
 //!
-//! Only what filters need is here: no helper calls, no stores, no jumps back. All arithmetic is of 64 bits.
+//! Only the instructions that filters need are here: no helper calls, no stores, no jumps back. All
+//! arithmetic is of 64 bits.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -16,7 +16,7 @@ use crate::model::{FieldClass, FieldKind, FieldPath, Member, Scope, Step};
 
 /// The structures around the field that is being read, and the scopes before.
 pub(crate) struct Frames<'a> {
-    /// `None`: an alias, whose locations outside have no meaning yet.
+    /// `None`: an alias; its locations outside have no meaning yet.
     pub(crate) scope: Option<Scope>,
     pub(crate) before: Vec<(Scope, &'a FieldClass)>,
     pub(crate) steps: Vec<Step>,

@@ -1,5 +1,5 @@
-//! A JSON object whose properties are asked for one by one; a property that is never asked for is
-//! an error.
+//! A JSON object with properties that are asked for one by one; a property that is never asked for
+//! is an error.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -335,7 +335,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The attributes of a type whose text begins at `start`, if there are any.
+    /// The attributes of a type, if there are any; its text begins at `start`.
     fn attributes(&mut self, start: usize) -> Result<Attributes<'a>> {
         if !self.is("{") {
             return Ok(Attributes::default());

@@ -21,8 +21,8 @@ const DEPTH_MAX: u32 = 65;
 /// Fields and labels of one type, at most.
 const WEIGHT_MAX: u64 = 1 << 20;
 
-/// A type whose references are still names. Its depth and size were bounded when it was made, so
-/// that code that walks or drops it needs no bounds of its own.
+/// A type with references that are still names. Its depth and size were bounded when it was made,
+/// so that code that walks or drops it needs no bounds of its own.
 #[derive(Debug)]
 pub(crate) struct Type {
     pub(crate) kind: Proto,

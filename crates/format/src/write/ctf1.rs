@@ -6,7 +6,7 @@
 //! - fields with roles get the names that mean those roles, others are protected from such names;
 //! - booleans, bit arrays and bit maps are unsigned integers, blobs are arrays of bytes;
 //! - an optional is a variant of its content and of an empty structure;
-//! - selectors are enumerations, whose labels are the names of the options;
+//! - selectors are enumerations, and their labels are the names of the options;
 //! - a label with several ranges is several labels;
 //! - clocks have identifiers as names, and neither identity nor accuracy; attributes are gone;
 //! - a data stream class has a default clock if a field tells its time;

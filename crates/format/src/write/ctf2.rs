@@ -4,8 +4,8 @@
 //!
 //! - members and options have the names that people see;
 //! - a label that stands for values several times does it once, with several ranges;
-//! - options that no label names get a range that the selector cannot have, and of options whose ranges
-//!   overlap only the first keeps what they share: the first was the one that is there;
+//! - options that no label names get a range that the selector cannot have, and of options whose
+//!   ranges overlap only the first keeps the shared values: the first was the one that is there;
 //! - only timestamps of the data stream class' own clock keep their roles; other integers lose their clock;
 //! - integers that are characters lose their encoding, and ASCII is UTF-8;
 //! - a clock's UUID is its `uid`; its offset is whole seconds and less than a second;

@@ -5,7 +5,7 @@ use crate::model::Attributes;
 /// A line that is longer is broken.
 const LINE_LENGTH: usize = 110;
 
-/// A JSON value whose integers are exact and whose members keep their order.
+/// A JSON value with exact integers and members in their order.
 pub(crate) enum Json {
     Integer(i128),
     Text(String),

@@ -1,4 +1,4 @@
-//! Predicates as labelled jumps, once for every form of code: Cranelift's blocks, eBPF, bytecode.
+//! Predicates as labeled jumps, once for every form of code: Cranelift's blocks, eBPF, bytecode.
 //!
 //! No machine has a third truth value, so a test has no value either: it jumps to one of three labels. `not` swaps two of
 //! them, `all` and `any` lead from one test to the next, and only tests of numbers and texts are left for an assembler

@@ -14,7 +14,7 @@ struct Known {
     phase: Phase,
     covered: u64,
     spans: Spans,
-    /// A `StoreList` whose loop has not come yet.
+    /// A `StoreList` before its loop.
     list: Option<(u16, Source)>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Walk<'a> {
     program: &'a Program,
     /// The number of the next operation.
     at: usize,
-    /// Tables whose rows are being written, the innermost last.
+    /// Tables with an open row, the innermost last.
     open: Vec<u16>,
     /// Product of the rounds of enclosing loops that take no bits.
     idle: u64,

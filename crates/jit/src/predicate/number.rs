@@ -219,7 +219,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         low
     }
 
-    /// Quotients and remainders towards zero: of magnitudes, and then the sign.
+    /// Quotients and remainders toward zero: of magnitudes, and then the sign.
     fn divided(&mut self, operation: Arithmetic, left: Integer, right: Integer, exact: Range, unknown: Block) -> Value {
         if right.range.lowest <= 0 && right.range.highest >= 0 {
             let is_zero = self.builder.ins().icmp_imm_u(IntCC::Equal, right.value, 0);

@@ -1,6 +1,6 @@
 //! Predicates that machine code does not cover: regular expressions, text that is not UTF-8, scales
-//! whose products need more than 64 bits, and predicates so large that compiling them would take
-//! long. The evaluator covers all of them.
+//! with products that need more than 64 bits, and predicates so large that compiling them would
+//! take long. The evaluator covers all of them.
 //!
 //! Where the evaluator is at hand, in scans, only whole predicates are refused: a test without
 //! machine code leaves the record to the evaluator, and the tests before it may have dropped the

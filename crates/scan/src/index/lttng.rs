@@ -39,7 +39,7 @@ pub enum LttngIndexFault {
     /// Another kind of file.
     #[error("expected the magic number 0xC1F1DCC1, found {0:#010X}")]
     Magic(u32),
-    /// A version whose entries are not known.
+    /// A version with unknown entries.
     #[error("expected version 1.0 or 1.1 with entries of 56 or 72 bytes, found {major}.{minor} with {size}")]
     Version {
         /// The first number.

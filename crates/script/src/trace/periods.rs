@@ -13,7 +13,7 @@ pub struct Sum {
     pub class: &'static str,
     /// The columns that identify its rows.
     pub keys: &'static [&'static str],
-    /// The column whose values add up.
+    /// The column that adds up.
     pub column: &'static str,
 }
 
