@@ -49,7 +49,7 @@ pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOpti
     }
 }
 
-/// Rows of a table where people read them, if they do not say.
+/// Rows of a table for people, unless the arguments give a number.
 pub(crate) const TOP: usize = 10;
 
 /// Opens traces, asks an analysis and shows its answer, as `kymo cpu TRACE` does.
@@ -104,7 +104,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
     }
 }
 
-/// Shows the rehearsed behavior of threads, and how long rehearsing it lasted, if that was asked.
+/// Shows the rehearsed behavior of threads, and the duration of the rehearsal, if requested.
 fn show_rehearsal(progress: &Progress) {
     let mut told = String::new();
     for Took { work, thread, begin, time } in progress.took() {

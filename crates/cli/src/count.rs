@@ -64,7 +64,7 @@ struct Table<'a> {
     by: Vec<By>,
     /// Most frequent first.
     groups: Vec<Group<'a>>,
-    /// Nanoseconds in which the events occurred, where packets say so.
+    /// Nanoseconds in which the events occurred, where packets give times.
     span: Option<i128>,
 }
 

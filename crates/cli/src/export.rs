@@ -11,7 +11,7 @@ use crate::select::understood;
 use crate::show;
 use crate::stop::Stop;
 
-/// Writes tables and says which.
+/// Writes tables and lists them.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outcome, Stop> {
     let (options, warnings) = asked(session, arguments)?;
     eprint!("{warnings}");

@@ -7,7 +7,7 @@
 //! [--begin NS] [--end NS] ...     progress, if asked for; then the results
 //! ```
 //!
-//! Everything is said on standard output, errors too: the calling program may have mixed the two.
+//! All output goes to standard output, errors too: the calling program may have mixed the two.
 //! Trace Compass asks the version of the program alone, `kymo --mi-version`. `answer::lami` decides
 //! the form of the objects.
 
@@ -141,7 +141,7 @@ fn results(
     }
 }
 
-/// Does the work, and meanwhile says in lines how far it is.
+/// Does the work, and meanwhile reports its progress in lines.
 fn told<R>(progress: &Progress, work: impl FnOnce() -> R) -> io::Result<R> {
     let (done, is_done) = mpsc::channel::<()>();
     let result = std::thread::scope(|scope| {

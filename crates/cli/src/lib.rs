@@ -1,4 +1,4 @@
-//! The `kymo` command: asks `session` and `recorder` and shows the answer.
+//! The `kymo` command: puts questions to `session` and `recorder` and shows the answer.
 //!
 //! It must never know the code behind them.
 
@@ -95,7 +95,8 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Says on standard error why there is no answer; the status with which the process should end. `command` is the one that was asked.
+/// Reports on standard error why there is no answer; returns the exit status for the process.
+/// `command` is the requested one.
 fn stopped(stop: Stop, command: Option<&str>) -> u8 {
     match stop {
         // The reader of our output has seen enough.
@@ -132,8 +133,9 @@ fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments,
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
-/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`; `kymo TRACE... --view` means `kymo view TRACE...`.
-/// `kymo --mi-version` is asked by programs that want to run `kymo lami ANALYSIS`.
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`;
+/// `kymo TRACE... --view` means `kymo view TRACE...`. Programs that want to run
+/// `kymo lami ANALYSIS` call `kymo --mi-version`.
 fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let known = |word: &str| {
         let own = ["help", "-h", "--help", "-V", "--version"];
@@ -277,7 +279,7 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
     page.render(&mut io::stdout()).map(|()| Outcome::Complete)
 }
 
-/// Opens the traces, or says why not.
+/// Opens the traces, or reports why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
     let clocks = Clocks { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
     open_paths(&common.traces, common.threads, clocks)
@@ -293,7 +295,7 @@ fn open_paths(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Option<Sessi
     }
 }
 
-/// Opens traces as the environment says.
+/// Opens traces with the options of the environment.
 pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Result<Session, OpenFailure> {
     open_with(paths, threads, clocks, kymo_session::cache_folder())
 }
@@ -314,7 +316,7 @@ impl Clocks {
     }
 }
 
-/// Opens traces as the environment says, and remembers findings in this folder, if any.
+/// Opens traces with the options of the environment, and remembers findings in this folder, if any.
 ///
 /// # Errors
 ///
@@ -328,7 +330,7 @@ pub fn open_with(
     Session::open(paths, &options(threads, clocks, cache))
 }
 
-/// How traces are opened, as the environment says.
+/// The options for opening traces, from the environment.
 pub(crate) fn options(threads: usize, clocks: Clocks, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,

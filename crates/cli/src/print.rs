@@ -127,7 +127,7 @@ fn pretty(arguments: &PrintArguments) -> PrettyOptions {
     options
 }
 
-/// Whether to write colors: as the arguments say, else as the environment says, else where a
+/// Whether to write colors: as the arguments demand, else as the environment demands, else where a
 /// terminal reads them.
 fn colours(color: Color) -> bool {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();

@@ -1,6 +1,8 @@
-//! A line on standard error that says how far a long job is and how long it will take; only on a terminal.
+//! A line on standard error with the progress of a long job and its remaining time; only on a
+//! terminal.
 //!
-//! A thread of its own looks at the job's progress a few times a second; a job that is done soon shows nothing.
+//! A thread of its own polls the job's progress a few times a second; a job that is done soon shows
+//! nothing.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((some_size("1"), some_size("0KiB"), some_size("")), (Ok(1), Err("0 is none"), Err(NOT_A_SIZE)));
     }
 
-    /// Too much, nothing, signs, two points, units of something else.
+    /// Too much, nothing, signs, two points, units of another dimension.
     #[test]
     fn what_is_none() {
         for text in

@@ -8,7 +8,7 @@ use crate::stop::Stop;
 /// Classes and problems of one kind that are shown before the rest is counted.
 const SHOWN_MAX: usize = 3;
 
-/// The requested selection; says on standard error where that means nothing.
+/// The requested selection; reports on standard error where it means nothing.
 pub(crate) fn selection(
     session: &Session,
     events: &[String],
@@ -20,8 +20,8 @@ pub(crate) fn selection(
     Ok(selection)
 }
 
-/// The requested selection, and lines that say where that means nothing. Stops where no event can
-/// be meant: the pattern is mistyped.
+/// The requested selection, and lines about parts that mean nothing. Stops where no event can be
+/// meant: the pattern is mistyped.
 pub(crate) fn understood(
     session: &Session,
     events: &[String],

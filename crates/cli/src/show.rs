@@ -7,8 +7,8 @@ use crate::Outcome;
 /// Lines of one kind that are shown before the rest is counted.
 const LINES_MAX: usize = 20;
 
-/// Says on standard error why the answer is not the whole truth; if `strict`, an assumption counts
-/// as an error.
+/// Reports on standard error why the answer is not the whole truth; if `strict`, an assumption
+/// counts as an error.
 pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     for problem in report.assumptions.iter().take(LINES_MAX) {
         eprintln!("{}", assumption(&problem.message, strict));
@@ -35,7 +35,7 @@ pub(crate) fn unmatched(session: &Session, patterns: &[String]) -> String {
     session.unmatched(patterns).into_iter().map(line).collect()
 }
 
-/// A line about an assumption, which says itself that it is a warning.
+/// A line about an assumption, which calls itself a warning.
 pub(crate) fn assumption(message: &str, strict: bool) -> String {
     let message = message.trim_end();
     if strict { message.replacen(": warning[", ": error[", 1) } else { message.to_owned() }

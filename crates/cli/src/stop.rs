@@ -10,7 +10,7 @@ pub(crate) enum Stop {
     Output(io::Error),
     /// The typed words make no sense together, or with these traces: a sentence.
     Usage(String),
-    /// An expression is wrong: lines that say where, the first of which begins with `error: `.
+    /// An expression is wrong: lines with the place, the first of which begins with `error: `.
     Expression(String),
 }
 

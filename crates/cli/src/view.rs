@@ -1,4 +1,5 @@
-//! `kymo view`: serves the traces to a browser on this machine, and opens it; without traces, the page asks which.
+//! `kymo view`: serves the traces to a browser on this machine, and opens it; without traces, the
+//! page asks for them.
 //!
 //! The URL has a token; the server rejects requests without it. The command prints it for the user
 //! of this terminal; the browser finds it in a file that only its user may read, as all users see
@@ -139,7 +140,7 @@ pub(crate) fn refused(failure: &ServeFailure) -> Stop {
 /// opened.
 pub(crate) type Opened = Option<io::Result<(NamedTempFile, Child)>>;
 
-/// Says where the server is and how it ends, and opens the browser there.
+/// Prints the server's address and how to end it, and opens the browser there.
 pub(crate) fn tell(
     server: &Server,
     arguments: &ViewArguments,

@@ -44,7 +44,7 @@ pub struct Answered {
     pub report: Report,
     /// The command's output with the default number of rows.
     pub text: String,
-    /// Lines that say where the question means nothing.
+    /// Lines about parts of the question that mean nothing.
     pub warnings: String,
 }
 
@@ -269,7 +269,7 @@ pub struct Chosen {
     pub begin_ns: Option<i64>,
     /// Not after this.
     pub end_ns: Option<i64>,
-    /// Lines that say where that means nothing.
+    /// Lines about words that mean nothing.
     pub warnings: String,
 }
 

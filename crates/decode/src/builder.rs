@@ -25,7 +25,8 @@ pub(crate) struct Builder {
     block: Block,
     run: Option<Run>,
     phase: Phase,
-    /// Byte orders (or bit orders) may meet inside of a byte: every fixed-size field says which it has.
+    /// Byte orders (or bit orders) may meet inside of a byte: every fixed-size field states its
+    /// own.
     mixed_orders: bool,
     spare: Vec<Reg>,
 }
@@ -143,7 +144,7 @@ impl Builder {
         self.phase.phase = self.phase.phase.wrapping_add(bits) & mask(self.phase.modulus_log2);
     }
 
-    /// Says which byte order the next fixed-size field has, where orders may meet inside of a byte.
+    /// Sets the byte order of the next fixed-size field, where orders may meet inside of a byte.
     pub(crate) fn order(&mut self, order: ByteOrder, reversed: bool) {
         if self.mixed_orders {
             self.flush();
@@ -236,8 +237,8 @@ impl Builder {
 
     /// Writes a block apart from the current one; the position is known in it as it is now.
     ///
-    /// The caller puts the block into an operation and says with [`Builder::join`] or
-    /// [`Builder::resume`] the phase behind it.
+    /// The caller puts the block into an operation and sets the phase behind it with
+    /// [`Builder::join`] or [`Builder::resume`].
     pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, Phase), E> {
         self.flush();
         let (outer, before) = (std::mem::take(&mut self.block), self.phase);

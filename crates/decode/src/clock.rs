@@ -4,9 +4,10 @@
 //! ns = offset_s * 10^9 + floor(offset_cycles * 10^9 / frequency) + floor(cycles * 10^9 / frequency)
 //! ```
 //!
-//! in 128 bits: defined for every input. Whether the result fits 64 bits is asked at the end. The two parts are
-//! rounded apart, as Babeltrace does, so that both print the same digits; Babeltrace then goes through doubles
-//! where the frequency is not 1 GHz, which is off by a nanosecond now and then, and is not imitated.
+//! in 128 bits: defined for every input. A check at the end decides whether the result fits 64
+//! bits. The two parts are rounded apart, as Babeltrace does, so that both print the same digits;
+//! Babeltrace then goes through doubles where the frequency is not 1 GHz, which is off by a
+//! nanosecond now and then, and is not imitated.
 
 use kymo_format::ClockClass;
 

@@ -39,7 +39,8 @@ use crate::names::{ClassFields, FilterFacts, Place, Source};
 use crate::plan::BodyFace;
 use crate::walk::Walk;
 
-/// Reads chosen fields of the events of one data stream class. Shared by threads, once all was asked for.
+/// Reads chosen fields of the events of one data stream class. Threads share it once all fields are
+/// requested.
 #[derive(Debug)]
 pub struct FieldReader {
     decoder: Arc<Decoder>,
@@ -51,7 +52,7 @@ pub struct FieldReader {
     packet: PacketReader,
 }
 
-/// A field of a class that was asked for.
+/// A requested field of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedField {
     /// Where it is.
@@ -65,12 +66,12 @@ pub struct AskedField {
 /// Where a field is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldPlace {
-    /// The class has no such field.
+    /// The class lacks the field.
     Missing {
         /// Names like it that there are, the nearest first; looked for if [`FilterFacts::suggests`].
         near: Vec<String>,
     },
-    /// There is one, but it has no single value.
+    /// The field has no single value.
     Compound(&'static str),
     /// All events of the class have this value.
     Constant(Constant),
@@ -104,7 +105,7 @@ pub enum FieldValue {
     Integer(i128),
     /// A real number.
     Real(f64),
-    /// The bytes of a text, encoded as its kind says.
+    /// The bytes of a text, encoded according to its kind.
     Text(Vec<u8>),
 }
 
@@ -143,7 +144,7 @@ struct PacketReader {
     program: Option<Program>,
 }
 
-/// Where something of packets is.
+/// The source of a packet's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OfPacket {
     StreamId,
@@ -249,7 +250,7 @@ impl FieldReader {
         Ok(())
     }
 
-    /// All that was asked of a class, in the order of asking.
+    /// All requested fields of a class, in the order of the requests.
     #[must_use]
     pub fn fields(&self, event_class: usize) -> &[AskedField] {
         &self.classes[event_class].asked
@@ -276,8 +277,8 @@ impl FieldReader {
         self.classes[event_class].program.map(|index| &self.programs[index].program)
     }
 
-    /// The values of a packet that were asked for, at the index of [`FieldPlace::Packet`]; `None`: it has none there.
-    /// `window` holds the packet's head, from its first byte on.
+    /// The requested values of a packet, at the index of [`FieldPlace::Packet`]; `None`: it has
+    /// none there. `window` holds the packet's head, from its first byte on.
     #[must_use]
     pub fn packet(&self, head: &PacketHead, window: Window<'_>) -> Vec<Option<FieldValue>> {
         let mut cells = Cells::default();

@@ -35,7 +35,7 @@ pub struct FilterFacts<'a> {
 pub(crate) enum Source {
     /// The event's clock.
     Cycles,
-    /// The data stream's id, which packets tell.
+    /// The data stream's id, from packets.
     StreamId,
     /// A field of the packet's context, or of the event; several where it is whichever option of a variant is there.
     Fields(Vec<Place>),
@@ -124,7 +124,7 @@ impl<'a> ClassFields<'a> {
         self.known.borrow()[key as usize].clone()
     }
 
-    /// Where everything that was asked for comes from, by key.
+    /// The sources of all requested values, by key.
     pub(crate) fn all_sources(&self) -> Vec<Source> {
         self.known.borrow().clone()
     }

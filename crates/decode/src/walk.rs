@@ -87,7 +87,7 @@ impl Walk {
         }
     }
 
-    /// Whether something at or below the current field is wanted.
+    /// Whether a value at or below the current field is wanted.
     pub(crate) fn wants(&self) -> bool {
         self.wanted.iter().any(|wanted| leads_to(&self.place, &wanted.place))
     }

@@ -149,7 +149,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// Says how something was understood, once.
+    /// Notes an interpretation, once.
     pub(crate) fn note(&mut self, span: Span, what: &str, how: &str) {
         if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text.starts_with(what)) {
             self.notes.push(Note { span, text: format!("{what}{how}") });

@@ -53,7 +53,7 @@ const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
 ///
 /// # Errors
 ///
-/// The first part that these programs cannot say.
+/// The first part that these programs cannot express.
 ///
 /// ```
 /// use kymo_filter::bpf;

@@ -33,7 +33,7 @@ type Targets = kymo_ir::predicate::Targets<Label>;
 ///
 /// # Errors
 ///
-/// The first part that bytecode cannot say.
+/// The first part that bytecode cannot express.
 ///
 /// ```
 /// use kymo_filter::bytecode;

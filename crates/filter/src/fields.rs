@@ -71,12 +71,12 @@ pub enum Found {
     },
     /// Every event of the class has this value.
     Constant(Constant),
-    /// There is none in this class.
+    /// The class has no such field.
     Missing {
         /// Names like it that there are, the nearest first.
         near: Vec<String>,
     },
-    /// There is one, but it has no single value.
+    /// The field has no single value.
     Compound {
         /// The kind of the field: `a structure`, `an array`.
         what: &'static str,

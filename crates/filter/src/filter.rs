@@ -9,7 +9,7 @@ use crate::fields::{Fields, Path};
 use crate::problem::{Problem, ProblemKind};
 use crate::{check, parser};
 
-/// An expression that may be asked of events.
+/// An expression that can be evaluated for events.
 #[derive(Clone, Debug)]
 pub struct Filter {
     text: Box<str>,
@@ -47,8 +47,8 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Why it cannot be asked of this class: operands of types that do not go together, labels that a field does not
-    /// have, a size.
+    /// Why it cannot be evaluated for this class: operands of types that do not go together, labels
+    /// that a field does not have, a size.
     pub fn bind(&self, fields: &dyn Fields) -> Result<Binding, Vec<Problem>> {
         bind(&self.tree, &self.text, fields)?.finished(self.text.len())
     }
@@ -61,7 +61,7 @@ impl Filter {
         Problem { span, kind: ProblemKind::UnknownName(name), help }
     }
 
-    /// The problem where text of packets is asked for together with fields of events.
+    /// The problem where text of packets is used together with fields of events.
     #[must_use]
     pub fn text_of_packet(&self, name: &str) -> Problem {
         let found = self.paths().into_iter().find(|(_, span)| self.text.get(span.clone()) == Some(name));

@@ -4,8 +4,8 @@
 //! || < && < == != =~ !~ < < <= > >= in < | < ^ < & < << >> < + - < * / % < unary - + ! ~
 //! ```
 //!
-//! Every value that is read goes to the operands; an operator waits among the frames until one that binds less tightly,
-//! or a closing parenthesis, says that both its operands are there.
+//! Every value that is read goes to the operands; an operator waits among the frames until one that
+//! binds less tightly, or a closing parenthesis, shows that both its operands are there.
 
 use kymo_ir::predicate::{Arithmetic, Bitwise, Regex, Relation};
 

@@ -17,7 +17,7 @@ use crate::limits::{DEPTH_MAX, REGEXES_MAX, TEXT_BYTES_MAX};
 /// Bytes of an expression.
 pub(crate) type Span = Range<usize>;
 
-/// Something that is wrong with an expression.
+/// A problem of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The bytes of the text that it is about.
@@ -140,7 +140,7 @@ pub struct Missing {
     pub is_asked_for: bool,
 }
 
-/// Something that people should know of how an expression was understood.
+/// A note about the interpretation of an expression, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The bytes of the text that it is about.
@@ -159,7 +159,7 @@ impl Problem {
         self
     }
 
-    /// Says which of these may be meant, if there are any.
+    /// Lists those names that may be meant, if there are any.
     pub(crate) fn near(self, names: &[String]) -> Self {
         match did_you_mean(names) {
             Some(help) => self.help(help),

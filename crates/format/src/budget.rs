@@ -12,7 +12,8 @@ pub(crate) const FIELDS_MAX: u64 = 1 << 20;
 pub(crate) const STEPS_MAX: u64 = 1 << 26;
 /// Steps taken for each field that a reference may mean: the way there is kept.
 pub(crate) const TARGET_STEPS: usize = 64;
-/// Findings of one kind that are told, at most: one mistake in generated text may be there ten thousand times.
+/// Reported findings of one kind, at most: one mistake in generated text may be there ten thousand
+/// times.
 const FINDINGS_MAX: usize = 100;
 
 /// The remaining budget.

@@ -1,7 +1,8 @@
 //! Rules that hold for a trace class of any dialect, and the limits that keep hostile ones from hurting.
 //!
-//! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly many
-//! elements without bits, would keep it busy for ever. Such metadata are refused, and the message says why.
+//! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly
+//! many elements without bits, would keep it busy for ever. Such metadata are refused, and the
+//! message gives the reason.
 
 use std::ops::Range;
 
@@ -33,10 +34,10 @@ pub enum Problem {
     /// The magic number is of another kind.
     #[error("the magic number of packets must be the first member of their header and an unsigned integer of 32 bits")]
     Magic,
-    /// Packets do not tell their data stream class.
+    /// Packets lack their data stream class.
     #[error("there are {0} data stream classes, but the packet header has no field that tells a packet's")]
     NoStreamClassId(usize),
-    /// Events do not tell their class.
+    /// Events lack their class.
     #[error("data stream class {stream} has {count} event record classes, but no header field tells an event's")]
     NoEventClassId {
         /// Id of the data stream class.

@@ -27,7 +27,7 @@ pub enum Severity {
 pub enum Assumption {
     /// TSDL text without `/* CTF 1.8` at its beginning is TSDL 1.8 all the same.
     MissingSignature,
-    /// An attribute that the specification does not know says nothing about the layout of events.
+    /// An attribute that the specification does not know has no effect on the layout of events.
     UnknownAttribute,
     /// The text is CTF 2 as drafted in SPECRC 7.0.
     ReleaseCandidateDialect,

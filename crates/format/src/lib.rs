@@ -1,6 +1,6 @@
 //! The trace's description of itself: metadata bytes to a [`TraceClass`], and back to text.
 //!
-//! It must never know event bytes: it says how they are laid out and reads none of them.
+//! It must never know event bytes: it describes their layout and reads none of them.
 //!
 //! ```text
 //! bytes ──stream──> text ──tsdl──┐

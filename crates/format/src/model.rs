@@ -18,10 +18,10 @@ use kymo_units::{ByteOrder, Uuid};
 /// User attributes, in the JSON form of CTF 2.
 pub type Attributes = serde_json::Value;
 
-/// Everything a trace says of itself.
+/// The trace's whole description of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceClass {
-    /// The language in which it was said.
+    /// The language of the description.
     pub dialect: Dialect,
     /// CTF 1.8 `trace.uuid`, CTF 2 preamble `uuid`: the identity of the metadata stream.
     pub uuid: Option<Uuid>,
@@ -115,7 +115,7 @@ impl ClockClass {
 pub enum ClockOrigin {
     /// 1970-01-01T00:00:00Z (CTF 1.8: `absolute = true`).
     UnixEpoch,
-    /// Not said: comparable with no other clock, but with one of the same UUID in CTF 1.8.
+    /// Not given: comparable with no other clock, but with one of the same UUID in CTF 1.8.
     Unknown,
     /// An origin of the producer's own, comparable where all three parts are equal.
     Custom {

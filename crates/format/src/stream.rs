@@ -46,14 +46,14 @@ pub enum Problem {
     Sizes {
         /// First byte of the packet.
         at: usize,
-        /// Bits of content, as said.
+        /// Bits of content, from the header.
         content: u32,
-        /// Bits of the packet, as said.
+        /// Bits of the packet, from the header.
         packet: u32,
         /// Bits in the file from there on.
         left: u64,
     },
-    /// Something that this reader does not undo.
+    /// A scheme that this reader does not undo.
     #[error("at byte {at}: the metadata packet has {what} scheme {found}; only 0, none, is defined")]
     Scheme {
         /// First byte of the packet.

@@ -6,8 +6,8 @@
 //!                      └─ Text "b"
 //! ```
 //!
-//! It is for writers, for cutting traces and for comparing readers; it keeps everything that the
-//! bytes say and is not fast. Names, bases and labels stay with the class.
+//! It is for writers, for cutting traces and for comparing readers; it keeps all information of the
+//! bytes and is not fast. Names, bases and labels stay with the class.
 
 /// The value of a field. Which variant goes with which class stands in the class' order.
 #[derive(Clone, Debug, PartialEq, Eq)]

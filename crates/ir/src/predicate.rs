@@ -384,7 +384,7 @@ pub struct Layout {
 pub enum Place {
     /// This class of events does not have it.
     Missing,
-    /// An integer of 1, 2, 4 or 8 bytes; the input's kind says whether it is signed.
+    /// An integer of 1, 2, 4 or 8 bytes; the input's kind decides whether it is signed.
     Integer {
         /// First byte.
         offset: u32,
@@ -414,11 +414,12 @@ pub enum Place {
     },
 }
 
-/// Why a form of code cannot say a predicate. Nothing is weakened: the whole predicate is refused there.
+/// Why a form of code cannot express a predicate. Nothing is weakened: the whole predicate is
+/// refused there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}: {part}")]
 pub struct Refusal {
-    /// The part of the predicate that it cannot say, as [`Predicate`] is displayed.
+    /// The part of the predicate that it cannot express, as [`Predicate`] is displayed.
     pub part: String,
     /// The reason.
     pub why: &'static str,

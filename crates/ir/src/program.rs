@@ -139,7 +139,7 @@ pub enum Cell {
     Span,
 }
 
-/// Where `Out` writes: values that the caller of a program asks for.
+/// Where `Out` writes: values for the caller of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
 

@@ -68,7 +68,7 @@ pub enum FaultKind {
     /// A list has very many elements, and hardly any takes bits.
     #[error("the record's lists have more than {EMPTY_ELEMENTS_MAX} elements that take no bits; this one has {count}")]
     EmptyElements {
-        /// How many it says it has.
+        /// The claimed count.
         count: u64,
     },
     /// The record takes no bits, so that there would be endlessly many.
@@ -89,7 +89,7 @@ impl FaultKind {
 pub struct ScanPlan {
     /// Reads the header: updates the clock, leaves the class id in [`SLOT_EVENT_CLASS`]. It aligns itself.
     pub header: Program,
-    /// The class of every event where the header tells none.
+    /// The class of every event where the header gives none.
     pub only_class: Option<u32>,
     /// (id, dense class index), sorted by id.
     pub ids: Vec<(u64, u32)>,
@@ -156,7 +156,7 @@ impl Records {
 pub enum ScanStop {
     /// The position is at or behind the window's end.
     End,
-    /// `Records` has as many as were asked for.
+    /// `Records` has the requested number.
     Full,
     /// The next record cannot be read.
     Fault(Fault),

@@ -132,7 +132,7 @@ pub enum Mark {
     DiscardedPackets(Loss),
 }
 
-/// Something that was lost.
+/// A loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// How many, if known.

@@ -84,7 +84,7 @@ pub struct Cursor {
     uuid_differs: bool,
     /// Packets may begin after their first event.
     begins_are_doubtful: bool,
-    /// When the packet that was read last ends, as it says.
+    /// The end of the packet that was read last, by its own account.
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
     batch_rows: usize,
@@ -101,7 +101,7 @@ struct Current {
     packet: Arc<Packet>,
     state: State,
     position: u64,
-    /// Its beginning was not told yet.
+    /// Its beginning is not reported yet.
     owes_begin: bool,
 }
 
@@ -171,8 +171,8 @@ impl Cursor {
         }
     }
 
-    /// Whether something was or may have been outside of the time of its packet in the slices so far: then events may be
-    /// missing from them.
+    /// Whether an event was or may have been outside of the time of its packet in the slices so
+    /// far: then events may be missing from them.
     #[must_use]
     pub fn strays(&self) -> bool {
         self.strays || self.begins_are_doubtful

@@ -4,7 +4,7 @@ use kymo_ir::Fault;
 
 use crate::index::HopFault;
 
-/// Something in a data stream that could not be read.
+/// An unreadable part of a data stream.
 #[derive(Debug)]
 pub struct StreamFault {
     /// Rank of the data stream.
@@ -64,7 +64,7 @@ pub enum StreamFaultKind {
         /// The offset to be read.
         offset_bytes: u64,
     },
-    /// The file cannot be read. Which it is was said with the place.
+    /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
     Source(kymo_source::Error),
 }

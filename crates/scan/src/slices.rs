@@ -35,7 +35,7 @@ pub struct Slice {
     pub bytes: u64,
 }
 
-/// Packets do not say when they are, or contradict each other: time cannot be cut.
+/// Packets have no times, or contradict each other: time cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsliceable;
 
@@ -153,7 +153,7 @@ impl Lane {
         Self { packets, clock, place, row: None, next: wanted.start, end: wanted.end, ends: VecDeque::new() }
     }
 
-    /// Looks at the packet at `next`: when it begins.
+    /// Looks at the packet at `next`: returns its begin time.
     fn advance(&mut self) -> Result<Option<i64>, Unsliceable> {
         self.row = (self.next < self.end).then(|| self.packets.step(&mut self.place));
         let Some(row) = &self.row else { return Ok(None) };

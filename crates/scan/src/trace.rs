@@ -253,7 +253,8 @@ fn index(
         }
         let stream = folder.stream(file);
         let begun = recalled.or_else(|| {
-            // An index that cannot be read or does not agree with the data is no loss: the data says it all.
+            // An index that cannot be read or does not agree with the data is no loss: the data is
+            // complete.
             let index = folder.index_file(file).ok()??;
             rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok().map(Packets::from_iter)
         });

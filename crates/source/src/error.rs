@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Something could not be read.
+/// An error of reading.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct Error {
@@ -16,7 +16,7 @@ pub struct Error {
 /// The kind of error.
 #[derive(Debug, thiserror::Error)]
 pub enum ErrorKind {
-    /// The operating system says no.
+    /// The operating system reports an error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// No trace is there.

@@ -67,7 +67,7 @@ impl Finder {
         if !found.is_empty() {
             return Ok(found);
         }
-        // That something could not be looked into is the better reason for finding nothing.
+        // An error on the way is the better reason for finding nothing.
         if self.skipped.len() > skipped {
             return Err(self.skipped.swap_remove(skipped));
         }

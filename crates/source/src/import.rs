@@ -9,8 +9,9 @@ use crate::stream::Stream;
 
 /// Reads the files of one format.
 pub trait Importer: fmt::Debug + Sync {
-    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has fewer. Only files that users name
-    /// are asked about: neither files below a folder that users name, nor streams beside a file `metadata`.
+    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has
+    /// fewer. Importers see only files that users name: neither files below a folder that users
+    /// name, nor streams beside a file `metadata`.
     fn recognizes(&self, name: &Path, head: &[u8]) -> bool;
 
     /// The traces in a file that is recognized; at least one.

@@ -27,7 +27,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Of the trace in a folder, which may have no metadata yet; `None`: no recorder says anything.
+    /// Of the trace in a folder, which may have no metadata yet; `None`: no recorder reports
+    /// anything.
     #[must_use]
     pub fn of(folder: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(folder.join(LIVE_FILE)).ok()?)

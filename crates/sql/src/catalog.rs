@@ -1,4 +1,4 @@
-//! Which tables and functions there are, asked for by name: a trace may have a thousand classes of events.
+//! Lists the tables and functions, found by name: a trace may have a thousand classes of events.
 //!
 //! ```text
 //! sched_switch, events, streams     the tables by their names
@@ -35,7 +35,7 @@ pub trait Catalog: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// There is one, but it cannot be read.
+    /// The relation exists, but it cannot be read.
     fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, TableError>;
 
     /// The functions that are tables.

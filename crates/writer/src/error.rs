@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// Why something is not written. Nothing of it is in the packet then.
+/// Why an item is not written. Nothing of it is in the packet then.
 #[derive(Debug)]
 pub struct Error {
     /// Names from the scope down to the field; empty where no field is at fault.

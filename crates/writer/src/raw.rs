@@ -85,7 +85,7 @@ pub struct RawClock {
     pub offset_s: i64,
     /// The rest of it.
     pub offset_cycles: u64,
-    /// Its zero is known; otherwise its times only say how long after each other something was.
+    /// Its zero is known; otherwise its times only give the time between events.
     pub is_absolute: bool,
 }
 
@@ -140,7 +140,7 @@ impl RawTrace {
     ///
     /// # Errors
     ///
-    /// Metadata cannot say it.
+    /// Metadata cannot express it.
     pub fn go_on(path: &Path, options: RawOptions) -> Result<Self, Error> {
         let mut this = Self { held: Some(String::new()), ..Self::of(path, options) };
         this.begin()?;

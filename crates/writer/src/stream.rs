@@ -135,7 +135,7 @@ impl StreamWriter {
         }
     }
 
-    /// Writes a packet without event records, which tells the losses and the time up to `cycles`.
+    /// Writes a packet without event records, which carries the losses and the time up to `cycles`.
     pub fn empty_packet(&mut self, cycles: u64) -> Result<(), Error> {
         self.flush()?;
         let open = self.begin(cycles)?;

@@ -46,7 +46,7 @@ pub(crate) fn metadata(description: Description<'_>, tables: &Answer) -> Value {
     })
 }
 
-/// Something went wrong.
+/// The error of a failed command.
 pub(crate) fn error(message: &str, code: u8) -> Value {
     json!({"error-message": message.trim_end(), "error-code": code})
 }

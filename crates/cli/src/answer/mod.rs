@@ -44,7 +44,7 @@ pub(crate) struct Manner<'a> {
 }
 
 impl Manner<'_> {
-    /// How instants are said.
+    /// The format of instants.
     pub(crate) fn times(&self, session: &Session) -> Times {
         let zone = if self.clock_gmt { Zone::Utc } else { Zone::Local };
         Times::new(session.times_are_unix(), zone, self.clock_seconds)

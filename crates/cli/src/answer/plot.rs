@@ -29,7 +29,7 @@ const HEIGHT: usize = 6;
 /// Columns of time at most: more make no terminal's line clearer.
 const TIME_MAX: usize = 120;
 
-/// Columns of a table that say a course.
+/// Columns of a table that form a course.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axes {
     pub(crate) time: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Axes {
     pub(crate) value: usize,
 }
 
-/// Draws the course; `false` if there is nothing that can be drawn.
+/// Draws the course; `false` if it has nothing to draw.
 pub(crate) fn show(table: &Table, axes: Axes, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<bool> {
     let Some(chart) = Chart::new(table, axes, words, screen) else { return Ok(false) };
     head(table, words, screen, out)?;
@@ -60,7 +60,7 @@ struct Series {
     sums: Vec<f64>,
     /// Nanoseconds with a value, by column.
     known: Vec<f64>,
-    /// Whether something is unknown, by column.
+    /// Whether a value is unknown, by column.
     unknown: Vec<bool>,
 }
 
@@ -87,7 +87,7 @@ struct Chart {
     undrawn: u64,
     /// The value as high as a line.
     most: f64,
-    /// How heights are said, from the bottom and for each series.
+    /// The words for heights, from the bottom and for each series.
     most_word: String,
     series_most: Vec<String>,
 }
@@ -251,7 +251,7 @@ fn name(row: &[Cell], axes: Axes, words: &Words) -> String {
     }
 }
 
-/// From when to when rows are, if they do not say it with their table.
+/// The span of the rows, if their table does not give it.
 fn span(table: &Table, axes: Axes) -> Option<(i64, i64)> {
     let times = || {
         table.rows.iter().filter_map(|row| row.get(axes.time)).flat_map(|cell| match cell {

@@ -1,4 +1,4 @@
-//! The screen for an answer: its width, and whether it knows colors and more than ASCII.
+//! The screen for an answer: its width, and whether it supports colors and more than ASCII.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -25,7 +25,7 @@ pub(crate) enum Tone {
     Bar,
 }
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal that does not report its width.
 const WIDTH: usize = 80;
 
 impl Screen {
@@ -64,7 +64,8 @@ impl Screen {
         Cow::Owned(format!("{head}{gap}{tail}"))
     }
 
-    /// The same for processes: the name gives way, not the numbers behind it, which tell apart those of one name.
+    /// The same for processes: the name gives way, not the numbers behind it, which distinguish
+    /// processes of one name.
     pub(crate) fn cut_process<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         let parts = text.rfind(" (").filter(|_| text.ends_with(')') && columns(text) > width);
         let Some((name, numbers)) = parts.map(|at| text.split_at(at)) else { return self.cut(text, width) };
@@ -74,12 +75,12 @@ impl Screen {
         }
     }
 
-    /// The same for titles, of which the beginning says most.
+    /// The same for titles, where the beginning is the most informative part.
     pub(crate) fn begun<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         if columns(text) <= width {
             return Cow::Borrowed(text);
         }
-        // One point is as good as three where there is no room.
+        // One point is as good as three where space is short.
         let gap = if self.unicode { self.gap() } else { "." };
         Cow::Owned(format!("{}{gap}", begin(text, width.saturating_sub(columns(gap)))))
     }

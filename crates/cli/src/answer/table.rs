@@ -1,4 +1,5 @@
-//! Tables for people: aligned, as wide as the terminal, with bars where those say more than numbers.
+//! Tables for people: aligned, as wide as the terminal, with bars where they show more than
+//! numbers.
 //!
 //! ```text
 //! Threads by run time  12:18:50.430000000 to 12:18:52.010000000 (1.58 s)     title and span
@@ -21,7 +22,7 @@ use crate::show::{counted, duration};
 
 /// Columns of the longest bar.
 const BAR_MAX: usize = 30;
-/// A shorter one says nothing.
+/// A shorter one shows nothing.
 const BAR_MIN: usize = 8;
 /// Names are not cut to less.
 const NAME_MIN: usize = 12;

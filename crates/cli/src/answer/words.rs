@@ -31,13 +31,13 @@ pub(crate) struct Word {
 /// How cells become words.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// How instants are said.
+    /// The format of instants.
     pub(crate) times: Times,
     /// Whether characters beyond ASCII can be shown.
     pub(crate) unicode: bool,
 }
 
-/// How instants are said.
+/// The format of instants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     /// The time zone of times of day; `None`: seconds since the clock's origin.
@@ -150,8 +150,8 @@ impl Words {
         Word { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
     }
 
-    /// A number with a unit and its bounds, each said by `say` with so many digits more than usual. Bounds that look
-    /// alike get more digits.
+    /// A number with a unit and its bounds, each formatted by `say` with the given number of extra
+    /// digits. Bounds that look alike get more digits.
     fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> Said) -> Word {
         if number.value.is_nan() {
             return Word { value: UNKNOWN.to_owned(), bounds: String::new() };
@@ -249,7 +249,7 @@ const BITRATES: Scale = Scale {
     ],
 };
 
-/// With three digits that say something, or more.
+/// With at least three significant digits.
 fn scaled(value: f64, scale: &Scale, more: usize) -> Said {
     let is_fitting = |unit: &&(&str, f64, f64)| value.abs() < unit.2;
     let (unit, size, _) = scale.units.iter().find(is_fitting).unwrap_or(&scale.units[scale.units.len() - 1]);

@@ -68,7 +68,7 @@ impl Child {
     }
 }
 
-/// As shells say it.
+/// The exit code in the form of shells.
 fn code(status: ExitStatus) -> u8 {
     let signal = || status.signal().map(|signal| 128 + signal);
     status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -1,5 +1,5 @@
-//! Commands that record: they ask the recorder of this user, which is a process of its own, and
-//! show its answers.
+//! Commands that record: they send requests to the recorder of this user, which is a process of its
+//! own, and show its answers.
 //!
 //! ```text
 //! kymo record ──starts──> kymo recorder-of-this-user      if there is none
@@ -58,22 +58,21 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
             let is_in_the_way = matches!(problem, ClientProblem::Folder(_) | ClientProblem::Start(_));
             let help = if is_in_the_way { "\nhelp: `kymo doctor` says more" } else { "" };
             say(&format!("error: {}{help}", text.trim_end()));
-            // A question that the recorder refuses was wrong usage, and so is one for which there
-            // is no session.
+            // A request that the recorder refuses was wrong usage, and so is one without a session.
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
             Ok(if is_usage { Outcome::Status(2) } else { Outcome::Incomplete })
         }
     })
 }
 
-/// Why something was not done.
+/// Why a command failed.
 pub(crate) enum Problem {
     Stop(Stop),
     Client(ClientProblem),
 }
 
 impl Problem {
-    /// Says so, where that decides nothing.
+    /// Reports the problem, where it does not change the outcome.
     fn tell(&self) {
         match self {
             Self::Stop(stop) => say(&format!("error: {}", stop.text())),
@@ -105,14 +104,14 @@ fn warn(why: &str) {
     say(&format!("warning: {why}"));
 }
 
-/// Whether a recorder was about to end, as it had no session any more, when it was asked: a moment
-/// later there is no recorder.
+/// Whether a recorder was about to end at the time of the request, as it had no session any more: a
+/// moment later there is no recorder.
 fn has_just_ended(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) && !kymo_recorder::client::has_sessions()
 }
 
-/// Asks a recorder for a session, and starts a recorder if there is none; returns the client and
+/// Asks the recorder for a session, and starts a recorder if there is none; returns the client and
 /// the answer.
 fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> {
     for _ in 0..50 {
@@ -151,7 +150,7 @@ fn ask_who_is_there(question: &Question) -> Result<Answer, ClientProblem> {
     client.ask(question)
 }
 
-/// A folder of a trace, from the root, as a recorder can be told of it.
+/// A folder of a trace as an absolute path, in a form that a recorder takes.
 fn folder(path: &Path) -> Result<PathBuf, Stop> {
     let path = std::path::absolute(path)?;
     match path.to_str() {

@@ -23,9 +23,9 @@ use crate::Outcome;
 use crate::arguments::{self, Mode, RecordArguments, RuleArguments, SessionArguments};
 use crate::stop::{Stop, say};
 
-/// Between two looks at whether it is over.
+/// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two lines that say how far it is.
+/// Between two lines of progress.
 const LINE: Duration = Duration::from_millis(250);
 
 /// Bytes that a program may have for its lanes.
@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
         &self.options.output
     }
 
-    /// Asks the recorder for it.
+    /// Requests it from the recorder.
     pub(crate) fn begin(self) -> Result<Begun<'a>, Problem> {
         let Self { arguments, options, tag, lines, contexts } = self;
         let signals = Signals::catch()?;
@@ -269,7 +269,7 @@ fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
     }
 }
 
-/// Asks something of a session. A recorder that was killed is followed by another one, which goes on.
+/// Sends a request for a session. After a recorder was killed, another one follows it and goes on.
 fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer, ClientProblem> {
     match client.ask(question) {
         Err(ClientProblem::Broken(_)) => {

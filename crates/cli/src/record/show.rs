@@ -138,7 +138,7 @@ pub(crate) fn losses(summary: &Summary) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// A line that says how far a session is.
+/// A line with the progress of a session.
 pub(crate) fn line(summary: &Summary, per_second: f64) -> String {
     let took = summary.milliseconds as f64 / 1000.0;
     let lost = match summary.lost.events() {

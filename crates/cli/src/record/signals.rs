@@ -14,9 +14,9 @@ use super::child::Child;
 
 /// Signals that end it.
 pub(crate) struct Signals {
-    /// The last one that came; 0: none.
+    /// The last signal received; 0: none.
     came: Arc<AtomicUsize>,
-    /// One came that asks for the end of everything: no key does that.
+    /// A received signal asks for the end of everything: no key does that.
     end_all: Cell<bool>,
     /// They are for the command, which runs.
     are_of_command: Arc<AtomicBool>,

@@ -29,7 +29,7 @@ const CHUNK: usize = 64 << 10;
 /// More than any pipe or terminal holds: a process that still writes when the program has ended is
 /// not waited for.
 const LEFT: usize = 128 << 10;
-/// Between two looks at whether all was passed on.
+/// Between two checks whether all bytes were passed on.
 const LOOK: Duration = Duration::from_millis(2);
 /// The word of the event that tells that the program has ended; others are places of sources.
 const ENDED: u64 = u64::MAX;
@@ -46,7 +46,7 @@ pub(crate) struct Streams {
 pub(crate) struct Pumps {
     threads: Vec<JoinHandle<Passed>>,
     terminals: Vec<(Stream, OwnedFd)>,
-    /// The other ends are told that the program has ended when these are closed.
+    /// Closing these tells the other ends that the program has ended.
     ends: Vec<OwnedFd>,
 }
 

@@ -21,7 +21,7 @@ use crate::arguments::ViewArguments;
 use crate::stop::{Stop, say};
 use crate::view;
 
-/// Between two looks at whether it is over.
+/// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
@@ -87,8 +87,8 @@ impl Serving {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Serves until a signal comes, if there is anything to be seen; a second signal ends the wait
-    /// for its end.
+    /// Serves until a signal comes, if there is anything to show; a second signal ends the wait for
+    /// its end.
     fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), Stop> {
         signals.are_of_command(true);
         if is_worth_while && !self.is_over() {

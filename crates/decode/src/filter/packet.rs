@@ -15,7 +15,7 @@ use crate::head::PacketHead;
 use crate::names::{Place, Source};
 use crate::slots;
 
-/// A field of packets' contexts that is asked for.
+/// A requested field of packets' contexts.
 #[derive(Debug)]
 pub(super) struct PacketField {
     pub(super) places: Vec<Place>,

@@ -1,4 +1,4 @@
-//! Prints events: knows the constant text of each class, and runs the program that prints the rest.
+//! Prints events: holds the constant text of each class, and runs the program that prints the rest.
 
 use std::sync::{Arc, OnceLock};
 

@@ -27,7 +27,7 @@ impl Script {
         builder.push(Op::Emit(Emit::Literal(index)));
     }
 
-    /// Writes something that is not literal.
+    /// Writes an operation that is not literal.
     pub(crate) fn emit(&mut self, builder: &mut Builder, emit: Emit) {
         self.flush(builder);
         builder.push(Op::Emit(emit));

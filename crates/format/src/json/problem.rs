@@ -28,7 +28,7 @@ pub enum Problem {
         /// The required value.
         expected: &'static str,
     },
-    /// A property that must be there is missing.
+    /// A required property is missing.
     #[error("the {what} has no property `{property}`")]
     Missing {
         /// The object that lacks it.
@@ -85,7 +85,7 @@ pub enum Problem {
     /// Too many fields.
     #[error("there are more than {0} fields and labels")]
     Fields(u64),
-    /// References are so many, or lead through so much, that finding them would take very long.
+    /// References are too many, or lead through too much: finding them would take very long.
     #[error("finding the fields that locations mean takes more than {0} steps")]
     Steps(u64),
     /// A list of findings that was cut.

@@ -32,14 +32,14 @@ pub(crate) struct Block<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
-/// Something at the top level.
+/// An item at the top level.
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Block(Block<'a>),
     Declaration(Declaration<'a>),
 }
 
-/// Something in a block.
+/// An entry in a block.
 #[derive(Debug)]
 pub(crate) enum Entry<'a> {
     /// `a.b = value;`
@@ -56,7 +56,7 @@ pub(crate) enum Entry<'a> {
     Declaration(Box<Declaration<'a>>),
 }
 
-/// Something that names a type.
+/// A declaration that names a type.
 #[derive(Debug)]
 pub(crate) enum Declaration<'a> {
     /// `typedef type name, name[3];`

@@ -1,7 +1,7 @@
 //! TSDL tokens to a syntax tree, by recursive descent.
 //!
-//! After an error the parser goes on behind the next `;` at the top level, so that one run tells
-//! of several errors.
+//! After an error the parser goes on behind the next `;` at the top level, so that one run reports
+//! several errors.
 
 use std::borrow::Cow;
 

@@ -34,7 +34,7 @@ pub enum Problem {
         /// The required value.
         expected: &'static str,
     },
-    /// An attribute that must be there is missing.
+    /// A required attribute is missing.
     #[error("the {block} has no `{attribute}`")]
     Missing {
         /// Where.
@@ -74,7 +74,7 @@ pub enum Problem {
     /// Too many fields.
     #[error("there are more than {0} fields and labels")]
     Fields(u64),
-    /// References are so many, or lead through so much, that finding them would take very long.
+    /// References are too many, or lead through too much: finding them would take very long.
     #[error("finding the fields that lengths and tags refer to takes more than {0} steps")]
     Steps(u64),
     /// A label's values do not fit into the integer.

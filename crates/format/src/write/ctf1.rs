@@ -9,8 +9,8 @@
 //! - selectors are enumerations, and their labels are the names of the options;
 //! - a label with several ranges is several labels;
 //! - clocks have identifiers as names, and neither identity nor accuracy; attributes are gone;
-//! - a data stream class has a default clock if a field tells its time;
-//! - where no field tells the class of an event, only class 0 is there.
+//! - a data stream class has a default clock if a field gives its time;
+//! - where no field gives the class of an event, only class 0 is there.
 
 use std::collections::HashSet;
 
@@ -232,7 +232,7 @@ impl<'t> Lower<'t> {
         Ok(FieldKind::Integer(FixedInteger { bits: *bits, meaning }))
     }
 
-    /// Roles that the field's name and clock will say.
+    /// Roles that the field's name and clock will express.
     fn roles(&self, meaning: &mut IntegerMeaning, name: &str) -> Result<()> {
         let scope = self.path.scope;
         let named = |role: &Role| names::special(scope, *role).is_some();

@@ -33,7 +33,7 @@ pub struct Unwritable {
     pub reason: Reason,
 }
 
-/// Why something cannot be written.
+/// Why a trace class cannot be written.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Reason {
     /// TSDL has only identifiers.

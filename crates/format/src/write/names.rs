@@ -34,7 +34,7 @@ const KEYWORDS: [&str; 24] = [
     "variant",
 ];
 
-/// Names that mean something in a scope, and the role that they mean.
+/// Names with a meaning in a scope, and their role.
 const SPECIAL: [(Scope, &str, Role); 11] = [
     (Scope::PacketHeader, "magic", Role::PacketMagicNumber),
     (Scope::PacketHeader, "uuid", Role::MetadataStreamUuid),

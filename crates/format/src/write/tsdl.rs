@@ -14,7 +14,7 @@ use crate::write::{Part, Reason, Unwritable, names};
 
 type Result<T> = std::result::Result<T, Unwritable>;
 
-/// Writes a trace class that TSDL can say.
+/// Writes a trace class that TSDL can express.
 pub(crate) fn text(trace: &TraceClass) -> Result<String> {
     let mut writer = Writer { trace, out: "/* CTF 1.8 */\n".to_owned(), indent: 0, owner: NOBODY, open: Vec::new() };
     writer.trace_block()?;

@@ -65,7 +65,7 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-/// Where something is, for messages.
+/// The place of a field, for messages.
 pub(crate) fn place(trace: &TraceClass, owner: Owner, path: &FieldPath) -> String {
     let mut out = String::new();
     if let Some(stream) = owner.stream.map(|stream| &trace.stream_classes[stream]) {

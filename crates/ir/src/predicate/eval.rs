@@ -1,5 +1,5 @@
-//! The meaning of a predicate, as plainly as it can be said: integers are mathematical numbers,
-//! unknown is `None`.
+//! The meaning of a predicate, as plainly as possible: integers are mathematical numbers, unknown
+//! is `None`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -89,7 +89,7 @@ pub trait Assembler {
     ///
     /// # Errors
     ///
-    /// This machine cannot say it.
+    /// This machine cannot express it.
     fn simple_test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error>;
 
     /// A new flag that is not set; `test` needs it.
@@ -121,7 +121,7 @@ pub trait Assembler {
     ///
     /// # Errors
     ///
-    /// The first part that this machine cannot say.
+    /// The first part that this machine cannot express.
     fn test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error> {
         if let Some(value) = self.outcomes(test).constant() {
             self.jump(targets.of_outcome(value));

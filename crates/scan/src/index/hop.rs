@@ -26,7 +26,7 @@ pub enum HopFault {
     /// It has no bits, so that there would be endlessly many.
     #[error("the packet has no bits")]
     Empty,
-    /// The file cannot be read. Which it is was said with the place.
+    /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
     Source(#[from] kymo_source::Error),
 }
@@ -93,7 +93,7 @@ pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (P
     hop_on(decoder, stream, file, size_bytes, Packets::default(), &|_| {})
 }
 
-/// As [`hop`], but the first packets are known; `found` is told each further one.
+/// As [`hop`], but the first packets are known; `found` receives each further one.
 #[must_use]
 pub fn hop_on(
     decoder: &Decoder,

@@ -85,7 +85,7 @@ pub enum LttngIndexFault {
     /// The packets have sequence numbers, which entries of this version lack.
     #[error("the packets have sequence numbers, the index has none")]
     NoSequence,
-    /// The data says otherwise.
+    /// The data disagrees.
     #[error("the entry does not agree with the packet at byte {offset_bytes}")]
     Disagrees {
         /// The packet's first byte.
@@ -179,7 +179,7 @@ fn entry(bytes: &[u8]) -> LttngIndexEntry {
     }
 }
 
-/// The packets of file number `file` as its index says, compared with the data.
+/// The packets of file number `file` according to its index, compared with the data.
 ///
 /// The file may have more packets behind those.
 ///

@@ -48,7 +48,7 @@ pub struct Packets {
     length: usize,
     /// Bytes of all packets.
     packet_bytes: u64,
-    /// How many do not say when they begin.
+    /// The number of packets without a begin time.
     without_begin: usize,
     /// The row that was added last.
     last: Words,
@@ -191,7 +191,7 @@ impl Packets {
         begin + self.range(begin..end).take_while(|row| holds(row)).count()
     }
 
-    /// Whether all packets say when they begin.
+    /// Whether all packets have a begin time.
     #[must_use]
     pub fn have_begins(&self) -> bool {
         self.without_begin == 0

@@ -84,7 +84,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Why there may be more entries than were found; told once.
+    /// Why there may be more entries than were found; reported once.
     pub(crate) fn take_broken(&mut self) -> Option<Error> {
         self.broken.take()
     }
@@ -94,7 +94,7 @@ impl Archive {
         if self.entries.len() >= ENTRIES_MAX {
             return Err(Error::new(&self.path, ErrorKind::ManyEntries(ENTRIES_MAX)));
         }
-        // An archive that was cut short holds less of its last entry than it says.
+        // An archive that was cut short holds less of its last entry than its header claims.
         let there = file.size().map_err(|error| Error::new(&self.path, error))?.saturating_sub(start);
         let size = size.min(there);
         if let Some(name) = inside(name) {

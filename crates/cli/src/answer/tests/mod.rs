@@ -121,7 +121,7 @@ fn a_table_on_a_terminal() {
     );
 }
 
-/// Long names are cut in the middle before numbers are; then there is no room for bars.
+/// Long names are cut in the middle before numbers are; then bars have no room.
 #[test]
 fn a_table_on_a_narrow_terminal() {
     check(
@@ -156,7 +156,7 @@ fn a_table_without_unicode() {
     );
 }
 
-/// Where there is no room the ends of titles go.
+/// Titles lose their ends where space is short.
 #[test]
 fn titles_that_are_wider_than_numbers() {
     let count = |name, title| Column::of(name, title, "things that are counted");

@@ -14,7 +14,7 @@ use super::{grouped, grouped_unsigned};
 use crate::scopes::Scopes;
 use crate::text::paint::{Paint, Tone};
 
-/// Facts that a clock class alone does not tell.
+/// Facts that are missing from a clock class alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockFacts {
     /// Its times count from the Unix epoch.
@@ -29,9 +29,9 @@ pub struct ClockFacts {
 pub struct StreamTraits {
     /// There is a clock.
     pub clock: bool,
-    /// Packets say when they begin.
+    /// Packets have a begin time.
     pub packet_begin: bool,
-    /// Packets say when they end.
+    /// Packets have an end time.
     pub packet_end: bool,
     /// Packets count discarded events.
     pub discarded_events: bool,
