@@ -51,7 +51,7 @@ pub fn difference(one: &str, other: &str) -> Option<String> {
 
 /// A line without its times.
 struct Line<'t> {
-    /// Nanoseconds, of the day where no date is told.
+    /// Nanoseconds, of the day where the date is missing.
     time: i64,
     /// Behind the times.
     said: &'t str,

@@ -104,7 +104,7 @@ pub fn summary(info: &Info) -> String {
     info::summary(info)
 }
 
-/// Everything that stands between an answer and the whole truth, as JSON.
+/// The report of losses and assumptions behind an answer, as JSON.
 #[must_use]
 pub fn report(report: &Report) -> String {
     json::report(report).to_string()
@@ -161,7 +161,8 @@ fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<An
     Ok(Answered { tables: answer.tables, report, text, warnings })
 }
 
-/// The same question to be answered in shares, by this process and others, and lines that say where it means nothing.
+/// The same question to be answered in shares, by this process and others, and lines about parts
+/// that mean nothing.
 ///
 /// # Errors
 ///
@@ -213,7 +214,7 @@ fn head(table: &Table) -> Table {
     Table { class, title, span_ns: *span_ns, columns, rows: Vec::new(), omitted: *omitted, plot }
 }
 
-/// The options of `kymo print`, without traces, and lines that say where an option means nothing.
+/// The options of `kymo print`, without traces, and lines about options that mean nothing.
 ///
 /// # Errors
 ///
@@ -228,8 +229,8 @@ pub fn print_options(session: &Session, words: &[String]) -> Result<(PrintOption
     Ok((options, warnings))
 }
 
-/// The options of `kymo export`, without traces and folder, and lines that say where an option
-/// means nothing.
+/// The options of `kymo export`, without traces and folder, and lines about options that mean
+/// nothing.
 ///
 /// # Errors
 ///

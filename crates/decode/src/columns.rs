@@ -200,7 +200,7 @@ impl ColumnReader {
 }
 
 impl ClassReader {
-    /// Machine code, once that is worth it, for so many more records.
+    /// Machine code for that many more records, once it pays off.
     fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };

@@ -321,7 +321,7 @@ impl FieldReader {
 }
 
 impl Shared {
-    /// Machine code, once that is worth it, for so many more records.
+    /// Machine code for that many more records, once it pays off.
     fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };

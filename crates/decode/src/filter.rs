@@ -52,7 +52,8 @@ pub enum ClassOutcome {
 }
 
 impl StreamFilter {
-    /// Binds an expression to every event record class of a data stream class for which `selected` says so.
+    /// Binds an expression to every event record class of a data stream class for which `selected`
+    /// returns true.
     ///
     /// # Errors
     ///

@@ -132,7 +132,7 @@ pub(crate) struct Lower<'a> {
     pub(crate) builder: Builder,
     /// Fields that others refer to.
     wanted: &'a HashSet<FieldPath>,
-    /// Of these, the ones that stand in slots: written when read, loaded when needed.
+    /// Of these, the ones in slots: written when read, loaded when needed.
     slots: &'a SlotMap,
     scopes: Scopes<'a>,
     kept: HashMap<FieldPath, Reg>,

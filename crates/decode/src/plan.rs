@@ -249,7 +249,7 @@ fn refers_to_header(stream: &DataStreamClass) -> bool {
     references.iter().any(|path| path.scope == Scope::EventHeader)
 }
 
-/// Whether a field of the header tells the event record class.
+/// Whether a field of the header gives the event record class.
 fn names_event_class(class: &kymo_format::FieldClass) -> bool {
     use kymo_format::FieldKind;
     match &class.kind {

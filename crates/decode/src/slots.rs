@@ -48,7 +48,7 @@ pub(crate) fn of_role(role: Role, scope: Scope) -> Option<Slot> {
     })
 }
 
-/// The slot that tells whether the role of `slot` occurred.
+/// The slot with the presence of the role of `slot`.
 pub(crate) fn presence(slot: Slot) -> Option<Slot> {
     (slot != SLOT_EVENT_CLASS).then(|| Slot(slot.0 + PRESENCE))
 }

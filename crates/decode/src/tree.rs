@@ -71,7 +71,7 @@ pub enum ErrorKind {
     ManyEmptyElements,
 }
 
-/// Where reading stands in one packet, and the values of earlier fields that later ones may need.
+/// The read position in one packet, and the values of earlier fields that later ones may need.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets which clock class' fields move the clock, and where the clock stands in cycles.
+    /// Sets which clock class' fields move the clock, and the clock's value in cycles.
     pub fn set_clock(&mut self, default_clock: Option<usize>, cycles: u64) {
         self.default_clock = default_clock;
         self.clock = cycles;

@@ -132,7 +132,7 @@ fn is_at(place: &Place, wanted: &Place) -> bool {
     place.parts.len() == wanted.parts.len() && leads_to(place, wanted)
 }
 
-/// A loop's body stands for all elements.
+/// A loop's body represents all elements.
 fn is_same(part: &Part, wanted: &Part) -> bool {
     part == wanted || matches!((part, wanted), (Part::Element(_), Part::Element(_)))
 }

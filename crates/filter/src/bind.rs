@@ -1,8 +1,8 @@
 //! The meaning of an expression for one class of events: names become inputs, values get types.
 //!
-//! Nodes of a tree stand behind their operands, so one pass from the first to the last does it.
-//! Parts that need no event are computed here, so that the meaning of the other parts does not
-//! depend on later simplification.
+//! Nodes of a tree follow their operands, so one pass from the first to the last does it. Parts
+//! that need no event are computed here, so that the meaning of the other parts does not depend on
+//! later simplification.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -259,7 +259,7 @@ impl<'t> Binder<'t> {
         Value::Number(Measured { number, unit, labelled })
     }
 
-    /// The same field is the same input wherever it stands.
+    /// The same field is the same input in every place.
     fn input(&mut self, field: &Field) -> Option<Input> {
         if let Some(&input) = self.by_key.get(&field.key) {
             return Some(input);
@@ -364,7 +364,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// Both sides are looked at before one is found to be unknown: all problems are to be told.
+    /// Both sides are checked before one is found to be unknown, so that all problems are reported.
     fn bits(&mut self, operation: Bitwise, left: (Id, Value), right: (Id, Value)) -> Value<'t> {
         let left = self.integer(operation.symbol(), left.0, left.1);
         let right = self.integer(operation.symbol(), right.0, right.1);

@@ -86,7 +86,8 @@ pub enum Found {
 /// A field with one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// A number of the implementation's own, by which it knows the field again. Equal fields have equal keys.
+    /// A number of the implementation's own, which identifies the field. Equal fields have equal
+    /// keys.
     pub key: u32,
     /// As people write it.
     pub name: String,
@@ -100,7 +101,7 @@ pub struct Field {
     pub unit: Option<Unit>,
 }
 
-/// A value that stands fast.
+/// A constant value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// An integer.

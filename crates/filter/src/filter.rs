@@ -75,7 +75,7 @@ impl Filter {
         self.tree.show()
     }
 
-    /// Every name in it, as often as it stands there, and its bytes of the text.
+    /// Every name in it, as often as it occurs, and its bytes of the text.
     #[must_use]
     pub fn paths(&self) -> Vec<(Path, Range<usize>)> {
         let named = self.tree.nodes.iter().filter_map(|node| match &node.kind {

@@ -46,7 +46,7 @@ pub(crate) fn is_constant(number: &Number) -> bool {
     matches!(number, Number::Integer(_) | Number::Real(_))
 }
 
-/// Tests in their order, each once: the same once more says nothing more.
+/// Tests in their order, each once: a repetition adds nothing.
 #[derive(Default)]
 struct Distinct {
     tests: Vec<Test>,
@@ -344,7 +344,7 @@ impl Folder<'_> {
     }
 }
 
-/// A comparison with the relation that people wrote, where that says the same.
+/// A comparison with the relation that people wrote, where the meaning is the same.
 fn as_written(written: Relation, test: Test) -> Test {
     let Test::Compare { relation, left, right: Number::Integer(constant) } = test else { return test };
     let (relation, constant) = match (relation, written) {

@@ -12,7 +12,7 @@ use crate::limits::TEXT_BYTES_MAX;
 use crate::literal::{self, NumberLiteral};
 use crate::problem::{Problem, ProblemKind, Span};
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token<'t> {
     pub(crate) kind: TokenKind<'t>,
@@ -70,7 +70,7 @@ pub(crate) enum Symbol {
     Assign,
 }
 
-/// Longer ones stand before those that they begin with.
+/// Longer ones come before those that they begin with.
 const SYMBOLS: [(&str, Symbol); 31] = [
     ("..=", Symbol::RangeInclusive),
     ("..", Symbol::Range),

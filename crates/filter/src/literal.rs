@@ -302,7 +302,7 @@ pub(crate) fn text(raw: &str, at: usize) -> Result<Literal, Problem> {
         is_behind_star = is_star || is_behind_star && matches!(character, '\n' | '\r');
         let part = parts.last_mut().expect("there is one part from the start");
         match character {
-            // Line breaks are left out, as in LTTng; a text that has one says `\n`.
+            // Line breaks are left out, as in LTTng; a text that has one is written with `\n`.
             '*' | '\n' | '\r' => {}
             '\\' => offset += escape(&raw[offset..], part, at + begin)?,
             other => part.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),

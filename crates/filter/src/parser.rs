@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
 }
 
 impl Path {
-    /// Parses a name as it stands in expressions, alone.
+    /// Parses a name in the syntax of expressions, alone.
     ///
     /// # Errors
     ///
@@ -476,7 +476,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Errors of regular expressions draw the expression; the error stands in the last line.
+/// Errors of regular expressions draw the expression; the error is in the last line.
 fn last_line(error: &str) -> String {
     let line = error.lines().next_back().unwrap_or(error).trim();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()

@@ -132,11 +132,11 @@ pub enum ProblemKind {
 pub struct Missing {
     /// The name, as it would be written.
     pub path: String,
-    /// The bytes of the text where it stands first.
+    /// The bytes of its first place in the text.
     pub span: Range<usize>,
     /// Names like it that there are, the nearest first.
     pub near: Vec<String>,
-    /// It stands in `has(...)` only: its author knows that it may be missing.
+    /// It occurs in `has(...)` only: its author knows that it may be missing.
     pub is_asked_for: bool,
 }
 
@@ -252,7 +252,7 @@ fn floor_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// At most this much of an expression stands in a message.
+/// Quoted characters of an expression in a message, at most.
 const QUOTED_CHARACTERS_MAX: usize = 60;
 
 /// A piece of the text for a message.

@@ -52,7 +52,7 @@ fn take(left: &Cell<u64>, amount: usize) -> bool {
     rest.is_some()
 }
 
-/// Where the parts of a trace class stand in the text, in the order of the class.
+/// The places of a trace class' parts in the text, in the order of the class.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) packet_header: Range<usize>,

@@ -217,7 +217,7 @@ pub enum FieldKind {
     Integer(FixedInteger),
     /// Integer in LEB128.
     VariableInteger(VariableInteger),
-    /// IEEE 754; `bits.length` says which (16, 32, 64, 128...).
+    /// IEEE 754; `bits.length` gives the format (16, 32, 64, 128...).
     Real(FixedBits),
     /// Text up to and including a zero code unit. Alignment 8.
     NullTerminatedText(TextEncoding),
@@ -280,8 +280,8 @@ pub struct IntegerMeaning {
     pub base: DisplayBase,
     /// It is an enumeration (CTF 1.8 `enum`; CTF 2: has mappings).
     pub enumeration: bool,
-    /// Labels with the values they stand for, in the order of the text. A label may occur
-    /// again, ranges may overlap, a value may have none.
+    /// Labels with their values, in the order of the text. A label may occur again, ranges may
+    /// overlap, a value may have none.
     pub mappings: Vec<Mapping>,
     /// Its uses for readers of packets.
     pub roles: Vec<Role>,
@@ -545,7 +545,7 @@ pub enum Step {
 }
 
 impl FieldPath {
-    /// The path with the options that are there, as `option_of` tells them of variants.
+    /// The path with the options that are there, as `option_of` gives them for variants.
     #[must_use]
     pub fn resolved(&self, option_of: impl Fn(&Self) -> Option<usize>) -> Option<Self> {
         let mut path = self.clone();
@@ -604,7 +604,8 @@ impl FieldClass {
         Some(class)
     }
 
-    /// The field one step further and the steps that are left; of several options the first stands for all.
+    /// The field one step further and the steps that are left; of several options the first
+    /// represents all.
     #[must_use]
     pub fn further<'s>(&self, steps: &'s [Step]) -> Option<(&Self, &'s [Step])> {
         let (step, rest) = steps.split_first()?;

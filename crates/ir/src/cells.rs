@@ -117,7 +117,7 @@ impl Cells {
     ///
     /// # Panics
     ///
-    /// If there is no room for so many.
+    /// If the memory has no room for that many.
     pub fn set_rows(&mut self, table: u16, rows: usize) {
         let state = &mut self.tables[usize::from(table)];
         assert!(rows <= state.capacity, "{rows} rows in a table with room for {}", state.capacity);

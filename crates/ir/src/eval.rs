@@ -36,7 +36,8 @@ pub fn scan(
     scan_few(plan, window, position, state, records, limit, &mut { usize::MAX })
 }
 
-/// As [`scan`], but reads no more than so many records, found or not, and takes those it read from `reads`.
+/// As [`scan`], but reads at most `reads` records, found or not, and takes those it read from
+/// `reads`.
 pub fn scan_few(
     plan: &ScanPlan,
     window: Window<'_>,

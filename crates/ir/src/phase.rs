@@ -81,7 +81,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Looks at all operations of a block, inner blocks included.
+    /// Inspects all operations of a block, inner blocks included.
     #[must_use]
     pub fn of(block: &[Op]) -> Self {
         let mut movement = Self { granularity_log2: MODULUS_LOG2_MAX, aligns: false };

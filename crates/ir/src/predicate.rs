@@ -218,7 +218,7 @@ pub struct RealBits(u64);
 /// A text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
-    /// Bytes that stand in the predicate, UTF-8 unless its author wrote other ones.
+    /// Bytes in the predicate, UTF-8 unless its author wrote other ones.
     Literal(Box<[u8]>),
     /// An input that is text. Text of other encodings is compared as the UTF-8 it stands for, with
     /// U+FFFD for bytes that stand for nothing.
@@ -426,8 +426,9 @@ pub struct Refusal {
 }
 
 impl Layout {
-    /// A structure that holds the inputs of a predicate one behind the other, in little-endian order, each at a
-    /// multiple of its own size up to 8 bytes. Texts lie inside of it with so many bytes, or behind pointers.
+    /// A structure that holds the inputs of a predicate one behind the other, in little-endian
+    /// order, each at a multiple of its own size up to 8 bytes. Texts lie inside of it with that
+    /// many bytes, or behind pointers.
     #[must_use]
     pub fn packed(predicate: &Predicate, text_bytes: Option<u32>) -> Self {
         let mut size = 0_u32;

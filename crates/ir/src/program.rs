@@ -35,12 +35,12 @@ pub type Block = Vec<Op>;
 /// One of several blocks: (lowest, highest) ranges of the selector, both ends included, as registers hold them.
 pub type Arm = (Vec<(u64, u64)>, Block);
 
-/// A number that stands in the program or in a register (read as unsigned).
+/// A number in the program or in a register (read as unsigned).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Stands in the program.
+    /// In the program.
     Constant(u64),
-    /// Stands in a register.
+    /// In a register.
     Register(Reg),
 }
 
@@ -189,7 +189,7 @@ pub enum Op {
     Skip {
         /// How many.
         count: Source,
-        /// Each of so many bits.
+        /// The number of bits of each.
         bits: u64,
     },
     /// Reads a LEB128 integer (position at a byte's edge): at most 10 bytes, value at most 64 bits, else fails.
@@ -330,8 +330,8 @@ pub enum Op {
         /// 16, 32 or 64.
         width: u8,
     },
-    /// Unless the predicate is true, the record is dropped, and the program ends. Stands in the outermost block alone;
-    /// only [`crate::eval::keeps`] and scans ask for the answer.
+    /// Unless the predicate is true, the record is dropped, and the program ends. Belongs in the
+    /// outermost block alone; only [`crate::eval::keeps`] and scans ask for the answer.
     Keep {
         /// Index into [`Program::predicates`].
         predicate: u16,

@@ -180,7 +180,7 @@ fn inner_blocks(block: &mut Block, see: &mut dyn FnMut(&mut Block)) {
 /// Neighboring runs of a fixed size, with the bits passed over between them.
 #[derive(Default)]
 struct Run {
-    /// Where its check stands, if there is a run.
+    /// The place of its check, if there is a run.
     need: Option<usize>,
     /// Bits that it moved on.
     moved: u64,

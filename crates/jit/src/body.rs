@@ -1,4 +1,5 @@
-//! Bodies of records: functions that move a position behind the rest of a record, and say whether it is kept.
+//! Bodies of records: functions that move a position behind the rest of a record, and return
+//! whether it is kept.
 //!
 //! ```text
 //! scans without tests   body(base, position, end, slots)           position behind, or -1

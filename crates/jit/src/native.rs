@@ -24,7 +24,7 @@ use kymo_units::ByteOrder;
 
 use crate::predicate::{self, Operands, Span, Ways, little};
 
-/// Bytes of an argument structure, at most: offsets stand in instructions.
+/// Bytes of an argument structure, at most: instructions contain offsets.
 const LAYOUT_BYTES_MAX: u32 = 1 << 20;
 /// Where code begins in memory.
 const CODE_ALIGNMENT: u64 = 64;
@@ -92,7 +92,7 @@ impl NativeFilter {
     ///
     /// # Errors
     ///
-    /// The part of it that machine code does not say, or a layout that is not one for its inputs.
+    /// The part of it that machine code does not cover, or a layout that is not one for its inputs.
     pub fn new(target: &Target, predicate: &Predicate, layout: &Layout) -> Result<Self, Refusal> {
         predicate::refuse(predicate)?;
         layout.check(predicate)?;
@@ -174,8 +174,8 @@ impl LoadedFilter {
     ///
     /// # Panics
     ///
-    /// If the arguments are fewer bytes than the layout says, or have text behind pointers: for those see
-    /// [`Self::run_raw`].
+    /// If the arguments are fewer bytes than the layout demands, or have text behind pointers: for
+    /// those see [`Self::run_raw`].
     #[must_use]
     pub fn run(&self, arguments: &[u8]) -> bool {
         assert!(arguments.len() >= self.arguments_bytes, "the arguments are shorter than their layout");

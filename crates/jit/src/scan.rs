@@ -79,7 +79,7 @@ macro_rules! offset {
 }
 
 impl Scan {
-    /// Compiles the loop; `None` if the header has something that is left to the evaluator.
+    /// Compiles the loop; `None` if the header has a part that is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
         let header = sound::slots(&plan.header)?;
@@ -285,7 +285,7 @@ struct Loop<'b, 'f> {
     /// The clock before the current record.
     clock_before: Variable,
     stuck: Block,
-    /// Calls say whether the record is kept.
+    /// Calls return whether the record is kept.
     has_tests: bool,
 }
 

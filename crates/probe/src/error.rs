@@ -32,7 +32,7 @@ pub enum ProbeErrorKind {
         /// The verifier's log; empty if it was not asked.
         log: String,
     },
-    /// More bytes than the kernel's numbers can say.
+    /// More bytes than the kernel's numbers can express.
     #[error("{bytes} bytes are more than the kernel takes")]
     Size {
         /// How many.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The meaning of instructions, and their origin, is the duty of callers. Elsewhere than on Linux
-//! everything here compiles, and answers that there is no such kernel.
+//! everything here compiles, and reports the missing kernel.
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;

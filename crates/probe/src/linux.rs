@@ -116,7 +116,8 @@ fn count_of(count: usize) -> Result<u32, ProbeErrorKind> {
 
 /// # Safety
 ///
-/// The arguments are those of the command, and all memory that they name may be read and written as it says.
+/// The arguments are those of the command, and all memory that they name may be read and written
+/// according to it.
 #[allow(unsafe_code)]
 unsafe fn call<A>(command: c_long, arguments: &mut A) -> Result<i32, ProbeErrorKind> {
     // SAFETY: the kernel reads and writes as many bytes of the arguments as they have; the rest the caller promises.

@@ -102,7 +102,7 @@ enum Down {
 #[derive(Clone, Debug, PartialEq)]
 struct Target {
     scope: Scope,
-    /// Of which one at most leads to something in an event.
+    /// At most one of them leads to a field in an event.
     ways: Vec<Vec<Down>>,
     /// Bits, if it is a real.
     real_bits: Option<u32>,
@@ -355,7 +355,7 @@ pub(crate) fn names(
             leaves(dialect, class, &format!("${word}"), 0, random, &mut names);
         }
     }
-    // Contexts of packets are contexts too, but not looked at here.
+    // Contexts of packets are contexts too, but not checked here.
     let of_packet = |name: &str| {
         let Some(FieldKind::Structure(structure)) = stream.packet_context.as_ref().map(|class| &class.kind) else {
             return false;

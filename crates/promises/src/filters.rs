@@ -65,8 +65,8 @@ pub fn hold(text: &str, random: &mut Random) -> Outcome {
     outcome
 }
 
-/// Two ways to say the same keep the same events: folding, merging and the order of tests change nothing. `None`: the
-/// statements cannot be bound for the class that was tried.
+/// Two forms of the same statement keep the same events: folding, merging and the order of tests
+/// change nothing. `None`: the statements cannot be bound for the class that was tried.
 ///
 /// # Panics
 ///
@@ -129,7 +129,8 @@ fn sound(binding: &Binding, text: &str, random: &mut Random) -> usize {
     kept
 }
 
-/// A class of events that has something under every name, by the letters of the name and the seed of the class.
+/// A class of events that has a field under every name, by the letters of the name and the seed of
+/// the class.
 struct Class {
     seed: u64,
     /// The paths that were asked for; the position of one is its key.

@@ -11,7 +11,8 @@ use crate::random::Random;
 /// Events that each filter is asked about.
 const EVENTS: usize = 8;
 
-/// The promise for a random predicate: how many events it kept; `None` if machine code does not say it.
+/// The promise for a random predicate: how many events it kept; `None` if machine code does not
+/// cover it.
 ///
 /// # Panics
 ///

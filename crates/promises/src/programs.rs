@@ -23,7 +23,7 @@ use crate::random_program::random_program;
 use crate::random_test::random_test;
 use crate::stripped::{bare, prints, stores, without};
 
-/// Records that are looked at.
+/// Records that are checked.
 pub const RECORDS_MAX: usize = 100;
 const SLOTS: usize = 8;
 

@@ -1,7 +1,7 @@
 //! Random read programs, most of which the verifier lets through.
 //!
-//! Operations come in groups that belong together (need, read, advance), so that programs do
-//! something; the verifier refuses programs that are not sound all the same.
+//! Operations come in groups that belong together (need, read, advance), so that programs have an
+//! effect; the verifier refuses programs that are not sound all the same.
 
 use kymo_ir::{
     BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program, RealStyle, Reg,

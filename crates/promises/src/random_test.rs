@@ -36,7 +36,7 @@ pub(crate) fn random_test(random: &mut Random) -> Program {
     program
 }
 
-/// Registers that hold bytes, as far as the outermost block says.
+/// Registers that hold bytes, as far as the outermost block shows.
 fn spans(block: &[Op]) -> impl Iterator<Item = (Reg, Reg)> {
     block.iter().filter_map(|op| match *op {
         Op::Text { start, length, .. } | Op::Bytes { start, length: Source::Register(length) } => Some((start, length)),

@@ -21,9 +21,9 @@ use kymo_ir::{Cells, Fault, Records, SLACK, ScanStop, State, Window};
 
 use crate::shaped::Shaped;
 
-/// Records of a packet that are looked at.
+/// Records of a packet that are checked.
 pub const RECORDS_MAX: usize = 300;
-/// Packets of a file that are looked at.
+/// Packets of a file that are checked.
 const PACKETS_MAX: usize = 20;
 
 /// The contents of a file.

@@ -1,4 +1,4 @@
-//! Random values of field classes, such that a reader finds them again.
+//! Random values of field classes, so that a reader finds them again.
 //!
 //! ```text
 //! len: u8, items: u32[len]    len is somebody's length: 0 to 4
@@ -21,7 +21,7 @@ const LENGTH_MAX: i128 = 4;
 pub(crate) struct Values<'r> {
     random: &'r mut Random,
     lengths: HashSet<FieldPath>,
-    /// Values that select something.
+    /// Values that select an option.
     selectors: HashMap<FieldPath, Vec<i128>>,
     saved: HashMap<FieldPath, i128>,
     /// The values that the writer puts into fields with roles.

@@ -123,7 +123,7 @@ pub enum Mark {
     PacketEnd {
         /// The packet.
         packet: Arc<Packet>,
-        /// When: as it says, but not before its last event.
+        /// Its time: as the packet gives it, but not before its last event.
         cycles: Option<u64>,
     },
     /// Event records were discarded before the packet that follows ended.

@@ -205,7 +205,7 @@ impl Cursor {
     /// The next batch or fault; `None` at the stream's end, or when it was stopped.
     pub fn next_item(&mut self) -> Option<Item> {
         loop {
-            // Not only where something is found: a filter may drop everything.
+            // Not only where records are found: a filter may drop everything.
             if self.setup.stop.is_raised() {
                 return None;
             }
@@ -341,7 +341,7 @@ impl Cursor {
 
     /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
     fn head(&mut self, row: &PacketRow) -> Result<(PacketHead, Buffer), StreamFaultKind> {
-        // An index may say that the packet has nothing, not even a head.
+        // In an index, a packet may be empty, without a head.
         if row.content_bits > 0 {
             let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
             let window = Window::new(bytes.with_slack(), origin, end);

@@ -1,7 +1,7 @@
 //! Puts the events of many streams into one time order, without moving them.
 //!
-//! Each stream queues batches. A *round* takes everything that can no longer be preceded by something
-//! unread, and orders references to it:
+//! Each stream queues batches. A *round* takes all rows that no unread row can precede any more,
+//! and orders references to it:
 //!
 //! ```text
 //! stream 0   ──o─o──o───o|o                 horizon: the earliest last event of all streams that
@@ -104,7 +104,7 @@ impl<B: Keyed> Merger<B> {
         Self::of_rounds(streams, ROUND_ROWS)
     }
 
-    /// The same with rounds of so many rows at most, about.
+    /// The same with rounds of about that many rows at most.
     #[must_use]
     pub fn of_rounds(streams: usize, round_rows: usize) -> Self {
         let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };

@@ -54,7 +54,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Bytes of a slice when so many are left.
+    /// Bytes of a slice when that many are left.
     fn at(&self, left: u64) -> u64 {
         (left / (2 * self.readers.max(1))).min(self.most).max(self.least)
     }
@@ -153,7 +153,7 @@ impl Lane {
         Self { packets, clock, place, row: None, next: wanted.start, end: wanted.end, ends: VecDeque::new() }
     }
 
-    /// Looks at the packet at `next`: returns its begin time.
+    /// Moves to the packet at `next`: returns its begin time.
     fn advance(&mut self) -> Result<Option<i64>, Unsliceable> {
         self.row = (self.next < self.end).then(|| self.packets.step(&mut self.place));
         let Some(row) = &self.row else { return Ok(None) };
@@ -199,7 +199,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether something begins here.
+    /// Whether the slice contains this time.
     pub(crate) fn contain(&self, key: i64) -> bool {
         self.begin <= key && !self.are_before(key)
     }

@@ -278,7 +278,7 @@ fn group(files: Vec<Packets>) -> Vec<DataStream> {
     for (file, packets) in files.into_iter().enumerate() {
         let key = |row: &PacketRow| (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
         let Some(first) = packets.first() else { continue };
-        // Thousands of packets are looked at once only.
+        // Thousands of packets are checked only once.
         let (mut is_one, mut is_sorted, mut before) = (true, true, first);
         for row in &packets {
             is_one &= key(&row) == key(&first);

@@ -115,7 +115,7 @@ impl TraceFolder {
     ///
     /// # Errors
     ///
-    /// It cannot be looked at.
+    /// It cannot be inspected.
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
         self.storage.identity(&self.streams[stream])
     }

@@ -61,7 +61,7 @@ pub(crate) struct Disk {
 impl Storage for Disk {
     fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.path.join(name);
-        // Looked at first, because opening a pipe would wait for a writer.
+        // Inspected first, because opening a pipe would wait for a writer.
         match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             result => result.map_err(|error| Error::new(&path, error)),

@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 128;
 ///
 /// # Errors
 ///
-/// The first part that SQL cannot say, or says otherwise.
+/// The first part that SQL cannot express, or expresses otherwise.
 ///
 /// ```
 /// use datafusion::common::Column;
@@ -109,8 +109,9 @@ impl Mapping<'_> {
         self.columns[usize::from(input.0)].clone().map(|column| Part::leaf(Expr::Column(column)))
     }
 
-    /// A real with a constant. SQL has NaNs at both ends of its order and -0.0 below 0.0, the predicate's comparisons are
-    /// those of IEEE 754; with a constant the difference can be said.
+    /// A real with a constant. SQL has NaNs at both ends of its order and -0.0 below 0.0, the
+    /// predicate's comparisons are those of IEEE 754; with a constant the difference can be
+    /// expressed.
     fn compare_reals(&self, test: &Test, relation: Relation, left: &Number, right: &Number) -> Result<Part, Refusal> {
         let constant = match right {
             Number::Integer(value) => *value as f64,

@@ -49,14 +49,14 @@ pub(crate) struct TraceExec {
 /// How the rows are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Slices of time to each of so many.
+    /// Slices of time to each of that many.
     Shared(usize),
     /// To one, in the order of time.
     InOrder,
 }
 
 impl TraceExec {
-    /// For so many partitions, or fewer where the table cannot be cut.
+    /// For that many partitions, or fewer where the table cannot be cut.
     pub(crate) fn new(
         table: Arc<dyn TraceTable>,
         question: Question,

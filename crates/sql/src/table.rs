@@ -69,7 +69,7 @@ pub trait TraceScan: Debug + Send + Sync {
     /// The columns that were asked for.
     fn schema(&self) -> SchemaRef;
 
-    /// Readers that share the rows, so many at most: slices of time go to the reader that asks.
+    /// Readers that share the rows, at most `count`: slices of time go to the reader that asks.
     /// Each reads on the thread that asks it.
     fn partitions(&self, count: usize) -> Vec<Batches>;
 

@@ -59,7 +59,7 @@ enum Data {
         labels: Arc<Labels>,
         lists: ListBuilder<StringBuilder>,
     },
-    /// Whether it is valid is looked at once for all.
+    /// Its validity is checked once for all.
     Text {
         cells: u16,
         encoding: TextEncoding,
@@ -316,7 +316,7 @@ impl Column {
             Data::Text { cells: column, encoding, offsets, bytes, replaced } => {
                 for row in rows {
                     let text = span(source, *column, row).unwrap_or_default();
-                    // Bytes of UTF-8 are looked at once for all.
+                    // Bytes of UTF-8 are checked once for all.
                     *replaced += u64::from(!is_bytewise(*encoding) && !is_text(text, *encoding));
                     append_text(bytes, text, *encoding);
                     offsets.push(bytes.len() as i32);
@@ -406,7 +406,7 @@ impl Column {
 }
 
 impl Data {
-    /// The column of cells that says which rows have a value.
+    /// The column of cells with the presence of values by row.
     fn cells(&self) -> Option<u16> {
         match self {
             Self::Number { cells, .. }

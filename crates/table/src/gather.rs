@@ -71,8 +71,8 @@ pub fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> 
     Ok(Arc::new((0..array.len()).map(text).collect::<StringArray>()))
 }
 
-/// A column of this type: `rows[i]` says which array row `i` comes from, and which row of that. Where there is no array, there
-/// is no value.
+/// A column of this type: `rows[i]` gives the array that row `i` comes from, and the row in it.
+/// Where there is no array, there is no value.
 ///
 /// # Errors
 ///

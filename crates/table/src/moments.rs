@@ -38,7 +38,7 @@ impl Moments {
         }
     }
 
-    /// Makes room for so many events.
+    /// Makes room for that many events.
     pub fn reserve(&mut self, rows: usize) {
         let [times, cycles, streams] = self.wanted.map(|wanted| if wanted { rows } else { 0 });
         self.times.reserve(times);

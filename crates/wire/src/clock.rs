@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two wraps between records look like one. A writer must not let that happen: [`extends_to`]
-//! tells whether a reader will find the value again.
+//! reports whether a reader will find the value again.
 
 /// The low `width` bits.
 #[must_use]

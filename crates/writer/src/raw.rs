@@ -98,7 +98,7 @@ pub struct RawEvent<'a> {
     pub name: &'a str,
     /// Its level, as LTTng counts them.
     pub level: Option<u8>,
-    /// A URI that tells more about it.
+    /// A URI with more information about it.
     pub uri: Option<&'a str>,
     /// Its fields.
     pub fields: &'a [Field],

@@ -87,7 +87,7 @@ impl StreamWriter {
         self.header = Some(value.clone());
     }
 
-    /// Counts event records that were lost; the open packet's snapshot tells.
+    /// Counts event records that were lost; the open packet's snapshot contains them.
     pub fn discarded(&mut self, count: u64) {
         self.discarded = self.discarded.wrapping_add(count);
     }

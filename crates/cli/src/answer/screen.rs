@@ -16,7 +16,7 @@ pub(crate) struct Screen {
     pub(crate) unicode: bool,
 }
 
-/// How a piece of text stands out.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Title,
@@ -90,7 +90,8 @@ impl Screen {
     }
 }
 
-/// Whether the locale says so; others than ours are the terminal's, so the first variable that is set counts.
+/// Whether the locale uses UTF-8; others than ours are the terminal's, so the first variable that
+/// is set counts.
 fn knows_unicode(variable: &impl Fn(&str) -> String) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable).into_iter().find(|value| !value.is_empty());
     let says_so = |locale: String| matches!(locale.to_ascii_lowercase().rsplit_once('.'), Some((_, "utf-8" | "utf8")));

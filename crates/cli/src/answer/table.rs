@@ -26,7 +26,7 @@ const BAR_MAX: usize = 30;
 const BAR_MIN: usize = 8;
 /// Names are not cut to less.
 const NAME_MIN: usize = 12;
-/// Nor to less than this as long as something else can be left out.
+/// Nor to less than this as long as another part can be left out.
 const NAME_MIN_BESIDE_NUMBERS: usize = 24;
 /// Titles are not cut to less.
 const TITLE_MIN: usize = 6;
@@ -74,7 +74,7 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
 #[derive(Clone, Debug)]
 struct Place {
     title: String,
-    /// Numbers stand right.
+    /// Numbers are aligned right.
     is_right: bool,
     /// Whether it may be cut.
     is_name: bool,
@@ -105,7 +105,7 @@ impl Place {
         self.value + if self.bounds > 0 { 1 + self.bounds } else { 0 }
     }
 
-    /// Makes room for the title, which may stand above the bounds too.
+    /// Makes room for the title, which may reach over the bounds too.
     fn make_room(&mut self) {
         let above = if self.bounds == 0 { 0 } else { 1 + self.bounds };
         self.value = self.cells.max(columns(&self.title).saturating_sub(above));
@@ -125,7 +125,7 @@ struct Bars {
     most: f64,
 }
 
-/// Where everything stands.
+/// The positions of all parts.
 struct Layout {
     screen: Screen,
     places: Vec<Place>,
@@ -170,7 +170,7 @@ impl Layout {
         for place in &self.places {
             let title = self.screen.begun(&place.title, place.width());
             let gap = " ".repeat(place.width() - columns(&title));
-            // A short title stands above the values, not above their bounds.
+            // A short title is placed above the values, not above their bounds.
             let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
             let (before, after) = gap.split_at(before);
             line += before;

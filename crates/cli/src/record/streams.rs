@@ -31,7 +31,7 @@ const CHUNK: usize = 64 << 10;
 const LEFT: usize = 128 << 10;
 /// Between two checks whether all bytes were passed on.
 const LOOK: Duration = Duration::from_millis(2);
-/// The word of the event that tells that the program has ended; others are places of sources.
+/// The word of the event for the program's end; others are places of sources.
 const ENDED: u64 = u64::MAX;
 
 /// Both streams of a program that is about to begin. Their reader already knows the stream that

@@ -21,7 +21,7 @@ use crate::names::{ClassFields, Source};
 /// An expression, and its known meanings.
 pub(super) struct Meanings<'f> {
     filter: &'f Filter,
-    /// Each name in it, and where it stands first.
+    /// Each name in it, and its first place.
     names: Vec<(Path, Range<usize>)>,
     known: Vec<Known>,
 }

@@ -112,7 +112,7 @@ pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &Prett
 struct HeadLine {
     text: String,
     named: bool,
-    /// A named stamp stands before. Without it Babeltrace separates nothing.
+    /// A named stamp precedes. Without it Babeltrace separates nothing.
     started: bool,
     parts: usize,
     paint: Paint,
@@ -187,7 +187,7 @@ pub(crate) struct PrettyFace<'a> {
 }
 
 impl<'a> PrettyFace<'a> {
-    /// `after_packet`: the text of a packet's context stands before.
+    /// `after_packet`: the text of a packet's context precedes.
     pub(crate) fn new(options: &'a PrettyOptions, dialect: Dialect, after_packet: bool) -> Self {
         Self {
             options,

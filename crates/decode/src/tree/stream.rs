@@ -229,7 +229,7 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
     let mut classes = class.event_classes.iter();
     let index = match id {
         Some(id) => classes.position(|class| class.id == id),
-        // A header that tells no id: the event is of the only class there is, or of class 0.
+        // A header without an id: the event is of the only class there is, or of class 0.
         None if class.event_classes.len() == 1 => Some(0),
         None => classes.position(|class| class.id == 0),
     };

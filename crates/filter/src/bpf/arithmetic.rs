@@ -146,7 +146,7 @@ impl Compiler<'_> {
         }
         self.code.operation(operation, ANSWER, Operand::Constant(1));
         self.code.place(no_carry);
-        // It is held if the upper half says nothing new.
+        // It is held if the upper half adds nothing.
         self.upper_half(SCRATCH, left, exact);
         self.code.jump_if(Condition::NotEqual, ANSWER, Operand::Register(SCRATCH), unknown);
     }
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         self.code.operation(Operation::ShiftRightSigned, to, Operand::Constant(63));
     }
 
-    /// A product, quotient or remainder. The answer's register says whether it is negative.
+    /// A product, quotient or remainder. The answer's register shows whether it is negative.
     fn by_magnitudes(&mut self, pair: &Pair, operation: Operation) {
         let &Pair { left, right, of_left, of_right, unknown, .. } = pair;
         let is_signed = of_left.lowest < 0 || of_right.lowest < 0;

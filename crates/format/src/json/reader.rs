@@ -1,4 +1,4 @@
-//! JSON values that know where they stand in the text, so that errors can point.
+//! JSON values that keep their places in the text, so that errors can point.
 //!
 //! Strict RFC 8259; a depth limit keeps hostile text from exhausting the stack.
 
@@ -9,7 +9,7 @@ use crate::json::problem::Problem;
 /// Nesting of values.
 const DEPTH_MAX: usize = 256;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) kind: Kind,
@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the bracket closes although a comma stands before it.
+    /// Whether the bracket closes although a comma precedes it.
     fn closes_behind_comma(&mut self, bracket: u8) -> bool {
         let comma = self.at - 1;
         self.space();

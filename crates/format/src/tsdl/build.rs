@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
         class
     }
 
-    /// The field that a reference means; `None` if that is not for the type alone to say.
+    /// The field that a reference means; `None` if the type alone cannot know.
     fn find(&self, reference: &Reference) -> Result<Option<Found>> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));

@@ -92,7 +92,7 @@ impl Lower<'_> {
             let result = self.trace_values(block);
             self.note(result);
         }
-        // Where it is missing that was said; types that need it are not to blame.
+        // If it is missing, that was reported; types that need it are not to blame.
         self.types.native = self.trace.native_byte_order.or(Some(ByteOrder::Little));
         for item in items {
             // Of an environment entry that is given twice both are kept, as Babeltrace does.
@@ -182,7 +182,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A scope that no reader knows says nothing about the others, if its type is sound.
+    /// A scope that no reader knows has no effect on the others, if its type is sound.
     fn unknown_scope(&mut self, block: &'static str, path: &[Word<'_>], class: &Class<'_>) -> Result<()> {
         let proto = self.types.class(class)?;
         self.types.keep(&class.span, &proto);

@@ -244,7 +244,7 @@ impl<'a> Parser<'a, '_> {
         }
         if !matches!(self.peek().text, "struct" | "enum" | "variant") {
             let class = self.class()?;
-            // `unsigned typedef long name` is C, too: the specifiers may stand before `typedef`.
+            // `unsigned typedef long name` is C, too: the specifiers may precede `typedef`.
             if self.eat("typedef") {
                 let declarators = self.declarators()?;
                 return Ok(Some(Declaration::Typedef { class, declarators }));
@@ -268,7 +268,7 @@ impl<'a> Parser<'a, '_> {
         while self.eat("*") {
             name.push_str(" *");
         }
-        // Lengths may stand on either side.
+        // Lengths may be on either side.
         declarator.lengths.extend(self.declarator()?.lengths);
         Ok(Declaration::Alias { class, declarator, name, span: start..self.end() })
     }

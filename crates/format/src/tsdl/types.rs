@@ -154,7 +154,7 @@ impl Types {
         }
     }
 
-    /// Keeps a type that may have references, to be looked at if nothing uses it.
+    /// Keeps a type that may have references, for a check if nothing uses it.
     pub(crate) fn keep(&mut self, span: &Span, proto: &Shared) {
         if !matches!(proto.kind, Proto::Integer(_) | Proto::Real(_) | Proto::Text(_)) {
             self.declared.push((span.clone(), Rc::clone(proto)));

@@ -63,7 +63,7 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
             event.specific_context = lower(owner, Scope::EventSpecificContext)?;
             event.payload = lower(owner, Scope::EventPayload)?;
         }
-        // Where headers tell no id, CTF 2 means class 0; in CTF 1.8 there may be no other.
+        // Where headers have no id, CTF 2 means class 0; in CTF 1.8 there may be no other.
         let tells_id = |header| has_role(header, Role::EventRecordClassId);
         if stream.event_classes.len() > 1 && !stream.event_header.as_ref().is_some_and(tells_id) {
             stream.event_classes.retain(|event| event.id == 0);
@@ -375,7 +375,7 @@ fn enters_optional(steps: &[Step]) -> bool {
     })
 }
 
-/// Roles that do something: a timestamp needs a clock.
+/// Roles with an effect: a timestamp needs a clock.
 fn effective(meaning: &IntegerMeaning) -> Vec<Role> {
     let timed = |role: &Role| matches!(role, Role::DefaultClockTimestamp | Role::PacketEndDefaultClockTimestamp);
     meaning.roles.iter().copied().filter(|role| meaning.clock.is_some() || !timed(role)).collect()

@@ -3,7 +3,7 @@
 //! The changes for one of CTF 1.8, while every bit of the data stays where it is:
 //!
 //! - members and options have the names that people see;
-//! - a label that stands for values several times does it once, with several ranges;
+//! - a label that names values several times does it once, with several ranges;
 //! - options that no label names get a range that the selector cannot have, and of options whose
 //!   ranges overlap only the first keeps the shared values: the first was the one that is there;
 //! - only timestamps of the data stream class' own clock keep their roles; other integers lose their clock;

@@ -1,7 +1,7 @@
 //! Names in both languages.
 //!
-//! TSDL names are identifiers and no keywords; where a name would be one, an underscore stands
-//! before it, which readers take away again. Readers show CTF 2 names.
+//! TSDL names are identifiers and no keywords; where a name would be one, an underscore precedes
+//! it, which readers take away again. Readers show CTF 2 names.
 
 use std::collections::{HashMap, HashSet};
 

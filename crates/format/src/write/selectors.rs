@@ -32,7 +32,7 @@ pub(crate) struct Selectors {
     pub(crate) options: HashMap<Place, Vec<Claim>>,
 }
 
-/// The name of an option, and the values that its labels must stand for.
+/// The name of an option, and the values that its labels must name.
 pub(crate) struct Claim {
     pub(crate) name: String,
     pub(crate) ranges: Vec<IntegerRange>,

@@ -82,7 +82,7 @@ impl<'t> Writer<'t> {
     }
 
     fn trace_block(&mut self) -> Result<()> {
-        // The environment stands behind: no length of ours refers to it.
+        // The environment follows: no length of ours refers to it.
         self.out.push('\n');
         self.open("trace {");
         self.line("major = 1;");

@@ -30,7 +30,7 @@ pub struct Targets<L> {
     pub on_false: L,
     /// Where it leads if it is unknown.
     pub on_unknown: L,
-    /// Which label stands right behind the test: code may run into it instead of jumping there.
+    /// The label right behind the test: code may run into it instead of jumping there.
     pub next: L,
 }
 

@@ -16,7 +16,7 @@ const MIDDLE_MAX: usize = 64;
 /// Bytes of a text that another one is ordered by: it is put on the stack.
 pub(super) const ORDERED_MAX: usize = 256;
 
-/// Whether the predicate can be said as a whole.
+/// Whether machine code covers the predicate as a whole.
 ///
 /// # Errors
 ///
@@ -26,7 +26,8 @@ pub(crate) fn refuse(predicate: &Predicate) -> Result<(), Refusal> {
     refuse_test(predicate, &predicate.root)
 }
 
-/// Whether code can be written for the predicate, be it that some of its tests are not said; how large it is.
+/// Whether code can be written for the predicate, even if it does not cover some of its tests;
+/// returns its size.
 ///
 /// # Errors
 ///
@@ -44,7 +45,7 @@ pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<usize, Refusal> {
     Ok(walk.size)
 }
 
-/// Whether a test can be said.
+/// Whether machine code covers a test.
 pub(super) fn refuse_test(predicate: &Predicate, test: &Test) -> Result<(), Refusal> {
     let mut walk = Walk { predicate, size: 0, refused: None };
     walk.test(test);
@@ -63,7 +64,7 @@ pub(super) fn factors(multiply: u64, divide: u64) -> (u64, u64) {
 struct Walk<'p> {
     predicate: &'p Predicate,
     size: usize,
-    /// The first part that cannot be said.
+    /// The first part that is not covered.
     refused: Option<Refusal>,
 }
 

@@ -1,5 +1,5 @@
-//! Texts: compared with bytes that stand in the instructions, searched and ordered by loops. Nothing is read that does
-//! not belong to the text, so that it may end where memory does.
+//! Texts: compared with bytes in the instructions, searched and ordered by loops. Nothing is read
+//! that does not belong to the text, so that it may end where memory does.
 //!
 //! ```text
 //! "kworker/3" against input        length >= 9, 8 bytes at 0, 1 byte at 8      a prefix
@@ -93,7 +93,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
     }
 
-    /// Goes on where these bytes stand at the address; there are as many.
+    /// Goes on where the bytes at the address are the same; there are as many.
     fn same_bytes(&mut self, address: Value, offset: usize, bytes: &[u8], otherwise: Block) {
         let mut at = 0;
         while at < bytes.len() {

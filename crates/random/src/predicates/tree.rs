@@ -39,7 +39,7 @@ impl Maker<'_> {
         self.below(2) == 0
     }
 
-    /// Whether there may be something inside.
+    /// Whether there may be a node inside.
     fn spend(&mut self, depth: usize) -> bool {
         self.nodes = self.nodes.saturating_sub(1);
         depth > 0 && self.nodes > 0
@@ -79,7 +79,7 @@ impl Maker<'_> {
         if self.options.reals && self.below(4) == 0 { Class::Real } else { Class::Integer }
     }
 
-    /// The class of a number that stands beside one of this class.
+    /// The class of a number beside one of this class.
     fn beside(&mut self, class: Class) -> Class {
         if self.options.mixed { self.class() } else { class }
     }

@@ -8,7 +8,8 @@
 //! row      └ mask of the words that differ from what is expected │ their differences, signed LEB128
 //! ```
 //!
-//! A row is found by reading its block from the beginning; a [`Place`] remembers where one stands, for walks.
+//! A row is found by reading its block from the beginning; a [`Place`] remembers the position, for
+//! walks.
 
 use std::fmt;
 use std::ops::Range;
@@ -104,7 +105,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn get(&self, index: usize) -> PacketRow {
         self.range(index..index + 1).next().expect("the range is one row")
@@ -132,7 +133,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn range(&self, range: Range<usize>) -> Rows<'_> {
         assert!(range.start <= range.end && range.end <= self.length, "{range:?} of {} rows", self.length);
@@ -153,7 +154,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn range_from(&self, place: Place, end: usize) -> Rows<'_> {
         assert!(place.next <= end && end <= self.length, "{}..{end} of {} rows", place.next, self.length);
@@ -201,7 +202,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn packet_bytes(&self, range: Range<usize>) -> u64 {
         if range == (0..self.length) {

@@ -106,8 +106,8 @@ impl Script {
         self.part(analysis, false, |_| true)
     }
 
-    /// The state after reading parts and merging them: cut at these times, merged in the order that `merges` says. Each
-    /// part goes through its encoded form.
+    /// The state after reading parts and merging them: cut at these times, merged in the order of
+    /// `merges`. Each part goes through its encoded form.
     ///
     /// # Panics
     ///

@@ -1,4 +1,5 @@
-//! Integers and reals. An integer is an `Int64`, or a `UInt64` if its range says that it may be too high for one.
+//! Integers and reals. An integer is an `Int64`, or a `UInt64` if by its range it may be too high
+//! for one.
 //!
 //! Where the ranges prove that a result is held, operations are those of 64 bits. Else they are exact, in decimals:
 //!
@@ -173,7 +174,7 @@ impl Mapping<'_> {
         [Held::Signed, Held::Unsigned].into_iter().find(|held| takes(*held))
     }
 
-    /// Both as something that can be compared.
+    /// Both in a comparable form.
     pub(super) fn comparable(&self, left: &Number, right: &Number) -> Result<[Part; 2], Refusal> {
         Ok(match self.held_together(left, right) {
             Some(held) => [self.integer_as(left, held)?, self.integer_as(right, held)?],

@@ -183,7 +183,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// As it stands between quotes.
+/// In the form between quotes.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {

@@ -103,7 +103,7 @@ fn threads() -> Table {
     }
 }
 
-/// Numbers stand right, bounds beside them, bars behind.
+/// Numbers are aligned right, bounds beside them, bars behind.
 #[test]
 fn a_table_on_a_terminal() {
     check(
@@ -333,7 +333,7 @@ fn all_kinds_of_cells() {
     );
 }
 
-/// Where the clock counts from something else than 1970, times are seconds.
+/// Where the clock does not count from 1970, times are seconds.
 #[test]
 fn times_that_are_no_dates() {
     let mut table = Table { span_ns: Some((BEGIN, BEGIN + 1)), ..kinds() };
