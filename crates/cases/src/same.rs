@@ -18,9 +18,9 @@
 //! 2. each has the same lines of each stream, in the same order, with stamps that are at most a nanosecond apart.
 //!
 //! Nothing else is free: where two lines of different streams stand in different orders, a reader's
-//! own stamps are equal there, or would be but for that nanosecond. Its packet's context tells a
-//! line's stream, the first braces of a recorded program's lines: a thread, and which level of its
-//! signal handlers.
+//! own stamps are equal there, or would be but for that nanosecond. The stream of a line
+//! is known from its packet's context, the first braces of a recorded program's lines: a thread,
+//! and which level of its signal handlers.
 
 use std::collections::BTreeMap;
 

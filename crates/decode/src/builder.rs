@@ -25,7 +25,7 @@ pub(crate) struct Builder {
     block: Block,
     run: Option<Run>,
     phase: Phase,
-    /// Byte orders (or bit orders) may meet inside of a byte: every fixed-size field states its
+    /// Byte orders (or bit orders) may meet inside a byte: every fixed-size field states its
     /// own.
     mixed_orders: bool,
     spare: Vec<Reg>,
@@ -56,7 +56,7 @@ impl Builder {
 
     /// Lowered programs are ours: one that the verifier refuses is a bug, found in debug builds.
     ///
-    /// One kind is let through, and that is wrong: three or more arrays of dynamic length inside of each other
+    /// One kind is let through, and that is wrong: three or more arrays of dynamic length inside each other
     /// (`a[n][m][k]` with k = 0) may make 2^32 rounds and more that take no bits, since each loop is bounded alone.
     fn assert_verified(&self) {
         use kymo_ir::verify::VerifyErrorKind::Idle;
@@ -82,7 +82,7 @@ impl Builder {
         self.spare.push(register);
     }
 
-    /// Whether byte orders may meet inside of a byte.
+    /// Whether byte orders may meet inside a byte.
     pub(crate) fn mixed_orders(&self) -> bool {
         self.mixed_orders
     }
@@ -144,7 +144,7 @@ impl Builder {
         self.phase.phase = self.phase.phase.wrapping_add(bits) & mask(self.phase.modulus_log2);
     }
 
-    /// Sets the byte order of the next fixed-size field, where orders may meet inside of a byte.
+    /// Sets the byte order of the next fixed-size field, where orders may meet inside a byte.
     pub(crate) fn order(&mut self, order: ByteOrder, reversed: bool) {
         if self.mixed_orders {
             self.flush();

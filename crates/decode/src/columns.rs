@@ -266,7 +266,7 @@ struct ColumnFace<'a> {
     open: Vec<Open>,
     /// Names of the members, one for each open structure.
     names: Vec<String>,
-    /// Tables with open rows, with the number of choices open inside of each.
+    /// Tables with open rows, with the number of choices open inside each.
     tables: Vec<(u16, usize)>,
 }
 

@@ -251,7 +251,7 @@ impl<'a> Lower<'a> {
         true
     }
 
-    /// Whether another field refers to this field or to one inside of it.
+    /// Whether another field refers to this field or to one inside it.
     fn is_referred(&self) -> bool {
         self.wanted.iter().any(|path| path.left_at(&self.path).is_some())
     }
@@ -405,7 +405,7 @@ impl<'a> Lower<'a> {
         self.builder.align(array.minimum_alignment.max(array.element.alignment()));
         let count = Source::Register(self.referred(&array.length)?);
         self.path.steps.push(Step::Element);
-        // Inside of a byte the elements' order matters, but only if there are elements: the loop knows.
+        // Inside a byte the elements' order matters, but only if there are elements: the loop knows.
         let order_is_fine = !self.builder.mixed_orders()
             || measure::only_order(&array.element).is_some() && self.builder.phase().is_aligned(3);
         let passes = !face.wants(&array.element) && !self.is_referred() && order_is_fine;

@@ -55,7 +55,7 @@ pub(crate) fn unreadable_real(class: &FieldClass) -> Option<u32> {
     }
 }
 
-/// Whether a field of the class, or inside of it, has a role or updates a clock.
+/// Whether a field of the class, or inside it, has a role or updates a clock.
 pub(crate) fn has_roles(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure(structure) => structure.members.iter().any(|member| has_roles(&member.class)),

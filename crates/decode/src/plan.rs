@@ -26,7 +26,7 @@ pub(crate) struct TracePlan {
     pub(crate) packet_header: Program,
     pub(crate) slots: SlotMap,
     pub(crate) streams: Vec<StreamPlan>,
-    /// Byte or bit orders may meet inside of a byte.
+    /// Byte or bit orders may meet inside a byte.
     mixed_orders: bool,
 }
 
@@ -81,7 +81,7 @@ impl TracePlan {
         }
         lower.scope(Scope::EventHeader, followed, &mut Passing)?;
         let (header, body_entry) = lower.builder.finish();
-        // Where a body may begin inside of a byte, the header's last byte order matters to its first field.
+        // Where a body may begin inside a byte, the header's last byte order matters to its first field.
         let shares_byte = self.mixed_orders && !body_entry.is_aligned(3);
         let from_start = shares_byte || refers_to_header(stream);
         let mut scan = ScanPlan { header, from_start, ..ScanPlan::default() };

@@ -24,7 +24,7 @@ use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::leb128::{self, Leb128Error};
 use kymo_wire::{align_up, clock, get_bits};
 
-/// Structures inside of arrays inside of structures, at most.
+/// Structures inside arrays inside structures, at most.
 const DEPTH_MAX: usize = 200;
 /// Values in one scope of one record, at most.
 const VALUES_MAX: u64 = 1 << 22;
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         self.roles.clear();
     }
 
-    /// Moves to a multiple of `alignment`, inside of the content.
+    /// Moves to a multiple of `alignment`, inside the content.
     pub fn align(&mut self, alignment: u64) -> Result<(), Error> {
         let aligned = align_up(self.position, alignment).unwrap_or(u64::MAX);
         self.skip(aligned - self.position)

@@ -54,7 +54,7 @@ impl Walk {
         let operand = match kind {
             InputKind::Text(_) => {
                 let (start, length) = (builder.register(), builder.register());
-                // Text from inside of a loop or a choice is empty before.
+                // Text from inside a loop or a choice is empty before.
                 let mut parts = places.iter().flat_map(|place| &place.parts);
                 let is_inside = parts.any(|part| !matches!(part, Part::Member(_)));
                 cleared(builder, is_inside.then_some(length));

@@ -121,7 +121,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Only statements inside of a number are simplified.
+    /// Only statements inside a number are simplified.
     fn number(&self, number: Number) -> Number {
         let inner = |number: Box<Number>| Box::new(self.number(*number));
         match number {

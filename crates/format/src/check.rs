@@ -1,7 +1,7 @@
 //! Rules that hold for a trace class of any dialect, and the limits that keep hostile ones from hurting.
 //!
 //! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly
-//! many elements without bits, would keep it busy for ever. Such metadata are refused, and the
+//! many elements without bits, would keep it busy forever. Such metadata are refused, and the
 //! message gives the reason.
 
 use std::ops::Range;

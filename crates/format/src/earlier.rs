@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::model::{FieldPath, Scope, Step};
 
-/// Integers and selected options by path. Inside of an array the last element counts.
+/// Integers and selected options by path. Inside an array the last element counts.
 #[derive(Clone, Debug, Default)]
 pub struct Earlier {
     integers: HashMap<FieldPath, i128>,

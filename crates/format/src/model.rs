@@ -519,7 +519,7 @@ pub enum Scope {
 /// Where a field that another one needs is: from the structure of a scope downwards.
 ///
 /// The target is read before its user, is an integer or a boolean, and, where the path enters
-/// a variant's option, an optional's content or an array's element, the user is inside of the same one.
+/// a variant's option, an optional's content or an array's element, the user is inside the same one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath {
     /// Where the path starts.
@@ -528,14 +528,14 @@ pub struct FieldPath {
     pub steps: Vec<Step>,
 }
 
-/// One step of a path, from a compound field to one inside of it.
+/// One step of a path, from a compound field to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Member of a structure, by index.
     Member(usize),
     /// Option of a variant, by index.
     Option(usize),
-    /// The option of a variant that is there, whichever it is: for each option the steps inside of it. The last
+    /// The option of a variant that is there, whichever it is: for each option the steps inside it. The last
     /// step of its path.
     Selected(Vec<Vec<Step>>),
     /// Content of an optional.

@@ -400,7 +400,7 @@ pub enum Place {
         /// 4 or 8.
         bytes: u8,
     },
-    /// Text inside of the structure: up to its first zero byte, or all of it.
+    /// Text inside the structure: up to its first zero byte, or all of it.
     Inline {
         /// First byte.
         offset: u32,
@@ -427,7 +427,7 @@ pub struct Refusal {
 
 impl Layout {
     /// A structure that holds the inputs of a predicate one behind the other, in little-endian
-    /// order, each at a multiple of its own size up to 8 bytes. Texts lie inside of it with that
+    /// order, each at a multiple of its own size up to 8 bytes. Texts lie inside it with that
     /// many bytes, or behind pointers.
     #[must_use]
     pub fn packed(predicate: &Predicate, text_bytes: Option<u32>) -> Self {

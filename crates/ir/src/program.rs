@@ -2,8 +2,8 @@
 //!
 //! A program reads one record (a packet's head, an event's header, an event's body) from bits. Its
 //! state is a bit position, some 64-bit registers, and its output: columns or text. Control flow is
-//! structured (blocks inside of operations), so a program always ends: every loop has a count, and
-//! one that takes hardly any bits is stopped (`EMPTY_ELEMENTS_MAX`). Such loops inside of each
+//! structured (blocks inside operations), so a program always ends: every loop has a count, and
+//! one that takes hardly any bits is stopped (`EMPTY_ELEMENTS_MAX`). Such loops inside each
 //! other multiply; the verifier refuses them beyond 2^16 rounds in all.
 //!
 //! ```text
@@ -178,7 +178,7 @@ pub enum Op {
         bits: u64,
     },
     /// Fails if the position is not at a byte's edge and the last `Order` in this record was another one.
-    /// Written only where byte orders may meet inside of a byte. Every record starts without a last order.
+    /// Written only where byte orders may meet inside a byte. Every record starts without a last order.
     Order {
         /// The order of the next field.
         order: ByteOrder,

@@ -56,7 +56,7 @@ pub enum FaultKind {
     /// A LEB128 integer of more than 64 bits.
     #[error("the variable-length integer has more than 64 bits")]
     Oversized,
-    /// Fields of two byte orders meet inside of a byte.
+    /// Fields of two byte orders meet inside a byte.
     #[error("the byte order changes inside of a byte")]
     OrderInsideByte,
     /// The header names an event record class that does not exist.

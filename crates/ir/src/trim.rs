@@ -76,7 +76,7 @@ impl Program {
     }
 }
 
-/// Whether an operation writes cells, or blocks inside of it do.
+/// Whether an operation writes cells, or blocks inside it do.
 fn stores(op: &Op) -> bool {
     match op {
         Op::Store { .. } | Op::StoreSpan { .. } | Op::StoreList { .. } | Op::Row { .. } => true,
@@ -150,7 +150,7 @@ impl Sweep {
     }
 }
 
-/// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside of a byte.
+/// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside a byte.
 fn moves_by_bytes(block: &Block) -> bool {
     block.iter().all(|op| match op {
         Op::Advance { bits } | Op::Skip { bits, .. } => bits.is_multiple_of(8),

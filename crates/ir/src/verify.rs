@@ -33,7 +33,7 @@ pub const NEED_MAX: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {at}: {kind}")]
 pub struct VerifyError {
-    /// Operations before it in the text of the program, those inside of blocks counted.
+    /// Operations before it in the text of the program, those inside blocks counted.
     pub at: usize,
     /// The found and the expected value.
     pub kind: VerifyErrorKind,
@@ -45,7 +45,7 @@ pub enum VerifyErrorKind {
     /// More operations than [`OPERATIONS_MAX`].
     #[error("the program has more than {OPERATIONS_MAX} operations")]
     TooLong,
-    /// Blocks inside of blocks, more than [`DEPTH_MAX`].
+    /// Blocks inside blocks, more than [`DEPTH_MAX`].
     #[error("blocks are nested more than {DEPTH_MAX} deep")]
     TooDeep,
     /// A number that names nothing.
@@ -78,7 +78,7 @@ pub enum VerifyErrorKind {
         /// Promised by a `Need`.
         covered: u64,
     },
-    /// LEB128, text or bytes at a position that may lie inside of a byte.
+    /// LEB128, text or bytes at a position that may lie inside a byte.
     #[error("the position may lie inside of a byte: modulo 2^{modulus_log2} it is {phase}")]
     InsideByte {
         /// The known modulus.
@@ -124,7 +124,7 @@ pub enum VerifyErrorKind {
     /// A predicate that is not sound.
     #[error("the predicate: {0}")]
     Predicate(PredicateError),
-    /// A record dropped from inside of a block.
+    /// A record dropped from inside a block.
     #[error("a record can be dropped in the outermost block alone")]
     InnerKeep,
     /// A parent that is not an earlier table, or none.

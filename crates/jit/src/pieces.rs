@@ -93,7 +93,7 @@ pub(crate) extern "C" fn cut(text: usize, length: usize, unit: usize) -> usize {
 
 /// Bytes of the window.
 fn bytes<'a>(address: usize, length: usize) -> &'a [u8] {
-    // SAFETY: machine code hands in only bytes that a `Text` or `Bytes` operation found inside of
+    // SAFETY: machine code hands in only bytes that a `Text` or `Bytes` operation found inside
     // the window.
     #[allow(unsafe_code)]
     unsafe {

@@ -12,7 +12,7 @@ const OPERATIONS_MAX: usize = 4096;
 
 /// Slots that a program needs, if it may be compiled.
 ///
-/// A program is let through if its loops inside of each other may take no bits for long: the
+/// A program is let through if its loops inside each other may take no bits for long: the
 /// evaluator would take as long, and no bound is passed.
 pub(crate) fn slots(program: &Program) -> Option<usize> {
     let is_sound = verify::verify_bounds(program).is_ok();

@@ -7,7 +7,7 @@
 //!                                                   └── ProbeError with what it said
 //! ```
 //!
-//! The meaning of instructions, and their origin, is the duty of callers. Elsewhere than on Linux
+//! The meaning of instructions, and their origin, is the duty of callers. On systems other than Linux
 //! everything here compiles, and reports the missing kernel.
 
 #[cfg(not(target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! Bytecode that the validator accepts runs to its end inside of its arguments, and follows its
+//! Bytecode that the validator accepts runs to its end inside its arguments, and follows its
 //! instructions.
 //!
 //! ```text

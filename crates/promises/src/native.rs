@@ -1,6 +1,6 @@
 //! Machine code for traced programs keeps the events that the evaluator keeps.
 //!
-//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the
+//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside the
 //! structure here: the traced program promises the memory behind pointers.
 
 use kymo_jit::{NativeFilter, Target};

@@ -48,7 +48,7 @@ struct Maker<'a> {
     is_header: bool,
     /// The table with the open row.
     table: u16,
-    /// Blocks around this one, inside of the table's loop, that may be left out.
+    /// Blocks around this one, inside the table's loop, that may be left out.
     choices: usize,
 }
 

@@ -19,7 +19,7 @@ use kymo_format::model::{
     Structure, TextEncoding, TraceClass, VariableInteger, Variant, VariantOption,
 };
 
-/// Compound fields inside of each other.
+/// Compound fields inside each other.
 const DEPTH_MAX: usize = 4;
 
 /// Any trace class of CTF 2.
@@ -59,7 +59,7 @@ struct Maker {
     plain: bool,
     /// Nothing that cannot be decoded.
     decodable: bool,
-    /// One byte order for all, and no reversed bits: orders cannot meet inside of a byte.
+    /// One byte order for all, and no reversed bits: orders cannot meet inside a byte.
     order: Option<ByteOrder>,
     scope: Scope,
     steps: Vec<Step>,
@@ -401,7 +401,7 @@ impl Maker {
         self.find(|target| target.values.is_some_and(|values| values.lower == 0)).map(|target| target.path)
     }
 
-    /// A field inside of something that the path to it does not lead out of again.
+    /// A field inside something that the path to it does not lead out of again.
     fn inside(&mut self, step: Step, depth: usize) -> FieldClass {
         let before = self.targets.len();
         self.steps.push(step);

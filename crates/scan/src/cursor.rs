@@ -6,7 +6,7 @@
 //! batch    └──┘└────┘└──┘└────┘└────┘ └────┘          at most BATCH_ROWS events of one chunk and packet
 //! ```
 //!
-//! A record that does not end inside of its chunk is read again from a new chunk that begins with
+//! A record that does not end inside its chunk is read again from a new chunk that begins with
 //! it. An unreadable part ends its packet: the events before it are delivered, then a fault, then
 //! the next packet.
 

@@ -52,7 +52,7 @@ pub enum StreamFaultKind {
         /// The size from the packet.
         packet_bits: u64,
     },
-    /// The file ends inside of the packet.
+    /// The file ends inside the packet.
     #[error("the file ends {left_bits} bits after the packet's beginning, before the packet does")]
     Cut {
         /// Bits that are there.

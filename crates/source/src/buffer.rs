@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::error::Error;
 use crate::stream::Stream;
 
-/// Bytes that may be touched behind a buffer's own, so that wide loads stay inside of memory.
+/// Bytes that may be touched behind a buffer's own, so that wide loads stay inside memory.
 pub const SLACK: usize = 16;
 
 /// Memory that a pool keeps for later, at most.

@@ -12,7 +12,7 @@ use crate::handles::Handles;
 use crate::import::Importer;
 use crate::stream::Stream;
 
-/// Folders inside of folders.
+/// Folders inside folders.
 const DEPTH_MAX: usize = 32;
 
 /// Finds traces. The files of one finder share one limit of open files.
@@ -47,7 +47,7 @@ impl Finder {
     /// The traces at or below `path`, in the order of their names.
     ///
     /// A file means the one stream that it holds (its folder's metadata says how to read it) or an archive.
-    /// Links to folders are not followed below `path`, so that none is seen twice or for ever.
+    /// Links to folders are not followed below `path`, so that none is seen twice or forever.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ use part::Part;
 
 /// Operators and operands of an expression, at most.
 const NODES_MAX: usize = 1 << 17;
-/// Operators inside of each other, at most: DataFusion walks expressions by recursion.
+/// Operators inside each other, at most: DataFusion walks expressions by recursion.
 const DEPTH_MAX: usize = 128;
 
 /// The expression that has the value of a predicate, given the column of each input; `None`: the table does not have it.

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
 use crate::table::{Term, TermKind};
 
-/// Conditions inside of each other, at most; the filter language takes 200 levels of which each of these may need three.
+/// Conditions inside each other, at most; the filter language takes 200 levels of which each of these may need three.
 const DEPTH_MAX: usize = 48;
 /// Bytes of a filter, at most: it is compiled for each class of events.
 const BYTES_MAX: usize = 16 << 10;

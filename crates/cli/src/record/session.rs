@@ -216,8 +216,8 @@ fn alone(child: Child, signals: &Signals) -> u8 {
     }
 }
 
-/// A number names a program that is there and that can be recorded; otherwise, the reason why it is
-/// not.
+/// Why a program that is named by its number cannot be recorded; `None`: it can, or is not named by
+/// one.
 fn nobody(wanted: &str) -> Option<String> {
     let number = wanted.parse::<u32>().ok()?;
     let process = Path::new("/proc").join(number.to_string());

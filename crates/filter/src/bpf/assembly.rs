@@ -13,7 +13,7 @@
 use super::SCRATCH;
 use super::instruction::{Condition, Instruction, Operand, Operation, Register};
 
-/// Instructions of a program, at most: every jump inside of it can be encoded.
+/// Instructions of a program, at most: every jump inside it can be encoded.
 pub const INSTRUCTIONS_MAX: usize = 1 << 15;
 
 /// A place to jump to. Jumps go forward only: a label is placed behind all jumps to it.

@@ -1,4 +1,4 @@
-//! Tests of texts that lie inside of the structure: up to their first zero byte, or to the end of their place.
+//! Tests of texts that lie inside the structure: up to their first zero byte, or to the end of their place.
 //!
 //! A loop over bytes would need loads at changing offsets, so everything is unrolled. Equality takes the widest pieces that
 //! are aligned, with the zero byte behind the text among them:

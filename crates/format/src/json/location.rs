@@ -104,7 +104,7 @@ impl<'a> Frames<'a> {
             self.descend(&open.members[index].class, rest, &mut steps, &mut targets)?;
             return Some((steps, targets));
         }
-        // The member that is being read has no name here yet; only structures directly inside of it are entered.
+        // The member that is being read has no name here yet; only structures directly inside it are entered.
         self.open.get(frame + 1)?;
         if rest.is_empty() { None } else { self.below_frame(frame + 1, rest) }
     }

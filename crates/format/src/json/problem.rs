@@ -11,7 +11,7 @@ pub enum Problem {
         /// The allowed values.
         expected: &'static str,
     },
-    /// Values inside of values.
+    /// Values inside values.
     #[error("values are nested deeper than {0} levels")]
     Depth(usize),
     /// Not a JSON number.

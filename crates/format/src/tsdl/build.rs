@@ -120,7 +120,7 @@ impl<'a> Builder<'a> {
             return integer;
         }
         let role = role(self.scope, self.frames.len(), name);
-        // Babeltrace maps the event header's too, inside of variants and structures as well.
+        // Babeltrace maps the event header's too, inside variants and structures as well.
         let is_timestamp = matches!(name, "timestamp_begin" | "timestamp_end") && role.is_some()
             || self.scope == Scope::EventHeader && name == "timestamp";
         if is_timestamp && integer.meaning.clock.is_none() {

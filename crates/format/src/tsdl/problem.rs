@@ -20,7 +20,7 @@ pub enum Problem {
         /// The allowed text.
         expected: &'static str,
     },
-    /// Blocks inside of types inside of blocks...
+    /// Blocks inside types inside blocks...
     #[error("types are nested deeper than {0} levels")]
     Depth(usize),
     /// A number that does not fit.

@@ -16,7 +16,7 @@ use crate::tsdl::ast::{
 };
 use crate::tsdl::problem::Problem;
 
-/// Types inside of types, at most.
+/// Types inside types, at most.
 const DEPTH_MAX: u32 = 65;
 /// Fields and labels of one type, at most.
 const WEIGHT_MAX: u64 = 1 << 20;

@@ -347,7 +347,7 @@ impl<'t> Lower<'t> {
         Ok(VariantOption { name: Some(claim.name.clone()), ranges, class })
     }
 
-    /// The path with optionals as variants. TSDL leads into an option only from inside of it.
+    /// The path with optionals as variants. TSDL leads into an option only from inside it.
     fn reference(&self, path: &FieldPath) -> Result<FieldPath> {
         let mut steps = path.steps.clone();
         for (index, step) in steps.iter_mut().enumerate() {

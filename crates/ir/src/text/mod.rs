@@ -53,7 +53,7 @@ pub enum TextErrorKind {
         /// The possible words there.
         expected: &'static str,
     },
-    /// Blocks inside of blocks, more than [`crate::verify::DEPTH_MAX`].
+    /// Blocks inside blocks, more than [`crate::verify::DEPTH_MAX`].
     #[error("blocks are nested more than {} deep", crate::verify::DEPTH_MAX)]
     TooDeep,
 }

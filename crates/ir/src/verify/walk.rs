@@ -32,7 +32,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// `idle_max`: rounds of loops inside of each other that may take no bits.
+    /// `idle_max`: rounds of loops inside each other that may take no bits.
     pub(super) fn new(program: &'a Program, idle_max: u64) -> Self {
         let open = if program.tables.is_empty() { Vec::new() } else { vec![0] };
         Self { program, at: 0, open, idle: 1, idle_max, depth: 0 }
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
         if least_bits(body) == 0 {
             let rounds = match count {
                 Source::Constant(count) => self.idle.saturating_mul(count.max(1)),
-                // The evaluator stops each loop by itself after so many rounds; loops inside of loops multiply.
+                // The evaluator stops each loop by itself after so many rounds; loops inside loops multiply.
                 Source::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
             };
             self.idle = rounds;
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         {
             return Err(VerifyError { at, kind: VerifyErrorKind::List { table } });
         }
-        // One `Row` a round, in the body itself: inside of it the loop leaves the tables outside as they were.
+        // One `Row` a round, in the body itself: inside it the loop leaves the tables outside as they were.
         let outer = self.open.clone();
         self.open.extend(opened);
         let floor = outer.len();

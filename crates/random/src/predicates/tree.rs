@@ -6,7 +6,7 @@ use kymo_ir::predicate::{
     Arithmetic, Bitwise, Input, InputClass, InputKind, Number, Pattern, Regex, Relation, Test, Text,
 };
 
-/// Tests inside of each other, at most.
+/// Tests inside each other, at most.
 const DEPTH: usize = 5;
 
 /// A test over inputs.

@@ -49,7 +49,7 @@ pub enum LttngIndexFault {
         /// Bytes of an entry.
         size: u32,
     },
-    /// It ends inside of an entry.
+    /// It ends inside an entry.
     #[error("expected an entry of {size} bytes, found {left}")]
     Cut {
         /// Bytes of an entry.

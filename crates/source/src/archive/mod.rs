@@ -151,7 +151,7 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// A name as a path inside of the archive; `None` if it leads out of it or nowhere.
+/// A name as a path inside the archive; `None` if it leads out of it or nowhere.
 fn inside(name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     (!parts.is_empty() && !parts.contains(&"..")).then(|| parts.join("/"))

@@ -8,7 +8,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use super::{Said, Words, bare, sign};
 use crate::table::TermKind;
 
-/// Sums inside of each other, at most.
+/// Sums inside each other, at most.
 const DEPTH_MAX: usize = 16;
 
 /// An integer in the filter language, and which values it can have.

@@ -328,7 +328,7 @@ impl<'a> Description<'a> {
         self.indent -= 2;
     }
 
-    /// A class inside of another one, on a line of its own.
+    /// A class inside another one, on a line of its own.
     fn part(&mut self, name: &str, class: &'a FieldClass) {
         self.push(":\n");
         self.indent += 2;
