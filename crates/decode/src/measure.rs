@@ -100,7 +100,7 @@ pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool
     }
 }
 
-/// The largest `g` so that reading the field moves by multiples of `2^g` bits, apart from
+/// The largest `g` such that reading the field moves by multiples of `2^g` bits, apart from
 /// alignments.
 pub(crate) fn granularity(class: &FieldClass) -> u8 {
     match &class.kind {

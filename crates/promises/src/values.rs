@@ -1,4 +1,4 @@
-//! Random values of field classes, so that a reader finds them again.
+//! Random values of field classes, such that a reader finds them again.
 //!
 //! ```text
 //! len: u8, items: u32[len]    len is somebody's length: 0 to 4
