@@ -1,4 +1,4 @@
-//! Packet cases as text, and how tests compare what readers print.
+//! Packet cases as text, and the comparison of readers' output in tests.
 //!
 //! It must never be part of a program that users run: only tests and `promises` depend on it.
 

@@ -16,8 +16,9 @@
 //!   packet 0 at byte 0: ...
 //! ```
 //!
-//! `events` is what the tree reader says, `fault` how the compiled side words what stopped it; `prints` stands where
-//! that is not all, because the packet's head is refused or the metadata are.
+//! `events` is the output of the tree reader, `fault` the compiled side's message for the fault
+//! that stopped it; `prints` stands where that is not all, because the packet's head is refused or
+//! the metadata are.
 
 use kymo_format::value::Value;
 
@@ -36,7 +37,7 @@ pub struct Case {
     pub bytes: Vec<u8>,
     /// One line an event record, and one for the error, if there is one.
     pub events: Vec<String>,
-    /// What stops the compiled side, in its words.
+    /// The fault that stops the compiled side, in its words.
     pub fault: Option<String>,
     /// One line an event record as it is printed, and one for each problem.
     pub prints: Vec<String>,
@@ -86,7 +87,7 @@ fn byte(digits: &str) -> u8 {
     u8::from_str_radix(digits, 16).expect("bytes are two hexadecimal digits")
 }
 
-/// What the tree reader found, in the form of a case's events.
+/// The result of the tree reader, in the form of a case's events.
 #[must_use]
 pub fn show(packets: &[Packet], fault: Option<&Fault>) -> Vec<String> {
     let mut lines = Vec::new();

@@ -2,25 +2,31 @@
 //!
 //! Readers agree on every event, its fields, its time and the order in each stream. Two things are theirs:
 //!
-//! - *A nanosecond.* Babeltrace makes nanoseconds of cycles in floating point and cuts what is left, we in integers.
-//! - *Who of several streams is first at the same time.* Babeltrace 1 takes streams from a heap, which keeps no order among equals, and
-//!   asks the heap anew at each event; Babeltrace 2 and we have an order of streams. Three streams are needed for it to show, so it does on
-//!   machines with more than two processors, and rarely. Cycles that are one after the other can be the same nanosecond, and
-//!   only nanoseconds are compared there. With another order, other lines tell how long it was since the line before.
+//! - *A nanosecond.* Babeltrace makes nanoseconds of cycles in floating point and cuts the rest, we
+//!   in integers.
+//! - *Which of several streams is first at the same time.* Babeltrace 1 takes streams from a heap,
+//!   which keeps no order among equals, and asks the heap anew at each event; Babeltrace 2 and we
+//!   have an order of streams. Three streams are needed for it to show, so it does on machines with
+//!   more than two processors, and rarely. Cycles that are one after the other can be the same
+//!   nanosecond, and only nanoseconds are compared there. With another order, other lines tell how
+//!   long it was since the line before.
 //!
 //! Hence texts are the same when
 //!
-//! 1. each of them is in the order of its own stamps, and the time since the line before is what its own stamps say;
+//! 1. each of them is in the order of its own stamps, and the time since the line before follows
+//!    from its own stamps;
 //! 2. each has the same lines of each stream, in the same order, with stamps that are at most a nanosecond apart.
 //!
-//! Nothing else is free: where two lines of different streams stand in different orders, a reader's own stamps are equal there, or would
-//! be but for that nanosecond. What stream a line is of is told by its packet's context, the first braces of what a recorded program did:
-//! a thread, and which level of its signal handlers.
+//! Nothing else is free: where two lines of different streams stand in different orders, a reader's
+//! own stamps are equal there, or would be but for that nanosecond. The stream of a line
+//! is known from its packet's context, the first braces of a recorded program's lines: a thread,
+//! and which level of its signal handlers.
 
 use std::collections::BTreeMap;
 
-/// What is not the same in the texts of two readers; `None`: they are the same. Lines look like
-/// `[2026-11-22 21:39:15.010866864] (+0.000000511) host app:event: { vpid = 1, vtid = 2 }, { … }`, with or without a date.
+/// The difference between the texts of two readers; `None`: they are the same. Lines look like
+/// `[2026-11-22 21:39:15.010866864] (+0.000000511) host app:event: { vpid = 1, vtid = 2 }, { … }`,
+/// with or without a date.
 #[must_use]
 pub fn difference(one: &str, other: &str) -> Option<String> {
     let texts = [("the first", one), ("the second", other)];
@@ -45,7 +51,7 @@ pub fn difference(one: &str, other: &str) -> Option<String> {
 
 /// A line without its times.
 struct Line<'t> {
-    /// Nanoseconds, of the day where no date is told.
+    /// Nanoseconds, of the day where the date is missing.
     time: i64,
     /// Behind the times.
     said: &'t str,
@@ -97,7 +103,7 @@ fn step(from: i64, to: i64) -> i64 {
     }
 }
 
-/// A line, and what it says of the time since the line before: nothing on the first.
+/// A line, and its time since the line before: nothing on the first.
 fn parse(whole: &str) -> Option<(Line<'_>, Option<i64>)> {
     let (time, rest) = whole.strip_prefix('[')?.split_once("] (+")?;
     let (since, said) = rest.split_once(") ")?;
@@ -164,7 +170,7 @@ mod tests {
     fn streams_at_the_same_time_are_in_any_order_and_a_nanosecond_is_free() {
         assert!(is_same(&LINES));
         assert!(is_same(&[(10, 1, 0), (20, 4, 0), (20, 2, 0), (20, 3, 0), (21, 2, 1), (30, 3, 1), (31, 3, 2)]));
-        // A reader for whom what was later is at the same time.
+        // A reader for whom later events are at the same time.
         assert!(is_same(&[(10, 1, 0), (20, 2, 0), (20, 2, 1), (20, 3, 0), (20, 4, 0), (30, 3, 1), (31, 3, 2)]));
         assert!(is_same(&[(9, 1, 0), (20, 2, 0), (20, 3, 0), (21, 4, 0), (22, 2, 1), (31, 3, 1), (31, 3, 2)]));
     }

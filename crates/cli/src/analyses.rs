@@ -19,7 +19,7 @@ use crate::progress::watched;
 use crate::select::understood;
 use crate::stop::Stop;
 
-/// What comes of a question: the answer and what it lacks.
+/// The result of a question: the answer and the report of its gaps.
 pub(crate) type Asked = Result<(Answer, Report), Refusal>;
 
 /// Why there is no answer.
@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
     Traces(String),
 }
 
-/// Why an analysis has no answer for these traces, whatever the options ask; found without reading events.
+/// Why an analysis has no answer for these traces, with any options; found without reading events.
 pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
     // No event is that late; so none begins a period, without which other analyses answer nothing.
     let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
@@ -49,10 +49,10 @@ pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOpti
     }
 }
 
-/// Rows of a table where people read them, if they do not say.
+/// Rows of a table for people, unless the arguments give a number.
 pub(crate) const TOP: usize = 10;
 
-/// Opens traces, asks an analysis and shows its answer: what `kymo cpu TRACE` does.
+/// Opens traces, asks an analysis and shows its answer, as `kymo cpu TRACE` does.
 fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
     let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
     let outcome = run(analysis, &session, arguments);
@@ -61,7 +61,8 @@ fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Ou
     outcome
 }
 
-/// What the arguments ask of an analysis, and lines that say where that means nothing; `top`: rows if they do not say.
+/// The options that the arguments give an analysis, and lines that say where an argument means
+/// nothing; `top`: rows if the arguments do not say.
 pub(crate) fn asked(
     analysis: &Analysis,
     session: &Session,
@@ -103,7 +104,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
     }
 }
 
-/// Says what threads would have done, and how long rehearsing it lasted, if that was asked.
+/// Shows the rehearsed behavior of threads, and the duration of the rehearsal, if requested.
 fn show_rehearsal(progress: &Progress) {
     let mut told = String::new();
     for Took { work, thread, begin, time } in progress.took() {
@@ -142,7 +143,7 @@ fn declared(path: &str) -> Result<Analysis, Stop> {
     Ok(Analysis::declared(declaration))
 }
 
-/// Which analysis a command asks, and what it is told; `None`: the command is no analysis.
+/// The analysis that a command asks, and its arguments; `None`: the command is no analysis.
 pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &AnalysisArguments), Stop>> {
     match command {
         Command::Analysis(entry, told) => Some(Ok(((*entry).clone(), told))),
@@ -182,7 +183,7 @@ fn known(name: &str) -> Analysis {
     find(name).expect("the registry has the analyses that are commands").clone()
 }
 
-/// What people may name.
+/// The names that people may use.
 pub(crate) fn names() -> String {
     kymo_session::analyses().iter().map(|analysis| &*analysis.name).collect::<Vec<_>>().join(", ")
 }

@@ -9,7 +9,7 @@ use crate::arguments::CheckArguments;
 use crate::progress::watched;
 use crate::show::counted;
 
-/// Shows what is wrong with traces.
+/// Shows the problems of traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
     let findings =
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     Ok(if errors == 0 { Outcome::Complete } else { Outcome::Incomplete })
 }
 
-/// Whether something cannot be read, or if `strict` not without assumptions.
+/// Whether a part cannot be read, or if `strict` not without assumptions.
 pub(crate) fn is_error(found: &Finding, strict: bool) -> bool {
     match found.gravity {
         Gravity::Error => true,

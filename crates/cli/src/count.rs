@@ -48,7 +48,7 @@ pub(crate) fn as_table(counts: &Counts, by: &[By]) -> (kymo_session::Table, Stri
     (table.as_answer(), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Event records that have in common what the table is about.
+/// Event records that share the labels of a row of the table.
 struct Group<'a> {
     trace: &'a str,
     stream: usize,
@@ -60,11 +60,11 @@ struct Group<'a> {
 
 struct Table<'a> {
     counts: &'a Counts,
-    /// What each group has in common, in the order of columns.
+    /// The labels that the records of each group share, in the order of columns.
     by: Vec<By>,
     /// Most frequent first.
     groups: Vec<Group<'a>>,
-    /// Nanoseconds in which the events occurred, where packets say so.
+    /// Nanoseconds in which the events occurred, where packets give times.
     span: Option<i128>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Adds up what has the same labels.
+/// Adds up counts with the same labels.
 fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<Group<'a>> {
     let mut places: HashMap<(&str, usize, String), usize> = HashMap::new();
     let mut groups: Vec<Group<'a>> = Vec::new();

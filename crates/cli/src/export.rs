@@ -11,7 +11,7 @@ use crate::select::understood;
 use crate::show;
 use crate::stop::Stop;
 
-/// Writes tables and says which.
+/// Writes tables and lists them.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outcome, Stop> {
     let (options, warnings) = asked(session, arguments)?;
     eprint!("{warnings}");
@@ -29,7 +29,7 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outc
     Ok(show::report(&exported.report, arguments.common.strict))
 }
 
-/// What the arguments ask for, and what is to be said of that.
+/// The options that the arguments ask for, and notes on them.
 pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(ExportOptions, String), Stop> {
     let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
     let (selection, warnings) = understood(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;

@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// Names of classes that are shown before the rest is counted.
 const NAMES_MAX: usize = 6;
 
-/// Says what is wrong with an expression, without a trace.
+/// Reports errors in an expression, without a trace.
 pub(crate) fn check(arguments: &FilterArguments) -> Result<Outcome, Stop> {
     let filter = parsed(&arguments.expression)?;
     if arguments.explain {
@@ -23,7 +23,7 @@ pub(crate) fn check(arguments: &FilterArguments) -> Result<Outcome, Stop> {
     Ok(Outcome::Complete)
 }
 
-/// Says what an expression means for traces.
+/// Shows the meaning of an expression for traces.
 pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Outcome, Stop> {
     let filter = parsed(&arguments.expression)?;
     let selection = Selection { events: arguments.event.clone(), filter: Some(filter.clone()), zone: Zone::Local };

@@ -53,7 +53,8 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
     Ok(show::report(&report, arguments.common.strict))
 }
 
-/// What is said in the end. What cannot be read of a trace that is being written may be half of a packet, which is whole in the next window.
+/// The final report. An unreadable part of a trace that is being written may be half of a packet,
+/// which is whole in the next window.
 fn join(all: &mut Report, part: Report, window: &Window) {
     let unreadable = if window.end_ns.is_none() { part.unreadable } else { Vec::new() };
     *all = Report {

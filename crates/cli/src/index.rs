@@ -15,7 +15,7 @@ use crate::show::{bytes, counted, duration, grouped};
 /// Files of one state that are named.
 const NAMES_MAX: usize = 3;
 
-/// Makes or removes indexes, and says what became of each.
+/// Makes or removes indexes, and reports the result for each.
 pub(crate) fn run(arguments: &IndexArguments) -> io::Result<Outcome> {
     let Some(cache) = cache_folder() else {
         eprintln!("error: there is no folder for caches: neither XDG_CACHE_HOME nor HOME names one");
@@ -49,7 +49,7 @@ fn describe(trace: &IndexedTrace, cache: &Path, out: &mut impl Write) -> io::Res
     let streams = &trace.streams;
     let packets: u64 = streams.iter().map(|stream| stream.packets).sum();
     let size = bytes(streams.iter().map(|stream| stream.size_bytes).sum());
-    // What is only removed was not read.
+    // The command did not read an index that it only removed.
     if packets > 0 {
         writeln!(out, "  packets   {} in {}, {size}", grouped(packets), counted(streams.len() as u64, "file"))?;
     }

@@ -1,4 +1,4 @@
-//! `kymo TRACE`: one screen that says what is there and what to type next.
+//! `kymo TRACE`: one screen with the traces' contents and the commands to type next.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const SUMMARIES_MAX: usize = 16;
 /// Classes that are named.
 const CLASSES_MAX: usize = 8;
 
-/// Shows what the traces hold.
+/// Shows the contents of the traces.
 pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
     let info = match arguments.exact {
@@ -47,7 +47,7 @@ pub(crate) fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io
     match info.span_ns {
         Some(span) => {
             writeln!(out, "  span      {}", span_of(span, info.is_unix))?;
-            // What is all in one moment has no shape.
+            // Events that are all in one moment have no shape.
             if span.1 > span.0 {
                 writeln!(out, "  density   {}  (bytes over the span)", sparkline(&info.density))?;
             }
@@ -143,7 +143,7 @@ fn summaries(traces: &[TraceInfo], out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Spans of traces whose clocks have nothing to do with each other.
+/// Spans of traces with unrelated clocks.
 fn apart(info: &Info, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  spans     the clocks count from different origins:")?;
     let spans = info.traces.iter().filter_map(|trace| Some((trace, trace.span_ns?)));
@@ -177,7 +177,7 @@ fn seconds(nanos: i64) -> String {
     format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// What to type next: words that a shell understands as they are.
+/// The commands to type next: words that a shell understands as they are.
 fn next(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
     let paths: Vec<String> = paths.iter().map(|path| quoted(&path.display().to_string())).collect();
     let (first, all) = (&paths[0], paths.join(" "));

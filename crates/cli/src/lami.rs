@@ -7,8 +7,9 @@
 //! [--begin NS] [--end NS] ...     progress, if asked for; then the results
 //! ```
 //!
-//! Everything is said on standard output, errors too: who runs this may have mixed the two. Trace Compass asks the version
-//! of the program alone, `kymo --mi-version`. What the objects look like is `answer::lami`'s business.
+//! All output goes to standard output, errors too: the calling program may have mixed the two.
+//! Trace Compass asks the version of the program alone, `kymo --mi-version`. `answer::lami` decides
+//! the form of the objects.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &LamiArguments) -> io::Result<Outcome> {
     }
 }
 
-/// What was typed makes no sense to the parser of arguments.
+/// The parser of arguments rejects the typed words.
 pub(crate) fn wrong_usage(message: &str) -> Value {
     error(message.strip_prefix("error: ").unwrap_or(message), QUESTION)
 }
@@ -73,7 +74,7 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
     }
 }
 
-/// The traces, and what is asked of them.
+/// The traces, and the options of the analysis.
 fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), Refusal> {
     if arguments.traces.is_empty() {
         return Err(Refusal::Question("which trace?".to_owned()));
@@ -99,7 +100,7 @@ fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
     Err(Refusal::Question(message))
 }
 
-/// The selection, or what is wrong with it.
+/// The selection, or the error in it.
 fn selection(session: &Session, arguments: &LamiArguments) -> Result<Selection, String> {
     if let Some(contradiction) = arguments.wanted.contradiction() {
         return Err(contradiction);
@@ -140,7 +141,7 @@ fn results(
     }
 }
 
-/// Does the work, and meanwhile says in lines how far it is.
+/// Does the work, and meanwhile reports its progress in lines.
 fn told<R>(progress: &Progress, work: impl FnOnce() -> R) -> io::Result<R> {
     let (done, is_done) = mpsc::channel::<()>();
     let result = std::thread::scope(|scope| {
@@ -148,7 +149,7 @@ fn told<R>(progress: &Progress, work: impl FnOnce() -> R) -> io::Result<R> {
             while is_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 let (done, total) = progress.bytes();
                 let share = if total == 0 { 0.0 } else { done as f64 / total as f64 };
-                // Who does not read this may still read the results.
+                // A program that does not read this may still read the results.
                 let _ = writeln!(io::stdout(), "{share:.3} {} of {}", bytes(done), bytes(total));
             }
         });

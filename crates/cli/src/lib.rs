@@ -1,6 +1,6 @@
-//! The `kymo` command: asks `session` and `recorder` and shows the answer.
+//! The `kymo` command: puts questions to `session` and `recorder` and shows the answer.
 //!
-//! It must never know what stands behind them.
+//! It must never know the code behind them.
 
 mod analyses;
 mod answer;
@@ -45,19 +45,19 @@ use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 use arguments::{AnyCommand, Arguments, Command, Common};
 use stop::Stop;
 
-/// What a run of the command ends with.
+/// The outcome of a run of the command.
 pub(crate) enum Outcome {
     /// Everything was read.
     Complete,
-    /// Something could not be read; what could be was shown.
+    /// Part of the input could not be read; the command showed the rest.
     Incomplete,
-    /// What a program that was started ended with.
+    /// The exit status of a program that the command started.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "programs are started to be recorded"))]
     Status(u8),
 }
 
-/// Does what the words of a command line ask for, the first of which is the program's name; says with what status the process
-/// should end. Wrong usage ends the process.
+/// Runs a command line, which begins with the program's name, and returns the exit status for the
+/// process. Wrong usage ends the process.
 #[must_use]
 pub fn run_command(words: Vec<OsString>) -> u8 {
     // It is made once: that takes a quarter of a millisecond.
@@ -95,10 +95,11 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Says on standard error why there is no answer; the status with which the process should end. `command` is the one that was asked.
+/// Reports on standard error why there is no answer; returns the exit status for the process.
+/// `command` is the requested one.
 fn stopped(stop: Stop, command: Option<&str>) -> u8 {
     match stop {
-        // Whoever read our output has seen enough.
+        // The reader of our output has seen enough.
         Stop::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Stop::Output(error) => {
             stop::say(&format!("error: {error}"));
@@ -117,7 +118,7 @@ fn stopped(stop: Stop, command: Option<&str>) -> u8 {
     }
 }
 
-/// Whether somebody has written a program to record where options are.
+/// Whether the user has written a program to record where options belong.
 fn words_of_command(error: &clap::Error) -> bool {
     use clap::error::{ContextKind, ContextValue};
     let is_word = |value: &ContextValue| matches!(value, ContextValue::String(word) if !word.starts_with('-'));
@@ -132,8 +133,9 @@ fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments,
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
-/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`; `kymo TRACE... --view` means `kymo view TRACE...`.
-/// `kymo --mi-version` is asked by programs that want to run `kymo lami ANALYSIS`.
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`;
+/// `kymo TRACE... --view` means `kymo view TRACE...`. Programs that want to run
+/// `kymo lami ANALYSIS` call `kymo --mi-version`.
 fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let known = |word: &str| {
         let own = ["help", "-h", "--help", "-V", "--version"];
@@ -277,7 +279,7 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
     page.render(&mut io::stdout()).map(|()| Outcome::Complete)
 }
 
-/// Opens the traces, or says why not.
+/// Opens the traces, or reports why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
     let clocks = Clocks { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
     open_paths(&common.traces, common.threads, clocks)
@@ -293,7 +295,7 @@ fn open_paths(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Option<Sessi
     }
 }
 
-/// Opens traces as the environment says.
+/// Opens traces with the options of the environment.
 pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Result<Session, OpenFailure> {
     open_with(paths, threads, clocks, kymo_session::cache_folder())
 }
@@ -314,7 +316,7 @@ impl Clocks {
     }
 }
 
-/// Opens traces as the environment says, to remember what is found in this folder, if any.
+/// Opens traces with the options of the environment, and remembers findings in this folder, if any.
 ///
 /// # Errors
 ///
@@ -328,7 +330,7 @@ pub fn open_with(
     Session::open(paths, &options(threads, clocks, cache))
 }
 
-/// How traces are opened, as the environment says.
+/// The options for opening traces, from the environment.
 pub(crate) fn options(threads: usize, clocks: Clocks, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,

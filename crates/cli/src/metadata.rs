@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::arguments::{Dialect, MetadataArguments};
 use crate::show;
 
-/// What a dialect is called behind.
+/// The form of metadata for a dialect.
 pub(crate) fn form(dialect: Option<Dialect>) -> MetadataForm {
     match dialect {
         None => MetadataForm::AsIs,

@@ -21,7 +21,7 @@ use crate::stop::Stop;
 pub(crate) const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
                        those of another were; --clock-force-correlate takes all as counted from 1970";
 
-/// Prints what the arguments ask for.
+/// Prints as the arguments ask.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Outcome, Stop> {
     let (options, warnings) = asked(session, arguments)?;
     eprint!("{warnings}");
@@ -39,7 +39,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Outco
     Ok(show::report(&printed.report, arguments.common.strict))
 }
 
-/// What the arguments ask for, and what is to be said of that.
+/// The options that the arguments ask for, and notes on them.
 pub(crate) fn asked(session: &Session, arguments: &PrintArguments) -> Result<(PrintOptions, String), Stop> {
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
@@ -127,7 +127,8 @@ fn pretty(arguments: &PrintArguments) -> PrettyOptions {
     options
 }
 
-/// Whether to write colours: as was said, else as the environment says, else where a terminal reads them.
+/// Whether to write colors: as the arguments demand, else as the environment demands, else where a
+/// terminal reads them.
 fn colours(color: Color) -> bool {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     match color {

@@ -1,6 +1,8 @@
-//! A line on standard error that says how far a long job is and how long it will take; only on a terminal.
+//! A line on standard error with the progress of a long job and its remaining time; only on a
+//! terminal.
 //!
-//! A thread of its own looks at the job's progress a few times a second; a job that is done soon shows nothing.
+//! A thread of its own polls the job's progress a few times a second; a job that is done soon shows
+//! nothing.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,7 +12,7 @@ use kymo_session::Progress;
 
 use crate::show::bytes;
 
-/// What is done sooner than this shows nothing.
+/// Work that ends sooner than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two looks.
 const TICK: Duration = Duration::from_millis(200);
@@ -63,7 +65,7 @@ fn line(done: u64, total: u64, elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// Nothing is divided by zero, and what is left follows from what was.
+    /// Nothing is divided by zero, and the remaining time follows from the elapsed time.
     #[test]
     fn lines() {
         assert_eq!(line(0, 0, Duration::ZERO), "0 B read");

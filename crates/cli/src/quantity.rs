@@ -20,8 +20,8 @@ pub(crate) fn seconds(text: &str) -> Result<u64, &'static str> {
     quantity(text, Dimension::Time, 1_000_000_000).filter(|nanos| *nanos > 0).ok_or(NOT_A_DURATION)
 }
 
-/// A path and nanoseconds that its clocks are ahead, which may be negative; a bare number counts seconds, as those of
-/// `--clock-offset` do. What a path is called may have `=` in it.
+/// A path and nanoseconds that its clocks are ahead, which may be negative; a bare number counts
+/// seconds, as those of `--clock-offset` do. The name of a path may contain `=`.
 pub(crate) fn trace_offset(text: &str) -> Result<TraceOffset, &'static str> {
     let (path, offset) = text.rsplit_once('=').filter(|(path, _)| !path.is_empty()).ok_or(NOT_AN_OFFSET)?;
     let offset = offset.trim_start();
@@ -44,7 +44,7 @@ pub(crate) fn some_size(text: &str) -> Result<u64, &'static str> {
     size(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("0 is none") })
 }
 
-/// A decimal number and a unit, in the smallest unit; what is below that is dropped.
+/// A decimal number and a unit, in the smallest unit; smaller fractions are dropped.
 fn quantity(text: &str, dimension: Dimension, bare: u64) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((some_size("1"), some_size("0KiB"), some_size("")), (Ok(1), Err("0 is none"), Err(NOT_A_SIZE)));
     }
 
-    /// Too much, nothing, signs, two points, units of something else.
+    /// Too much, nothing, signs, two points, units of another dimension.
     #[test]
     fn what_is_none() {
         for text in

@@ -20,7 +20,7 @@ const ROLE_COLUMNS: usize = 16;
 /// Lines end before this.
 const LINE_COLUMNS: usize = 100;
 
-/// Says what the events of traces mean.
+/// Shows the meaning of the events of traces.
 pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<Outcome> {
     let roles = match session.roles(arguments.roles.as_deref()) {
         Ok(roles) => roles,
@@ -43,7 +43,7 @@ pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<O
     Ok(if roles.bound.is_empty() && roles.guessed.is_empty() { Outcome::Incomplete } else { Outcome::Complete })
 }
 
-/// Writes a new file: one that is there may have been edited.
+/// Writes a new file: an existing one may have been edited.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     File::create_new(path).map_err(told)?.write_all(text.as_bytes()).map_err(told)

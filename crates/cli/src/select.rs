@@ -1,4 +1,4 @@
-//! Which events are wanted: `--event` and `--filter`, and what is to be said of them.
+//! The selection of events: `--event` and `--filter`, and notes on them.
 
 use kymo_session::{Filter, Meaning, Selection, Session, Zone};
 
@@ -8,7 +8,7 @@ use crate::stop::Stop;
 /// Classes and problems of one kind that are shown before the rest is counted.
 const SHOWN_MAX: usize = 3;
 
-/// What was asked for; says on standard error where that means nothing.
+/// The requested selection; reports on standard error where it means nothing.
 pub(crate) fn selection(
     session: &Session,
     events: &[String],
@@ -20,8 +20,8 @@ pub(crate) fn selection(
     Ok(selection)
 }
 
-/// What was asked for, and lines that say where that means nothing. Stops where no event can be meant: somebody mistyped
-/// something.
+/// The requested selection, and lines about parts that mean nothing. Stops where no event can be
+/// meant: the pattern is mistyped.
 pub(crate) fn understood(
     session: &Session,
     events: &[String],
@@ -43,7 +43,7 @@ pub(crate) fn understood(
     Ok((selection, warnings))
 }
 
-/// The expression, or what is wrong with it.
+/// The expression, or the error in it.
 pub(crate) fn parsed(text: &str) -> Result<Filter, Stop> {
     Filter::parse(text).map_err(|problems| {
         Stop::Expression(problems.iter().map(|problem| format!("error: {}", problem.render(text))).collect())

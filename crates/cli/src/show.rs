@@ -1,4 +1,4 @@
-//! Numbers, times and tables for people; what was lost, on the last lines.
+//! Numbers, times and tables for people; losses on the last lines.
 
 use kymo_session::{Report, Session};
 
@@ -7,8 +7,8 @@ use crate::Outcome;
 /// Lines of one kind that are shown before the rest is counted.
 const LINES_MAX: usize = 20;
 
-/// Says on standard error what stands between the answer and the whole truth; if `strict`, what was assumed counts
-/// as an error.
+/// Reports on standard error why the answer is not the whole truth; if `strict`, an assumption
+/// counts as an error.
 pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     for problem in report.assumptions.iter().take(LINES_MAX) {
         eprintln!("{}", assumption(&problem.message, strict));
@@ -29,19 +29,19 @@ pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     if is_good { Outcome::Complete } else { Outcome::Incomplete }
 }
 
-/// Says which patterns match nothing, in lines: what they were to choose is not there.
+/// Lists, in lines, patterns that match nothing: their events are not there.
 pub(crate) fn unmatched(session: &Session, patterns: &[String]) -> String {
     let line = |pattern: &str| format!("warning: no event record class is called `{pattern}`\n");
     session.unmatched(patterns).into_iter().map(line).collect()
 }
 
-/// A line about an assumption, which says itself that it is a warning.
+/// A line about an assumption, which calls itself a warning.
 pub(crate) fn assumption(message: &str, strict: bool) -> String {
     let message = message.trim_end();
     if strict { message.replacen(": warning[", ": error[", 1) } else { message.to_owned() }
 }
 
-/// What tracers lost, in a sentence.
+/// The losses of tracers, in a sentence.
 pub(crate) fn losses(report: &Report) -> Option<String> {
     let mut parts = Vec::new();
     if report.events_discarded == 0 && report.discarded_is_lower_bound {

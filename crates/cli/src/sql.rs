@@ -14,7 +14,7 @@ use crate::arguments::{SqlArguments, SqlFormat};
 use crate::stop::Stop;
 use crate::{Clocks, Outcome, open_paths, show};
 
-/// Answers the query, or those that somebody types.
+/// Answers the query, or those typed in the shell.
 pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     let (traces, query) = arguments.traces_and_query();
     let format = answer_format(arguments.chosen_format()?);
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-/// What is wrong with a query ends the command.
+/// An error in a query ends the command.
 fn refused(failure: &SqlFailure) -> Result<Outcome, Stop> {
     if failure.is_in_query() {
         return Err(Stop::Expression(format!("error: {failure}\n")));
@@ -72,7 +72,7 @@ fn answer_format(format: SqlFormat) -> AnswerFormat {
     }
 }
 
-/// Who asks, and what.
+/// The context of a query.
 struct Asking<'a> {
     database: &'a Database,
     arguments: &'a SqlArguments,
@@ -80,7 +80,7 @@ struct Asking<'a> {
     interrupted: Option<Arc<AtomicBool>>,
 }
 
-/// What became of a query.
+/// The result of a query.
 struct Answered {
     rows: u64,
     took: std::time::Duration,
@@ -89,7 +89,7 @@ struct Answered {
 }
 
 impl Asking<'_> {
-    /// Shows the answer to a query, and behind it what was lost.
+    /// Shows the answer to a query, and the losses behind it.
     fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<Answered, WriteFailure> {
         let began = Instant::now();
         let progress = self.interrupted.clone().map(Progress::ended_by).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `kymo state`: what CPUs and threads do at an instant.
+//! `kymo state`: the state of CPUs and threads at an instant.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Outco
     }
 }
 
-/// What is asked.
+/// The question.
 pub(crate) struct Question {
     at_ns: i64,
     own: Option<OwnStates>,

@@ -1,4 +1,5 @@
-//! Why a command ends without an answer, so that whoever asks decides what comes of it: the program ends, another face goes on.
+//! Why a command ends without an answer; the caller decides the consequence: the program ends,
+//! another face goes on.
 
 use std::io::{self, Write};
 
@@ -7,9 +8,9 @@ use std::io::{self, Write};
 pub(crate) enum Stop {
     /// Nothing more can be written.
     Output(io::Error),
-    /// What was typed makes no sense together, or with these traces: a sentence.
+    /// The typed words make no sense together, or with these traces: a sentence.
     Usage(String),
-    /// An expression is wrong: lines that say where, the first of which begins with `error: `.
+    /// An expression is wrong: lines with the place, the first of which begins with `error: `.
     Expression(String),
 }
 
@@ -25,7 +26,7 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// What is said after `error: `.
+    /// The text after `error: `.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Output(error) => error.to_string(),

@@ -1,7 +1,9 @@
-//! `kymo view`: serves the traces to a browser on this machine, and opens it; without traces, the page asks which.
+//! `kymo view`: serves the traces to a browser on this machine, and opens it; without traces, the
+//! page asks for them.
 //!
-//! The URL has a token without which nobody is answered. It is printed, for whoever sees this terminal; the browser finds it in a file
-//! that only its user may read, as everybody sees the arguments of programs.
+//! The URL has a token; the server rejects requests without it. The command prints it for the user
+//! of this terminal; the browser finds it in a file that only its user may read, as all users see
+//! the arguments of programs.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,7 +22,8 @@ use crate::arguments::{Listen, ViewArguments};
 use crate::stop::Stop;
 use crate::{Clocks, Outcome};
 
-/// A tenth of a second of `examples/server`, for whoever has no trace; `examples/server/record.sh` made it.
+/// A tenth of a second of `examples/server`, for users without a trace; `examples/server/record.sh`
+/// made it.
 const SAMPLE: Sample =
     Sample { name: "server.tar.gz", bytes: include_bytes!("../../../examples/traces/server.tar.gz") };
 
@@ -66,10 +69,10 @@ pub(crate) fn wait(arguments: &ViewArguments) -> Result<Outcome, Stop> {
     run(growing.into(), notes_beside(arguments), arguments)
 }
 
-/// Notes what was looked at last.
+/// Notes the traces that were viewed last.
 pub(crate) fn note_recent(traces: &[PathBuf]) {
     if let Some(cache) = cache_folder() {
-        // Who cannot note it looks at it all the same.
+        // If noting fails, the view goes on all the same.
         let _ = Recent::in_folder(&cache).note(traces, SystemTime::now());
     }
 }
@@ -78,7 +81,7 @@ fn notes_beside(arguments: &ViewArguments) -> Option<PathBuf> {
     arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)))
 }
 
-/// Serves whatever is chosen in the browser until Ctrl-C.
+/// Serves the trace chosen in the browser until Ctrl-C.
 pub(crate) fn choose(arguments: &ViewArguments) -> Result<Outcome, Stop> {
     if !arguments.trace_offset.is_empty() {
         return Err(Stop::Usage(
@@ -97,7 +100,7 @@ pub(crate) fn choose(arguments: &ViewArguments) -> Result<Outcome, Stop> {
 fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Outcome, Stop> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // Who asks twice does not wait for anything.
+        // A second signal ends the process at once.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
@@ -108,7 +111,7 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
     Ok(Outcome::Complete)
 }
 
-/// Listens, for whoever wants to see a trace that is about to be recorded.
+/// Listens, for viewers of a trace that is about to be recorded.
 #[cfg(target_os = "linux")]
 pub(crate) fn bind_recorded(trace: &Path, arguments: &ViewArguments) -> Result<Server, Stop> {
     let open = crate::options(arguments.threads, Clocks::default(), cache_folder());
@@ -133,10 +136,11 @@ pub(crate) fn refused(failure: &ServeFailure) -> Stop {
     Stop::Expression(format!("error: {failure}\n"))
 }
 
-/// A page that leads to the server, and what has opened it; `None`: nothing was to be opened.
+/// A page that leads to the server, and the process that has opened it; `None`: nothing was to be
+/// opened.
 pub(crate) type Opened = Option<io::Result<(NamedTempFile, Child)>>;
 
-/// Says where the server is and how it ends, and opens the browser there.
+/// Prints the server's address and how to end it, and opens the browser there.
 pub(crate) fn tell(
     server: &Server,
     arguments: &ViewArguments,
@@ -187,7 +191,7 @@ fn open(url: &str) -> io::Result<(NamedTempFile, Child)> {
     Ok((page, child))
 }
 
-/// What opens a file as its user would.
+/// The program that opens a file as its user would.
 fn opener(page: &Path) -> Command {
     let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),

@@ -1,4 +1,5 @@
-//! What the command's words mean and what it says, for a face in another language: one question has one answer there too.
+//! The meaning and the text of the command's words, for a face in another language: one question
+//! has one answer there too.
 //!
 //! ```text
 //! ["cpu", "--by=process"] ──clap──> arguments ──> what to ask of the session ──> tables, report, text
@@ -29,9 +30,9 @@ use crate::{check, count, info, print, state};
 
 /// An answer for people and for programs.
 pub struct Said {
-    /// What the command shows.
+    /// The output of the command.
     pub text: String,
-    /// What it prints with `--json`.
+    /// Its output with `--json`.
     pub json: String,
 }
 
@@ -39,15 +40,15 @@ pub struct Said {
 pub struct Answered {
     /// With all rows that were asked for.
     pub tables: Vec<Table>,
-    /// What stands between them and the whole truth.
+    /// The losses and assumptions behind them.
     pub report: Report,
-    /// What the command shows where nothing is said of rows.
+    /// The command's output with the default number of rows.
     pub text: String,
-    /// Lines that say where the question means nothing.
+    /// Lines about parts of the question that mean nothing.
     pub warnings: String,
 }
 
-/// Why there is no answer: what the command says after `error: `.
+/// Why there is no answer: the command's text after `error: `.
 #[derive(Debug)]
 pub enum Refused {
     /// The question is wrong.
@@ -56,7 +57,7 @@ pub enum Refused {
     Traces(String),
     /// Nothing more can be written.
     Output(io::Error),
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     Cancelled,
 }
 
@@ -89,7 +90,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// What traces hold.
+/// The contents of traces.
 #[must_use]
 pub fn info(info: &Info, paths: &[PathBuf]) -> Said {
     let mut text = Vec::new();
@@ -97,19 +98,19 @@ pub fn info(info: &Info, paths: &[PathBuf]) -> Said {
     Said { text: String::from_utf8_lossy(&text).into_owned(), json: json::info(info).to_string() }
 }
 
-/// What traces hold, in a few words.
+/// The contents of traces, in a few words.
 #[must_use]
 pub fn summary(info: &Info) -> String {
     info::summary(info)
 }
 
-/// Everything that stands between an answer and the whole truth, as JSON.
+/// The report of losses and assumptions behind an answer, as JSON.
 #[must_use]
 pub fn report(report: &Report) -> String {
     json::report(report).to_string()
 }
 
-/// What is wrong with traces, as JSON: an array of findings.
+/// The problems of traces, as JSON: an array of findings.
 #[must_use]
 pub fn findings(findings: &[Finding]) -> String {
     findings
@@ -123,10 +124,10 @@ pub fn findings(findings: &[Finding]) -> String {
 ///
 /// # Errors
 ///
-/// The words make no sense, the traces cannot answer, or it was cancelled.
+/// The words make no sense, the traces cannot answer, or it was canceled.
 pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
     let answered = answer(session, words, progress);
-    // Whatever else is said then, this is why.
+    // This is the reason, before any other.
     if progress.is_cancelled() { Err(Refused::Cancelled) } else { answered }
 }
 
@@ -160,7 +161,8 @@ fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<An
     Ok(Answered { tables: answer.tables, report, text, warnings })
 }
 
-/// The same question to be answered in shares, by this process and others, and lines that say where it means nothing.
+/// The same question to be answered in shares, by this process and others, and lines about parts
+/// that mean nothing.
 ///
 /// # Errors
 ///
@@ -188,7 +190,7 @@ pub fn answered(session: &Session, analysed: Analysed) -> Answered {
     Answered { tables: answer.tables, report, text, warnings: String::new() }
 }
 
-/// Tables as the command shows them where nobody says how many rows.
+/// Tables as the command shows them with the default number of rows.
 fn shown(tables: &[Table], times_are_unix: bool) -> String {
     let times = Times::new(times_are_unix, Zone::Local, false);
     let screen = Screen { width: None, colours: false, unicode: true };
@@ -212,7 +214,7 @@ fn head(table: &Table) -> Table {
     Table { class, title, span_ns: *span_ns, columns, rows: Vec::new(), omitted: *omitted, plot }
 }
 
-/// What `kymo print` is told, without traces, and lines that say where that means nothing.
+/// The options of `kymo print`, without traces, and lines about options that mean nothing.
 ///
 /// # Errors
 ///
@@ -227,7 +229,8 @@ pub fn print_options(session: &Session, words: &[String]) -> Result<(PrintOption
     Ok((options, warnings))
 }
 
-/// What `kymo export` is told, without traces and folder, and lines that say where that means nothing.
+/// The options of `kymo export`, without traces and folder, and lines about options that mean
+/// nothing.
 ///
 /// # Errors
 ///
@@ -242,12 +245,12 @@ pub fn export_options(
     let words: Vec<String> = fixed.into_iter().chain(words.iter().cloned()).collect();
     let Command::Export(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
     let (mut options, warnings) = crate::export::asked(session, &arguments)?;
-    // As it is, whatever its bytes are.
+    // As it is, with any bytes.
     options.output = output.to_owned();
     Ok((options, warnings))
 }
 
-/// What `kymo sql` is told, without traces and query.
+/// The options of `kymo sql`, without traces and query.
 ///
 /// # Errors
 ///
@@ -261,13 +264,13 @@ pub fn sql_options(words: &[String]) -> Result<kymo_session::SqlOptions, Refused
 
 /// Which events.
 pub struct Chosen {
-    /// By name and by what is true of them.
+    /// By name and by properties.
     pub selection: Selection,
     /// Not before this.
     pub begin_ns: Option<i64>,
     /// Not after this.
     pub end_ns: Option<i64>,
-    /// Lines that say where that means nothing.
+    /// Lines about words that mean nothing.
     pub warnings: String,
 }
 
@@ -292,7 +295,7 @@ fn parsed(words: &[String]) -> Result<Command, Refused> {
     parsed.map(|arguments| arguments.command.0).map_err(|error| Refused::Question(sentence(&error.to_string())))
 }
 
-/// What an error of the parser says, without what else one may type.
+/// The message of an error of the parser, without its hints.
 fn sentence(error: &str) -> String {
     let text = error.strip_prefix("error: ").unwrap_or(error);
     let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|rest| text.find(rest)).min();

@@ -1,5 +1,5 @@
-//! Writes a read program: fuses neighbouring fixed-size fields into one bounds check, and keeps
-//! track of what is known of the position, so that alignment costs nothing where it can be foreseen.
+//! Writes a read program: fuses neighboring fixed-size fields into one bounds check, and tracks the
+//! known phase of the position, so that alignment costs nothing where it can be foreseen.
 //!
 //! ```text
 //! u8, u32 (align 32), u16        position known to be a multiple of 32 bits:
@@ -25,7 +25,8 @@ pub(crate) struct Builder {
     block: Block,
     run: Option<Run>,
     phase: Phase,
-    /// Byte orders (or bit orders) may meet inside of a byte: every fixed-size field says which it has.
+    /// Byte orders (or bit orders) may meet inside a byte: every fixed-size field states its
+    /// own.
     mixed_orders: bool,
     spare: Vec<Reg>,
 }
@@ -45,7 +46,7 @@ impl Builder {
         Self { program, block: Block::new(), run: None, phase: entry, mixed_orders, spare: Vec::new() }
     }
 
-    /// The finished program, and what is known of the position at its end.
+    /// The finished program, and the phase at its end.
     pub(crate) fn finish(mut self) -> (Program, Phase) {
         self.flush();
         self.program.body = std::mem::take(&mut self.block);
@@ -55,7 +56,7 @@ impl Builder {
 
     /// Lowered programs are ours: one that the verifier refuses is a bug, found in debug builds.
     ///
-    /// One kind is let through, and that is wrong: three or more arrays of dynamic length inside of each other
+    /// One kind is let through, and that is wrong: three or more arrays of dynamic length inside each other
     /// (`a[n][m][k]` with k = 0) may make 2^32 rounds and more that take no bits, since each loop is bounded alone.
     fn assert_verified(&self) {
         use kymo_ir::verify::VerifyErrorKind::Idle;
@@ -66,7 +67,7 @@ impl Builder {
         }
     }
 
-    /// A register that nobody else uses.
+    /// A register for a single use.
     pub(crate) fn register(&mut self) -> Reg {
         if let Some(register) = self.spare.pop() {
             return register;
@@ -81,7 +82,7 @@ impl Builder {
         self.spare.push(register);
     }
 
-    /// Whether byte orders may meet inside of a byte.
+    /// Whether byte orders may meet inside a byte.
     pub(crate) fn mixed_orders(&self) -> bool {
         self.mixed_orders
     }
@@ -90,7 +91,7 @@ impl Builder {
         self.block.push(op);
     }
 
-    /// Writes what is pending, so that the position is where the next field begins.
+    /// Writes the pending operations, so that the position is where the next field begins.
     pub(crate) fn flush(&mut self) {
         let Some(run) = self.run.take() else { return };
         if run.bits == 0 {
@@ -143,7 +144,7 @@ impl Builder {
         self.phase.phase = self.phase.phase.wrapping_add(bits) & mask(self.phase.modulus_log2);
     }
 
-    /// Says which byte order the next fixed-size field has, where orders may meet inside of a byte.
+    /// Sets the byte order of the next fixed-size field, where orders may meet inside a byte.
     pub(crate) fn order(&mut self, order: ByteOrder, reversed: bool) {
         if self.mixed_orders {
             self.flush();
@@ -236,8 +237,8 @@ impl Builder {
 
     /// Writes a block apart from the current one; the position is known in it as it is now.
     ///
-    /// The caller puts the block into an operation and says with [`Builder::join`] or
-    /// [`Builder::resume`] what is known behind it.
+    /// The caller puts the block into an operation and sets the phase behind it with
+    /// [`Builder::join`] or [`Builder::resume`].
     pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, Phase), E> {
         self.flush();
         let (outer, before) = (std::mem::take(&mut self.block), self.phase);
@@ -250,12 +251,12 @@ impl Builder {
         result.map(|()| (inner, after))
     }
 
-    /// What is known of the position now.
+    /// The known phase of the position.
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Behind an operation with several blocks: only what all of them agree on is known.
+    /// Behind an operation with several blocks: the phase is the part that all of them agree on.
     pub(crate) fn resume(&mut self, phase: Phase) {
         self.phase = phase;
     }
@@ -265,14 +266,14 @@ fn mask(log2: u8) -> u64 {
     1_u64.checked_shl(u32::from(log2)).map_or(u64::MAX, |bit| bit - 1)
 }
 
-/// What is known where two paths meet.
+/// The phase where two paths meet.
 pub(crate) fn join(one: Phase, other: Phase) -> Phase {
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
     Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
 }
 
-/// What is known at the head of every round of a loop whose body moves by multiples of `2^granularity`
+/// The phase at the head of every round of a loop whose body moves by multiples of `2^granularity`
 /// bits, apart from alignments (`aligns`: there are some).
 pub(crate) fn loop_phase(before: Phase, granularity: u8, aligns: bool) -> Phase {
     let modulus_log2 = before.modulus_log2.min(granularity);

@@ -4,9 +4,10 @@
 //! ns = offset_s * 10^9 + floor(offset_cycles * 10^9 / frequency) + floor(cycles * 10^9 / frequency)
 //! ```
 //!
-//! in 128 bits: defined for every input. Whether the result fits 64 bits is asked at the end. The two parts are
-//! rounded apart, as Babeltrace does, so that both print the same digits; Babeltrace then goes through doubles
-//! where the frequency is not 1 GHz, which is off by a nanosecond now and then, and is not imitated.
+//! in 128 bits: defined for every input. A check at the end decides whether the result fits 64
+//! bits. The two parts are rounded apart, as Babeltrace does, so that both print the same digits;
+//! Babeltrace then goes through doubles where the frequency is not 1 GHz, which is off by a
+//! nanosecond now and then, and is not imitated.
 
 use kymo_format::ClockClass;
 
@@ -30,12 +31,12 @@ pub struct ClockConverter {
     frequency_hz: u64,
     /// From the origin to cycle 0.
     offset_ns: i128,
-    /// With 10^9 cycles a second: what to add, if it fits.
+    /// With 10^9 cycles a second: the addend, if it fits.
     addend: Option<i64>,
 }
 
 impl ClockConverter {
-    /// A converter for `clock`, whose times are shifted by `shift_ns`.
+    /// A converter for `clock`, with times shifted by `shift_ns`.
     #[must_use]
     pub fn new(clock: &ClockClass, shift_ns: i64) -> Self {
         let frequency_hz = clock.frequency_hz.max(1);

@@ -7,8 +7,8 @@
 //! table 1   items: U32                                                 one row per element
 //! ```
 //!
-//! Text and blobs are spans of the packet's bytes: nothing is copied here. Whoever keeps columns longer than
-//! the bytes copies them.
+//! Text and blobs are spans of the packet's bytes: nothing is copied here. A caller that keeps
+//! columns longer than the bytes copies them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -200,7 +200,7 @@ impl ColumnReader {
 }
 
 impl ClassReader {
-    /// Machine code, once that is worth it, for so many more records.
+    /// Machine code for that many more records, once it pays off.
     fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
@@ -249,7 +249,7 @@ impl Decoder {
     }
 }
 
-/// A compound field whose parts are being collected.
+/// An incomplete compound field.
 #[derive(Debug)]
 enum Open {
     Structure { members: Vec<(String, Shape)> },
@@ -266,7 +266,7 @@ struct ColumnFace<'a> {
     open: Vec<Open>,
     /// Names of the members, one for each open structure.
     names: Vec<String>,
-    /// Tables whose rows are being described, with the number of choices open inside of each.
+    /// Tables with open rows, with the number of choices open inside each.
     tables: Vec<(u16, usize)>,
 }
 
@@ -308,7 +308,7 @@ impl<'a> ColumnFace<'a> {
         column
     }
 
-    /// A field is complete: it becomes part of what is open.
+    /// A field is complete: it becomes part of the open field.
     fn close(&mut self, shape: Shape) {
         let outermost = self.open.len() == 1;
         match self.open.last_mut() {

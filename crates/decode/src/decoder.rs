@@ -78,7 +78,7 @@ impl Decoder {
         self.compile == Compile::AtOnce
     }
 
-    /// What the trace says of itself.
+    /// The trace's class.
     #[must_use]
     pub fn trace_class(&self) -> &Arc<TraceClass> {
         &self.trace
@@ -176,7 +176,8 @@ impl Decoder {
     }
 }
 
-/// Finding records passes over fields that no face can read: nobody must learn of those only then.
+/// Finding records passes over fields that no face can read: that error must not wait until a face
+/// reads them.
 fn readable(trace: &TraceClass) -> Result<(), LowerError> {
     let streams = trace.stream_classes.iter().flat_map(|stream| {
         let events = stream.event_classes.iter().flat_map(|event| [&event.specific_context, &event.payload]);

@@ -1,4 +1,5 @@
-//! Chosen fields of the events of a data stream class as columns: what an analysis needs, and no more.
+//! Chosen fields of the events of a data stream class as columns: those that an analysis needs, and
+//! no more.
 //!
 //! ```text
 //! ask(sched_switch, [prev_tid, next_comm, packet.cpu_id, event.name, bytes])
@@ -13,10 +14,11 @@
 //! per run of rows   read(class, positions)       column 0 │ column 1
 //! ```
 //!
-//! Programs say nothing of what stands behind the last field that is wanted, nor of lengths that nobody needs, so most
+//! Programs leave out everything behind the last wanted field, and unneeded lengths, so most
 //! classes that have the same fields in front share one program and its machine code.
 //!
-//! What paths mean is defined by `names`; who groups the records of a class together is somebody else.
+//! `names` defines the meaning of paths; grouping the records of a class together is a task of the
+//! caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +39,8 @@ use crate::names::{ClassFields, FilterFacts, Place, Source};
 use crate::plan::BodyFace;
 use crate::walk::Walk;
 
-/// Reads chosen fields of the events of one data stream class. Shared by threads, once all was asked for.
+/// Reads chosen fields of the events of one data stream class. Threads share it once all fields are
+/// requested.
 #[derive(Debug)]
 pub struct FieldReader {
     decoder: Arc<Decoder>,
@@ -49,32 +52,32 @@ pub struct FieldReader {
     packet: PacketReader,
 }
 
-/// A field of a class that was asked for.
+/// A requested field of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedField {
     /// Where it is.
     pub place: FieldPlace,
     /// Labels of an integer and the ranges of values that have them, both ends included.
     pub labels: Vec<(String, Vec<(i128, i128)>)>,
-    /// What one of it is, if its class says so.
+    /// The unit of its values, if its class has one.
     pub unit: Option<Unit>,
 }
 
 /// Where a field is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldPlace {
-    /// The class has no such field.
+    /// The class lacks the field.
     Missing {
         /// Names like it that there are, the nearest first; looked for if [`FilterFacts::suggests`].
         near: Vec<String>,
     },
-    /// There is one, but it has no single value.
+    /// The field has no single value.
     Compound(&'static str),
     /// All events of the class have this value.
     Constant(Constant),
     /// All events of a packet have the same.
     Packet {
-        /// Index into what [`FieldReader::packet`] returns.
+        /// Index into the result of [`FieldReader::packet`].
         index: usize,
         /// Its type.
         kind: InputKind,
@@ -102,7 +105,7 @@ pub enum FieldValue {
     Integer(i128),
     /// A real number.
     Real(f64),
-    /// The bytes of a text, encoded as its kind says.
+    /// The bytes of a text, encoded according to its kind.
     Text(Vec<u8>),
 }
 
@@ -115,7 +118,7 @@ struct Wanted {
     optional: bool,
 }
 
-/// What was asked of a class.
+/// The fields asked of a class.
 #[derive(Debug, Default)]
 struct ClassReader {
     asked: Vec<AskedField>,
@@ -132,7 +135,7 @@ struct Shared {
     compiled: Hot<Rows>,
 }
 
-/// What was asked of packets.
+/// The fields asked of packets.
 #[derive(Debug, Default)]
 struct PacketReader {
     asked: Vec<OfPacket>,
@@ -141,14 +144,14 @@ struct PacketReader {
     program: Option<Program>,
 }
 
-/// Where something of packets is.
+/// The source of a packet's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OfPacket {
     StreamId,
     Column(u16, InputKind),
 }
 
-/// What names mean for the events of a class, for those who choose before they ask.
+/// The meaning of names for the events of a class, for callers who choose before they ask.
 #[must_use]
 pub fn names<'a>(
     decoder: &'a Decoder,
@@ -169,8 +172,9 @@ impl FieldReader {
         Self { decoder: Arc::clone(decoder), stream_class, classes, programs, known, packet }
     }
 
-    /// Asks for fields of an event record class; returns one answer for each path. Somebody else may ask for more of the
-    /// same class later: places that were given stay right, and the same field has the same place.
+    /// Asks for fields of an event record class; returns one answer for each path. Another caller
+    /// may ask for more of the same class later: given places stay right, and the same field has
+    /// the same place.
     ///
     /// # Errors
     ///
@@ -246,7 +250,7 @@ impl FieldReader {
         Ok(())
     }
 
-    /// All that was asked of a class, in the order of asking.
+    /// All requested fields of a class, in the order of the requests.
     #[must_use]
     pub fn fields(&self, event_class: usize) -> &[AskedField] {
         &self.classes[event_class].asked
@@ -273,8 +277,8 @@ impl FieldReader {
         self.classes[event_class].program.map(|index| &self.programs[index].program)
     }
 
-    /// The values of a packet that were asked for, at the index of [`FieldPlace::Packet`]; `None`: it has none there.
-    /// `window` holds the packet's head, from its first byte on.
+    /// The requested values of a packet, at the index of [`FieldPlace::Packet`]; `None`: it has
+    /// none there. `window` holds the packet's head, from its first byte on.
     #[must_use]
     pub fn packet(&self, head: &PacketHead, window: Window<'_>) -> Vec<Option<FieldValue>> {
         let mut cells = Cells::default();
@@ -317,7 +321,7 @@ impl FieldReader {
 }
 
 impl Shared {
-    /// Machine code, once that is worth it, for so many more records.
+    /// Machine code for that many more records, once it pays off.
     fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
@@ -335,7 +339,7 @@ impl PacketReader {
 }
 
 impl FieldValue {
-    /// What a number's cell of this type holds.
+    /// The number in a cell of this type.
     #[must_use]
     pub fn number(kind: InputKind, cell: u64) -> Self {
         match kind {
@@ -361,7 +365,7 @@ impl FieldValue {
     }
 }
 
-/// The column of a field, a new one if nobody asked for it before.
+/// The column of a field, a new one for the first request.
 fn column(columns: &mut Vec<Wanted>, wanted: Wanted) -> u16 {
     let place = columns.iter().position(|known| *known == wanted).unwrap_or_else(|| {
         columns.push(wanted);

@@ -6,7 +6,8 @@
 //!            ── for each packet ──────────────> may one of its records be found? else it is not read
 //! ```
 //!
-//! The tests become part of the scan, so that a record that is dropped costs no more than what decides it.
+//! The tests become part of the scan, so that a dropped record costs no more than the tests that
+//! decide it.
 
 mod alike;
 mod context;
@@ -28,7 +29,7 @@ use self::alike::Meanings;
 use self::face::TestFace;
 use self::packet::PacketPart;
 
-/// The events of a data stream class that somebody wants.
+/// The wanted events of a data stream class.
 #[derive(Debug)]
 pub struct StreamFilter {
     decoder: Arc<Decoder>,
@@ -39,7 +40,7 @@ pub struct StreamFilter {
     outcomes: Vec<ClassOutcome>,
 }
 
-/// What a filter means for one event record class.
+/// The meaning of a filter for one event record class.
 #[derive(Clone, Debug)]
 pub enum ClassOutcome {
     /// Its name is not among the wanted ones.
@@ -51,7 +52,8 @@ pub enum ClassOutcome {
 }
 
 impl StreamFilter {
-    /// Binds an expression to every event record class of a data stream class for which `selected` says so.
+    /// Binds an expression to every event record class of a data stream class for which `selected`
+    /// returns true.
     ///
     /// # Errors
     ///
@@ -87,7 +89,7 @@ impl StreamFilter {
         Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
     }
 
-    /// What it means for each event record class.
+    /// The outcome for each event record class.
     #[must_use]
     pub fn outcomes(&self) -> &[ClassOutcome] {
         &self.outcomes
@@ -108,19 +110,19 @@ impl StreamFilter {
         }
     }
 
-    /// No event is found, whatever the packets hold.
+    /// The filter finds no event in any packet.
     #[must_use]
     pub fn is_never(&self) -> bool {
         self.plan.class_test.iter().all(|test| *test == ClassTest::Never)
     }
 
-    /// Prepares a packet's state: leaves what tests ask of the packet.
+    /// Prepares a packet's state: leaves the packet's values that tests need.
     pub fn enter(&self, head: &crate::PacketHead, window: Window<'_>, state: &mut State) {
         self.packet.enter(head, window, state);
     }
 
-    /// Whether events may be found in a packet whose state was prepared; `times`: the cycles of its first and last event
-    /// are not outside of these.
+    /// Whether events may be found in a packet with a prepared state; `times`: the cycles of its
+    /// first and last event are not outside of these.
     pub fn may_match(&self, state: &State, times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
         self.packet.may_match(&state.slots, times)
     }
@@ -166,7 +168,7 @@ impl StreamFilter {
         }
     }
 
-    /// What reads the packets.
+    /// The decoder that reads the packets.
     #[must_use]
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
@@ -190,7 +192,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// What the expression means for a class.
+    /// The meaning of the expression for a class.
     fn class(
         &mut self,
         number: usize,
@@ -242,7 +244,7 @@ impl Making<'_> {
     }
 }
 
-/// Without what is read behind the last question.
+/// Without the operations behind the last question.
 fn trimmed(mut program: Program) -> Program {
     let last = program.body.iter().rposition(|op| matches!(op, Op::Keep { .. }));
     program.body.truncate(last.map_or(0, |last| last + 1));

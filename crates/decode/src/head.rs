@@ -8,7 +8,7 @@ use kymo_ir::{Fault, State, Window, eval};
 use crate::plan::TracePlan;
 use crate::slots;
 
-/// What stands at the beginning of a packet, as far as it is there.
+/// The head of a packet, as far as it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketHead {
     /// Index into [`TraceClass::stream_classes`].
@@ -17,7 +17,7 @@ pub struct PacketHead {
     pub stream_id: Option<u64>,
     /// The packet's length in bits.
     pub total_bits: Option<u64>,
-    /// The length of what it holds, in bits.
+    /// The length of its content, in bits.
     pub content_bits: Option<u64>,
     /// The clock behind the packet's context, if it has a timestamp.
     pub begin_cycles: Option<u64>,
@@ -33,7 +33,7 @@ pub struct PacketHead {
     pub body_start: u64,
     /// The packet's UUID differs from the metadata's.
     pub uuid_differs: bool,
-    /// What later programs load.
+    /// The values that later programs load.
     pub slots: Arc<[u64]>,
 }
 
@@ -46,7 +46,7 @@ pub enum HeadError {
     /// Not a CTF packet.
     #[error("at bit 0: the packet begins with {found:#010x}; the magic number is 0xc1fc1fc1")]
     Magic {
-        /// What stands there.
+        /// The value in the packet.
         found: u64,
     },
     /// No data stream class has the id.
@@ -55,7 +55,7 @@ pub enum HeadError {
         /// The id.
         id: u64,
     },
-    /// Sizes contradict each other or what was read.
+    /// Sizes contradict each other or the bits read.
     #[error(
         "the packet says it has {total} bits, of which {content} are content; its head alone has {head} \
          (content is at least the head and at most the packet, which is whole bytes)"

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Machine code of one program. Threads look at it all the time: once it is there, nobody writes to it.
+/// Machine code of one program. Threads look at it all the time: once it is there, it never
+/// changes.
 #[derive(Debug)]
 pub(crate) struct Hot<T> {
     /// Records that were left to the evaluator.
@@ -19,8 +20,9 @@ impl<T> Default for Hot<T> {
 }
 
 impl<T> Hot<T> {
-    /// The code for `records` more records, made if as many as `after` came before. `None`: the evaluator has to do it,
-    /// also while another thread makes the code, for which nobody waits. With `after` 0 everybody does.
+    /// The code for `records` more records, made if as many as `after` came before. `None`: the
+    /// evaluator has to do it, also while another thread makes the code, for which no thread waits.
+    /// With `after` 0 all threads wait.
     pub(crate) fn get(&self, records: usize, after: usize, make: impl FnOnce() -> Option<T>) -> Option<&T> {
         if let Some(made) = self.made.get() {
             return made.as_ref();
@@ -45,7 +47,7 @@ mod tests {
         assert_eq!(Hot::default().get(1, 0, || Some(5)), Some(&5));
     }
 
-    /// A program that cannot become code stays with the evaluator, and nobody tries again.
+    /// A program that cannot become code stays with the evaluator, and there is no second try.
     #[test]
     fn what_cannot_be_made_is_tried_once() {
         let hot = Hot::<u8>::default();

@@ -1,6 +1,6 @@
 //! A trace class to read programs, and packets to records, columns and text.
 //!
-//! It must never know files, threads, or who asked.
+//! It must never know files, threads, or callers.
 
 mod builder;
 mod clock;

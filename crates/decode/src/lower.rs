@@ -1,7 +1,7 @@
 //! Walks the field classes of some scopes in the order of the bytes and writes the program that reads them.
 //!
-//! What becomes of the values is the business of a [`Face`]: nothing (the scan only moves on), columns, or
-//! text. Lengths and selectors are kept in registers here, whatever the face does with them:
+//! A [`Face`] decides the use of the values: nothing (the scan only moves on), columns, or text.
+//! Lengths and selectors are kept in registers here, for every face:
 //!
 //! ```text
 //! len: u8, items: u32[len]      r0 = read 0 +8      kept: somebody refers to it
@@ -40,7 +40,7 @@ pub(crate) enum Value<'a> {
     Blob { start: Reg, length: Reg },
 }
 
-/// What is done with the fields of a record.
+/// The operations on the fields of a record.
 pub(crate) trait Face {
     /// Whether anything below this field matters; if not, nothing of it is reported.
     fn wants(&self, class: &FieldClass) -> bool {
@@ -118,7 +118,7 @@ impl Face for Passing {
     fn value(&mut self, _: &mut Builder, _: Value<'_>) {}
 }
 
-/// What roles do while the fields of a scope are read.
+/// The effect of roles while the fields of a scope are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roles {
     /// Nothing: the scope was read before.
@@ -132,7 +132,7 @@ pub(crate) struct Lower<'a> {
     pub(crate) builder: Builder,
     /// Fields that others refer to.
     wanted: &'a HashSet<FieldPath>,
-    /// Of these, the ones that stand in slots: written when read, loaded when needed.
+    /// Of these, the ones in slots: written when read, loaded when needed.
     slots: &'a SlotMap,
     scopes: Scopes<'a>,
     kept: HashMap<FieldPath, Reg>,
@@ -233,7 +233,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Moves over a field of a fixed size that nobody looks at; false if it must be walked through.
+    /// Moves over a field of a fixed size without readers; false if it must be walked through.
     fn pass_over(&mut self, class: &FieldClass) -> bool {
         if self.roles != Roles::Ignored && measure::has_roles(class) || self.is_referred() {
             return false;
@@ -251,7 +251,7 @@ impl<'a> Lower<'a> {
         true
     }
 
-    /// Whether somebody refers to this field or to one inside of it.
+    /// Whether another field refers to this field or to one inside it.
     fn is_referred(&self) -> bool {
         self.wanted.iter().any(|path| path.left_at(&self.path).is_some())
     }
@@ -285,7 +285,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Hands a value to the face and keeps it if somebody refers to it.
+    /// Hands a value to the face and keeps it if another field refers to it.
     fn value(&mut self, face: &mut dyn Face, value: Value<'_>, registers: &[Reg]) {
         face.value(&mut self.builder, value);
         if let [register] = *registers {
@@ -405,7 +405,7 @@ impl<'a> Lower<'a> {
         self.builder.align(array.minimum_alignment.max(array.element.alignment()));
         let count = Source::Register(self.referred(&array.length)?);
         self.path.steps.push(Step::Element);
-        // Inside of a byte the elements' order matters, but only if there are elements: the loop knows.
+        // Inside a byte the elements' order matters, but only if there are elements: the loop knows.
         let order_is_fine = !self.builder.mixed_orders()
             || measure::only_order(&array.element).is_some() && self.builder.phase().is_aligned(3);
         let passes = !face.wants(&array.element) && !self.is_referred() && order_is_fine;

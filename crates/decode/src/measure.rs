@@ -1,4 +1,5 @@
-//! What can be said of a field class' size without reading: fixed sizes, strides, byte orders.
+//! The properties of a field class' size that are known without reading: fixed sizes, strides, byte
+//! orders.
 
 use kymo_format::model::{FieldClass, FieldKind, FixedBits, Structure, TextEncoding};
 use kymo_units::ByteOrder;
@@ -54,7 +55,7 @@ pub(crate) fn unreadable_real(class: &FieldClass) -> Option<u32> {
     }
 }
 
-/// Whether a field of the class, or inside of it, has a role or updates a clock.
+/// Whether a field of the class, or inside it, has a role or updates a clock.
 pub(crate) fn has_roles(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure(structure) => structure.members.iter().any(|member| has_roles(&member.class)),
@@ -99,7 +100,8 @@ pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool
     }
 }
 
-/// The largest `g` such that reading the field moves by multiples of `2^g` bits, apart from alignments.
+/// The largest `g` such that reading the field moves by multiples of `2^g` bits, apart from
+/// alignments.
 pub(crate) fn granularity(class: &FieldClass) -> u8 {
     match &class.kind {
         FieldKind::Structure(structure) => {

@@ -1,4 +1,4 @@
-//! What names in an expression mean for the events of one class.
+//! The meaning of names in an expression for the events of one class.
 //!
 //! ```text
 //! next_tid          payload, then specific context, common context, packet context; then words of the language
@@ -18,7 +18,7 @@ use kymo_ir::predicate::InputKind;
 
 use crate::clock::ClockConverter;
 
-/// What is known of a data stream beside its classes.
+/// Facts about a data stream beside its classes.
 pub struct FilterFacts<'a> {
     /// Its clock, with the shift that its times are shown with.
     pub clock: Option<ClockConverter>,
@@ -35,11 +35,11 @@ pub struct FilterFacts<'a> {
 pub(crate) enum Source {
     /// The event's clock.
     Cycles,
-    /// The data stream's id, which packets tell.
+    /// The data stream's id, from packets.
     StreamId,
     /// A field of the packet's context, or of the event; several where it is whichever option of a variant is there.
     Fields(Vec<Place>),
-    /// What a test about the packet alone says, by its number.
+    /// The result of a test about the packet alone, by its number.
     Settled(usize),
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct ClassFields<'a> {
     stream: &'a DataStreamClass,
     event: &'a EventRecordClass,
     facts: &'a FilterFacts<'a>,
-    /// What was asked for, by key.
+    /// The requested sources, by key.
     known: RefCell<Vec<Source>>,
 }
 
@@ -88,7 +88,7 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// What may be there instead of nothing.
+    /// The content that may be there instead of nothing.
     fn content(mut self) -> Self {
         while let FieldKind::Optional(optional) = &self.class.kind {
             self.place.parts.push(Part::Content);
@@ -124,7 +124,7 @@ impl<'a> ClassFields<'a> {
         self.known.borrow()[key as usize].clone()
     }
 
-    /// Where everything that was asked for comes from, by key.
+    /// The sources of all requested values, by key.
     pub(crate) fn all_sources(&self) -> Vec<Source> {
         self.known.borrow().clone()
     }
@@ -162,8 +162,8 @@ impl<'a> ClassFields<'a> {
         })
     }
 
-    /// Goes down some steps to what they lead to: several fields where a variant is left open. `Err`: there is
-    /// something, but it cannot be asked that way.
+    /// Goes down some steps to their targets: several fields where a variant is left open. `Err`:
+    /// there is something, but it cannot be asked that way.
     fn descend(&self, target: Target<'a>, steps: &[Step], into: &mut Vec<Target<'a>>) -> Result<(), &'static str> {
         let mut target = target.content();
         if let FieldKind::Variant(variant) = &target.class.kind {
@@ -450,7 +450,7 @@ fn labels(meaning: &IntegerMeaning) -> Vec<(String, Vec<(i128, i128)>)> {
     meaning.mappings.iter().map(|mapping| (mapping.label.clone(), ranges(mapping))).collect()
 }
 
-/// What `{"kymograph": {"unit": "ms"}}` among the attributes of a field class says.
+/// The unit of `{"kymograph": {"unit": "ms"}}` among the attributes of a field class.
 fn unit(attributes: &model::Attributes) -> Option<Unit> {
     let name = attributes.get("kymograph")?.get("unit")?.as_str()?;
     kymo_filter::unit(name)

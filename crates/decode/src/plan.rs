@@ -26,7 +26,7 @@ pub(crate) struct TracePlan {
     pub(crate) packet_header: Program,
     pub(crate) slots: SlotMap,
     pub(crate) streams: Vec<StreamPlan>,
-    /// Byte or bit orders may meet inside of a byte.
+    /// Byte or bit orders may meet inside a byte.
     mixed_orders: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct TracePlan {
 pub(crate) struct StreamPlan {
     pub(crate) packet_context: Program,
     pub(crate) scan: Arc<ScanPlan>,
-    /// What is known of the position where a record's body begins.
+    /// The phase of the position where a record's body begins.
     body_entry: Phase,
 }
 
@@ -81,7 +81,7 @@ impl TracePlan {
         }
         lower.scope(Scope::EventHeader, followed, &mut Passing)?;
         let (header, body_entry) = lower.builder.finish();
-        // Where a body may begin inside of a byte, the header's last byte order matters to its first field.
+        // Where a body may begin inside a byte, the header's last byte order matters to its first field.
         let shares_byte = self.mixed_orders && !body_entry.is_aligned(3);
         let from_start = shares_byte || refers_to_header(stream);
         let mut scan = ScanPlan { header, from_start, ..ScanPlan::default() };
@@ -117,7 +117,7 @@ impl TracePlan {
         Ok(())
     }
 
-    /// The program that reads what follows a record's header, for a face.
+    /// The program that reads the body behind a record's header, for a face.
     pub(crate) fn body(
         &self,
         trace: &TraceClass,
@@ -249,7 +249,7 @@ fn refers_to_header(stream: &DataStreamClass) -> bool {
     references.iter().any(|path| path.scope == Scope::EventHeader)
 }
 
-/// Whether a field of the header tells the event record class.
+/// Whether a field of the header gives the event record class.
 fn names_event_class(class: &kymo_format::FieldClass) -> bool {
     use kymo_format::FieldKind;
     match &class.kind {

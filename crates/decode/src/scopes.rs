@@ -1,4 +1,4 @@
-//! The six scopes of one event record class, and what their fields refer to.
+//! The six scopes of one event record class, and the targets of their fields' references.
 
 use std::collections::HashSet;
 

@@ -48,7 +48,7 @@ pub(crate) fn of_role(role: Role, scope: Scope) -> Option<Slot> {
     })
 }
 
-/// The slot that tells whether the role of `slot` occurred.
+/// The slot with the presence of the role of `slot`.
 pub(crate) fn presence(slot: Slot) -> Option<Slot> {
     (slot != SLOT_EVENT_CLASS).then(|| Slot(slot.0 + PRESENCE))
 }
@@ -59,7 +59,7 @@ pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
     present.then(|| slots[usize::from(slot.0)])
 }
 
-/// Gives each path a slot: the same ones every time, whatever the order of the paths.
+/// Gives each path a slot: the same ones every time, for every order of the paths.
 pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap {
     let mut paths: Vec<&FieldPath> = paths.collect();
     paths.sort_unstable();

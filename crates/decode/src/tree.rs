@@ -24,7 +24,7 @@ use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::leb128::{self, Leb128Error};
 use kymo_wire::{align_up, clock, get_bits};
 
-/// Structures inside of arrays inside of structures, at most.
+/// Structures inside arrays inside structures, at most.
 const DEPTH_MAX: usize = 200;
 /// Values in one scope of one record, at most.
 const VALUES_MAX: u64 = 1 << 22;
@@ -37,11 +37,11 @@ const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 pub struct Error {
     /// In bits from the beginning of the packet.
     pub at: u64,
-    /// What is wrong.
+    /// The error.
     pub kind: ErrorKind,
 }
 
-/// What is wrong with a field.
+/// An error in a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ErrorKind {
@@ -71,7 +71,7 @@ pub enum ErrorKind {
     ManyEmptyElements,
 }
 
-/// Where reading stands in one packet, and what later fields may ask of earlier ones.
+/// The read position in one packet, and the values of earlier fields that later ones may need.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets which clock class' fields move the clock, and where the clock stands in cycles.
+    /// Sets which clock class' fields move the clock, and the clock's value in cycles.
     pub fn set_clock(&mut self, default_clock: Option<usize>, cycles: u64) {
         self.default_clock = default_clock;
         self.clock = cycles;
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         self.roles.clear();
     }
 
-    /// Moves to a multiple of `alignment`, inside of the content.
+    /// Moves to a multiple of `alignment`, inside the content.
     pub fn align(&mut self, alignment: u64) -> Result<(), Error> {
         let aligned = align_up(self.position, alignment).unwrap_or(u64::MAX);
         self.skip(aligned - self.position)

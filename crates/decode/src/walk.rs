@@ -30,7 +30,7 @@ enum Target {
     Column(u16),
 }
 
-/// Where the walk over fields is, and what it looks for.
+/// The position of the walk over fields, and its target.
 pub(crate) struct Walk {
     wanted: Vec<Wanted>,
     place: Place,
@@ -54,7 +54,7 @@ impl Walk {
         let operand = match kind {
             InputKind::Text(_) => {
                 let (start, length) = (builder.register(), builder.register());
-                // Text from inside of a loop or a choice is empty before.
+                // Text from inside a loop or a choice is empty before.
                 let mut parts = places.iter().flat_map(|place| &place.parts);
                 let is_inside = parts.any(|part| !matches!(part, Part::Member(_)));
                 cleared(builder, is_inside.then_some(length));
@@ -79,7 +79,7 @@ impl Walk {
         self.wanted.extend(places.iter().map(|place| Wanted { place: place.clone(), target }));
     }
 
-    /// Whether the walk has passed what the value comes from.
+    /// Whether the walk has passed the value's source.
     pub(crate) fn is_behind(&self, source: &Source) -> bool {
         match source {
             Source::Fields(places) => source.is_of_packet() || places.iter().all(|place| *place < self.place),
@@ -87,7 +87,7 @@ impl Walk {
         }
     }
 
-    /// Whether something at or below the current field is wanted.
+    /// Whether a value at or below the current field is wanted.
     pub(crate) fn wants(&self) -> bool {
         self.wanted.iter().any(|wanted| leads_to(&self.place, &wanted.place))
     }
@@ -132,12 +132,12 @@ fn is_at(place: &Place, wanted: &Place) -> bool {
     place.parts.len() == wanted.parts.len() && leads_to(place, wanted)
 }
 
-/// A loop's body stands for all elements.
+/// A loop's body represents all elements.
 fn is_same(part: &Part, wanted: &Part) -> bool {
     part == wanted || matches!((part, wanted), (Part::Element(_), Part::Element(_)))
 }
 
-/// What copies a value into the registers of an operand.
+/// The operations that copy a value into the registers of an operand.
 fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
     let present = match (value, operand) {
         (Value::Text { start: from, length: bytes, .. }, Operand::Text { start, length, present }) => {
@@ -161,13 +161,13 @@ fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
             ops.push(Op::Copy { to: value, from: register });
             present
         }
-        // The field's kind said what it is.
+        // The field's kind tells its type.
         _ => None,
     };
     ops.extend(present.map(|to| Op::Set { to, value: 1 }));
 }
 
-/// What writes a value into a column's cell.
+/// The operations that write a value into a column's cell.
 fn store(builder: &mut Builder, ops: &mut Vec<Op>, value: Value<'_>, column: u16) {
     match value {
         Value::Text { start, length, .. } => ops.push(Op::StoreSpan { column, start, length }),
@@ -185,7 +185,8 @@ fn store(builder: &mut Builder, ops: &mut Vec<Op>, value: Value<'_>, column: u16
     }
 }
 
-/// The walk over fields as every face of it sees them: only the places differ in what they do with values.
+/// The walk over fields as every face of it sees them: only the places differ in their use of
+/// values.
 impl Walk {
     pub(crate) fn member(&mut self, index: usize) -> bool {
         if let Some(last) = self.place.parts.last_mut() {

@@ -1,7 +1,7 @@
-//! An expression as a tree, before it is known what its names mean.
+//! An expression as a tree, before the meaning of its names is known.
 //!
-//! Nodes stand behind their operands in one list, so that nobody needs to recurse to work through a tree, and dropping
-//! one costs no stack.
+//! Nodes follow their operands in one list, so that working through a tree needs no recursion, and
+//! dropping one costs no stack.
 //!
 //! ```text
 //! a && !b && c      0 a   1 b   2 not 1   3 c   4 all 0 2 3
@@ -15,7 +15,7 @@ use crate::fields::{Dimension, Path};
 use crate::literal::Literal;
 use crate::problem::Span;
 
-/// Where a node stands in its tree.
+/// The index of a node in its tree.
 pub(crate) type Id = usize;
 
 /// An expression.
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) depth: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Integer(u64),
@@ -190,7 +190,7 @@ impl Tree {
 }
 
 impl Kind {
-    /// What it is made of, in the order of the text.
+    /// The operands, in the order of the text.
     pub(crate) fn operands(&self) -> Vec<Id> {
         match self {
             Self::Unary { operand, .. } => vec![*operand],

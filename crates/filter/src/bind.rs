@@ -1,7 +1,8 @@
-//! What an expression means for one class of events: names become inputs, values get types.
+//! The meaning of an expression for one class of events: names become inputs, values get types.
 //!
-//! Nodes of a tree stand behind their operands, so one pass from the first to the last does it. Whatever needs no event
-//! is computed here, so that the meaning of what is left does not depend on how it is simplified later.
+//! Nodes of a tree follow their operands, so one pass from the first to the last does it. Parts
+//! that need no event are computed here, so that the meaning of the other parts does not depend on
+//! later simplification.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -67,7 +68,7 @@ impl Bound {
     }
 }
 
-/// What a node is worth.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Value<'t> {
     /// Nothing will ever be known of it: it is missing, or cannot be computed.
@@ -80,7 +81,7 @@ pub(crate) enum Value<'t> {
     Literal(&'t Literal),
 }
 
-/// A number and what it counts.
+/// A number and its unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) number: Number,
@@ -148,7 +149,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// Says how something was understood, once.
+    /// Notes an interpretation, once.
     pub(crate) fn note(&mut self, span: Span, what: &str, how: &str) {
         if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text.starts_with(what)) {
             self.notes.push(Note { span, text: format!("{what}{how}") });
@@ -258,7 +259,7 @@ impl<'t> Binder<'t> {
         Value::Number(Measured { number, unit, labelled })
     }
 
-    /// The same field is the same input wherever it stands.
+    /// The same field is the same input in every place.
     fn input(&mut self, field: &Field) -> Option<Input> {
         if let Some(&input) = self.by_key.get(&field.key) {
             return Some(input);
@@ -363,7 +364,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// Both sides are looked at before one is found to be unknown: all problems are to be told.
+    /// Both sides are checked before one is found to be unknown, so that all problems are reported.
     fn bits(&mut self, operation: Bitwise, left: (Id, Value), right: (Id, Value)) -> Value<'t> {
         let left = self.integer(operation.symbol(), left.0, left.1);
         let right = self.integer(operation.symbol(), right.0, right.1);

@@ -1,15 +1,15 @@
-//! What a filter is for one class of events, and what it says of all of them.
+//! The meaning of a filter for one class of events, and its verdict on all of them.
 
 use kymo_ir::Predicate;
 use kymo_ir::predicate::Test;
 
 use crate::problem::{Missing, Note};
 
-/// What a filter means for one class of events.
+/// The meaning of a filter for one class of events.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// What is to be asked of each event: without what is known before, the cheap tests first. It is sound
-    /// ([`Predicate::verify`]).
+    /// The predicate to evaluate for each event: without the parts known before, the cheap tests
+    /// first. It is sound ([`Predicate::verify`]).
     pub predicate: Predicate,
     /// The key that [`Fields`](crate::Fields) gave, for each input of the predicate.
     pub keys: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Binding {
     pub notes: Vec<Note>,
 }
 
-/// What a filter says of all events of a class.
+/// The verdict of a filter on all events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It keeps all of them.
@@ -31,7 +31,7 @@ pub enum Verdict {
 }
 
 impl Binding {
-    /// What it says of all events of the class.
+    /// The verdict on all events of the class.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match self.predicate.root {

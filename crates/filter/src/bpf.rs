@@ -1,4 +1,4 @@
-//! Predicates as eBPF programs, for the kernel: plain values that somebody else loads.
+//! Predicates as eBPF programs, for the kernel: plain values that a caller loads.
 //!
 //! ```text
 //! prio < 100 && comm == "kworker*"     at entry r1 is the address of the arguments; at exit r0 is 1: keep, or 0: drop
@@ -10,11 +10,12 @@
 //!     ...
 //! ```
 //!
-//! The kernel's verifier wants to see that a program ends and stays inside: jumps go forward only, loads are at fixed
-//! offsets and aligned, no helper is called, nothing is stored. [`Assembler`] makes labelled jumps of a predicate.
+//! The kernel's verifier wants to see that a program ends and stays inside: jumps go forward only,
+//! loads are at fixed offsets and aligned, no helper is called, nothing is stored. [`Assembler`]
+//! makes labeled jumps of a predicate.
 //!
-//! What cannot be said is refused: real numbers, regular expressions, texts behind pointers. How values are bound to
-//! kernel events, and loading, is the duty of others.
+//! Predicates that eBPF cannot express are refused: real numbers, regular expressions, texts behind
+//! pointers. Binding values to kernel events, and loading, are the duty of callers.
 
 mod arithmetic;
 mod assembly;
@@ -52,7 +53,7 @@ const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
 ///
 /// # Errors
 ///
-/// The first part that these programs cannot say.
+/// The first part that these programs cannot express.
 ///
 /// ```
 /// use kymo_filter::bpf;
@@ -106,7 +107,7 @@ const TOO_LONG: &str = "the program would have more than 32768 instructions";
 struct Compiler<'p> {
     predicate: &'p Predicate,
     places: &'p [Place],
-    /// What is known of the inputs.
+    /// The known facts about the inputs.
     facts: Vec<Fact>,
     code: Assembly,
     /// Registers of values that are still needed.

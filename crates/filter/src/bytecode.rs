@@ -1,4 +1,4 @@
-//! Predicates as bytecode for traced programs: what `kymo_bytecode` validates and runs.
+//! Predicates as bytecode for traced programs, which `kymo_bytecode` validates and runs.
 //!
 //! ```text
 //! prio < 100 && comm == "kworker*"
@@ -10,7 +10,8 @@
 //! 4  drop
 //! ```
 //!
-//! [`Assembler`] makes labelled jumps of a predicate. What is missing from the layout is decided here. Regular expressions and text of other encodings are refused.
+//! [`Assembler`] makes labeled jumps of a predicate. The answer for inputs missing from the layout
+//! is decided here. Regular expressions and text of other encodings are refused.
 
 mod code;
 mod number;
@@ -32,7 +33,7 @@ type Targets = kymo_ir::predicate::Targets<Label>;
 ///
 /// # Errors
 ///
-/// The first part that bytecode cannot say.
+/// The first part that bytecode cannot express.
 ///
 /// ```
 /// use kymo_filter::bytecode;
@@ -77,7 +78,8 @@ const TOO_LONG: &str = "the program would have more than 16384 instructions or 6
 struct Compiler<'p> {
     predicate: &'p Predicate,
     places: &'p [Place],
-    /// Which inputs are missing: by this the predicate itself tells what is decided already.
+    /// Which inputs are missing: with these facts the predicate itself tells the parts already
+    /// decided.
     facts: Vec<Fact>,
     code: Code,
     /// Registers in use, a bit for each.
@@ -220,7 +222,7 @@ impl Compiler<'_> {
         let right = self.real(right, targets.on_unknown)?;
         self.free_real(left);
         self.free_real(right);
-        // What is not a number differs from everything and is neither less nor greater.
+        // A NaN differs from everything and is neither less nor greater.
         let unordered = if relation == Relation::NotEqual { Orders::NONE } else { Orders(0) };
         let orders = orders(relation).or(unordered);
         self.branch_orders(orders, targets, |orders| Instruction::CompareReals { left, right, orders, skip: 0 });

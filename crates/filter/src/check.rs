@@ -1,4 +1,5 @@
-//! What cannot be right for any class of events: texts where numbers belong, patterns that are compared with patterns.
+//! Errors for every class of events: texts where numbers belong, patterns that are compared with
+//! patterns.
 
 use kymo_ir::predicate::{Arithmetic, Relation};
 
@@ -6,10 +7,10 @@ use crate::ast::{Binary, Id, Item, Kind, Tree, Unary};
 use crate::literal::Literal;
 use crate::problem::{Problem, ProblemKind, quoted};
 
-/// More problems than this help nobody.
+/// More problems than this are of no help.
 pub(crate) const PROBLEMS_MAX: usize = 20;
 
-/// What is known of a value before its names are.
+/// The type of a value before the meaning of its names is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     /// An integer, or the truth of a statement.
@@ -46,7 +47,7 @@ impl Type {
     }
 }
 
-/// Everything that is wrong whatever the names are.
+/// All errors that do not depend on the meaning of the names.
 pub(crate) fn check(tree: &Tree, text: &str) -> Vec<Problem> {
     let mut checker = Checker { tree, text, types: Vec::with_capacity(tree.nodes.len()), problems: Vec::new() };
     for node in &tree.nodes {

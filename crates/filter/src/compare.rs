@@ -121,7 +121,7 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// `=~`: of labelled integers the labels are asked.
+    /// `=~`: of labeled integers the labels are asked.
     pub(crate) fn like(&mut self, id: Id, value: Value<'t>, regex: &Regex) -> Test {
         let pattern = Pattern::Regex(regex.clone());
         match value {
@@ -152,7 +152,7 @@ fn some_labels(field: &Field) -> String {
     format!("the labels are {}{more}", names.join(" "))
 }
 
-/// What a text of the expression stands for.
+/// The pattern of a text in the expression.
 fn pattern(literal: &Literal) -> Pattern {
     match (literal.plain(), literal.prefix()) {
         (Some(text), _) => Pattern::Exactly(text.into()),

@@ -1,4 +1,5 @@
-//! What names in an expression mean: the border between the language and whoever has events.
+//! The meaning of names in an expression: the border between the language and the owner of the
+//! events.
 
 use kymo_ir::predicate::InputKind;
 
@@ -41,17 +42,18 @@ impl std::fmt::Display for Path {
     }
 }
 
-/// What one class of events has. An implementation answers for one class at a time.
+/// The fields of one class of events. An implementation answers for one class at a time.
 pub trait Fields {
-    /// What a path means there.
+    /// The meaning of a path there.
     fn find(&self, path: &Path) -> Found;
 
-    /// The point in time that `@text` means, on the axis of `time`, in nanoseconds; `None`: it is none, or there is no
-    /// time. `text` is what stands behind the `@`: `12:18:50.43`, `2016-03-04T17:46:22`, `1457113582.794565804`.
+    /// The point in time that `@text` means, on the axis of `time`, in nanoseconds; `None`: it is
+    /// none, or there is no time. `text` is the part behind the `@`: `12:18:50.43`,
+    /// `2016-03-04T17:46:22`, `1457113582.794565804`.
     fn instant(&self, text: &str) -> Option<i64>;
 }
 
-/// What a path means.
+/// The meaning of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// A field with a value of its own in each event.
@@ -69,14 +71,14 @@ pub enum Found {
     },
     /// Every event of the class has this value.
     Constant(Constant),
-    /// There is none in this class.
+    /// The class has no such field.
     Missing {
         /// Names like it that there are, the nearest first.
         near: Vec<String>,
     },
-    /// There is one, but it has no single value.
+    /// The field has no single value.
     Compound {
-        /// What it is: `a structure`, `an array`.
+        /// The kind of the field: `a structure`, `an array`.
         what: &'static str,
     },
 }
@@ -84,7 +86,8 @@ pub enum Found {
 /// A field with one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// A number of the implementation's own, by which it knows the field again. Equal fields have equal keys.
+    /// A number of the implementation's own, which identifies the field. Equal fields have equal
+    /// keys.
     pub key: u32,
     /// As people write it.
     pub name: String,
@@ -94,11 +97,11 @@ pub struct Field {
     pub optional: bool,
     /// Labels of an integer and the ranges of values that have them, both ends included.
     pub labels: Vec<(String, Vec<(i128, i128)>)>,
-    /// What one of it is, if its class says so.
+    /// The unit of its values, if its class has one.
     pub unit: Option<Unit>,
 }
 
-/// A value that stands fast.
+/// A constant value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// An integer.
@@ -109,10 +112,10 @@ pub enum Constant {
     Text(String),
 }
 
-/// What one of an integer is: `multiply / divide` base units.
+/// The unit of an integer: `multiply / divide` base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Of what.
+    /// The dimension that it measures.
     pub dimension: Dimension,
     /// Not 0.
     pub multiply: u64,
@@ -120,7 +123,7 @@ pub struct Unit {
     pub divide: u64,
 }
 
-/// What a quantity measures.
+/// The dimension of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// The base unit is the nanosecond.

@@ -9,7 +9,7 @@ use crate::fields::{Fields, Path};
 use crate::problem::{Problem, ProblemKind};
 use crate::{check, parser};
 
-/// An expression that may be asked of events.
+/// An expression that can be evaluated for events.
 #[derive(Clone, Debug)]
 pub struct Filter {
     text: Box<str>,
@@ -21,7 +21,8 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, whatever events have: the first error of syntax, or all errors of types.
+    /// The errors in it that do not depend on events: the first error of syntax, or all errors of
+    /// types.
     ///
     /// ```
     /// use kymo_filter::Filter;
@@ -41,18 +42,18 @@ impl Filter {
         &self.text
     }
 
-    /// What it means for a class of events. A name that the class does not have is no error: what is asked of it is
-    /// unknown, see [`Binding::missing`].
+    /// The meaning of the filter for a class of events. A name that the class does not have is no
+    /// error: a question about it is unknown, see [`Binding::missing`].
     ///
     /// # Errors
     ///
-    /// Why it cannot be asked of this class: operands of types that do not go together, labels that a field does not
-    /// have, a size.
+    /// Why it cannot be evaluated for this class: operands of types that do not go together, labels
+    /// that a field does not have, a size.
     pub fn bind(&self, fields: &dyn Fields) -> Result<Binding, Vec<Problem>> {
         bind(&self.tree, &self.text, fields)?.finished(self.text.len())
     }
 
-    /// What is wrong with a name in it that no class of events has; `near`: names like it that there are.
+    /// The problem of a name in it that no class of events has; `near`: existing names like it.
     #[must_use]
     pub fn unknown_name(&self, span: Range<usize>, near: &[String]) -> Problem {
         let name = self.text.get(span.clone()).unwrap_or_default().to_owned();
@@ -60,7 +61,7 @@ impl Filter {
         Problem { span, kind: ProblemKind::UnknownName(name), help }
     }
 
-    /// What is wrong where text of packets is asked for together with something of events.
+    /// The problem where text of packets is used together with fields of events.
     #[must_use]
     pub fn text_of_packet(&self, name: &str) -> Problem {
         let found = self.paths().into_iter().find(|(_, span)| self.text.get(span.clone()) == Some(name));
@@ -74,7 +75,7 @@ impl Filter {
         self.tree.show()
     }
 
-    /// Every name in it, as often as it stands there, and its bytes of the text.
+    /// Every name in it, as often as it occurs, and its bytes of the text.
     #[must_use]
     pub fn paths(&self) -> Vec<(Path, Range<usize>)> {
         let named = self.tree.nodes.iter().filter_map(|node| match &node.kind {

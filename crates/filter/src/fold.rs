@@ -1,4 +1,4 @@
-//! Simplifies a predicate without changing what it says.
+//! Simplifies a predicate without changing its meaning.
 //!
 //! ```text
 //! !(x < 5)                    x >= 5                   not for reals: what is not a number is neither
@@ -46,7 +46,7 @@ pub(crate) fn is_constant(number: &Number) -> bool {
     matches!(number, Number::Integer(_) | Number::Real(_))
 }
 
-/// Tests in their order, each once: the same once more says nothing more.
+/// Tests in their order, each once: a repetition adds nothing.
 #[derive(Default)]
 struct Distinct {
     tests: Vec<Test>,
@@ -121,7 +121,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Only statements inside of a number are simplified.
+    /// Only statements inside a number are simplified.
     fn number(&self, number: Number) -> Number {
         let inner = |number: Box<Number>| Box::new(self.number(*number));
         match number {
@@ -215,8 +215,8 @@ impl Folder<'_> {
         self.in_words(test, range, inside, outside)
     }
 
-    /// What a value is computed from, and for which of its values the result is in the set. Sums are left as they are
-    /// where some cannot be held.
+    /// The operand of a value, and for which of its values the result is in the set. Sums are left
+    /// as they are where some cannot be held.
     fn undone(&self, value: &Number, set: &[(i128, i128)]) -> Option<(Number, Ranges)> {
         let (operation, left, right) = match value {
             Number::Scaled { value, multiply, divide, add } => {
@@ -243,7 +243,7 @@ impl Folder<'_> {
         }
     }
 
-    /// The plainest test for a set within the range of a value, given what is outside, too.
+    /// The plainest test for a set within the range of a value, given the values outside, too.
     fn in_words(&self, left: Number, range: Range, inside: Ranges, outside: Ranges) -> Test {
         let compare = |left, relation, constant| Test::Compare { relation, left, right: Number::Integer(constant) };
         match (&inside[..], &outside[..]) {
@@ -344,7 +344,7 @@ impl Folder<'_> {
     }
 }
 
-/// A comparison with the relation that people wrote, where that says the same.
+/// A comparison with the relation that people wrote, where the meaning is the same.
 fn as_written(written: Relation, test: Test) -> Test {
     let Test::Compare { relation, left, right: Number::Integer(constant) } = test else { return test };
     let (relation, constant) = match (relation, written) {

@@ -5,14 +5,14 @@
 //! name      < number && word . name =~ text
 //! ```
 //!
-//! As in LTTng, `:` is a letter (`$app.provider:type`). The token of a text keeps it as it is written: what backslashes
-//! mean differs between texts and regular expressions.
+//! As in LTTng, `:` is a letter (`$app.provider:type`). The token of a text keeps it as it is
+//! written: the meaning of backslashes differs between texts and regular expressions.
 
 use crate::limits::TEXT_BYTES_MAX;
 use crate::literal::{self, NumberLiteral};
 use crate::problem::{Problem, ProblemKind, Span};
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token<'t> {
     pub(crate) kind: TokenKind<'t>,
@@ -28,7 +28,7 @@ pub(crate) enum TokenKind<'t> {
     Number(NumberLiteral),
     /// `@text`, without the `@`.
     Instant(&'t str),
-    /// What stands between the quotes, and where it begins.
+    /// The text between the quotes, and where it begins.
     Text(&'t str, usize),
     Symbol(Symbol),
     End,
@@ -70,7 +70,7 @@ pub(crate) enum Symbol {
     Assign,
 }
 
-/// Longer ones stand before those that they begin with.
+/// Longer ones come before those that they begin with.
 const SYMBOLS: [(&str, Symbol); 31] = [
     ("..=", Symbol::RangeInclusive),
     ("..", Symbol::Range),
@@ -195,7 +195,7 @@ impl<'t> Lexer<'t> {
         Ok(TokenKind::Number(number))
     }
 
-    /// What stands between quotes; nothing is done to it but that a backslash protects the character behind it.
+    /// Text between quotes; it stays as it is, but a backslash protects the character behind it.
     fn quoted(&mut self, quote: char, opening: usize) -> Result<TokenKind<'t>, Problem> {
         let begin = self.at + opening;
         let mut is_protected = false;

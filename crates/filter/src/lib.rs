@@ -1,6 +1,7 @@
 //! Expressions of the filter language: text to typed predicates, predicates to bytecode and eBPF.
 //!
-//! It must never know CTF, nor files: whoever has events says through [`Fields`] what names mean.
+//! It must never know CTF, nor files: the owner of the events gives names their meaning through
+//! [`Fields`].
 //!
 //! ```text
 //! text ── syntax ──> Filter ── bind, for a class of events ──> Binding { ir::Predicate }

@@ -3,7 +3,7 @@
 /// Bytes of a filter; longer ones are refused: LTTng's limit.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 16;
 
-/// Operators inside of each other, at most. Parentheses, and chains of `&&`, of `||` or of one unary operator, are no
+/// Operators inside each other, at most. Parentheses, and chains of `&&`, of `||` or of one unary operator, are no
 /// deeper than one of them.
 pub(crate) const DEPTH_MAX: usize = 200;
 

@@ -22,7 +22,7 @@ pub(crate) enum NumberLiteral {
     },
 }
 
-/// A text, cut at its stars: a plain one has one part. No two stars are neighbours.
+/// A text, cut at its stars: a plain one has one part. No two stars are neighbors.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     pub(crate) parts: Vec<Box<[u8]>>,
@@ -34,7 +34,7 @@ impl Literal {
         if let [part] = &self.parts[..] { Some(part) } else { None }
     }
 
-    /// What it begins with, if its only star is its end.
+    /// Its beginning, if its only star is its end.
     pub(crate) fn prefix(&self) -> Option<&[u8]> {
         match &self.parts[..] {
             [part, end] if end.is_empty() => Some(part),
@@ -92,7 +92,7 @@ pub fn unit(name: &str) -> Option<Unit> {
     known.map(|&(_, dimension, multiply)| Unit { dimension, multiply, divide: 1 })
 }
 
-/// What help says of suffixes.
+/// The help text about suffixes.
 const SUFFIXES: &str =
     "units are ns us ms s min h d, B kB MB GB TB KiB MiB GiB TiB PiB; suffixes are u, l, ll, and f behind reals";
 
@@ -239,7 +239,7 @@ impl Spelled<'_> {
 }
 
 impl Dimension {
-    /// What its values are counted in.
+    /// The base unit of its values.
     pub(crate) fn base(self) -> &'static str {
         match self {
             Self::Time => "nanoseconds",
@@ -302,7 +302,7 @@ pub(crate) fn text(raw: &str, at: usize) -> Result<Literal, Problem> {
         is_behind_star = is_star || is_behind_star && matches!(character, '\n' | '\r');
         let part = parts.last_mut().expect("there is one part from the start");
         match character {
-            // Line breaks are left out, as in LTTng; a text that has one says `\n`.
+            // Line breaks are left out, as in LTTng; a text that has one is written with `\n`.
             '*' | '\n' | '\r' => {}
             '\\' => offset += escape(&raw[offset..], part, at + begin)?,
             other => part.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -311,7 +311,7 @@ pub(crate) fn text(raw: &str, at: usize) -> Result<Literal, Problem> {
     Ok(Literal { parts: parts.into_iter().map(Vec::into_boxed_slice).collect() })
 }
 
-/// What stands behind a backslash at `at`: appends what it means, returns its bytes.
+/// Reads an escape behind a backslash at `at`: appends its meaning, returns its bytes.
 fn escape(behind: &str, part: &mut Vec<u8>, at: usize) -> Result<usize, Problem> {
     let character = behind.chars().next().unwrap_or('\\');
     let problem = |kind, bytes: usize| Problem::new(at..at + 1 + bytes, kind).help(ESCAPES);

@@ -54,7 +54,7 @@ impl Binder<'_> {
         Some((left?, right?, unit))
     }
 
-    /// A quantity that stands in the text meets a number of which nobody says what it counts.
+    /// A quantity in the text meets a number without a known unit.
     fn note_assumption(&mut self, (number_id, number): (Id, &Measured), (quantity_id, quantity): (Id, &Measured)) {
         let (None, Some(unit), Number::Integer(value)) = (number.unit, quantity.unit, &quantity.number) else { return };
         if is_constant(&number.number) {
@@ -99,7 +99,7 @@ impl Binder<'_> {
     }
 }
 
-/// The unit of which `factor` are one of the other; `None`: it is too fine to be said.
+/// The unit of which `factor` are one of the other; `None`: it is too fine to be expressed.
 fn finer(unit: Unit, factor: u128) -> Option<Unit> {
     let (multiply, divide) = (u128::from(unit.multiply), u128::from(unit.divide).checked_mul(factor)?);
     let divisor = greatest_common_divisor(multiply, divide);

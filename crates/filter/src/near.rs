@@ -2,7 +2,7 @@
 
 /// Names longer than this are not typed by hand.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// More suggestions than this help nobody.
+/// More suggestions than this are of no help.
 const SUGGESTIONS_MAX: usize = 3;
 
 /// The candidates that are like the name, the nearest first; three at most.
@@ -33,7 +33,8 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     near.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Letters that must be inserted, left out, replaced, or swapped with their neighbour to get from one to the other.
+/// Letters that must be inserted, left out, replaced, or swapped with their neighbor to get from
+/// one to the other.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=other.len()).collect();

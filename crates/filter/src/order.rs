@@ -1,4 +1,4 @@
-//! Puts the tests of a predicate in the order in which they are best asked.
+//! Puts the tests of a predicate in their best order.
 //!
 //! ```text
 //! comm =~ "^kw" && flags & 4 && prio != 3 && cpu == 1

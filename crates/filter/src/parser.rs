@@ -4,8 +4,8 @@
 //! || < && < == != =~ !~ < < <= > >= in < | < ^ < & < << >> < + - < * / % < unary - + ! ~
 //! ```
 //!
-//! Every value that is read goes to the operands; an operator waits among the frames until one that binds less tightly,
-//! or a closing parenthesis, says that both its operands are there.
+//! Every value that is read goes to the operands; an operator waits among the frames until one that
+//! binds less tightly, or a closing parenthesis, shows that both its operands are there.
 
 use kymo_ir::predicate::{Arithmetic, Bitwise, Regex, Relation};
 
@@ -17,7 +17,7 @@ use crate::literal::{self, NumberLiteral};
 use crate::near::nearest;
 use crate::problem::{Problem, ProblemKind, Span, quoted};
 
-/// What may stand behind `$`.
+/// The words that may stand behind `$`.
 pub(crate) const WORDS: [&str; 10] =
     ["ctx", "app", "event", "stream", "packet", "trace", "env", "payload", "time", "cycles"];
 
@@ -38,11 +38,11 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
 }
 
 impl Path {
-    /// Parses a name as it stands in expressions, alone.
+    /// Parses a name in the syntax of expressions, alone.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error in it.
     ///
     /// ```
     /// use kymo_filter::Path;
@@ -64,7 +64,7 @@ impl Path {
     }
 }
 
-/// What waits for its last operand or its closing parenthesis.
+/// An operation that waits for its last operand or its closing parenthesis.
 enum Frame {
     Unary(Unary, usize),
     Binary(Operator),
@@ -297,7 +297,7 @@ impl<'t> Parser<'t> {
         Err(Problem::new(span, ProblemKind::Index(found)))
     }
 
-    /// What stands behind a value: `true` if another value must follow, `false` at the end.
+    /// Reads the operator behind a value: `true` if another value must follow, `false` at the end.
     fn operator(&mut self) -> Result<bool, Problem> {
         loop {
             let symbol = match &self.peek().kind {
@@ -476,7 +476,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Errors of regular expressions draw the expression; what is wrong stands in the last line.
+/// Errors of regular expressions draw the expression; the error is in the last line.
 fn last_line(error: &str) -> String {
     let line = error.lines().next_back().unwrap_or(error).trim();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()

@@ -1,5 +1,5 @@
-//! What is wrong with an expression, and how it is shown to people: a sentence, the line with the place underlined, and
-//! what may help.
+//! The problems of an expression, and their form for people: a sentence, the line with the place
+//! underlined, and help.
 //!
 //! ```text
 //! `stringfield` is text and `4` is a number: they cannot be compared
@@ -17,18 +17,18 @@ use crate::limits::{DEPTH_MAX, REGEXES_MAX, TEXT_BYTES_MAX};
 /// Bytes of an expression.
 pub(crate) type Span = Range<usize>;
 
-/// Something that is wrong with an expression.
+/// A problem of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The bytes of the text that it is about.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The error.
     pub kind: ProblemKind,
-    /// What may help.
+    /// A hint that may help.
     pub help: Option<String>,
 }
 
-/// What is wrong.
+/// The kind of error.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ProblemKind {
@@ -126,20 +126,21 @@ pub enum ProblemKind {
     Predicate(#[from] PredicateError),
 }
 
-/// A name that a class of events does not have. What is asked of it is unknown; `has(name)` is false.
+/// A name that a class of events does not have. A question about it is unknown; `has(name)` is
+/// false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The name, as it would be written.
     pub path: String,
-    /// The bytes of the text where it stands first.
+    /// The bytes of its first place in the text.
     pub span: Range<usize>,
     /// Names like it that there are, the nearest first.
     pub near: Vec<String>,
-    /// It stands in `has(...)` only: whoever wrote it knows that it may be missing.
+    /// It occurs in `has(...)` only: its author knows that it may be missing.
     pub is_asked_for: bool,
 }
 
-/// Something that people should know of how an expression was understood.
+/// A note about the interpretation of an expression, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The bytes of the text that it is about.
@@ -158,7 +159,7 @@ impl Problem {
         self
     }
 
-    /// Says which of these may be meant, if there are any.
+    /// Lists those names that may be meant, if there are any.
     pub(crate) fn near(self, names: &[String]) -> Self {
         match did_you_mean(names) {
             Some(help) => self.help(help),
@@ -166,8 +167,8 @@ impl Problem {
         }
     }
 
-    /// For people: what is wrong, the line of the text with the place underlined, and what may help; lines end with
-    /// `\n`. `text` is the one that was parsed.
+    /// For people: the error, the line of the text with the place underlined, and help; lines end
+    /// with `\n`. `text` is the one that was parsed.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         rendered(&self.kind.to_string(), text, &self.span, self.help.as_deref())
@@ -251,7 +252,7 @@ fn floor_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// At most this much of an expression stands in a message.
+/// Quoted characters of an expression in a message, at most.
 const QUOTED_CHARACTERS_MAX: usize = 60;
 
 /// A piece of the text for a message.

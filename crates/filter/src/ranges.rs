@@ -35,13 +35,13 @@ pub(crate) fn union(mut ranges: Ranges) -> Ranges {
     joined
 }
 
-/// What of a set lies within a range.
+/// The part of a set within a range.
 pub(crate) fn clip(ranges: &[(i128, i128)], within: Range) -> Ranges {
     let cut = ranges.iter().map(|&(lowest, highest)| (lowest.max(within.lowest), highest.min(within.highest)));
     cut.filter(|(lowest, highest)| lowest <= highest).collect()
 }
 
-/// What of a range is not in a set, which lies within it.
+/// The part of a range that is not in a set, which lies within it.
 pub(crate) fn complement(ranges: &[(i128, i128)], within: Range) -> Ranges {
     let mut gaps = Vec::with_capacity(ranges.len() + 1);
     let mut next = within.lowest;

@@ -1,4 +1,5 @@
-//! What must hold of every expression: what is written is read again, simplifying changes nothing, nothing panics.
+//! Promises for every expression: a written expression is read again, simplifying changes nothing,
+//! nothing panics.
 
 mod written;
 
@@ -92,7 +93,7 @@ fn simplifying_random_predicates_changes_nothing() {
     }
 }
 
-/// What was known stays; what could not be held may become known.
+/// Known values stay; values that could not be held may become known.
 #[test]
 fn scaled_inputs_are_compared_as_what_they_are() {
     for seed in 0..4_000 {
@@ -134,7 +135,7 @@ fn bound_expressions_keep_what_they_say() {
     assert!(bound > 1_500 && kept > 3_000, "{bound} {kept}");
 }
 
-/// Parses, binds, shows: whatever comes out, nobody panics.
+/// Parses, binds, shows: for every result, nothing panics.
 fn use_all(text: &str) {
     match Filter::parse(text) {
         Err(problems) => problems.iter().for_each(|problem| drop(problem.render(text))),

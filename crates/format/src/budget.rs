@@ -1,4 +1,4 @@
-//! What reading metadata may take, and where the parts of a trace class were written.
+//! The budget for reading metadata, and where the parts of a trace class were written.
 //!
 //! Types and aliases are shared by all that name them, so that few words can mean very much, and a reference may
 //! lead through all of it. One budget for the whole trace class keeps that from hurting.
@@ -12,10 +12,11 @@ pub(crate) const FIELDS_MAX: u64 = 1 << 20;
 pub(crate) const STEPS_MAX: u64 = 1 << 26;
 /// Steps taken for each field that a reference may mean: the way there is kept.
 pub(crate) const TARGET_STEPS: usize = 64;
-/// Findings of one kind that are told, at most: one mistake in generated text may be there ten thousand times.
+/// Reported findings of one kind, at most: one mistake in generated text may be there ten thousand
+/// times.
 const FINDINGS_MAX: usize = 100;
 
-/// What is left to take.
+/// The remaining budget.
 #[derive(Debug)]
 pub(crate) struct Budget {
     fields: Cell<u64>,
@@ -51,7 +52,7 @@ fn take(left: &Cell<u64>, amount: usize) -> bool {
     rest.is_some()
 }
 
-/// Where the parts of a trace class stand in the text, in the order of the class.
+/// The places of a trace class' parts in the text, in the order of the class.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) packet_header: Range<usize>,
@@ -65,7 +66,7 @@ pub(crate) struct StreamPlaces {
     pub(crate) events: Vec<Range<usize>>,
 }
 
-/// The first findings in the order of the text; what is left out is counted by one more.
+/// The first findings in the order of the text; one more counts those left out.
 pub(crate) fn first_of<P>(mut findings: Vec<(Range<usize>, P)>, more: impl Fn(usize) -> P) -> Vec<(Range<usize>, P)> {
     findings.sort_by_key(|(span, _)| span.start);
     if findings.len() > FINDINGS_MAX {

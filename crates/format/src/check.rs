@@ -1,7 +1,8 @@
 //! Rules that hold for a trace class of any dialect, and the limits that keep hostile ones from hurting.
 //!
-//! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly many
-//! elements without bits, would keep it busy for ever. Such metadata are refused, and the message says why.
+//! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly
+//! many elements without bits, would keep it busy forever. Such metadata are refused, and the
+//! message gives the reason.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use crate::model::{DataStreamClass, Dialect, EventRecordClass, FieldClass, Field
 /// Elements without bits that an array may have.
 const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
-/// What is wrong with a trace class as a whole.
+/// The problems of a trace class as a whole.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// There is something, but it takes no bits.
@@ -33,10 +34,10 @@ pub enum Problem {
     /// The magic number is of another kind.
     #[error("the magic number of packets must be the first member of their header and an unsigned integer of 32 bits")]
     Magic,
-    /// Packets do not tell their data stream class.
+    /// Packets lack their data stream class.
     #[error("there are {0} data stream classes, but the packet header has no field that tells a packet's")]
     NoStreamClassId(usize),
-    /// Events do not tell their class.
+    /// Events lack their class.
     #[error("data stream class {stream} has {count} event record classes, but no header field tells an event's")]
     NoEventClassId {
         /// Id of the data stream class.
@@ -50,7 +51,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::EmptyEvent { .. } => Some("give the event's header or payload a field with at least one bit"),
@@ -101,7 +102,7 @@ fn packet_header(trace: &TraceClass) -> Vec<Problem> {
 fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
     let mut problems = Vec::new();
     let count = stream.event_classes.len();
-    // In CTF 2 an event whose header tells no id is of class 0.
+    // In CTF 2 an event without an id in its header is of class 0.
     if dialect == Dialect::Ctf1
         && count > 1
         && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId))
@@ -128,7 +129,7 @@ fn own_scopes(event: &EventRecordClass) -> impl Iterator<Item = &FieldClass> {
     event.specific_context.iter().chain(&event.payload)
 }
 
-/// Whether a field of the class never takes a bit, whatever the data.
+/// Whether a field of the class never takes a bitfor any data.
 fn takes_no_bits(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure(structure) => structure.members.iter().all(|member| takes_no_bits(&member.class)),
@@ -142,7 +143,8 @@ fn takes_no_bits(class: &FieldClass) -> bool {
     }
 }
 
-/// Looks for long arrays whose elements take no bits. Where the length stands in the data, readers limit it.
+/// Looks for long arrays of elements that take no bits. Where the length stands in the data,
+/// readers limit it.
 fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>) {
     let Some(class) = class else { return };
     match &class.kind {

@@ -1,17 +1,18 @@
-//! What is wrong or doubtful in metadata, and where: the findings of all parts of this crate, and how they are shown.
+//! The errors and doubts in metadata, and their places: the findings of all parts of this crate,
+//! and how they are shown.
 
 use std::ops::Range;
 
 use crate::finding::{Finding, Severity};
 
-/// One finding in metadata: where, what, and how bad.
+/// One finding in metadata: its place, its problem, and its severity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// Bytes of [`crate::Metadata::text`] it is about.
     pub span: Range<usize>,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub problem: Problem,
 }
 
@@ -39,7 +40,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author of the metadata can do, where the message does not say it.
+    /// Help for the author of the metadata, where the message does not have it.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -74,7 +75,7 @@ pub fn line_column(text: &str, offset: usize) -> LineColumn {
 /// Characters of a line that are shown, at most; generated metadata may be a single one.
 const LINE_MAX: usize = 200;
 
-/// What is shown of a line, and how many characters of that stand before the one of interest.
+/// The shown part of a line, and how many characters of that stand before the one of interest.
 fn around(line: &str, before: usize) -> (String, usize) {
     let count = line.chars().count();
     if count <= LINE_MAX {

@@ -1,10 +1,11 @@
-//! What later fields may ask of earlier ones: the integers read or written so far, and which options were there.
+//! The values of earlier fields that later ones may need: the integers read or written so far, and
+//! which options were there.
 
 use std::collections::HashMap;
 
 use crate::model::{FieldPath, Scope, Step};
 
-/// Integers and selected options by path. Inside of an array the last element counts.
+/// Integers and selected options by path. Inside an array the last element counts.
 #[derive(Clone, Debug, Default)]
 pub struct Earlier {
     integers: HashMap<FieldPath, i128>,
@@ -12,7 +13,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// A scope begins anew: what it had counts no more.
+    /// A scope begins anew: its earlier values count no more.
     pub fn begin(&mut self, scope: Scope) {
         self.integers.retain(|path, _| path.scope != scope);
         self.options.retain(|path, _| path.scope != scope);

@@ -1,9 +1,10 @@
-//! What one part of this crate finds in metadata: how bad it is, where, and a problem of its own.
+//! The findings of one part of this crate in metadata: their severity, their place, and a problem
+//! of their own.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A finding whose problem is one of a single part of this crate.
+/// A finding with a problem of a single part of this crate.
 #[derive(Debug)]
 pub(crate) struct Finding<P> {
     pub(crate) severity: Severity,
@@ -20,17 +21,17 @@ pub enum Severity {
     Assumption(Assumption),
 }
 
-/// The closed list of what is assumed where metadata or data violate the specification.
-/// Anything not listed here is an error.
+/// The closed list of assumptions where metadata or data violate the specification. Anything not
+/// listed here is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Assumption {
     /// TSDL text without `/* CTF 1.8` at its beginning is TSDL 1.8 all the same.
     MissingSignature,
-    /// An attribute that the specification does not know says nothing about the layout of events.
+    /// An attribute that the specification does not know has no effect on the layout of events.
     UnknownAttribute,
     /// The text is CTF 2 as drafted in SPECRC 7.0.
     ReleaseCandidateDialect,
-    /// JSON with a comma behind the last element of an array or object means what it would without.
+    /// JSON with a comma behind the last element of an array or object means the same as without.
     TrailingComma,
     /// Metadata that are not UTF-8 mean U+FFFD where they are not.
     MetadataEncoding,
@@ -38,7 +39,7 @@ pub enum Assumption {
     NulCharacters,
     /// A packet with another UUID than the metadata's belongs to this trace all the same.
     UuidMismatch,
-    /// A stream whose clock steps back means what it says.
+    /// A clock that steps back is taken literally.
     ClockStepsBack,
 }
 

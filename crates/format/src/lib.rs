@@ -1,6 +1,6 @@
-//! What a trace says of itself: metadata bytes to a [`TraceClass`], and back to text.
+//! The trace's description of itself: metadata bytes to a [`TraceClass`], and back to text.
 //!
-//! It must never know event bytes: it says how they are laid out and reads none of them.
+//! It must never know event bytes: it describes their layout and reads none of them.
 //!
 //! ```text
 //! bytes ──stream──> text ──tsdl──┐
@@ -33,7 +33,7 @@ use kymo_units::Uuid;
 
 use crate::finding::Finding;
 
-/// What the metadata of a trace says, and everything that is wrong with it.
+/// The contents of a trace's metadata, and all its errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
     /// There if no diagnostic is an error.
@@ -42,11 +42,11 @@ pub struct Metadata {
     pub diagnostics: Vec<Diagnostic>,
     /// The text that `span`s of diagnostics point into: without packet headers, if there were any.
     pub text: String,
-    /// The UUID of the metadata packets, if it was packetised.
+    /// The UUID of the metadata packets, if it was packetized.
     pub packet_uuid: Option<Uuid>,
 }
 
-/// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetised.
+/// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetized.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Metadata {
     let stream::Text { text, uuid, problems, lossy } = stream::read(bytes);
@@ -71,7 +71,7 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 
-/// What a parser read, and its findings among those of all parts.
+/// The result of a parser, and its findings among those of all parts.
 fn diagnosed<T, P: Into<Problem>>((read, findings): (T, Vec<Finding<P>>)) -> (T, Vec<Diagnostic>) {
     (read, findings.into_iter().map(Diagnostic::from).collect())
 }

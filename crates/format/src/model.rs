@@ -8,20 +8,20 @@
 //!                  └ common context       ┘        each scope is one structure field class
 //! ```
 //!
-//! Names follow the CTF 2 specification. What CTF 1.8 says by *name* (`packet_size`,
-//! `timestamp_begin`, `id`) is said here by [`Role`]s, as CTF 2 does, so nobody downstream
-//! compares names. Every reference to another field (a length, a selector) is resolved to a
-//! [`FieldPath`]; nobody downstream looks names up.
+//! Names follow the CTF 2 specification. CTF 1.8's meaningful *names* (`packet_size`,
+//! `timestamp_begin`, `id`) become [`Role`]s here, as in CTF 2, so no code downstream compares
+//! names. Every reference to another field (a length, a selector) is resolved to a [`FieldPath`];
+//! no code downstream looks names up.
 
 use kymo_units::{ByteOrder, Uuid};
 
 /// User attributes, in the JSON form of CTF 2.
 pub type Attributes = serde_json::Value;
 
-/// Everything a trace says of itself.
+/// The trace's whole description of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceClass {
-    /// The language in which it was said.
+    /// The language of the description.
     pub dialect: Dialect,
     /// CTF 1.8 `trace.uuid`, CTF 2 preamble `uuid`: the identity of the metadata stream.
     pub uuid: Option<Uuid>,
@@ -65,7 +65,7 @@ pub enum EnvironmentValue {
     Text(String),
 }
 
-/// What a clock is and how its cycles relate to time.
+/// A clock, and the relation of its cycles to time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockClass {
     /// CTF 1.8 name, CTF 2 `id`: unique in its trace class.
@@ -90,15 +90,15 @@ pub struct ClockClass {
     pub offset_s: i64,
     /// Further cycles from the origin to cycle 0 (CTF 1.8 allows negative ones).
     pub offset_cycles: i128,
-    /// What time 0 means.
+    /// The meaning of time 0.
     pub origin: ClockOrigin,
     /// User attributes.
     pub attributes: Option<Attributes>,
 }
 
 impl ClockClass {
-    /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where the clock is taken to be
-    /// `shift_ns` ahead of what it says of itself. Rounded down to a cycle.
+    /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where
+    /// the clock is taken to be `shift_ns` ahead of its own description. Rounded down to a cycle.
     #[must_use]
     pub fn offset_ahead(&self, shift_ns: i64) -> (i64, u64) {
         let frequency = i128::from(self.frequency_hz.max(1));
@@ -110,12 +110,12 @@ impl ClockClass {
     }
 }
 
-/// What time 0 of a clock means.
+/// The meaning of a clock's time 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClockOrigin {
     /// 1970-01-01T00:00:00Z (CTF 1.8: `absolute = true`).
     UnixEpoch,
-    /// Not said: comparable with no other clock, but with one of the same UUID in CTF 1.8.
+    /// Not given: comparable with no other clock, but with one of the same UUID in CTF 1.8.
     Unknown,
     /// An origin of the producer's own, comparable where all three parts are equal.
     Custom {
@@ -195,7 +195,7 @@ pub struct EventRecordClass {
     pub attributes: Option<Attributes>,
 }
 
-/// How one field lies in the bytes and what it means.
+/// The layout of one field in the bytes and its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldClass {
     /// Shape and meaning.
@@ -217,23 +217,23 @@ pub enum FieldKind {
     Integer(FixedInteger),
     /// Integer in LEB128.
     VariableInteger(VariableInteger),
-    /// IEEE 754; `bits.length` says which (16, 32, 64, 128...).
+    /// IEEE 754; `bits.length` gives the format (16, 32, 64, 128...).
     Real(FixedBits),
     /// Text up to and including a zero code unit. Alignment 8.
     NullTerminatedText(TextEncoding),
     /// Text of a fixed length, ending early at a zero code unit. Alignment as given.
     StaticText(StaticText),
-    /// Text whose length stands in another field. Alignment as given.
+    /// Text with its length in another field. Alignment as given.
     DynamicText(DynamicText),
     /// Bytes.
     StaticBlob(StaticBlob),
-    /// Bytes whose number stands in another field.
+    /// Bytes with their number in another field.
     DynamicBlob(DynamicBlob),
     /// Named members one after the other.
     Structure(Structure),
     /// A fixed number of equal elements.
     StaticArray(StaticArray),
-    /// Equal elements whose number stands in another field.
+    /// Equal elements with their number in another field.
     DynamicArray(DynamicArray),
     /// Content or nothing, chosen by another field.
     Optional(Box<Optional>),
@@ -271,7 +271,7 @@ pub struct VariableInteger {
     pub meaning: IntegerMeaning,
 }
 
-/// What the value of an integer means.
+/// The meaning of an integer's value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntegerMeaning {
     /// Two's complement.
@@ -280,10 +280,10 @@ pub struct IntegerMeaning {
     pub base: DisplayBase,
     /// It is an enumeration (CTF 1.8 `enum`; CTF 2: has mappings).
     pub enumeration: bool,
-    /// Labels with the values they stand for, in the order of the text. A label may occur
-    /// again, ranges may overlap, a value may have none.
+    /// Labels with their values, in the order of the text. A label may occur again, ranges may
+    /// overlap, a value may have none.
     pub mappings: Vec<Mapping>,
-    /// What readers of packets use it for.
+    /// Its uses for readers of packets.
     pub roles: Vec<Role>,
     /// CTF 1.8 `map = clock.X.value`: index into [`TraceClass::clock_classes`]. In CTF 2 the
     /// role [`Role::DefaultClockTimestamp`] with the stream class' clock sets it too.
@@ -349,7 +349,7 @@ pub struct BitMap {
     pub flags: Vec<Mapping>,
 }
 
-/// What a field is for in reading packets. Where several fields have one role, the last read wins.
+/// The use of a field in reading packets. Where several fields have one role, the last read wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Packet header: 0xC1FC1FC1.
@@ -401,7 +401,7 @@ pub struct StaticText {
     pub alignment: u64,
 }
 
-/// Text whose length in bytes stands in another field.
+/// Text with its length in bytes in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicText {
     /// The field with the length in bytes.
@@ -423,7 +423,7 @@ pub struct StaticBlob {
     pub roles: Vec<Role>,
 }
 
-/// Bytes, alignment 8, whose number stands in another field.
+/// Bytes, alignment 8, with their number in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicBlob {
     /// The field with the length in bytes.
@@ -461,7 +461,7 @@ pub struct StaticArray {
     pub minimum_alignment: u64,
 }
 
-/// Elements whose number stands in another field.
+/// Elements with their number in another field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicArray {
     /// The field with the number of elements.
@@ -479,7 +479,7 @@ pub struct Optional {
     pub selector: FieldPath,
     /// The integer values for which the content is there; `None` for a boolean selector.
     pub ranges: Option<Vec<IntegerRange>>,
-    /// What is there or not.
+    /// The content that is there or not.
     pub content: FieldClass,
 }
 
@@ -519,7 +519,7 @@ pub enum Scope {
 /// Where a field that another one needs is: from the structure of a scope downwards.
 ///
 /// The target is read before its user, is an integer or a boolean, and, where the path enters
-/// a variant's option, an optional's content or an array's element, the user is inside of the same one.
+/// a variant's option, an optional's content or an array's element, the user is inside the same one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath {
     /// Where the path starts.
@@ -528,14 +528,14 @@ pub struct FieldPath {
     pub steps: Vec<Step>,
 }
 
-/// One step of a path, from a compound field to one inside of it.
+/// One step of a path, from a compound field to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Member of a structure, by index.
     Member(usize),
     /// Option of a variant, by index.
     Option(usize),
-    /// The option of a variant that is there, whichever it is: for each option the steps inside of it. The last
+    /// The option of a variant that is there, whichever it is: for each option the steps inside it. The last
     /// step of its path.
     Selected(Vec<Vec<Step>>),
     /// Content of an optional.
@@ -545,7 +545,7 @@ pub enum Step {
 }
 
 impl FieldPath {
-    /// The path with the options that are there, as `option_of` tells them of variants.
+    /// The path with the options that are there, as `option_of` gives them for variants.
     #[must_use]
     pub fn resolved(&self, option_of: impl Fn(&Self) -> Option<usize>) -> Option<Self> {
         let mut path = self.clone();
@@ -604,7 +604,8 @@ impl FieldClass {
         Some(class)
     }
 
-    /// The field one step further and the steps that are left; of several options the first stands for all.
+    /// The field one step further and the steps that are left; of several options the first
+    /// represents all.
     #[must_use]
     pub fn further<'s>(&self, steps: &'s [Step]) -> Option<(&Self, &'s [Step])> {
         let (step, rest) = steps.split_first()?;

@@ -1,4 +1,4 @@
-//! What CTF 1.8 says of events and CTF 2 leaves to attributes: log levels and EMF URIs.
+//! Event properties that CTF 1.8 states and CTF 2 leaves to attributes: log levels and EMF URIs.
 //!
 //! Babeltrace writes them as `{"babeltrace.org,2020": {"log-level": "warning", "emf-uri": "..."}}`; so do we.
 

@@ -1,8 +1,8 @@
-//! Names that were seen: who says what twice.
+//! Names that were seen: finds duplicates.
 
 use std::collections::HashSet;
 
-/// Up to so many names are compared one by one: nearly every structure and block has fewer.
+/// Up to this many names are compared one by one: nearly every structure and block has fewer.
 const FEW: usize = 16;
 
 /// A set of names, without allocation for a handful of names.

@@ -16,7 +16,7 @@ pub(crate) struct Text {
     pub(crate) lossy: bool,
 }
 
-/// What can be wrong with a metadata stream.
+/// The errors of a metadata stream.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// There is nothing.
@@ -35,7 +35,7 @@ pub enum Problem {
     Magic {
         /// First byte of the packet.
         at: usize,
-        /// What stands there.
+        /// The value found.
         found: u32,
     },
     /// Its sizes contradict each other or the file.
@@ -46,14 +46,14 @@ pub enum Problem {
     Sizes {
         /// First byte of the packet.
         at: usize,
-        /// Bits of content, as said.
+        /// Bits of content, from the header.
         content: u32,
-        /// Bits of the packet, as said.
+        /// Bits of the packet, from the header.
         packet: u32,
         /// Bits in the file from there on.
         left: u64,
     },
-    /// Something that this reader does not undo.
+    /// A scheme that this reader does not undo.
     #[error("at byte {at}: the metadata packet has {what} scheme {found}; only 0, none, is defined")]
     Scheme {
         /// First byte of the packet.
@@ -89,7 +89,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Empty => Some("the recording may have ended before its metadata was written; copy the trace again"),
@@ -105,7 +105,7 @@ impl Problem {
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER: usize = 37;
 
-/// The text of a metadata stream, and what is wrong with its packets.
+/// The text of a metadata stream, and the errors of its packets.
 pub(crate) fn read(bytes: &[u8]) -> Text {
     let mut text = Text::default();
     if bytes.is_empty() {

@@ -6,8 +6,8 @@
 //!                      └─ Text "b"
 //! ```
 //!
-//! It is for writers, for cutting traces and for comparing readers; it keeps everything that the
-//! bytes say and is not fast. Names, bases and labels stay with the class.
+//! It is for writers, for cutting traces and for comparing readers; it keeps all information of the
+//! bytes and is not fast. Names, bases and labels stay with the class.
 
 /// The value of a field. Which variant goes with which class stands in the class' order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub enum Value {
     Variant {
         /// Index into the variant's options.
         option: usize,
-        /// What is there.
+        /// The content.
         content: Box<Value>,
     },
 }
 
 impl Value {
-    /// The value of an integer, or 0 and 1 of a boolean: what lengths and selectors are made of.
+    /// The value of an integer, or 0 and 1 of a boolean: lengths and selectors use it.
     #[must_use]
     pub fn integer(&self) -> Option<i128> {
         match self {
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// What it is, for messages.
+    /// The name of its kind, for messages.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         match self {

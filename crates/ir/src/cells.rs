@@ -87,7 +87,7 @@ impl Cells {
         if rows <= state.capacity {
             return;
         }
-        // Table 0 gets what it needs; others grow to twice their size, as vectors do.
+        // Table 0 gets exactly its needed rows; others grow to twice their size, as vectors do.
         let before = state.capacity;
         state.capacity = if table == 0 { rows } else { rows.max(state.capacity * 2) };
         for memory in self.columns[..self.used].iter_mut().filter(|memory| memory.table == table) {
@@ -117,7 +117,7 @@ impl Cells {
     ///
     /// # Panics
     ///
-    /// If there is no room for so many.
+    /// If the memory has no room for that many.
     pub fn set_rows(&mut self, table: u16, rows: usize) {
         let state = &mut self.tables[usize::from(table)];
         assert!(rows <= state.capacity, "{rows} rows in a table with room for {}", state.capacity);
@@ -198,8 +198,8 @@ impl Cells {
         u64::from_ne_bytes(*cell.expect("rows of the column have 8 bytes each"))
     }
 
-    /// The cells of a column of 8 bytes each, for whoever wants many: those of all rows, and of further ones that mean
-    /// nothing.
+    /// The cells of a column of 8 bytes each, for callers that want many: those of all rows, and of
+    /// further ones that mean nothing.
     ///
     /// # Panics
     ///
@@ -219,7 +219,7 @@ impl Cells {
         Self::span_of(self.word(column, row).to_ne_bytes())
     }
 
-    /// What a span cell says: first and count.
+    /// The meaning of a span cell: first and count.
     #[must_use]
     #[inline]
     pub fn span_of(cell: [u8; 8]) -> (usize, usize) {

@@ -179,7 +179,7 @@ pub fn real(out: &mut Vec<u8>, bits: u64, width: u8, style: RealStyle) {
     }
 }
 
-/// As the C library prints what is not a number.
+/// As the C library prints infinities and NaNs.
 fn special(out: &mut Vec<u8>, value: f64) {
     if value.is_sign_negative() {
         out.push(b'-');
@@ -218,7 +218,7 @@ pub fn text(out: &mut Vec<u8>, bytes: &[u8], encoding: Encoding, style: TextStyl
     }
 }
 
-/// Text in UTF-8; U+FFFD for what is not valid.
+/// Text in UTF-8; U+FFFD for invalid bytes.
 #[must_use]
 pub fn to_utf8(bytes: &[u8], encoding: Encoding) -> String {
     let unit16 = |convert: fn([u8; 2]) -> u16| {

@@ -1,4 +1,4 @@
-//! The evaluator: it defines what programs mean.
+//! The evaluator: it defines the meaning of programs.
 //!
 //! It walks the blocks of a program as they are. Registers live in a small buffer that is reused from
 //! record to record; nothing is allocated for a record unless it is emitted or stored.
@@ -36,7 +36,8 @@ pub fn scan(
     scan_few(plan, window, position, state, records, limit, &mut { usize::MAX })
 }
 
-/// As [`scan`], but reads no more than so many records, found or not, and takes those it read from `reads`.
+/// As [`scan`], but reads at most `reads` records, found or not, and takes those it read from
+/// `reads`.
 pub fn scan_few(
     plan: &ScanPlan,
     window: Window<'_>,
@@ -87,7 +88,7 @@ pub struct Found {
 ///
 /// # Errors
 ///
-/// What could not be read. The clock may have been updated.
+/// The fault where reading failed. The clock may have been updated.
 pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut State) -> Result<Found, Fault> {
     let body = Machine::new(&plan.header, window, state).record(start)?;
     let class = plan.class(state.slots[usize::from(SLOT_EVENT_CLASS.0)]).map_err(|kind| Fault { at: start, kind })?;
@@ -109,7 +110,7 @@ pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut Sta
 ///
 /// # Errors
 ///
-/// What could not be read before that was decided.
+/// The fault where reading failed before that was decided.
 pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<bool, Fault> {
     let mut machine = Machine::new(program, window, state);
     machine.position = position;
@@ -127,11 +128,12 @@ pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut S
     Ok(true)
 }
 
-/// What the first predicate that a program asks says of what it reads from `position` on; `None`: unknown.
+/// The answer of the first predicate that a program asks, about the record read from `position` on;
+/// `None`: unknown.
 ///
 /// # Errors
 ///
-/// What could not be read before.
+/// The fault where reading failed before.
 pub fn answer(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<Option<bool>, Fault> {
     let mut machine = Machine::new(program, window, state);
     machine.position = position;
@@ -200,7 +202,8 @@ impl ScanPlan {
     }
 }
 
-/// Runs `program` at each of `positions`; row `i` of table 0 is what it stored at `positions[i]`.
+/// Runs `program` at each of `positions`; row `i` of table 0 holds the cells stored at
+/// `positions[i]`.
 ///
 /// # Errors
 ///
@@ -362,7 +365,7 @@ impl<'a> Machine<'a> {
                 let value = emit::double(self.get(*from), *width);
                 self.set(*to, value.to_bits());
             }
-            // Only [`keeps`] asks; to whoever reads a record again, it was kept before.
+            // Only [`keeps`] asks; for a caller that reads a record again, it was kept before.
             Op::Keep { .. } => {}
         }
         Ok(())
@@ -524,7 +527,8 @@ impl<'a> Machine<'a> {
         let cells = self.cells();
         let first = cells.rows(table);
         cells.store_span(column, first as u32, count as u32);
-        // Room is made only for what the window can hold: a hostile count fails at its first missing element.
+        // Room is made only for as many elements as the window can hold: a hostile count fails at
+        // its first missing element.
         let possible = count.min(1 << 16);
         self.cells().grow(table, first + possible as usize + 1);
     }

@@ -29,7 +29,8 @@ fn quick(value: f64) -> (u32, i32) {
     rounded(floor + u32::from(rest.is_gt() || rest.is_eq() && floor % 2 == 1), exponent)
 }
 
-/// The six digits below, what is left compared with a half, and the exponent; for values below a million.
+/// The six digits below, the rest compared with a half, and the exponent; for values below a
+/// million.
 fn multiplied(mantissa: u64, shift: u32, value: f64) -> (u32, std::cmp::Ordering, i32) {
     const POWERS: [f64; 6] = [1e5, 1e4, 1e3, 1e2, 1e1, 1e0];
     let mut scale = POWERS.iter().take_while(|power| value < **power).count() as u32;
@@ -44,7 +45,7 @@ fn multiplied(mantissa: u64, shift: u32, value: f64) -> (u32, std::cmp::Ordering
     }
 }
 
-/// As [`multiplied`], for values from a million to 1e15, whose fraction only breaks ties.
+/// As [`multiplied`], for values from a million to 1e15, with a fraction that only breaks ties.
 fn divided(mantissa: u64, shift: u32) -> (u32, std::cmp::Ordering, i32) {
     let whole = mantissa >> shift;
     let has_fraction = mantissa & ((1 << shift) - 1) != 0;

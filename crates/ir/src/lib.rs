@@ -1,4 +1,5 @@
-//! A read program as data: its operations, a text form, a verifier and the evaluator that defines what it means.
+//! A read program as data: its operations, a text form, a verifier and the evaluator that defines
+//! its meaning.
 //!
 //! It must never know CTF, nor machine code: `decode` writes programs, `jit` makes fast copies of the evaluator.
 //!

@@ -1,4 +1,4 @@
-//! What is known of a position before a program runs: its remainder modulo a power of two.
+//! The knowledge about a position before a program runs: its remainder modulo a power of two.
 //!
 //! ```text
 //! entry 32 0 │ advance 8 → 32 8 │ align 5 → 32 0 │ skip r0 * 16 → 16 0 │ text → 8 0
@@ -41,7 +41,7 @@ impl Phase {
         self.advanced(self.phase.wrapping_neg() & mask(log2))
     }
 
-    /// Where two paths meet: what both agree on.
+    /// Where two paths meet: the part that both agree on.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         self.moved(other.modulus_log2.min((self.phase ^ other.phase).trailing_zeros() as u8))
@@ -81,7 +81,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Looks at all operations of a block, inner blocks included.
+    /// Inspects all operations of a block, inner blocks included.
     #[must_use]
     pub fn of(block: &[Op]) -> Self {
         let mut movement = Self { granularity_log2: MODULUS_LOG2_MAX, aligns: false };

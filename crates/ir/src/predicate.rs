@@ -1,7 +1,8 @@
-//! A predicate over the values of one event, typed: what every form of a filter means.
+//! A predicate over the values of one event, typed: the meaning behind every form of a filter.
 //!
-//! It is a tree of tests over *inputs*. Whoever evaluates it says where inputs come from: registers of a read program,
-//! arguments of a tracepoint, a row of a table. Some may be missing; then the logic is SQL's, of three values:
+//! It is a tree of tests over *inputs*. The code that evaluates it decides where inputs come from:
+//! registers of a read program, arguments of a tracepoint, a row of a table. Some may be missing;
+//! then the logic is SQL's, of three values:
 //!
 //! ```text
 //! next_prio < 100 && next_comm == "kworker*"
@@ -15,9 +16,9 @@
 //! unknown && false   false            unknown || true     true           an event is kept only if true
 //! ```
 //!
-//! Integers are mathematical numbers: signed and unsigned ones compare as what they are. Arithmetic is exact; a result
-//! that cannot be held is unknown. An expression that cannot be negative ([`Predicate::range`]) is held in unsigned 64 bits,
-//! others in signed 64 bits.
+//! Integers are mathematical numbers: signed and unsigned ones compare by their mathematical
+//! values. Arithmetic is exact; a result that cannot be held is unknown. An expression that cannot
+//! be negative ([`Predicate::range`]) is held in unsigned 64 bits, others in signed 64 bits.
 
 mod eval;
 mod jumps;
@@ -44,13 +45,13 @@ pub struct Input(pub u16);
 /// A typed predicate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Predicate {
-    /// What it reads.
+    /// The inputs that it reads.
     pub inputs: Vec<InputClass>,
     /// An event is kept if this is true, not if it is unknown.
     pub root: Test,
 }
 
-/// What is known of an input before any event.
+/// The knowledge about an input before any event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InputClass {
     /// As people write it, for messages and `--explain`.
@@ -169,7 +170,7 @@ pub enum Number {
     Complement(Box<Number>),
     /// Of an integer: `floor(value * multiply / divide) + add`. This is how times come from cycles.
     Scaled {
-        /// What.
+        /// The value.
         value: Box<Number>,
         /// Not 0.
         multiply: u64,
@@ -189,7 +190,7 @@ pub enum Arithmetic {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`; of integers towards zero.
+    /// `/`; of integers toward zero.
     Divide,
     /// `%`; of integers only; has the sign of the left one.
     Remainder,
@@ -206,7 +207,7 @@ pub enum Bitwise {
     Xor,
     /// `<<`
     ShiftLeft,
-    /// `>>`; zeros come in, whatever the sign.
+    /// `>>`; zeros come in, for any sign.
     ShiftRight,
 }
 
@@ -217,19 +218,19 @@ pub struct RealBits(u64);
 /// A text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
-    /// Bytes that stand in the predicate, UTF-8 unless somebody wrote other ones.
+    /// Bytes in the predicate, UTF-8 unless its author wrote other ones.
     Literal(Box<[u8]>),
-    /// An input that is text. Text of other encodings is compared as the UTF-8 it stands for, with U+FFFD for what
-    /// stands for nothing.
+    /// An input that is text. Text of other encodings is compared as the UTF-8 it stands for, with
+    /// U+FFFD for bytes that stand for nothing.
     Input(Input),
 }
 
-/// What texts are compared with.
+/// The pattern that texts are compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// The very bytes.
     Exactly(Box<[u8]>),
-    /// What begins with these bytes.
+    /// Texts that begin with these bytes.
     Prefix(Box<[u8]>),
     /// Parts with any bytes between them: the text begins with the first part, ends with the last one, and has the
     /// others between them in this order, none overlapping. At least two parts; only the first and the last may be empty.
@@ -250,7 +251,7 @@ impl Regex {
     ///
     /// # Errors
     ///
-    /// What `regex` says is wrong with it: its language, or that it would take too much memory.
+    /// The error of `regex`: in its language, or that it would take too much memory.
     pub fn new(source: &str) -> Result<Self, regex::Error> {
         let compiled = regex::bytes::RegexBuilder::new(source).size_limit(REGEX_BYTES_MAX).build()?;
         Ok(Self(Arc::new(compiled)))
@@ -383,7 +384,7 @@ pub struct Layout {
 pub enum Place {
     /// This class of events does not have it.
     Missing,
-    /// An integer of 1, 2, 4 or 8 bytes; the input's kind says whether it is signed.
+    /// An integer of 1, 2, 4 or 8 bytes; the input's kind decides whether it is signed.
     Integer {
         /// First byte.
         offset: u32,
@@ -399,7 +400,7 @@ pub enum Place {
         /// 4 or 8.
         bytes: u8,
     },
-    /// Text inside of the structure: up to its first zero byte, or all of it.
+    /// Text inside the structure: up to its first zero byte, or all of it.
     Inline {
         /// First byte.
         offset: u32,
@@ -413,19 +414,21 @@ pub enum Place {
     },
 }
 
-/// Why a form of code cannot say a predicate. Nothing is weakened: the whole predicate is refused there.
+/// Why a form of code cannot express a predicate. Nothing is weakened: the whole predicate is
+/// refused there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}: {part}")]
 pub struct Refusal {
-    /// The part of the predicate that it cannot say, as [`Predicate`] is displayed.
+    /// The part of the predicate that it cannot express, as [`Predicate`] is displayed.
     pub part: String,
-    /// What of it.
+    /// The reason.
     pub why: &'static str,
 }
 
 impl Layout {
-    /// A structure that holds the inputs of a predicate one behind the other, in little-endian order, each at a
-    /// multiple of its own size up to 8 bytes. Texts lie inside of it with so many bytes, or behind pointers.
+    /// A structure that holds the inputs of a predicate one behind the other, in little-endian
+    /// order, each at a multiple of its own size up to 8 bytes. Texts lie inside it with that
+    /// many bytes, or behind pointers.
     #[must_use]
     pub fn packed(predicate: &Predicate, text_bytes: Option<u32>) -> Self {
         let mut size = 0_u32;

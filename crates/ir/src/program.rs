@@ -1,10 +1,10 @@
 //! The operations of a read program.
 //!
-//! A program reads one record (a packet's head, an event's header, an event's body) from bits.
-//! Its state is a bit position, some 64-bit registers, and what it writes: columns or text.
-//! Control flow is structured (blocks inside of operations), so a program always ends:
-//! every loop has a count, and one that takes hardly any bits is stopped (`EMPTY_ELEMENTS_MAX`). Such loops inside of
-//! each other multiply; the verifier refuses them beyond 2^16 rounds in all.
+//! A program reads one record (a packet's head, an event's header, an event's body) from bits. Its
+//! state is a bit position, some 64-bit registers, and its output: columns or text. Control flow is
+//! structured (blocks inside operations), so a program always ends: every loop has a count, and
+//! one that takes hardly any bits is stopped (`EMPTY_ELEMENTS_MAX`). Such loops inside each
+//! other multiply; the verifier refuses them beyond 2^16 rounds in all.
 //!
 //! ```text
 //! need 59                  one bounds check per fixed-size run: 59 bits are there
@@ -35,12 +35,12 @@ pub type Block = Vec<Op>;
 /// One of several blocks: (lowest, highest) ranges of the selector, both ends included, as registers hold them.
 pub type Arm = (Vec<(u64, u64)>, Block);
 
-/// A number that stands in the program or in a register (read as unsigned).
+/// A number in the program or in a register (read as unsigned).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Stands in the program.
+    /// In the program.
     Constant(u64),
-    /// Stands in a register.
+    /// In a register.
     Register(Reg),
 }
 
@@ -60,9 +60,9 @@ pub struct Program {
     pub literals: Vec<Box<[u8]>>,
     /// Labels that `Emit::Label` looks up.
     pub labels: Vec<Labels>,
-    /// What `Keep` asks.
+    /// The predicates that `Keep` asks.
     pub predicates: Vec<Bound>,
-    /// What to do.
+    /// The operations.
     pub body: Block,
 }
 
@@ -96,7 +96,7 @@ pub enum Operand {
     },
 }
 
-/// What is known of a position: `position % 2^modulus_log2 == phase`.
+/// The knowledge about a position: `position % 2^modulus_log2 == phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Phase {
     /// 0: nothing is known.
@@ -117,13 +117,13 @@ pub struct Table {
 pub struct Column {
     /// The table it belongs to.
     pub table: u16,
-    /// What a cell holds.
+    /// The kind of its cells.
     pub cell: Cell,
     /// A row may have no value: the column has one validity byte per row, 1 where a value was stored.
     pub nullable: bool,
 }
 
-/// What a cell holds, in native byte order.
+/// The contents of a cell, in native byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cell {
     /// 1 byte.
@@ -139,7 +139,7 @@ pub enum Cell {
     Span,
 }
 
-/// Where `Out` writes: values that the caller of a program asks for.
+/// Where `Out` writes: values for the caller of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
 
@@ -178,7 +178,7 @@ pub enum Op {
         bits: u64,
     },
     /// Fails if the position is not at a byte's edge and the last `Order` in this record was another one.
-    /// Written only where byte orders may meet inside of a byte. Every record starts without a last order.
+    /// Written only where byte orders may meet inside a byte. Every record starts without a last order.
     Order {
         /// The order of the next field.
         order: ByteOrder,
@@ -189,7 +189,7 @@ pub enum Op {
     Skip {
         /// How many.
         count: Source,
-        /// Each of so many bits.
+        /// The number of bits of each.
         bits: u64,
     },
     /// Reads a LEB128 integer (position at a byte's edge): at most 10 bytes, value at most 64 bits, else fails.
@@ -218,7 +218,8 @@ pub enum Op {
         /// In bytes.
         length: Source,
     },
-    /// Shortens `length` to what stands before the first zero code unit, if there is one among whole units.
+    /// Shortens `length` to the part before the first zero code unit, if there is one among whole
+    /// units.
     Cut {
         /// First byte, counted from the start of the packet.
         start: Reg,
@@ -268,7 +269,7 @@ pub enum Op {
         count: Source,
         /// Takes 0, 1, 2... in turn.
         index: Option<Reg>,
-        /// What to run.
+        /// The operations to run.
         body: Block,
     },
     /// Runs the first arm with a range that holds the value, else `default`.
@@ -329,15 +330,15 @@ pub enum Op {
         /// 16, 32 or 64.
         width: u8,
     },
-    /// Unless the predicate is true, the record is dropped, and the program ends. Stands in the outermost block alone;
-    /// only [`crate::eval::keeps`] and scans ask for the answer.
+    /// Unless the predicate is true, the record is dropped, and the program ends. Belongs in the
+    /// outermost block alone; only [`crate::eval::keeps`] and scans ask for the answer.
     Keep {
         /// Index into [`Program::predicates`].
         predicate: u16,
     },
 }
 
-/// What text to write. The bytes that each writes are defined in `ir::emit`.
+/// The text to write. The bytes that each writes are defined in `ir::emit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Emit {
     /// Index into [`Program::literals`].
@@ -346,7 +347,7 @@ pub enum Emit {
     Integer {
         /// Value.
         from: Reg,
-        /// As what it was read.
+        /// Whether it was read as signed.
         signed: bool,
         /// How to write it.
         style: IntegerStyle,

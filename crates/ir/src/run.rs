@@ -1,4 +1,5 @@
-//! What a program runs on besides a window, and what it answers: the contract that the evaluator defines and `jit` keeps.
+//! The state of a program besides a window, and its results: the contract that the evaluator
+//! defines and `jit` keeps.
 
 use crate::program::{Program, Slot};
 
@@ -8,25 +9,26 @@ pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 /// The slot in which an event header leaves the id of the event record class.
 pub const SLOT_EVENT_CLASS: Slot = Slot(0);
 
-/// What lives as long as a packet (slots) or a stream (clock).
+/// State that lives as long as a packet (slots) or a stream (clock).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The clock's full value.
     pub clock: u64,
-    /// What `Out` wrote and `Load` reads. Long enough for every slot of the programs that run on it.
+    /// The values that `Out` wrote and `Load` reads. Long enough for every slot of the programs
+    /// that run on it.
     pub slots: Vec<u64>,
 }
 
 /// Why a program stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The position, in bits from the packet's start, of what could not be read.
+    /// The position, in bits from the packet's start, of the unreadable part.
     pub at: u64,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub kind: FaultKind,
 }
 
-/// What was found and expected.
+/// The found and the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultKind {
     /// A fixed-size run, an element count or a byte count ends behind the window.
@@ -54,7 +56,7 @@ pub enum FaultKind {
     /// A LEB128 integer of more than 64 bits.
     #[error("the variable-length integer has more than 64 bits")]
     Oversized,
-    /// Fields of two byte orders meet inside of a byte.
+    /// Fields of two byte orders meet inside a byte.
     #[error("the byte order changes inside of a byte")]
     OrderInsideByte,
     /// The header names an event record class that does not exist.
@@ -66,7 +68,7 @@ pub enum FaultKind {
     /// A list has very many elements, and hardly any takes bits.
     #[error("the record's lists have more than {EMPTY_ELEMENTS_MAX} elements that take no bits; this one has {count}")]
     EmptyElements {
-        /// How many it says it has.
+        /// The claimed count.
         count: u64,
     },
     /// The record takes no bits, so that there would be endlessly many.
@@ -87,7 +89,7 @@ impl FaultKind {
 pub struct ScanPlan {
     /// Reads the header: updates the clock, leaves the class id in [`SLOT_EVENT_CLASS`]. It aligns itself.
     pub header: Program,
-    /// The class of every event where the header tells none.
+    /// The class of every event where the header gives none.
     pub only_class: Option<u32>,
     /// (id, dense class index), sorted by id.
     pub ids: Vec<(u64, u32)>,
@@ -154,7 +156,7 @@ impl Records {
 pub enum ScanStop {
     /// The position is at or behind the window's end.
     End,
-    /// `Records` has as many as were asked for.
+    /// `Records` has the requested number.
     Full,
     /// The next record cannot be read.
     Fault(Fault),
@@ -165,6 +167,6 @@ pub enum ScanStop {
 pub struct RowFault {
     /// Index into the positions.
     pub row: usize,
-    /// What and where.
+    /// The fault and its place.
     pub fault: Fault,
 }

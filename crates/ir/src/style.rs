@@ -1,4 +1,4 @@
-//! How values are written as text: what a program says of it, and `emit` does.
+//! The format of values as text: a program chooses it, and `emit` writes it.
 
 /// Labels for ranges of an integer, for `Emit::Label`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ pub enum TextStyle {
     Raw,
     /// Babeltrace `pretty`: in double quotes, `\ ' " ?` and control characters escaped, other bytes as they are.
     Pretty,
-    /// A JSON string with quotes; what is not valid becomes U+FFFD.
+    /// A JSON string with quotes; invalid bytes become U+FFFD.
     Json,
     /// A CSV cell: quoted where needed.
     Csv,
@@ -99,9 +99,9 @@ pub enum LabelStyle {
     Pretty,
     /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
     PrettyFlags,
-    /// As `Pretty`, each label in the colours of Babeltrace.
+    /// As `Pretty`, each label in the colors of Babeltrace.
     Painted,
-    /// As `PrettyFlags`, each label in the colours of Babeltrace.
+    /// As `PrettyFlags`, each label in the colors of Babeltrace.
     PaintedFlags,
     /// JSON: `["A","B"]`.
     Json,

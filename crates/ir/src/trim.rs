@@ -1,5 +1,6 @@
-//! Programs that are run for some columns alone, without what those do not need, in a form in which programs that do
-//! the same are mostly equal: one that reads the first field is the same whatever fields follow.
+//! Programs that are run for some columns alone, without the operations that those do not need, in
+//! a form in which programs that do the same are mostly equal: one that reads the first field is
+//! the same for any fields behind it.
 //!
 //! ```text
 //! need 32                       need 160
@@ -14,13 +15,13 @@
 //! advance 64
 //! ```
 //!
-//! What is left out is not asked whether it is there, either, and what is not there may be missed earlier.
+//! Omitted parts are not checked for presence, either, and missing parts may be missed earlier.
 
 use std::collections::HashMap;
 
 use crate::program::{Block, Emit, Op, Operand, Program, Reg, Source};
 
-/// What an operation does with a register.
+/// The use of a register in an operation.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Reads,
@@ -28,8 +29,8 @@ enum Use {
 }
 
 impl Program {
-    /// The same columns, and no more, of records that can be read: the position behind the record, slots and the clock that
-    /// what follows the last store would leave are lost.
+    /// The same columns, and no more, of records that can be read: the position behind the record,
+    /// slots and the clock that the operations behind the last store would leave are lost.
     #[must_use]
     pub fn trimmed(mut self) -> Self {
         let last = self.body.iter().rposition(stores);
@@ -43,7 +44,7 @@ impl Program {
         self
     }
 
-    /// Drops what only writes registers that nobody reads behind; `true`: there was some.
+    /// Drops operations that only write registers without later reads; `true`: there were some.
     fn drop_unread(&mut self) -> bool {
         let mut sweep = Sweep { asked: Vec::new(), has_changed: false };
         for bound in &mut self.predicates {
@@ -75,7 +76,7 @@ impl Program {
     }
 }
 
-/// Whether an operation writes cells, or blocks inside of it do.
+/// Whether an operation writes cells, or blocks inside it do.
 fn stores(op: &Op) -> bool {
     match op {
         Op::Store { .. } | Op::StoreSpan { .. } | Op::StoreList { .. } | Op::Row { .. } => true,
@@ -117,7 +118,7 @@ impl Sweep {
                     self.arms(arms.iter_mut().map(|(_, block)| block).chain(default), live);
                 }
                 Op::Repeat { body, .. } => {
-                    // What a round reads may have been left by the one before.
+                    // The round before may have left the values that a round reads.
                     each_of_block(body, &mut |register, what| live[usize::from(register.0)] |= what == Use::Reads);
                     self.block(body, &mut live.clone());
                 }
@@ -149,7 +150,7 @@ impl Sweep {
     }
 }
 
-/// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside of a byte.
+/// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside a byte.
 fn moves_by_bytes(block: &Block) -> bool {
     block.iter().all(|op| match op {
         Op::Advance { bits } | Op::Skip { bits, .. } => bits.is_multiple_of(8),
@@ -176,14 +177,14 @@ fn inner_blocks(block: &mut Block, see: &mut dyn FnMut(&mut Block)) {
     }
 }
 
-/// Neighbouring runs of a fixed size, with what is passed over between them.
+/// Neighboring runs of a fixed size, with the bits passed over between them.
 #[derive(Default)]
 struct Run {
-    /// Where its check stands, if there is a run.
+    /// The place of its check, if there is a run.
     need: Option<usize>,
     /// Bits that it moved on.
     moved: u64,
-    /// Bits up to the end of what was read.
+    /// Bits up to the end of the last read.
     read: u64,
 }
 
@@ -214,7 +215,7 @@ impl Run {
         into.push(op);
     }
 
-    /// The position is needed, or the record's end is reached, where nobody needs it.
+    /// The position is needed, or the record's end is reached, where it is of no use.
     fn end(&mut self, into: &mut Block, is_last: bool) {
         let Some(need) = self.need.take() else { return };
         let moved = if is_last { 0 } else { self.moved };
@@ -226,7 +227,8 @@ impl Run {
     }
 }
 
-/// One check for neighbouring fields of fixed sizes; none of what is behind the last one, if the block is the last.
+/// One check for neighboring fields of fixed sizes; none of the bits behind the last one, if the
+/// block is the last.
 fn fuse(block: &mut Block, is_last: bool) {
     inner_blocks(block, &mut |block| fuse(block, false));
     let mut fused = Block::new();

@@ -1,7 +1,7 @@
 //! Refuses programs that could read, loop or store where they must not.
 //!
-//! What passes here can be run on any bytes: the evaluator does not panic, and machine code does not touch
-//! memory that is not its own. One walk over the blocks follows, on every path,
+//! A program that passes here can run on any bytes: the evaluator does not panic, and machine code
+//! does not touch memory that is not its own. One walk over the blocks follows, on every path,
 //!
 //! ```text
 //! phase    position modulo a power of two     LEB128, text and bytes need a byte's edge
@@ -33,25 +33,25 @@ pub const NEED_MAX: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {at}: {kind}")]
 pub struct VerifyError {
-    /// Operations before it in the text of the program, those inside of blocks counted.
+    /// Operations before it in the text of the program, those inside blocks counted.
     pub at: usize,
-    /// What was found and expected.
+    /// The found and the expected value.
     pub kind: VerifyErrorKind,
 }
 
-/// What was found and expected.
+/// The found and the expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyErrorKind {
     /// More operations than [`OPERATIONS_MAX`].
     #[error("the program has more than {OPERATIONS_MAX} operations")]
     TooLong,
-    /// Blocks inside of blocks, more than [`DEPTH_MAX`].
+    /// Blocks inside blocks, more than [`DEPTH_MAX`].
     #[error("blocks are nested more than {DEPTH_MAX} deep")]
     TooDeep,
     /// A number that names nothing.
     #[error("{what} {index}; there are {count}")]
     Missing {
-        /// Of what.
+        /// The thing that it numbers.
         what: &'static str,
         /// Which.
         index: usize,
@@ -61,7 +61,7 @@ pub enum VerifyErrorKind {
     /// A number outside of its bounds.
     #[error("{what} is {found}, not {lowest} to {highest}")]
     Bounds {
-        /// Of what.
+        /// The thing with the bounds.
         what: &'static str,
         /// The number.
         found: u64,
@@ -78,12 +78,12 @@ pub enum VerifyErrorKind {
         /// Promised by a `Need`.
         covered: u64,
     },
-    /// LEB128, text or bytes at a position that may lie inside of a byte.
+    /// LEB128, text or bytes at a position that may lie inside a byte.
     #[error("the position may lie inside of a byte: modulo 2^{modulus_log2} it is {phase}")]
     InsideByte {
-        /// What is known.
+        /// The known modulus.
         modulus_log2: u8,
-        /// What is known.
+        /// The known phase.
         phase: u64,
     },
     /// Registers that hold no span of bytes on some path.
@@ -103,7 +103,7 @@ pub enum VerifyErrorKind {
     /// Loops that together could go on without taking a bit.
     #[error("the loop, with those around it, may make more than {IDLE_ROUNDS_MAX} rounds that take no bits")]
     Idle,
-    /// A column whose cell is of another kind.
+    /// A column with cells of another kind.
     #[error("column {column} holds other cells")]
     Cell {
         /// Which.
@@ -115,7 +115,7 @@ pub enum VerifyErrorKind {
         /// Which.
         table: u16,
     },
-    /// A list whose elements are not written by the loop that follows it.
+    /// A list with elements that the loop behind it does not write.
     #[error("table {table} is announced, but the next loop does not write one row a round")]
     List {
         /// Which.
@@ -124,7 +124,7 @@ pub enum VerifyErrorKind {
     /// A predicate that is not sound.
     #[error("the predicate: {0}")]
     Predicate(PredicateError),
-    /// A record dropped from inside of a block.
+    /// A record dropped from inside a block.
     #[error("a record can be dropped in the outermost block alone")]
     InnerKeep,
     /// A parent that is not an earlier table, or none.
@@ -152,8 +152,8 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
     walk::Walk::new(program, IDLE_ROUNDS_MAX).run()
 }
 
-/// As [`verify`], but loops may take no bits for as long as they like: what is accepted touches nothing but its own
-/// memory, and may take long.
+/// As [`verify`], but loops may take no bits for as long as they like: an accepted program touches
+/// nothing but its own memory, and may take long.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Bodies of records: functions that move a position behind the rest of a record, and say whether it is kept.
+//! Bodies of records: functions that move a position behind the rest of a record, and return
+//! whether it is kept.
 //!
 //! ```text
 //! scans without tests   body(base, position, end, slots)           position behind, or -1
@@ -13,8 +14,8 @@ use crate::engine::Engine;
 use crate::sound;
 use crate::translate::{Frame, Translator};
 
-/// What a scan does with the rest of a record, in one word: 0 is not known yet; an odd word a fixed number of bits, and
-/// whether such records are dropped; an even one the address of a function.
+/// A scan's way over the rest of a record, in one word: 0 is not known yet; an odd word a fixed
+/// number of bits, and whether such records are dropped; an even one the address of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) u64);
 
@@ -38,7 +39,7 @@ pub(crate) enum Kept<'p> {
     Test(&'p Program),
 }
 
-/// What a body function returns when it is stuck.
+/// The result of a body function that is stuck.
 pub(crate) const STUCK: i64 = -1;
 /// base, position, end, slots
 pub(crate) const PARAMETERS: usize = 4;
@@ -71,7 +72,7 @@ pub(crate) fn compile(engine: &Engine, program: &Program) -> Option<Entry> {
     Some(Entry(address as u64))
 }
 
-/// Compiles a body and what decides whether a record is kept, for scans with tests.
+/// Compiles a body and the decision whether a record is kept, for scans with tests.
 pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>) -> Option<Entry> {
     sound::slots(program)?;
     if let Kept::Test(test) = kept {
@@ -79,7 +80,7 @@ pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>)
     }
     let address = engine.compile(PARAMETERS_TESTED, |builder| {
         let (parameters, stuck) = begin(builder);
-        // The body comes first: what it cannot read is said first.
+        // The body comes first: its faults are reported first.
         let behind = body(builder, program, &parameters, stuck)?;
         match kept {
             Kept::All => answer(builder, behind, true),

@@ -77,7 +77,8 @@ impl Engine {
         signature
     }
 
-    /// Compiles a function whose body `write` builds; its address, or `None` if it cannot be compiled.
+    /// Compiles a function with the body that `write` builds; its address, or `None` if it cannot
+    /// be compiled.
     pub(crate) fn compile(
         &self,
         parameters: usize,

@@ -1,6 +1,6 @@
-//! What programs do that ask whether to keep a record: predicates over registers.
+//! Programs that ask whether to keep a record: predicates over registers.
 //!
-//! A test that machine code does not say is stuck: the evaluator reads that record.
+//! A test that machine code does not cover is stuck: the evaluator reads that record.
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};

@@ -1,7 +1,8 @@
-//! Machine code that means what the evaluator of `kymo-ir` means.
+//! Machine code with the meaning of the evaluator of `kymo-ir`.
 //!
-//! It must never know CTF, nor the text of predicates. It compiles with Cranelift on x86-64 and aarch64; elsewhere, and
-//! where executable memory is not allowed, [`Engine::new`] says so and the evaluator does the work.
+//! It must never know CTF, nor the text of predicates. It compiles with Cranelift on x86-64 and
+//! aarch64; elsewhere, and where executable memory is not allowed, [`Engine::new`] reports that and
+//! the evaluator does the work.
 //!
 //! ```text
 //! ScanPlan ──Scan──> one loop: header inlined, bodies called through a table, filled as classes occur
@@ -10,8 +11,8 @@
 //! Predicate ──NativeFilter──> code for other programs: one call per event that says whether to keep it
 //! ```
 //!
-//! Machine code never says *why* it stopped. It gives back the record it is stuck at, and the evaluator
-//! reads that record again and says precisely what is wrong.
+//! Machine code never reports *why* it stopped. It gives back the record it is stuck at, and the
+//! evaluator reads that record again and names the fault precisely.
 
 mod body;
 mod engine;

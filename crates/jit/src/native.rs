@@ -1,4 +1,5 @@
-//! Filters as machine code for traced programs: bytes that somebody else puts into executable memory, anywhere.
+//! Filters as machine code for traced programs: bytes that other code puts into executable memory,
+//! anywhere.
 //!
 //! ```text
 //! Predicate + Layout ──NativeFilter──> bytes   extern "C" fn(arguments: *const u8) -> u64     1: keep, 0: drop
@@ -23,7 +24,7 @@ use kymo_units::ByteOrder;
 
 use crate::predicate::{self, Operands, Span, Ways, little};
 
-/// Bytes of an argument structure, at most: offsets stand in instructions.
+/// Bytes of an argument structure, at most: instructions contain offsets.
 const LAYOUT_BYTES_MAX: u32 = 1 << 20;
 /// Where code begins in memory.
 const CODE_ALIGNMENT: u64 = 64;
@@ -42,7 +43,8 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// This machine, with what its processor can do; `None` where there is no machine code for it.
+    /// This machine, with the features of its processor; `None` where there is no machine code for
+    /// it.
     #[must_use]
     pub fn host() -> Option<Self> {
         if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -90,7 +92,7 @@ impl NativeFilter {
     ///
     /// # Errors
     ///
-    /// The part of it that machine code does not say, or a layout that is not one for its inputs.
+    /// The part of it that machine code does not cover, or a layout that is not one for its inputs.
     pub fn new(target: &Target, predicate: &Predicate, layout: &Layout) -> Result<Self, Refusal> {
         predicate::refuse(predicate)?;
         layout.check(predicate)?;
@@ -122,7 +124,7 @@ impl NativeFilter {
         }
         let mut memory = SystemMemoryProvider::new();
         let address = memory.allocate(self.code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
-        // SAFETY: `address` begins as many bytes as were asked for, which nobody else has.
+        // SAFETY: `address` begins as many bytes as were asked for, which no other code has.
         #[allow(unsafe_code)]
         unsafe {
             std::ptr::copy_nonoverlapping(self.code.as_ptr(), address, self.code.len());
@@ -172,8 +174,8 @@ impl LoadedFilter {
     ///
     /// # Panics
     ///
-    /// If the arguments are fewer bytes than the layout says, or have text behind pointers: for those see
-    /// [`Self::run_raw`].
+    /// If the arguments are fewer bytes than the layout demands, or have text behind pointers: for
+    /// those see [`Self::run_raw`].
     #[must_use]
     pub fn run(&self, arguments: &[u8]) -> bool {
         assert!(arguments.len() >= self.arguments_bytes, "the arguments are shorter than their layout");
@@ -189,13 +191,14 @@ impl LoadedFilter {
     ///
     /// # Safety
     ///
-    /// At `arguments` there must be as many bytes as the layout's size, and at each [`Place::Pointer`] an address and a
-    /// length of bytes that can be read. Whoever wrote the structure makes that true.
+    /// At `arguments` there must be as many bytes as the layout's size, and at each
+    /// [`Place::Pointer`] an address and a length of bytes that can be read. The writer of the
+    /// structure makes that true.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn run_raw(&self, arguments: *const u8) -> bool {
-        // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine; it reads what the
-        // caller made sure of.
+        // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine;
+        // it reads the bytes that the caller made sure of.
         let function: extern "C" fn(*const u8) -> u64 = unsafe { std::mem::transmute(self.address) };
         function(arguments) != 0
     }
@@ -212,7 +215,7 @@ fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Optio
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
     let compiled = context.compile(isa, &mut ControlPlane::default()).ok()?;
-    // What refers to something outside could not be copied anywhere.
+    // Code that refers to something outside could not be copied anywhere.
     let is_whole = compiled.buffer.relocs().is_empty();
     is_whole.then(|| compiled.code_buffer().into())
 }

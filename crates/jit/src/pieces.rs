@@ -1,6 +1,7 @@
-//! What machine code calls to write pieces of text: thin covers over `kymo_ir::emit`.
+//! Functions that machine code calls to write pieces of text: thin covers over `kymo_ir::emit`.
 //!
-//! Each takes where to write and returns the address behind what it wrote; 0 means that it does not fit.
+//! Each takes where to write and returns the address behind the written bytes; 0 means that it does
+//! not fit.
 
 use std::cell::Cell;
 
@@ -46,7 +47,7 @@ pub(crate) extern "C" fn pretty_text(out: usize, limit: usize, text: usize, leng
     write(out, b"\"")
 }
 
-/// Anything: `one` and `other` are what the operation's registers hold, addresses for bytes.
+/// Anything: `one` and `other` are the values of the operation's registers, addresses for bytes.
 pub(crate) extern "C" fn any(
     out: usize,
     limit: usize,
@@ -92,7 +93,8 @@ pub(crate) extern "C" fn cut(text: usize, length: usize, unit: usize) -> usize {
 
 /// Bytes of the window.
 fn bytes<'a>(address: usize, length: usize) -> &'a [u8] {
-    // SAFETY: machine code hands in only what a `Text` or `Bytes` operation found inside of the window.
+    // SAFETY: machine code hands in only bytes that a `Text` or `Bytes` operation found inside
+    // the window.
     #[allow(unsafe_code)]
     unsafe {
         std::slice::from_raw_parts(address as *const u8, length)

@@ -1,5 +1,6 @@
-//! Predicates to Cranelift's intermediate form: labels are its blocks, and [`Assembler`] makes jumps of a predicate, so that
-//! nobody holds truth values in registers. What cannot be said is refused before anything is written: see `refuse`.
+//! Predicates to Cranelift's intermediate form: labels are its blocks, and [`Assembler`] makes
+//! jumps of a predicate, so that registers hold no truth values. A predicate without a machine code
+//! form is refused before anything is written: see `refuse`.
 
 mod integer;
 mod number;
@@ -21,7 +22,7 @@ pub(crate) use refuse::{SIZE_MAX, refuse, refuse_whole};
 
 /// Where the inputs of a predicate come from: these write the code that gets them.
 pub(crate) trait Operands {
-    /// What is known of each input.
+    /// The known facts about each input.
     fn facts(&self) -> Vec<Fact>;
     /// Not 0 where the input is there; `None`: it always is. Not asked of inputs of which [`Fact::Missing`] is known.
     fn presence(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Option<Value>;

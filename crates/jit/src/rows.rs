@@ -1,7 +1,8 @@
 //! Programs that fill columns: one loop over positions.
 //!
-//! Columns are written through their addresses. A record that cannot be read, or whose lists need more room than
-//! there is, is left to the evaluator, which finds out why or makes room; the loop goes on with the next one.
+//! Columns are written through their addresses. A record that cannot be read, or with lists that
+//! need more room than there is, is left to the evaluator, which finds out why or makes room; the
+//! loop goes on with the next one.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct Rows {
     slots: usize,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,

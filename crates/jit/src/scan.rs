@@ -9,8 +9,8 @@
 //!     count += 1                          with tests: if that call says so
 //! ```
 //!
-//! A record is written to the arrays before anybody knows whether it is kept: one that is dropped is overwritten by the
-//! next one, and no branch has to be guessed.
+//! A record is written to the arrays before it is known whether it is kept: one that is dropped is
+//! overwritten by the next one, and no branch has to be guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct Scan {
     ids: Vec<u32>,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,
@@ -79,7 +79,7 @@ macro_rules! offset {
 }
 
 impl Scan {
-    /// Compiles the loop; `None` if the header has something that is left to the evaluator.
+    /// Compiles the loop; `None` if the header has a part that is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
         let header = sound::slots(&plan.header)?;
@@ -285,7 +285,7 @@ struct Loop<'b, 'f> {
     /// The clock before the current record.
     clock_before: Variable,
     stuck: Block,
-    /// Calls say whether the record is kept.
+    /// Calls return whether the record is kept.
     has_tests: bool,
 }
 

@@ -1,8 +1,9 @@
-//! What must hold so that machine code may be called: looked at before a program is compiled, and at each call.
+//! The conditions for calling machine code: checked before a program is compiled, and at each call.
 //!
-//! Machine code checks its bounds as the program says, and trusts the program to say so. A program that the verifier
-//! refuses is never compiled, whoever wrote it; nor is one whose compilation would take long. At a call, positions must
-//! lie in the window and slots must be there; `Window` itself promises its bytes.
+//! Machine code checks its bounds as the program says, and trusts the program to say so. A program
+//! that the verifier refuses is never compiled, whatever its origin; nor is one that would take
+//! long to compile. At a call, positions must lie in the window and slots must be there; `Window`
+//! itself promises its bytes.
 
 use kymo_ir::{Op, Program, Window, verify};
 
@@ -11,8 +12,8 @@ const OPERATIONS_MAX: usize = 4096;
 
 /// Slots that a program needs, if it may be compiled.
 ///
-/// A program whose loops inside of each other may take no bits for long is let through: the evaluator would take as
-/// long, and no bound is passed.
+/// A program is let through if its loops inside each other may take no bits for long: the
+/// evaluator would take as long, and no bound is passed.
 pub(crate) fn slots(program: &Program) -> Option<usize> {
     let is_sound = verify::verify_bounds(program).is_ok();
     let mut facts = Facts::default();

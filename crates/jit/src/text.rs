@@ -28,7 +28,7 @@ pub struct Text {
     slots: usize,
 }
 
-/// What the machine code reads and writes.
+/// The values that the machine code reads and writes.
 #[repr(C)]
 struct Arguments {
     base: usize,
@@ -87,7 +87,7 @@ impl Text {
             // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from the program
             // that this holds and that the verifier accepted. It reads the window's bytes from `position`, which lies inside,
             // up to `end` and `SLACK` more, which `Window` promises, and slots, of which there are enough. It writes from `out` on, text only below `limit`, and the fixed
-            // pieces of the program at most `reserve` bytes further, which lie inside of the vector's capacity.
+            // pieces of the program at most `reserve` bytes further, which lie inside the vector's capacity.
             #[allow(unsafe_code)]
             let stop = unsafe {
                 let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
@@ -95,7 +95,7 @@ impl Text {
             };
             match stop {
                 DONE => {
-                    // SAFETY: the function wrote every byte from the old end up to `out`, inside of the capacity.
+                    // SAFETY: the function wrote every byte from the old end up to `out`, inside the capacity.
                     #[allow(unsafe_code)]
                     unsafe {
                         out.set_len(arguments.out - start);

@@ -77,7 +77,7 @@ pub(crate) struct Out<'p> {
     pub(crate) engine: &'p Engine,
 }
 
-/// What a function's body can refer to.
+/// The objects that a function's body can refer to.
 pub(crate) struct Frame {
     pub(crate) base: Value,
     pub(crate) end: Value,
@@ -645,8 +645,9 @@ impl<'b, 'f> Translator<'b, 'f> {
 
     fn repeat(&mut self, count: Source, index: Option<u16>, body: &[Op]) -> Option<()> {
         let count = self.source(count);
-        // What is known at the head of a round was worked out when the program was written; here only the
-        // byte's edge matters, and it is found by walking the body once with what holds before it.
+        // The knowledge at the head of a round was computed when the program was written; here only
+        // the byte's edge matters, and it is found by walking the body once with the phase before
+        // it.
         let head_phase = self.phase.loop_head(body);
         let (head, inside, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());

@@ -1,4 +1,4 @@
-//! What the kernel says against a program.
+//! The kernel's objections to a program.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,13 +6,13 @@ use std::fmt::{self, Display, Formatter};
 #[derive(Debug, thiserror::Error)]
 #[error("{act}: {kind}")]
 pub struct ProbeError {
-    /// During what.
+    /// The act that failed.
     pub act: Act,
-    /// What happened.
+    /// The kind of error.
     pub kind: ProbeErrorKind,
 }
 
-/// What the kernel was asked for.
+/// The act that the kernel was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// To verify and compile a program.
@@ -21,7 +21,7 @@ pub enum Act {
     Run,
 }
 
-/// What happened.
+/// The kind of error.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeErrorKind {
     /// The kernel returned an error.
@@ -29,10 +29,10 @@ pub enum ProbeErrorKind {
     Kernel {
         /// Its number.
         errno: i32,
-        /// What the verifier said; empty if it was not asked.
+        /// The verifier's log; empty if it was not asked.
         log: String,
     },
-    /// More bytes than the kernel's numbers can say.
+    /// More bytes than the kernel's numbers can express.
     #[error("{bytes} bytes are more than the kernel takes")]
     Size {
         /// How many.
@@ -44,7 +44,8 @@ pub enum ProbeErrorKind {
 }
 
 impl ProbeError {
-    /// Whoever asks may not load programs, or the kernel has no such programs: not a fault of the program.
+    /// The process may not load programs, or the kernel has no such programs: not a fault of the
+    /// program.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         match &self.kind {
@@ -55,7 +56,7 @@ impl ProbeError {
     }
 }
 
-/// A program that is refused for what it does has a log.
+/// A program that is refused for its behavior has a log.
 #[cfg(target_os = "linux")]
 fn kernel_is_unavailable(errno: i32, log: &str) -> bool {
     matches!(errno, libc::EPERM | libc::ENOSYS) || errno == libc::EINVAL && log.is_empty()

@@ -7,8 +7,8 @@
 //!                                                   └── ProbeError with what it said
 //! ```
 //!
-//! What instructions mean, and where they come from, is the duty of others. Elsewhere than on Linux everything here
-//! compiles, and answers that there is no such kernel.
+//! The meaning of instructions, and their origin, is the duty of callers. On systems other than Linux
+//! everything here compiles, and reports the missing kernel.
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
@@ -33,7 +33,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// The kernel's error, with what its verifier said; or that this is not Linux.
+    /// The kernel's error, with its verifier's log; or that this is not Linux.
     ///
     /// ```
     /// use kymo_probe::Program;
@@ -54,7 +54,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// The kernel's error: `EINVAL` if the context is shorter than what the program reads, or longer than 65535 bytes.
+    /// The kernel's error: `EINVAL` if the context is shorter than the bytes that the program
+    /// reads, or longer than 65535 bytes.
     pub fn test_run(&self, context: &mut [u8]) -> Result<u32, ProbeError> {
         kernel::test_run(&self.0, context).map_err(|kind| ProbeError { act: Act::Run, kind })
     }

@@ -15,7 +15,7 @@ const TYPE_SYSCALL: u32 = 31;
 const FLAG_SLEEPABLE: u32 = 1 << 4;
 const LICENSE: &CStr = c"Dual MIT/GPL";
 const NAME: [u8; 16] = *b"kymo_filter\0\0\0\0\0";
-/// The verifier writes the end of what it has to say if it has more.
+/// The verifier writes the end of its log if it has more.
 const LOG_BYTES: usize = 1 << 16;
 
 /// A program that the kernel holds for us.
@@ -87,11 +87,12 @@ fn load_with_log(instructions: &[[u8; 8]], log: &mut [u8]) -> Result<Loaded, Pro
         flags: FLAG_SLEEPABLE,
         name: NAME,
     };
-    // SAFETY: the arguments are those of this command. The kernel reads `instruction_count` instructions of 8 bytes and
-    // the licence up to its zero byte, and writes at most `log_bytes` bytes of the log: we made all of them, they outlive
-    // the call, and the log is borrowed for writing.
+    // SAFETY: the arguments are those of this command. The kernel reads `instruction_count`
+    // instructions of 8 bytes and the license up to its zero byte, and writes at most `log_bytes`
+    // bytes of the log: we made all of them, they outlive the call, and the log is borrowed for
+    // writing.
     let file = unsafe { call(COMMAND_LOAD, &mut arguments) }?;
-    // SAFETY: the kernel has just made this file descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just made this file descriptor for us; no other code knows it.
     Ok(Loaded(unsafe { OwnedFd::from_raw_fd(file) }))
 }
 
@@ -115,7 +116,8 @@ fn count_of(count: usize) -> Result<u32, ProbeErrorKind> {
 
 /// # Safety
 ///
-/// The arguments are those of the command, and all memory that they name may be read and written as it says.
+/// The arguments are those of the command, and all memory that they name may be read and written
+/// according to it.
 #[allow(unsafe_code)]
 unsafe fn call<A>(command: c_long, arguments: &mut A) -> Result<i32, ProbeErrorKind> {
     // SAFETY: the kernel reads and writes as many bytes of the arguments as they have; the rest the caller promises.
@@ -129,7 +131,7 @@ unsafe fn call<A>(command: c_long, arguments: &mut A) -> Result<i32, ProbeErrorK
 
 #[cfg(test)]
 mod tests {
-    //! What the kernel reads has the shape of its header.
+    //! Structures that the kernel reads have the shape of its header.
 
     use super::*;
 

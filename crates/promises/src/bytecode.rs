@@ -1,4 +1,5 @@
-//! Whatever the validator of bytecode accepts runs to its end inside of its arguments, and does what its instructions say.
+//! Bytecode that the validator accepts runs to its end inside its arguments, and follows its
+//! instructions.
 //!
 //! ```text
 //! predicate ──> bytes ────────────┬── as they are: what the evaluator keeps is kept
@@ -69,7 +70,7 @@ fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
     true
 }
 
-/// The bytes of a random predicate, which keeps what the evaluator keeps.
+/// The bytes of a random predicate, which keeps the same events as the evaluator.
 fn compiled(random: &mut Random) -> Vec<u8> {
     let nodes = 1 + random.below(40);
     let options = Options { nodes, pointers: false, ..Options::PLAIN };

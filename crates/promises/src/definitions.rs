@@ -1,4 +1,5 @@
-//! Any bytes are what a program says of an event, or are refused with a place; what is understood can be named in a trace that is read.
+//! Any bytes are a program's definition of an event, or are refused with a place; an accepted
+//! definition can be named in a trace that is read.
 
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ fn identity() -> Identity {
     }
 }
 
-/// Bytes of a field whose bytes are zeros.
+/// The size of a field with only zeros in its bytes.
 fn bytes_of(kind: &Kind) -> usize {
     match kind {
         Kind::Scalar(scalar) => scalar.bytes().into(),
@@ -116,7 +117,7 @@ fn bytes_of(kind: &Kind) -> usize {
     }
 }
 
-/// The metadata says what the definition does, and can be written again.
+/// The metadata agrees with the definition, and can be written again.
 fn is_said(metadata: &[u8], event: &EventClass, context: Option<&ContextClass>) {
     let parsed = kymo_format::parse(metadata);
     assert!(parsed.diagnostics.is_empty(), "{event:?}: {:?}\n{}", parsed.diagnostics, parsed.text);

@@ -1,4 +1,4 @@
-//! Reading chosen fields yields what reading all of them does, by each engine.
+//! Reading chosen fields yields the same values as reading all of them, by each engine.
 //!
 //! ```text
 //! file ── every event, as values ── what a name means in them ──────────────────> value ┐
@@ -49,7 +49,7 @@ pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usiz
     counts
 }
 
-/// What the classes of a data stream class were asked for.
+/// The fields asked of the classes of a data stream class.
 struct Asked {
     reader: FieldReader,
     stream: usize,
@@ -79,8 +79,8 @@ impl Asked {
         Self { reader, stream, names: all }
     }
 
-    /// The records of a packet, whose bytes and slack these are, have the values that they had before; how many there
-    /// are, and how many are not missing.
+    /// The records of a packet, which has these bytes and this slack, have the values that they had
+    /// before; how many there are, and how many are not missing.
     fn same(&self, decoder: &Decoder, packet: &Packet, bytes: &[u8]) -> (usize, usize) {
         let window = Window::new(bytes, 0, 8 * (bytes.len() - SLACK) as u64);
         let mut classes: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();

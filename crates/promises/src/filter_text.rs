@@ -112,7 +112,7 @@ fn soup(random: &mut Random) -> String {
     words.join(spaces)
 }
 
-/// Statements that say the same in two ways, whatever their parts are: unknown, false and true alike.
+/// Statements with the same meaning in two forms, for any parts: unknown, false and true alike.
 pub(crate) fn alike(random: &mut Random) -> [String; 2] {
     let [a, b, c] = [(); 3].map(|()| expression(random, 2));
     match random.below(8) {
@@ -198,7 +198,7 @@ fn list(random: &mut Random) -> String {
     items.join(", ")
 }
 
-/// What is repeated before, in the middle, and as often behind.
+/// The texts repeated before, in the middle, and as often behind.
 const REPEATED: [(&str, &str, &str); 30] = [
     ("(", "a", ")"),
     ("(", "a", ""),

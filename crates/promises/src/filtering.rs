@@ -102,7 +102,7 @@ enum Down {
 #[derive(Clone, Debug, PartialEq)]
 struct Target {
     scope: Scope,
-    /// Of which one at most leads to something in an event.
+    /// At most one of them leads to a field in an event.
     ways: Vec<Vec<Down>>,
     /// Bits, if it is a real.
     real_bits: Option<u32>,
@@ -136,7 +136,7 @@ impl Target {
     }
 }
 
-/// What names mean, found in the classes by a way of its own.
+/// The meaning of names, found in the classes by a way of its own.
 struct Late<'a> {
     dialect: Dialect,
     stream: &'a DataStreamClass,
@@ -153,7 +153,7 @@ impl Late<'_> {
         let mut ways = Vec::new();
         let mut optional = false;
         self.ways(self.scope(scope)?, steps, &mut Vec::new(), &mut optional, &mut ways);
-        // What has no single value hides fields of that name further outside.
+        // A name without a single value hides fields of that name further outside.
         let compound = Some(Found::Compound { what: "a compound" });
         let (_, first, labels) = ways.first()?;
         let Some((mut common, real_bits)) = *first else { return compound };
@@ -174,7 +174,7 @@ impl Late<'_> {
         Some(Found::Field(Field { key: place as u32, name, kind: common, optional, labels, unit: None }))
     }
 
-    /// Every way that the steps may mean, and the type of what is there.
+    /// Every possible way of the steps, and the type of the field there.
     fn ways(
         &self,
         class: &FieldClass,
@@ -239,7 +239,7 @@ impl Late<'_> {
 /// Labels and the ranges of values that have them.
 type Labels = Vec<(String, Vec<(i128, i128)>)>;
 
-/// A way down, and the type and the labels of what is there.
+/// A way down, and the type and the labels of the field there.
 type Way = (Vec<Down>, Kind, Labels);
 
 fn labels(class: &FieldClass) -> Labels {
@@ -355,7 +355,7 @@ pub(crate) fn names(
             leaves(dialect, class, &format!("${word}"), 0, random, &mut names);
         }
     }
-    // Contexts of packets are contexts too, but not looked at here.
+    // Contexts of packets are contexts too, but not checked here.
     let of_packet = |name: &str| {
         let Some(FieldKind::Structure(structure)) = stream.packet_context.as_ref().map(|class| &class.kind) else {
             return false;
@@ -367,7 +367,7 @@ pub(crate) fn names(
     names
 }
 
-/// What an event has under a name; `None`: nobody knows.
+/// The value that an event has under a name; `None`: unknown.
 pub(crate) fn value_of(dialect: Dialect, stream: &DataStreamClass, name: &str, event: &Event) -> Option<Datum> {
     let class = &stream.event_classes[event.class as usize];
     let late = Late { dialect, stream, class, known: RefCell::default() };

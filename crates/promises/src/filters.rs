@@ -1,5 +1,6 @@
-//! No text makes the front end of filters panic, hang or run out of stack; what it accepts and binds is a sound predicate
-//! that can be evaluated on any event, and that keeps what the binding says it keeps.
+//! No text makes the front end of filters panic, hang or run out of stack; a filter that it accepts
+//! and binds is a sound predicate that can be evaluated on any event, and that keeps the events
+//! that the binding promises.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,10 +18,10 @@ pub use crate::filter_text::{extremes, text};
 
 /// Classes of events that an expression is bound for.
 const CLASSES: usize = 3;
-/// Events that what is bound is evaluated on.
+/// Events on which bound filters are evaluated.
 const EVENTS: usize = 8;
 
-/// What became of a text.
+/// The outcome of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// It is an expression.
@@ -64,8 +65,8 @@ pub fn hold(text: &str, random: &mut Random) -> Outcome {
     outcome
 }
 
-/// Two ways to say the same keep the same events: folding, merging and the order of tests change nothing. `None`: the
-/// statements cannot be bound for the class that was tried.
+/// Two forms of the same statement keep the same events: folding, merging and the order of tests
+/// change nothing. `None`: the statements cannot be bound for the class that was tried.
 ///
 /// # Panics
 ///
@@ -128,7 +129,8 @@ fn sound(binding: &Binding, text: &str, random: &mut Random) -> usize {
     kept
 }
 
-/// A class of events that has something under every name, by the letters of the name and the seed of the class.
+/// A class of events that has a field under every name, by the letters of the name and the seed of
+/// the class.
 struct Class {
     seed: u64,
     /// The paths that were asked for; the position of one is its key.

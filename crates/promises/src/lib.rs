@@ -1,6 +1,8 @@
-//! What must hold on any input, as functions over bytes: the bodies of fuzz targets, which tests run too.
+//! Promises for any input, as functions over bytes: the bodies of fuzz targets, which tests run
+//! too.
 //!
-//! It must never be part of what we hand to others: only tests and `fuzz/` use it. A promise that is broken panics.
+//! It must never be part of anything handed to others: only tests and `fuzz/` use it. A promise
+//! that is broken panics.
 //!
 //! ```text
 //! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again

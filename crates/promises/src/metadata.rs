@@ -1,4 +1,5 @@
-//! Any bytes are metadata or are refused with a reason; what is accepted can be written and read again.
+//! Any bytes are metadata or are refused with a reason; accepted metadata can be written and read
+//! again.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Machine code for traced programs keeps the events that the evaluator keeps.
 //!
-//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the structure here: what
-//! pointers lead to is the traced program's promise.
+//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside the
+//! structure here: the traced program promises the memory behind pointers.
 
 use kymo_jit::{NativeFilter, Target};
 use kymo_random::predicates::{Options, arguments, data, predicate};
@@ -11,7 +11,8 @@ use crate::random::Random;
 /// Events that each filter is asked about.
 const EVENTS: usize = 8;
 
-/// The promise for a random predicate: how many events it kept; `None` if machine code does not say it.
+/// The promise for a random predicate: how many events it kept; `None` if machine code does not
+/// cover it.
 ///
 /// # Panics
 ///

@@ -66,7 +66,8 @@ fn same(evaluated: &Reading, other: &Reading, engine: &str) {
     assert_eq!(evaluated, other, "the file by the evaluator and by {engine}");
 }
 
-/// What the tree reader finds before its first fault is what was read, and both stop at the same event.
+/// The events that the tree reader finds before its first fault are those of the reading, and both
+/// stop at the same event.
 fn agrees_with_tree(trace: &TraceClass, bytes: &[u8], reading: &Reading) {
     let (packets, fault) = stream::read_file(trace, bytes);
     let last = packets.len().wrapping_sub(1);

@@ -1,5 +1,6 @@
-//! What a program of bytecode does, from its instructions as values: no speed, and nothing taken for granted. It panics
-//! where a program that was accepted reads a register that was not written, or leaves its arguments or constants.
+//! The behavior of a bytecode program, from its instructions as values: no speed, and nothing taken
+//! for granted. It panics where a program that was accepted reads a register that was not written,
+//! or leaves its arguments or constants.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,5 @@
-//! A traced program whose memory somebody else damages: what it does there is what the tracer's own lines do.
+//! A traced program with memory that other code damages: its actions there are those of the
+//! tracer's own lines.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,7 +19,7 @@ pub(crate) const LAYOUT: Layout = Layout {
     filter_bytes: 4 << 10,
 };
 
-/// What it says of its events and of what they carry; one is of no use.
+/// Its definitions of events and of the fields that they carry; one is of no use.
 const EVENTS: [&[u8]; 6] = [
     b"event a:small\nlevel 6\nfield u32 number\n",
     b"event a:text\nsource a.c:7\nfield text what\nfield u8 x\n",
@@ -34,7 +35,7 @@ const CONTEXT: &[u8] = b"context request\nfield u32 request\n";
 pub(crate) struct InFile(pub(crate) File);
 
 impl InFile {
-    /// Whether nobody has cut it off: a signal would have ended the program.
+    /// Whether the file is not cut off: a signal would have ended it.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.metadata().is_ok_and(|found| found.len() >= LAYOUT.bytes())
     }
@@ -163,7 +164,7 @@ impl<'m> Running<'m> {
     }
 }
 
-/// What events carry, as the recorder wants it.
+/// The contexts of events that the recorder wants.
 fn carry(bytes: &mut Vec<u8>, carried: u64, random: &mut Random) {
     for (bit, size) in
         [(contexts::CPU, 2), (contexts::PID, 4), (contexts::TID, 4), (contexts::NAME, 16), (contexts::IP, 8)]

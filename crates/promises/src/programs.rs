@@ -6,8 +6,9 @@
 //!                  └── text:  bodies that do not store               text, or a fault
 //! ```
 //!
-//! So one body with both is three programs, as `decode` writes them for its three faces; columns are the same again by the
-//! program without what they do not need. Programs that the verifier refuses are not for this room.
+//! So one body with both is three programs, as `decode` writes them for its three faces; columns
+//! are the same again by the program without the operations that they do not need. Programs that
+//! the verifier refuses are not for this room.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::random_program::random_program;
 use crate::random_test::random_test;
 use crate::stripped::{bare, prints, stores, without};
 
-/// Records that are looked at.
+/// Records that are checked.
 pub const RECORDS_MAX: usize = 100;
 const SLOTS: usize = 8;
 
@@ -65,7 +66,7 @@ struct Body {
     text: Program,
 }
 
-/// What one engine found.
+/// The findings of one engine.
 #[derive(Debug, PartialEq)]
 pub struct Found {
     /// Records.
@@ -110,11 +111,12 @@ impl Programs {
         self
     }
 
-    /// What both engines find in a window of `bits` bits, and which programs machine code left to the evaluator.
+    /// The findings of both engines in a window of `bits` bits, and which programs machine code
+    /// left to the evaluator.
     ///
     /// # Panics
     ///
-    /// If the engines differ, or what stands behind the window matters.
+    /// If the engines differ, or the bytes behind the window matter.
     #[must_use]
     pub fn same_by_both(&self, bytes: &[u8], bits: u64) -> (Found, Vec<&'static str>) {
         let slack = |fill: u8| [bytes, &[fill; SLACK]].concat();
@@ -129,7 +131,7 @@ impl Programs {
         (expected, left)
     }
 
-    /// What is left of programs when they are trimmed fills the same columns.
+    /// Trimmed programs fill the same columns.
     fn same_by_trimmed(&self, engine: &Engine, found: &Found, window: Window<'_>) {
         let _ = by_class(&found.records, |class, positions| {
             let (_, fault) = &found.columns[&(class as u32)];
@@ -164,7 +166,7 @@ impl Programs {
         Found { records, stop, behind: (position, scanned.clock), texts, columns }
     }
 
-    /// As [`Programs::evaluated`], and what is left to the evaluator.
+    /// As [`Programs::evaluated`], and the programs left to the evaluator.
     fn compiled(&self, engine: &Engine, window: Window<'_>) -> (Found, Vec<&'static str>) {
         let mut left = Vec::new();
         let (mut records, mut scanned, mut position) = (Records::default(), state(), 0);

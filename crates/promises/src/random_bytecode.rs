@@ -33,7 +33,7 @@ pub(crate) fn random_constants(random: &mut Random) -> Vec<u8> {
 const PATTERN: u32 = 24;
 const PARTS: u32 = 4;
 
-/// Instructions for arguments of a size, with so many bytes of constants.
+/// Instructions for arguments of a size, with that many bytes of constants.
 pub(crate) fn random_instructions(random: &mut Random, size: u32, constants: u32) -> Vec<Instruction> {
     let mut maker = Maker { random, size, constants };
     let mut instructions: Vec<Instruction> =
@@ -80,7 +80,7 @@ impl Maker<'_> {
         self.below(TEXTS.into()) as u8
     }
 
-    /// An offset of so many bytes, now and then outside.
+    /// An offset of that many bytes, now and then outside.
     fn offset(&mut self, bytes: u32) -> u16 {
         let inside = (self.size + 1).saturating_sub(bytes);
         if self.below(32) == 0 { self.random.any() as u16 } else { self.below(inside as usize) as u16 }

@@ -1,7 +1,7 @@
 //! Random read programs, most of which the verifier lets through.
 //!
-//! Operations come in groups that belong together (need, read, advance), so that programs do something; what is not
-//! sound all the same, the verifier refuses.
+//! Operations come in groups that belong together (need, read, advance), so that programs have an
+//! effect; the verifier refuses programs that are not sound all the same.
 
 use kymo_ir::{
     BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program, RealStyle, Reg,
@@ -46,9 +46,9 @@ struct Maker<'a> {
     random: &'a mut Random,
     program: &'a mut Program,
     is_header: bool,
-    /// The table whose row is being filled.
+    /// The table with the open row.
     table: u16,
-    /// Blocks around this one, inside of the table's loop, that may be left out.
+    /// Blocks around this one, inside the table's loop, that may be left out.
     choices: usize,
 }
 
@@ -153,7 +153,7 @@ impl Maker<'_> {
         ops
     }
 
-    /// What is done with bytes.
+    /// The uses of bytes.
     fn uses(&mut self, start: Reg, length: Reg) -> Vec<Op> {
         if self.is_header {
             return Vec::new();
@@ -246,7 +246,7 @@ impl Maker<'_> {
         vec![Op::Switch { on, signed, arms, default }]
     }
 
-    /// A list whose elements are rows of a table of their own.
+    /// A list with rows of a table of its own as elements.
     fn list(&mut self, depth: u64) -> Vec<Op> {
         if self.is_header || self.choices > 0 && self.table == 0 && self.coin() {
             return Vec::new();

@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::random_program::random_program;
 use crate::stripped::bare;
 
-/// A program that reads what a body would, and asks once or twice whether to go on.
+/// A program that reads the fields of a body, and asks once or twice whether to go on.
 pub(crate) fn random_test(random: &mut Random) -> Program {
     let mut program = bare(&random_program(random, false));
     for _ in 0..1 + random.below(2) {
@@ -36,7 +36,7 @@ pub(crate) fn random_test(random: &mut Random) -> Program {
     program
 }
 
-/// Registers that hold bytes, as far as the outermost block says.
+/// Registers that hold bytes, as far as the outermost block shows.
 fn spans(block: &[Op]) -> impl Iterator<Item = (Reg, Reg)> {
     block.iter().filter_map(|op| match *op {
         Op::Text { start, length, .. } | Op::Bytes { start, length: Source::Register(length) } => Some((start, length)),
@@ -48,7 +48,7 @@ struct Ask<'a> {
     random: &'a mut Random,
     program: &'a mut Program,
     text: Vec<(Reg, Reg)>,
-    /// What is done before the question.
+    /// The operations before the question.
     before: Vec<Op>,
 }
 
@@ -57,7 +57,7 @@ impl Ask<'_> {
         Reg(self.random.below(usize::from(self.program.registers)) as u16)
     }
 
-    /// What only programs like this one read.
+    /// Adds operations that only programs like this one need.
     fn derive(&mut self) {
         let (to, from) = (self.register(), self.register());
         match self.random.below(4) {

@@ -5,7 +5,7 @@
 //!         packet         └── text ─────> a line, or a fault
 //! ```
 //!
-//! It is what `kymo` does to a stream, without files and threads, and keeps all of it for comparison.
+//! It reads a stream as `kymo` does, without files and threads, and keeps all of it for comparison.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use kymo_ir::{Cells, Fault, Records, SLACK, ScanStop, State, Window};
 
 use crate::shaped::Shaped;
 
-/// Records of a packet that are looked at.
+/// Records of a packet that are checked.
 pub const RECORDS_MAX: usize = 300;
-/// Packets of a file that are looked at.
+/// Packets of a file that are checked.
 const PACKETS_MAX: usize = 20;
 
-/// What is in a file.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Packets whose heads could be read.
+    /// Packets with readable heads.
     pub packets: Vec<Packet>,
     /// The head that could not.
     pub fault: Option<HeadError>,
@@ -50,7 +50,7 @@ pub struct Packet {
     pub stop: ScanStop,
     /// The position and the clock behind them.
     pub behind: (u64, u64),
-    /// What the lines of its events have in common.
+    /// The common text of its events' lines.
     pub line: Result<Vec<u8>, Fault>,
 }
 
@@ -91,7 +91,7 @@ pub struct Reader {
     decoder: Arc<Decoder>,
     columns: Vec<ColumnReader>,
     printer: Printer,
-    /// What stands behind the end of a file: it must not matter, so the engines get different bytes.
+    /// The byte behind the end of a file: it must not matter, so the engines get different bytes.
     slack: u8,
     /// Which events are found, by data stream class; empty: all.
     filters: Vec<StreamFilter>,

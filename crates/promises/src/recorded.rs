@@ -1,4 +1,4 @@
-//! A place for what is recorded, and traces that are read again.
+//! A place for recordings, and traces that are read again.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -33,12 +33,12 @@ impl Stage {
         self.folder.path()
     }
 
-    /// The clock, with which somebody may go on.
+    /// The clock, for a later recording that goes on.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Whose files these are.
+    /// The owner of these files.
     pub(crate) fn user(&self) -> u32 {
         std::fs::metadata(self.path()).expect("it is there").uid()
     }
@@ -50,7 +50,7 @@ impl Default for Stage {
     }
 }
 
-/// What this project's reader says of a trace.
+/// The result of this project's reader for a trace.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) events: u64,
@@ -72,11 +72,11 @@ impl Recorded {
         Self { events, report: printed.report }
     }
 
-    /// It has what whoever wrote it says, and tells what was lost.
+    /// It agrees with its writer's tally, and reports the losses.
     pub(crate) fn is_what(&self, tally: &Tally) {
         assert_eq!(self.events, tally.events + tally.own, "{tally:?}");
         assert_eq!(self.report.events_discarded, tally.discarded, "{tally:?}");
-        // Where bytes are no events, more is missing, and nobody knows how much.
+        // Where bytes are no events, more is missing, and it is unknown how much.
         assert!(tally.unreadable > 0 || self.report.packets_lost == tally.missing, "{self:?}: {tally:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! A program that lies: whatever becomes of its memory, and whenever, the recorder goes on, and what it writes can be read.
+//! A program that lies: for any damage to its memory, at any time, the recorder goes on, and its
+//! traces can be read.
 //!
 //! ```text
 //! bytes ── choices ──┬── the program records, as the tracer does ────────┐
@@ -20,7 +21,7 @@ use crate::program::{InFile, LAYOUT, Running};
 use crate::random::Random;
 use crate::recorded::{Recorded, Stage};
 
-/// What was tried.
+/// Counts of the tries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Events that are in traces.
@@ -31,7 +32,7 @@ pub struct Outcome {
     pub is_refused: bool,
 }
 
-/// The promise for choices of what becomes of a program and its recorder.
+/// The promise for choices of damage to a program and its recorder.
 ///
 /// # Panics
 ///
@@ -77,7 +78,7 @@ pub fn hold(random: &mut Random, stage: &Stage) -> Outcome {
     outcome
 }
 
-/// What becomes of the memory behind the program's back.
+/// Damage to the memory behind the program's back.
 struct Damage<'m> {
     memory: &'m InFile,
     /// How it was once.
@@ -120,7 +121,7 @@ impl<'m> Damage<'m> {
             }
             7 => self.remember(),
             8 => {
-                // A sub-buffer and what describes it, as it was.
+                // A sub-buffer and its descriptor, as it was.
                 let (from, to) = (random.below(16), random.below(16));
                 let to = if random.below(2) == 0 { from } else { to };
                 self.again(descriptor(from), descriptor(to), 128);
@@ -152,7 +153,8 @@ impl<'m> Damage<'m> {
         self.put(to, &self.before[from..(from + bytes).min(self.before.len())]);
     }
 
-    /// What a word becomes: an end of the range, any, small, or a little more or less than it was.
+    /// The new value of a word: an end of the range, any, small, or a little more or less than it
+    /// was.
     fn value(&self, at: u64, random: &mut Random) -> u64 {
         let was = u64::from_le_bytes(std::array::from_fn(|byte| self.before[at as usize + byte]));
         match random.below(8) {
@@ -168,7 +170,7 @@ impl<'m> Damage<'m> {
     }
 }
 
-/// Where something is damaged: regions are as likely as what they say is worth.
+/// The place of damage: the probability of regions follows the worth of their contents.
 fn place(random: &mut Random) -> u64 {
     let (begin, bytes) = match random.below(10) {
         0 => (0, 600),
@@ -183,7 +185,7 @@ fn place(random: &mut Random) -> u64 {
     begin + random.below(bytes - 8) as u64
 }
 
-/// What describes a sub-buffer: behind the lanes, which take one page.
+/// The descriptor of a sub-buffer: behind the lanes, which take one page.
 fn descriptor(number: usize) -> u64 {
     LAYOUT.inherited_bytes() + 4096 + 128 * number as u64
 }
@@ -206,7 +208,8 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Begins, behind what an earlier recorder has left in a trace; `None`: it is no program's memory any more.
+    /// Begins, behind the remains of an earlier recorder in a trace; `None`: it is no program's
+    /// memory any more.
     fn begin(&mut self, left: Option<&Path>) -> Option<Recording> {
         let repaired = left.map(|left| repair(left).expect("it can be repaired"));
         let mut program = Program::open(self.path, self.stage.user()).ok()?;
@@ -221,7 +224,7 @@ impl Recorder<'_> {
         Some(Recording { program, output, trace })
     }
 
-    /// Does something; what goes on then.
+    /// Does one step; returns the recording if it goes on.
     fn step(&mut self, mut this: Recording, random: &mut Random, outcome: &mut Outcome) -> Option<Recording> {
         let patience = [Patience::Wait, Patience::Now, Patience::Now, Patience::Last][random.below(4)];
         let Recording { program, output, trace } = &mut this;
@@ -252,7 +255,8 @@ impl Recorder<'_> {
             14 => output.forget(program.identity().key),
             _ => {
                 let trace = trace.clone();
-                // It is killed: nothing is finished. What it had written is a trace that another one goes on behind.
+                // It is killed: nothing is finished. Its data is a trace that another one
+                // continues.
                 let written = this.output.tally().clone();
                 drop(this);
                 let next = self.begin(Some(&trace));
@@ -268,7 +272,7 @@ impl Recorder<'_> {
         Some(this)
     }
 
-    /// Ends it as it should be ended; what it has written is read.
+    /// Ends it as it should be ended; its trace is read.
     fn finish(&mut self, this: Recording, outcome: &mut Outcome) {
         let Recording { mut program, mut output, trace } = this;
         let _ = program.drain(Patience::Last, &mut To(&mut output));

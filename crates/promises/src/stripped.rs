@@ -25,7 +25,7 @@ pub(crate) fn without(block: &Block, drop: fn(&Op) -> bool) -> Block {
     block.iter().filter(|op| !drop(op)).map(of).collect()
 }
 
-/// The program without what prints and stores: it only moves the position, and reads.
+/// The program without operations that print and store: it only moves the position, and reads.
 pub(crate) fn bare(whole: &Program) -> Program {
     let body = without(&whole.body, |op| prints(op) || stores(op));
     Program { body, tables: Vec::new(), columns: Vec::new(), ..whole.clone() }

@@ -14,17 +14,17 @@ use kymo_format::value::Value;
 
 use crate::random::Random;
 
-/// Elements, bytes or code units of what has a length, at most.
+/// Elements, bytes or code units of a value with a length, at most.
 const LENGTH_MAX: i128 = 4;
 
 /// Makes values of the scopes of one event record, in their order.
 pub(crate) struct Values<'r> {
     random: &'r mut Random,
     lengths: HashSet<FieldPath>,
-    /// Values that select something.
+    /// Values that select an option.
     selectors: HashMap<FieldPath, Vec<i128>>,
     saved: HashMap<FieldPath, i128>,
-    /// What the writer puts into fields with roles.
+    /// The values that the writer puts into fields with roles.
     roles: Vec<(Role, u64)>,
     here: FieldPath,
 }
@@ -39,7 +39,7 @@ impl<'r> Values<'r> {
         values
     }
 
-    /// Remembers who needs what.
+    /// Notes the fields that others need.
     fn note(&mut self, class: &FieldClass) {
         let lowest = |ranges: &[IntegerRange]| ranges.iter().map(|range| range.lower).collect::<Vec<i128>>();
         match &class.kind {
@@ -66,7 +66,8 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// A value of a scope; `None` if it needs what only the writer knows, or a selector that selects nothing.
+    /// A value of a scope; `None` if it needs values that only the writer knows, or a selector that
+    /// selects nothing.
     pub(crate) fn scope(&mut self, class: &FieldClass, scope: Scope, roles: &[(Role, u64)]) -> Option<Value> {
         self.here = FieldPath { scope, steps: Vec::new() };
         self.roles = roles.to_vec();

@@ -1,4 +1,4 @@
-//! What the writer writes, every engine reads; damaged copies, all engines read alike.
+//! Every engine reads the writer's traces; all engines read damaged copies alike.
 //!
 //! ```text
 //! seed ── trace class ── values ── writer ──> file ──┬── every engine: the same values

@@ -19,7 +19,7 @@ use kymo_format::model::{
     Structure, TextEncoding, TraceClass, VariableInteger, Variant, VariantOption,
 };
 
-/// Compound fields inside of each other.
+/// Compound fields inside each other.
 const DEPTH_MAX: usize = 4;
 
 /// Any trace class of CTF 2.
@@ -59,7 +59,7 @@ struct Maker {
     plain: bool,
     /// Nothing that cannot be decoded.
     decodable: bool,
-    /// One byte order for all, and no reversed bits: orders cannot meet inside of a byte.
+    /// One byte order for all, and no reversed bits: orders cannot meet inside a byte.
     order: Option<ByteOrder>,
     scope: Scope,
     steps: Vec<Step>,
@@ -257,7 +257,7 @@ impl Maker {
             let meaning = IntegerMeaning { roles: vec![role], clock, ..IntegerMeaning::plain() };
             self.steps.push(Step::Member(index));
             let is_id = matches!(role, Role::EventRecordClassId | Role::DataStreamClassId);
-            // What is decoded should mostly be possible: sizes and magic numbers are no lengths.
+            // Decoded values should mostly be possible: sizes and magic numbers are no lengths.
             if !self.decodable || is_id || scope == Scope::EventHeader && length < 64 {
                 self.target(Some(range(&bits, false)));
             }
@@ -383,7 +383,7 @@ impl Maker {
         }
     }
 
-    /// Text or bytes whose length is elsewhere.
+    /// Text or bytes with a length elsewhere.
     fn dynamic(&mut self) -> FieldKind {
         let Some(length) = self.length() else { return FieldKind::NullTerminatedText(TextEncoding::Utf8) };
         match self.choose(2) {
@@ -401,7 +401,7 @@ impl Maker {
         self.find(|target| target.values.is_some_and(|values| values.lower == 0)).map(|target| target.path)
     }
 
-    /// A field inside of something that the path to it does not lead out of again.
+    /// A field inside something that the path to it does not lead out of again.
     fn inside(&mut self, step: Step, depth: usize) -> FieldClass {
         let before = self.targets.len();
         self.steps.push(step);

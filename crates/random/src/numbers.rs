@@ -1,6 +1,6 @@
 //! Random numbers from a seed or from bytes, and damaged copies of bytes: the same on every machine.
 
-/// Numbers from a seed, or from bytes that somebody else chose.
+/// Numbers from a seed, or from bytes that a caller chose.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -14,13 +14,13 @@ impl Random {
         Self { state: seed, chosen: None }
     }
 
-    /// Numbers that are these bytes, two a number, then zeros: who changes a byte changes one choice.
+    /// Numbers that are these bytes, two a number, then zeros: changing a byte changes one choice.
     #[must_use]
     pub fn chosen(bytes: &[u8]) -> Self {
         Self { state: 0, chosen: Some(Vec::from(bytes).into_iter()) }
     }
 
-    /// Any number (SplitMix64), or what the next bytes say.
+    /// Any number (SplitMix64), or the number from the next bytes.
     pub fn any(&mut self) -> u64 {
         if let Some(chosen) = &mut self.chosen {
             let [low, high] = [(); 2].map(|()| u64::from(chosen.next().unwrap_or(0)));

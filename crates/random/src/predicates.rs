@@ -5,8 +5,9 @@
 //!                                             └── event ──────> Datum of each input, some missing
 //! ```
 //!
-//! Integers lie at the edges of what 64 bits hold, or near the predicate's constants; texts are short and of few
-//! letters: so that comparisons turn out both ways. Text behind pointers lies in one piece of memory that never moves.
+//! Integers lie at the edges of the range of 64 bits, or near the predicate's constants; texts are
+//! short and of few letters: so that comparisons turn out both ways. Text behind pointers lies in
+//! one piece of memory that never moves.
 
 mod event;
 mod tree;
@@ -19,7 +20,7 @@ use kymo_ir::predicate::{InputClass, InputKind, Layout, Place, Predicate};
 
 pub use event::{arguments, data, event};
 
-/// What may occur in a predicate.
+/// The parts that may occur in a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Inputs may be missing.
@@ -67,7 +68,7 @@ impl Options {
         pointers: true,
         nodes: 40,
     };
-    /// Nothing but comparisons of integers, and what combines them.
+    /// Nothing but comparisons of integers, and their combinations.
     pub const INTEGERS: Self = Self {
         missing: true,
         arithmetic: false,
@@ -83,7 +84,7 @@ impl Options {
         pointers: false,
         nodes: 40,
     };
-    /// What machine code takes: no regular expressions, UTF-8 alone.
+    /// The parts that machine code takes: no regular expressions, UTF-8 alone.
     pub const PLAIN: Self = Self { encodings: false, regex: false, ..Self::ALL };
 }
 

@@ -12,7 +12,7 @@ use kymo_source::Buffer;
 use crate::index::PacketRow;
 use crate::merge::Keyed;
 
-/// What cores exchange; some have larger ones.
+/// The unit of exchange between cores; some have larger ones.
 const LINE_BYTES: usize = 64;
 
 /// One packet of a data stream.
@@ -20,9 +20,9 @@ const LINE_BYTES: usize = 64;
 pub struct Packet {
     /// Place among the stream's packets, from 0.
     pub number: u64,
-    /// What the index says, with the quirks of its writer mended.
+    /// The row from the index, with the quirks of its writer mended.
     pub row: PacketRow,
-    /// What stands at its beginning.
+    /// The head of the packet.
     pub head: PacketHead,
     /// The bytes of its head.
     pub head_bytes: Buffer,
@@ -36,19 +36,19 @@ impl Packet {
     }
 }
 
-/// What a stream delivers.
+/// A delivery of a stream.
 #[derive(Debug)]
 pub struct Batch {
     /// Rank of the data stream.
     pub stream: usize,
-    /// What it is.
+    /// The content.
     pub content: Content,
     /// Merge keys, one for each row, not decreasing within a stream: nanoseconds, or `i64::MIN` before
     /// anything of the stream had a time.
     pub keys: Vec<i64>,
 }
 
-/// What a batch holds.
+/// The content of a batch.
 #[derive(Debug)]
 pub enum Content {
     /// Consecutive event records.
@@ -66,7 +66,7 @@ pub struct Events {
     pub bytes: Buffer,
     /// The byte of the packet that `bytes` begins with.
     pub origin: u64,
-    /// End of what is in memory or of the packet's content, in bits of the packet.
+    /// End of the bytes in memory or of the packet's content, in bits of the packet.
     pub end: u64,
     /// The records.
     pub records: Records,
@@ -105,7 +105,7 @@ impl Events {
     }
 }
 
-/// What happens in a stream beside its events.
+/// A mark in a stream beside its events.
 #[derive(Debug)]
 pub enum Mark {
     /// The stream begins.
@@ -123,7 +123,7 @@ pub enum Mark {
     PacketEnd {
         /// The packet.
         packet: Arc<Packet>,
-        /// When: as it says, but not before its last event.
+        /// Its time: as the packet gives it, but not before its last event.
         cycles: Option<u64>,
     },
     /// Event records were discarded before the packet that follows ended.
@@ -132,7 +132,7 @@ pub enum Mark {
     DiscardedPackets(Loss),
 }
 
-/// Something that was lost.
+/// A loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// How many, if known.

@@ -6,8 +6,9 @@
 //! batch    └──┘└────┘└──┘└────┘└────┘ └────┘          at most BATCH_ROWS events of one chunk and packet
 //! ```
 //!
-//! A record that does not end inside of its chunk is read again from a new chunk that begins with it. What
-//! cannot be read ends its packet: the events before it are delivered, then a fault, then the next packet.
+//! A record that does not end inside its chunk is read again from a new chunk that begins with
+//! it. An unreadable part ends its packet: the events before it are delivered, then a fault, then
+//! the next packet.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ use crate::stop::Stop;
 
 /// Events of a batch at most.
 const BATCH_ROWS: usize = 4096;
-/// Events of the first batch at most. Each one may have so many times as many as the one before: whoever wants a
-/// few events does not wait for thousands.
+/// Events of the first batch at most. Each one may have so many times as many as the one before: a
+/// caller that wants a few events does not wait for thousands.
 const FIRST_ROWS: usize = 64;
 const GROWTH: usize = 8;
 /// Bytes of the first chunk; the same goes for them.
@@ -38,7 +39,7 @@ const LAST_BYTES: usize = 16 << 10;
 /// A record that needs more bytes than this is refused.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
-/// What a cursor reads and how.
+/// The input of a cursor and its options.
 #[derive(Debug)]
 pub struct CursorSetup {
     /// Reads packets.
@@ -83,7 +84,7 @@ pub struct Cursor {
     uuid_differs: bool,
     /// Packets may begin after their first event.
     begins_are_doubtful: bool,
-    /// When the packet that was read last ends, as it says.
+    /// The end of the packet that was read last, by its own account.
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
     batch_rows: usize,
@@ -100,7 +101,7 @@ struct Current {
     packet: Arc<Packet>,
     state: State,
     position: u64,
-    /// Its beginning was not told yet.
+    /// Its beginning is not reported yet.
     owes_begin: bool,
 }
 
@@ -112,12 +113,12 @@ struct Chunk {
     bytes: Buffer,
 }
 
-/// What a cursor delivers.
+/// An item that a cursor delivers.
 #[derive(Debug)]
 pub enum Item {
     /// Events or a mark.
     Batch(Batch),
-    /// Something that could not be read; what follows may still be readable.
+    /// An unreadable part; the data behind it may still be readable.
     Fault(StreamFault),
 }
 
@@ -149,7 +150,8 @@ impl Cursor {
         }
     }
 
-    /// Goes to a slice, to deliver its events and what was lost before packets that begin in it; no other marks.
+    /// Goes to a slice, to deliver its events and the losses before packets that begin in it; no
+    /// other marks.
     pub fn enter(&mut self, slice: &Slice) {
         let wanted = slice.wanted[self.setup.stream].clone();
         self.next_packet = wanted.start;
@@ -169,8 +171,8 @@ impl Cursor {
         }
     }
 
-    /// Whether something was or may have been outside of the time of its packet in the slices so far: then events may be
-    /// missing from them.
+    /// Whether an event was or may have been outside of the time of its packet in the slices so
+    /// far: then events may be missing from them.
     #[must_use]
     pub fn strays(&self) -> bool {
         self.strays || self.begins_are_doubtful
@@ -203,7 +205,7 @@ impl Cursor {
     /// The next batch or fault; `None` at the stream's end, or when it was stopped.
     pub fn next_item(&mut self) -> Option<Item> {
         loop {
-            // Not only where something is found: a filter may drop everything.
+            // Not only where records are found: a filter may drop everything.
             if self.setup.stop.is_raised() {
                 return None;
             }
@@ -324,7 +326,7 @@ impl Cursor {
         (left as usize + LAST_BYTES / 2).max(LAST_BYTES).min(usual)
     }
 
-    /// Leaves out what is outside of the slice; whether that is over.
+    /// Leaves out records outside of the slice; whether that is over.
     fn keep_slice(&mut self, row: &PacketRow, records: &mut Records, keys: &mut Vec<i64>) -> bool {
         let Some(bounds) = &self.bounds else { return false };
         self.strays |= keys.last().is_some_and(|&last| last > self.setup.keys.time(row.end_cycles));
@@ -339,7 +341,7 @@ impl Cursor {
 
     /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
     fn head(&mut self, row: &PacketRow) -> Result<(PacketHead, Buffer), StreamFaultKind> {
-        // An index may say that the packet has nothing, not even a head.
+        // In an index, a packet may be empty, without a head.
         if row.content_bits > 0 {
             let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
             let window = Window::new(bytes.with_slack(), origin, end);
@@ -353,7 +355,7 @@ impl Cursor {
         Ok((head, Buffer::copy(self.heads.bytes())))
     }
 
-    /// What was lost between the packet before and this one.
+    /// The losses between the packet before and this one.
     fn losses(&mut self, before: Option<PacketRow>, packet: &Packet) {
         let as_written = |mut row: PacketRow, end: Option<u64>| {
             row.end_cycles = end.or(row.end_cycles);
@@ -409,7 +411,7 @@ impl Cursor {
                 is_over = self.deliver(&mut current, events, std::mem::take(&mut keys));
             }
             self.clock = current.state.clock;
-            // What was dropped may be behind the slice too.
+            // The dropped records may be behind the slice too.
             let now = self.setup.keys.time(Some(self.clock));
             is_over |= moved && self.bounds.is_some_and(|bounds| bounds.are_before(now));
             match stop {
@@ -450,7 +452,7 @@ impl Cursor {
         }
     }
 
-    /// Queues what was found, as far as it is wanted; whether the slice is over.
+    /// Queues the events found, as far as they are wanted; whether the slice is over.
     fn deliver(&mut self, current: &mut Current, mut events: Events, mut keys: Vec<i64>) -> bool {
         let row = current.packet.row;
         let records = &mut events.records;

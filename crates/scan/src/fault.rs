@@ -1,10 +1,10 @@
-//! What could not be read, and where.
+//! The unreadable parts, and their places.
 
 use kymo_ir::Fault;
 
 use crate::index::HopFault;
 
-/// Something in a data stream that could not be read.
+/// An unreadable part of a data stream.
 #[derive(Debug)]
 pub struct StreamFault {
     /// Rank of the data stream.
@@ -15,11 +15,11 @@ pub struct StreamFault {
     pub packet: u64,
     /// The packet's first byte in the file.
     pub offset_bytes: u64,
-    /// What it is.
+    /// The kind of fault.
     pub kind: StreamFaultKind,
 }
 
-/// What could not be read.
+/// The kind of the unreadable part.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamFaultKind {
     /// A packet's head.
@@ -30,7 +30,7 @@ pub enum StreamFaultKind {
     Record {
         /// First bit of the record in its packet.
         record: u64,
-        /// What is wrong with it.
+        /// The error in it.
         fault: Fault,
     },
     /// A record is longer than is kept in memory.
@@ -47,12 +47,12 @@ pub enum StreamFaultKind {
          the end that its head names (help: delete the trace's folder `index`, and `kymo index --remove` it)"
     )]
     IndexSize {
-        /// What the index says.
+        /// The size from the index.
         index_bits: u64,
-        /// What the packet says.
+        /// The size from the packet.
         packet_bits: u64,
     },
-    /// The file ends inside of the packet.
+    /// The file ends inside the packet.
     #[error("the file ends {left_bits} bits after the packet's beginning, before the packet does")]
     Cut {
         /// Bits that are there.
@@ -61,10 +61,10 @@ pub enum StreamFaultKind {
     /// The file is shorter than when it was opened.
     #[error("the file now ends before byte {offset_bytes}")]
     Shrank {
-        /// What was to be read.
+        /// The offset to be read.
         offset_bytes: u64,
     },
-    /// The file cannot be read. Which it is was said with the place.
+    /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
     Source(kymo_source::Error),
 }

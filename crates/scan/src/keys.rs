@@ -1,8 +1,8 @@
 //! Merge keys: clock values as nanoseconds that never decrease within a stream.
 //!
-//! Babeltrace's muxer always takes the stream whose *next* event is earliest. A stream whose clock steps
-//! back is therefore emptied at once up to where it left off. Giving every row the largest time so far
-//! as its key has the same effect, and lets a round be sorted.
+//! Babeltrace's muxer always takes the stream whose *next* event is earliest. If a stream's clock
+//! steps back, the stream is therefore emptied at once up to where it left off. Giving every row
+//! the largest time so far as its key has the same effect, and lets a round be sorted.
 
 use kymo_decode::ClockConverter;
 
@@ -29,7 +29,7 @@ impl KeyMaker {
         self.steps_back
     }
 
-    /// Forgets what came before, except that times stepped back.
+    /// Forgets earlier keys, except that times stepped back.
     pub fn restart(&mut self) {
         self.last = i64::MIN;
     }

@@ -1,4 +1,4 @@
-//! What was lost between two packets of a data stream, as their counters say.
+//! The losses between two packets of a data stream, according to their counters.
 
 use crate::batch::Loss;
 use crate::index::PacketRow;
@@ -12,8 +12,8 @@ pub fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss>
     (gap > 0).then_some(loss)
 }
 
-/// Events that were discarded before a packet ended. What the first packet tells was lost before it, and nobody knows
-/// how many of them belong to this trace.
+/// Events that were discarded before a packet ended. The count of the first packet was lost before
+/// it, and it is unknown how many of them belong to this trace.
 #[must_use]
 pub fn lost_events(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
     let now = row.discarded?;

@@ -1,7 +1,7 @@
 //! Puts the events of many streams into one time order, without moving them.
 //!
-//! Each stream queues batches. A *round* takes everything that can no longer be preceded by something
-//! unread, and orders references to it:
+//! Each stream queues batches. A *round* takes all rows that no unread row can precede any more,
+//! and orders references to it:
 //!
 //! ```text
 //! stream 0   ──o─o──o───o|o                 horizon: the earliest last event of all streams that
@@ -10,19 +10,19 @@
 //!                      horizon
 //! ```
 //!
-//! Ordering a round is a counting sort by time into about as many buckets as there are events, then one
-//! insertion pass over what is now nearly sorted. On k400 this costs about a third of a k-way merge, whose
-//! runs are three events long there. Time is not spread evenly in every trace: buckets that hold many
-//! events are sorted by the standard library, which finds the runs in them.
+//! Ordering a round is a counting sort by time into about as many buckets as there are events, then
+//! one insertion pass over the nearly sorted result. On k400 this costs about a third of a k-way
+//! merge, with runs of three events there. Time is not spread evenly in every trace: buckets that
+//! hold many events are sorted by the standard library, which finds the runs in them.
 //!
-//! What is sorted is one number for each row, time above place: a round is short enough for both to fit into 64
-//! bits almost always. Where they do not, the number has 128.
+//! The sort key is one number for each row, time above place: a round is short enough for both to
+//! fit into 64 bits almost always. Where they do not, the number has 128.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a stream queues: rows with keys that never decrease within the stream.
+/// An item that a stream queues: rows with keys that never decrease within the stream.
 pub trait Keyed {
     /// The key of each row, not decreasing.
     fn keys(&self) -> &[i64];
@@ -89,10 +89,11 @@ struct Scratch {
 
 /// Rows of a round at most, about; keeps a round's keys and references in the second-level cache.
 const ROUND_ROWS: usize = 8 * 1024;
-/// The same of the first round, and how many times as many each one may have as the one before: whoever wants a few
-/// events does not wait for thousands.
+/// The same of the first round, and how many times as many each one may have as the one before: a
+/// caller that wants a few events does not wait for thousands.
 const FIRST_ROUND_ROWS: usize = 512;
-/// What a batch costs beside its rows, in rows: packets of one event would otherwise be queued by the thousands.
+/// The cost of a batch beside its rows, in rows: packets of one event would otherwise be queued by
+/// the thousands.
 const BATCH_COST_ROWS: usize = 32;
 const GROWTH: usize = 8;
 
@@ -103,7 +104,7 @@ impl<B: Keyed> Merger<B> {
         Self::of_rounds(streams, ROUND_ROWS)
     }
 
-    /// The same with rounds of so many rows at most, about.
+    /// The same with rounds of about that many rows at most.
     #[must_use]
     pub fn of_rounds(streams: usize, round_rows: usize) -> Self {
         let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
@@ -115,7 +116,7 @@ impl<B: Keyed> Merger<B> {
         }
     }
 
-    /// Forgets what is queued: all streams begin anew.
+    /// Forgets the queue: all streams begin anew.
     pub fn restart(&mut self) {
         for queue in &mut self.streams {
             queue.batches.clear();
@@ -205,7 +206,7 @@ impl<B: Keyed> Queue<B> {
         *last.expect("an unfinished stream has a batch queued before a round")
     }
 
-    /// Moves what lies before the horizon into `parts`.
+    /// Moves the rows before the horizon into `parts`.
     fn take(&mut self, stream: usize, horizon: Option<(i64, usize)>, parts: &mut Vec<Part<B>>) {
         while let Some(batch) = self.batches.front() {
             let keys = batch.keys();
@@ -387,7 +388,7 @@ fn scatter<B: Keyed, P: Packed>(
     }
 }
 
-/// Sorts what is nearly sorted.
+/// Sorts a nearly sorted slice.
 fn insertion_pass(sorted: &mut [impl Packed]) {
     for at in 1..sorted.len() {
         let item = sorted[at];
@@ -415,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Merges streams whose batches have the given keys; every batch is queued as late as possible.
+    /// Merges streams of batches with the given keys; every batch is queued as late as possible.
     fn merged(streams: &[Vec<Vec<i64>>]) -> Vec<(i64, usize)> {
         let mut merger = Merger::new(streams.len());
         let mut queues: Vec<VecDeque<Vec<i64>>> = streams.iter().cloned().map(VecDeque::from).collect();

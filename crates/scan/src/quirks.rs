@@ -32,7 +32,8 @@ pub(crate) fn mend(class: &TraceClass, packets: Packets) -> Packets {
     mended
 }
 
-/// Whether a stream's last packet may end before or after what the index says: no packet follows that begins there.
+/// Whether a stream's last packet may end before or after the end that the index gives: no packet
+/// follows that begins there.
 pub(crate) fn last_end_is_doubtful(class: &TraceClass, last: &PacketRow) -> bool {
     ends_are_doubtful(class) || ends_at_zero(last)
 }

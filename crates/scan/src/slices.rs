@@ -6,9 +6,10 @@
 //! slice      ─────0─────┤├────1─────┤├──2───
 //! ```
 //!
-//! This relies on what packets say of their time. Whoever reads a slice looks whether it is true: each event against
-//! its packet ([`Cursor::strays`](crate::Cursor::strays)). Where it is not, slices are no way to read the trace: but those
-//! before are good, as no event comes before its packet begins, whatever its own time is.
+//! This relies on the times of packets. The reader of a slice checks them: each event against its
+//! packet ([`Cursor::strays`](crate::Cursor::strays)). Where they are wrong, slices are no way to
+//! read the trace: but those before are good, as no event comes before its packet begins, at any
+//! time of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,7 +35,7 @@ pub struct Slice {
     pub bytes: u64,
 }
 
-/// Packets do not say when they are, or contradict each other: time cannot be cut.
+/// Packets have no times, or contradict each other: time cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsliceable;
 
@@ -47,12 +48,13 @@ pub struct Lengths {
     pub least: u64,
     /// Bytes of a slice at most, about.
     pub most: u64,
-    /// How many read at the same time. Slices become shorter towards the end, so that all end together.
+    /// How many read at the same time. Slices become shorter toward the end, so that all end
+    /// together.
     pub readers: u64,
 }
 
 impl Lengths {
-    /// Bytes of a slice when so many are left.
+    /// Bytes of a slice when that many are left.
     fn at(&self, left: u64) -> u64 {
         (left / (2 * self.readers.max(1))).min(self.most).max(self.least)
     }
@@ -105,7 +107,7 @@ impl Slices {
         Ok(Self { lanes, begins, lengths, behind: 0, begin: i64::MIN, over: false })
     }
 
-    /// The same from a time on: of packets that begin before it, what is before it has no part in any slice.
+    /// The same from a time on: of packets that begin before it, the part before it is in no slice.
     #[must_use]
     pub fn from(self, begin: i64) -> Self {
         Self { begin, ..self }
@@ -151,7 +153,7 @@ impl Lane {
         Self { packets, clock, place, row: None, next: wanted.start, end: wanted.end, ends: VecDeque::new() }
     }
 
-    /// Looks at the packet at `next`: when it begins.
+    /// Moves to the packet at `next`: returns its begin time.
     fn advance(&mut self) -> Result<Option<i64>, Unsliceable> {
         self.row = (self.next < self.end).then(|| self.packets.step(&mut self.place));
         let Some(row) = &self.row else { return Ok(None) };
@@ -187,7 +189,7 @@ impl Lane {
     }
 }
 
-/// What a cursor keeps of a slice.
+/// The part of a slice that a cursor keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// See [`Slice::begin`].
@@ -197,7 +199,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether something begins here.
+    /// Whether the slice contains this time.
     pub(crate) fn contain(&self, key: i64) -> bool {
         self.begin <= key && !self.are_before(key)
     }
@@ -207,7 +209,7 @@ impl Bounds {
         self.end.is_some_and(|end| end <= key)
     }
 
-    /// Leaves out what is outside; whether something was behind.
+    /// Leaves out records outside; whether a record was behind.
     pub(crate) fn keep(&self, records: &mut Records, keys: &mut Vec<i64>) -> bool {
         let from = keys.partition_point(|&key| key < self.begin);
         let to = keys.partition_point(|&key| !self.are_before(key)).max(from);

@@ -1,7 +1,8 @@
 //! Whether reading should go on.
 //!
-//! Whoever waits for an answer may not want it any more. Cursors look at this flag between batches, so that whatever reads with
-//! them comes to an end; that its answer is then not the whole one is for who asked to see, by the same flag.
+//! A caller may not want an answer any more. Cursors check this flag between batches, so that their
+//! readers come to an end; the caller sees by the same flag that the answer is then not the whole
+//! one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
-/// A flag that somebody else raises, such as the handler of a signal.
+/// A flag that other code raises, such as the handler of a signal.
 impl From<Arc<AtomicBool>> for Stop {
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
@@ -23,8 +24,8 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was raised. Who finds that it was not, after all threads that read have ended, knows that none of them has
-    /// found it raised.
+    /// Whether it was raised. A caller that finds it not raised, after all threads that read have
+    /// ended, knows that none of them has found it raised.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)

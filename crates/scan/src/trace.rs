@@ -18,18 +18,18 @@ use kymo_source::TraceFolder;
 use crate::index::{HopError, PacketRow, Packets, hop_on, rows_of_lttng_index};
 use crate::quirks;
 
-/// Packets of a file that somebody remembers from an earlier run.
+/// Packets of a file that are remembered from an earlier run.
 pub trait KnownPackets {
     /// The packets of file number `file`, if they are known and the file is still the same; only the first
     /// ones if it grew since.
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets>;
     /// The packets of file number `file` were found.
     fn remember(&self, folder: &TraceFolder, file: usize, packets: &Packets);
-    /// Packets of so many more bytes were found; called for each packet whose head is read.
+    /// Packets of so many more bytes were found; called after each read of a packet's head.
     fn found(&self, _bytes: u64) {}
 }
 
-/// Nobody remembers.
+/// No packets are remembered.
 #[derive(Debug)]
 pub struct NothingKnown;
 
@@ -45,7 +45,7 @@ impl KnownPackets for NothingKnown {
 pub struct Trace {
     /// Where its bytes are.
     pub folder: TraceFolder,
-    /// What it says of itself.
+    /// The trace's class.
     pub class: Arc<TraceClass>,
     /// The metadata with everything that is wrong or doubtful in it.
     pub metadata: Metadata,
@@ -53,9 +53,10 @@ pub struct Trace {
     pub decoder: Arc<Decoder>,
     /// Its data streams, in Babeltrace's order for ties in time.
     pub streams: Vec<DataStream>,
-    /// Files whose packets were found only up to a fault.
+    /// Files with packets found only up to a fault.
     pub broken_files: Arc<[BrokenFile]>,
-    /// Nanoseconds that its clocks are taken to be ahead of what it says of them; those of its streams are so already.
+    /// Nanoseconds that its clocks are taken to be ahead of their description; those of its streams
+    /// are so already.
     pub clock_shift_ns: i64,
     options: TraceOptions,
     metadata_hash: u64,
@@ -128,12 +129,12 @@ impl DataStream {
     }
 }
 
-/// A file whose packets cannot all be found.
+/// A file with packets that cannot all be found.
 #[derive(Debug)]
 pub struct BrokenFile {
     /// Its number.
     pub file: usize,
-    /// What ended it.
+    /// The error that ended it.
     pub error: HopError,
 }
 
@@ -161,13 +162,14 @@ pub struct TraceOptions {
 }
 
 impl Trace {
-    /// Whether a stream ends with the last event of its last packet, whatever that packet says.
+    /// Whether a stream ends with the last event of its last packet, regardless of that packet's
+    /// end.
     #[must_use]
     pub fn ends_with_last_event(&self, last: &PacketRow) -> bool {
         quirks::last_end_is_doubtful(&self.class, last)
     }
 
-    /// The same trace, of some of whose streams, by their numbers, more is known of the packets.
+    /// The same trace, with more packets known for some of its streams, given by their numbers.
     #[must_use]
     pub fn with_packets(&self, packets: Vec<(usize, Packets)>) -> Self {
         let mut streams = self.streams.clone();
@@ -181,14 +183,14 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// What makes every event of it unreadable; what makes only some unreadable stands in
-    /// [`Trace::broken_files`] or comes up in reading.
+    /// An error that makes every event of it unreadable; one that makes only some unreadable stands
+    /// in [`Trace::broken_files`] or comes up in reading.
     pub fn open(folder: TraceFolder, options: TraceOptions, known: &dyn KnownPackets) -> Result<Self, OpenError> {
         Self::open_again(folder, options, known, None)
     }
 
-    /// Opens a trace that was open before: as long as its metadata says the same, what reads its packets is the same, too, with the
-    /// machine code that it has.
+    /// Opens a trace that was open before: as long as its metadata is the same, the decoder of its
+    /// packets is the same, too, with its machine code.
     ///
     /// # Errors
     ///
@@ -251,7 +253,8 @@ fn index(
         }
         let stream = folder.stream(file);
         let begun = recalled.or_else(|| {
-            // An index that cannot be read or does not agree with the data is no loss: the data says it all.
+            // An index that cannot be read or does not agree with the data is no loss: the data is
+            // complete.
             let index = folder.index_file(file).ok()??;
             rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok().map(Packets::from_iter)
         });
@@ -267,7 +270,7 @@ fn index(
     Ok(files)
 }
 
-/// Puts packets of one data stream together, whatever files they lie in.
+/// Puts packets of one data stream together, in any files.
 fn group(files: Vec<Packets>) -> Vec<DataStream> {
     // Without an id each file is a stream of its own, after those with ids, in the order of names.
     type Key = (u32, bool, u64);
@@ -275,7 +278,7 @@ fn group(files: Vec<Packets>) -> Vec<DataStream> {
     for (file, packets) in files.into_iter().enumerate() {
         let key = |row: &PacketRow| (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
         let Some(first) = packets.first() else { continue };
-        // Thousands of packets are looked at once only.
+        // Thousands of packets are checked only once.
         let (mut is_one, mut is_sorted, mut before) = (true, true, first);
         for row in &packets {
             is_one &= key(&row) == key(&first);
@@ -299,7 +302,7 @@ fn group(files: Vec<Packets>) -> Vec<DataStream> {
     groups.into_iter().flat_map(of_group).collect()
 }
 
-/// What a file has of a data stream.
+/// The part of a data stream in a file.
 struct OfFile {
     packets: Packets,
     /// They lie in the order of time.
@@ -310,8 +313,8 @@ fn time(row: &PacketRow) -> (Option<u64>, Option<u64>) {
     (row.begin_cycles, row.sequence)
 }
 
-/// The packets of several files in the order of time. Files whose packets cover the same time are no parts of one
-/// stream, even if they give it the same id.
+/// The packets of several files in the order of time. Files with packets of the same time are no
+/// parts of one stream, even if they give it the same id.
 fn streams(files: Vec<OfFile>) -> Vec<Packets> {
     let is_sorted = matches!(&files[..], [OfFile { is_sorted: true, .. }]);
     let mut files: Vec<Packets> = files.into_iter().map(|file| file.packets).collect();

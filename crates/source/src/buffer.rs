@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::error::Error;
 use crate::stream::Stream;
 
-/// Bytes that may be touched behind a buffer's own, so that wide loads stay inside of memory.
+/// Bytes that may be touched behind a buffer's own, so that wide loads stay inside memory.
 pub const SLACK: usize = 16;
 
 /// Memory that a pool keeps for later, at most.
@@ -42,7 +42,7 @@ pub struct Buffer {
 #[derive(Debug)]
 struct Memory {
     bytes: Vec<u8>,
-    /// Where it goes back to; a copy belongs to nobody.
+    /// Where it goes back to; a copy belongs to no pool.
     pool: Option<Arc<Mutex<Free>>>,
 }
 
@@ -72,7 +72,8 @@ impl BufferPool {
         Ok(Buffer::whole(Memory { bytes, pool: Some(Arc::clone(&self.free)) }, read))
     }
 
-    /// Memory of at least `size` bytes, of any content. Few sizes are in use, so that what is given back fits again.
+    /// Memory of at least `size` bytes, of any content. Few sizes are in use, so that returned
+    /// memory fits again.
     fn take(&self, size: usize) -> Vec<u8> {
         let size = size.next_multiple_of(GRAIN_BYTES);
         let mut found = None;

@@ -1,22 +1,22 @@
-//! What can go wrong with files.
+//! Errors with files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Something could not be read.
+/// An error of reading.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct Error {
-    /// What it was about.
+    /// The path that it is about.
     pub path: PathBuf,
-    /// What happened.
+    /// The kind of error.
     pub kind: ErrorKind,
 }
 
-/// What happened.
+/// The kind of error.
 #[derive(Debug, thiserror::Error)]
 pub enum ErrorKind {
-    /// The operating system says no.
+    /// The operating system reports an error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// No trace is there.
@@ -45,7 +45,7 @@ pub enum ErrorKind {
     /// Compressed bytes are broken.
     #[error("the compressed data can be unpacked to byte {bytes} only: it was cut short or is damaged")]
     Packed {
-        /// What was unpacked.
+        /// The number of unpacked bytes.
         bytes: u64,
     },
     /// An entry that leaves out zeros.
@@ -71,7 +71,7 @@ pub enum ErrorKind {
     },
 }
 
-/// What is in a folder instead of a trace.
+/// The contents of a folder without a trace.
 #[derive(Debug)]
 pub struct Seen {
     /// The first names.

@@ -1,4 +1,5 @@
-//! Finds the traces in what the user named: a trace, a tree of traces, one stream's file, an archive.
+//! Finds the traces in the path that the user named: a trace, a tree of traces, one stream's file,
+//! an archive.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,10 @@ use crate::handles::Handles;
 use crate::import::Importer;
 use crate::stream::Stream;
 
-/// Folders inside of folders.
+/// Folders inside folders.
 const DEPTH_MAX: usize = 32;
 
-/// Finds traces. What one finder found shares one limit of open files.
+/// Finds traces. The files of one finder share one limit of open files.
 #[derive(Debug, Default)]
 pub struct Finder {
     handles: Arc<Handles>,
@@ -46,7 +47,7 @@ impl Finder {
     /// The traces at or below `path`, in the order of their names.
     ///
     /// A file means the one stream that it holds (its folder's metadata says how to read it) or an archive.
-    /// Links to folders are not followed below `path`, so that none is seen twice or for ever.
+    /// Links to folders are not followed below `path`, so that none is seen twice or forever.
     ///
     /// # Errors
     ///
@@ -66,7 +67,7 @@ impl Finder {
         if !found.is_empty() {
             return Ok(found);
         }
-        // That something could not be looked into is the better reason for finding nothing.
+        // An error on the way is the better reason for finding nothing.
         if self.skipped.len() > skipped {
             return Err(self.skipped.swap_remove(skipped));
         }

@@ -110,16 +110,18 @@ impl TraceFolder {
         self.storage.stream(&self.streams[stream])
     }
 
-    /// What tells whether the stream is still the same; in an archive or in memory, whether the file is that it came from.
+    /// The identity that tells whether the stream is still the same; in an archive or in memory,
+    /// that of the file that it came from.
     ///
     /// # Errors
     ///
-    /// It cannot be looked at.
+    /// It cannot be inspected.
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
         self.storage.identity(&self.streams[stream])
     }
 
-    /// What a recorder of ours says of the trace that it writes; `None`: no recorder says anything.
+    /// The state that a recorder of ours reports of the trace that it writes; `None`: no recorder
+    /// reports anything.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
         self.storage.live()

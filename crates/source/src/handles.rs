@@ -1,7 +1,7 @@
 //! Open files, not too many at once: a trace may have more streams than a process may have files open.
 //!
-//! Files are opened when they are read, and the one whose last read is longest ago is closed when there are too
-//! many. A file that is being read stays open until that read is done.
+//! Files are opened when they are read, and the least recently read one is closed when there are
+//! too many. A file that is being read stays open until that read is done.
 //!
 //! ```text
 //! files the process may open   │ kept open here, at most 256 │ … │ left to others, 256 or half │
@@ -19,14 +19,14 @@ const OPEN_MAX: usize = 256;
 /// Files that the rest of the process may want to open, where the limit is wide enough to spare them.
 const OTHERS_MAX: usize = 256;
 
-/// The open files of what one finder found.
+/// The open files of one finder.
 #[derive(Debug)]
 pub(crate) struct Handles {
     /// Files that are open.
     open: Mutex<Vec<Weak<File>>>,
     /// How many there may be.
     most: usize,
-    /// Counts reads, so that the file whose last read is longest ago is known.
+    /// Counts reads, so that the least recently read file is known.
     reads: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ fn open_max(limit: Option<u64>) -> usize {
     (limit - OTHERS_MAX.min(limit / 2)).clamp(1, OPEN_MAX)
 }
 
-/// How many files the process may have open; `None` if there is no limit or nobody knows.
+/// How many files the process may have open; `None` if there is no limit or it is unknown.
 #[cfg(unix)]
 fn soft_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
@@ -71,7 +71,7 @@ impl Handles {
         Arc::new_cyclic(|this| File { path, handle, used, handles, this: Weak::clone(this) })
     }
 
-    /// Closes files until there are fewer than `most`, those first whose last read is longest ago.
+    /// Closes files until there are fewer than `most`, the least recently read ones first.
     fn close_beyond(open: &mut Vec<Weak<File>>, most: usize) {
         while open.len() >= most {
             let used = |file: &Weak<File>| file.upgrade().map_or(0, |file| file.used.load(Ordering::Relaxed));
@@ -110,7 +110,7 @@ impl File {
         if let Some(handle) = self.handle.lock().ok().and_then(|handle| handle.clone()) {
             return Ok(handle);
         }
-        // What is kept open when its finder is gone, is open until it is dropped.
+        // A file that is open when its finder is gone, is open until it is dropped.
         let Some(handles) = handles else {
             return fs::File::open(&self.path).map(Arc::new);
         };

@@ -9,8 +9,9 @@ use crate::stream::Stream;
 
 /// Reads the files of one format.
 pub trait Importer: fmt::Debug + Sync {
-    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has fewer. Only files that users name
-    /// are asked about: neither files below a folder that users name, nor streams beside a file `metadata`.
+    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has
+    /// fewer. Importers see only files that users name: neither files below a folder that users
+    /// name, nor streams beside a file `metadata`.
     fn recognizes(&self, name: &Path, head: &[u8]) -> bool;
 
     /// The traces in a file that is recognized; at least one.
@@ -33,7 +34,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Its streams by name, or what is wrong with it.
+    /// Its streams by name, or the error in it.
     pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let wrong = |what: String| Error::new(path, ErrorKind::Import(what));
         let mut streams = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Where the bytes of a trace come from: folders, archives, single files.
 //!
-//! It must never know what the bytes mean. It is the only room where trace files are opened.
+//! It must never know the meaning of the bytes. It is the only room where trace files are opened.
 //!
 //! ```text
 //! what the user named ──find──> trace folders ──open──> streams ──read──> buffers

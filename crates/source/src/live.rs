@@ -1,4 +1,4 @@
-//! Traces that somebody is writing: up to when everything is in the files.
+//! Traces that are being written: up to when everything is in the files.
 //!
 //! A recorder of ours keeps a file `.kymo-live` beside the metadata, which it writes as a whole:
 //!
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Its name.
 pub const LIVE_FILE: &str = ".kymo-live";
 
-/// What a recorder says of a trace that it writes.
+/// The state that a recorder reports of a trace that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
     /// More may come.
@@ -27,13 +27,14 @@ pub struct Live {
 }
 
 impl Live {
-    /// Of the trace in a folder, which may have no metadata yet; `None`: no recorder says anything.
+    /// Of the trace in a folder, which may have no metadata yet; `None`: no recorder reports
+    /// anything.
     #[must_use]
     pub fn of(folder: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(folder.join(LIVE_FILE)).ok()?)
     }
 
-    /// What the lines say; `None` for other ones.
+    /// The state in the lines; `None` for other ones.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (line, rest) = line.split_once('\n').unwrap_or((line, ""));

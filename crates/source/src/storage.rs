@@ -20,7 +20,7 @@ use crate::handles::Handles;
 use crate::live::Live;
 use crate::stream::{Bytes, Stream, StreamEntry};
 
-/// What tells whether a file is still the same.
+/// The properties that tell whether a file is still the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileIdentity {
     /// Device, 0 where there are none.
@@ -41,10 +41,11 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     /// A stream of packets.
     fn stream(&self, entry: &StreamEntry) -> Stream;
 
-    /// What tells whether a stream is still the same.
+    /// The identity that tells whether a stream is still the same.
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error>;
 
-    /// What a recorder says of the trace that it writes; `None`: it is not written by one of ours.
+    /// The state that a recorder reports of the trace that it writes; `None`: it is not written by
+    /// one of ours.
     fn live(&self) -> Option<Live> {
         None
     }
@@ -60,7 +61,7 @@ pub(crate) struct Disk {
 impl Storage for Disk {
     fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.path.join(name);
-        // Looked at first, because opening a pipe would wait for somebody to write.
+        // Inspected first, because opening a pipe would wait for a writer.
         match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             result => result.map_err(|error| Error::new(&path, error)),
@@ -107,7 +108,7 @@ impl Storage for InArchive {
     }
 }
 
-/// In memory: what an importer makes of a file in another format.
+/// In memory: the result of importing a file in another format.
 #[derive(Debug)]
 pub(crate) struct InMemory {
     /// The file that it was made of.

@@ -1,4 +1,4 @@
-//! Streams of packets: what a folder says of one, and its bytes, wherever they are.
+//! Streams of packets: a folder's description of one, and its bytes, in any storage.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::handles::File;
 /// A stream of packets: a file, in an archive or in memory where the trace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEntry {
-    /// Its name in the folder, with U+FFFD for what is no text.
+    /// Its name in the folder, with U+FFFD for bytes that are no text.
     pub name: String,
     /// Its name as it is.
     file_name: OsString,

@@ -1,4 +1,4 @@
-//! Which tables and functions there are, asked for by name: a trace may have a thousand classes of events.
+//! Lists the tables and functions, found by name: a trace may have a thousand classes of events.
 //!
 //! ```text
 //! sched_switch, events, streams     the tables by their names
@@ -35,7 +35,7 @@ pub trait Catalog: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// There is one, but it cannot be read.
+    /// The relation exists, but it cannot be read.
     fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, TableError>;
 
     /// The functions that are tables.
@@ -49,7 +49,7 @@ pub trait Catalog: Debug + Send + Sync {
     fn call(&self, function: &str, arguments: &[Argument]) -> Result<Relation, TableError>;
 }
 
-/// What a name stands for.
+/// The relation that a name stands for.
 #[derive(Clone, Debug)]
 pub enum Relation {
     /// Rows that are read when they are asked for.
@@ -63,11 +63,11 @@ pub enum Relation {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// What it says, in a sentence.
+    /// Its description, in a sentence.
     pub description: String,
 }
 
-/// What a function is told.
+/// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// A text.
@@ -93,7 +93,7 @@ pub(crate) fn list() -> Arc<MemoryCatalogProviderList> {
     Arc::new(MemoryCatalogProviderList::new())
 }
 
-/// The tables of a schema, and views that somebody made.
+/// The tables of a schema, and views that a query made.
 #[derive(Debug)]
 struct TraceSchema {
     catalog: Arc<dyn Catalog>,

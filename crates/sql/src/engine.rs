@@ -21,7 +21,8 @@ use crate::yielding::JoinsYield;
 /// How queries are answered.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// What sorting, grouping and joining may hold in memory at a time; beyond it they write to temporary files.
+    /// The memory that sorting, grouping and joining may hold at a time; beyond it they write to
+    /// temporary files.
     pub memory_bytes: usize,
     /// Partitions of tables: as many as there are threads.
     pub partitions: usize,
@@ -29,7 +30,7 @@ pub struct EngineOptions {
 
 /// Consumers of memory that are named when there is too little.
 const CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("three is not zero");
-/// What a sort keeps for merging what it wrote, at most.
+/// The memory that a sort keeps for merging its own files, at most.
 const MERGE_BYTES: usize = 10 << 20;
 
 /// Answers queries. Views and settings that a query makes are there for the next.
@@ -63,7 +64,8 @@ impl Engine {
         settings.sql_parser.collect_spans = true;
         settings.optimizer.prefer_existing_sort = true;
         settings.explain.physical_plan_only = true;
-        // A sixteenth was too little to merge with 28 MiB what 24 MiB could; a third left too little to sort with.
+        // A sixteenth was too little to merge with 28 MiB the data that 24 MiB could merge; a third
+        // left too little to sort with.
         let merge_bytes = options.memory_bytes / (2 * options.partitions.max(2));
         settings.execution.sort_spill_reservation_bytes = MERGE_BYTES.min(merge_bytes);
         let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_bytes), CONSUMERS_NAMED);
@@ -87,7 +89,7 @@ impl Engine {
         Ok(Self { context })
     }
 
-    /// Understands a query. What changes something, such as `create view`, is done by that.
+    /// Understands a query. A statement with an effect, such as `create view`, takes effect here.
     ///
     /// # Errors
     ///
@@ -101,7 +103,7 @@ impl Engine {
     }
 }
 
-/// A query that was understood: the names in it mean what they meant then.
+/// A query that was understood: the names in it keep their meaning of that time.
 #[derive(Clone, Debug)]
 pub struct Query {
     answer: DataFrame,

@@ -6,10 +6,11 @@
 //! CAST(prio AS Int64) < 100 AND CAST(comm AS Utf8) LIKE 'kworker%' AND cpu IS NOT NULL
 //! ```
 //!
-//! The three values are SQL's: an input that is missing is NULL, and what is unknown becomes NULL. Rows are never an error,
-//! whatever they hold: a sum that might not fit is made of decimals and cast back by `TRY_CAST`, a divisor that might be 0
-//! becomes NULL before. Where SQL means something else the part is refused: reals against reals (NaN and -0.0 have a place
-//! in SQL's order), text that is not UTF-8, shifts of negative numbers by a variable.
+//! The three values are SQL's: an input that is missing is NULL, and an unknown value becomes NULL.
+//! Rows are never an error, for any values: a sum that might not fit is made of decimals and cast
+//! back by `TRY_CAST`, a divisor that might be 0 becomes NULL before. Where SQL means something
+//! else the part is refused: reals against reals (NaN and -0.0 have a place in SQL's order), text
+//! that is not UTF-8, shifts of negative numbers by a variable.
 
 mod number;
 mod part;
@@ -24,7 +25,7 @@ use part::Part;
 
 /// Operators and operands of an expression, at most.
 const NODES_MAX: usize = 1 << 17;
-/// Operators inside of each other, at most: DataFusion walks expressions by recursion.
+/// Operators inside each other, at most: DataFusion walks expressions by recursion.
 const DEPTH_MAX: usize = 128;
 
 /// The expression that has the value of a predicate, given the column of each input; `None`: the table does not have it.
@@ -32,7 +33,7 @@ const DEPTH_MAX: usize = 128;
 ///
 /// # Errors
 ///
-/// The first part that SQL cannot say, or says otherwise.
+/// The first part that SQL cannot express, or expresses otherwise.
 ///
 /// ```
 /// use datafusion::common::Column;
@@ -108,8 +109,9 @@ impl Mapping<'_> {
         self.columns[usize::from(input.0)].clone().map(|column| Part::leaf(Expr::Column(column)))
     }
 
-    /// A real with a constant. SQL has NaNs at both ends of its order and -0.0 below 0.0, the predicate's comparisons are
-    /// those of IEEE 754; with a constant the difference can be said.
+    /// A real with a constant. SQL has NaNs at both ends of its order and -0.0 below 0.0, the
+    /// predicate's comparisons are those of IEEE 754; with a constant the difference can be
+    /// expressed.
     fn compare_reals(&self, test: &Test, relation: Relation, left: &Number, right: &Number) -> Result<Part, Refusal> {
         let constant = match right {
             Number::Integer(value) => *value as f64,
@@ -133,7 +135,8 @@ impl Mapping<'_> {
             Relation::NotEqual if is_zero => is(Operator::NotEq, 0.0).binary(Operator::And, is(Operator::NotEq, -0.0)),
             Relation::Equal | Relation::NotEqual => is(operator(relation), constant),
             Relation::Less | Relation::LessOrEqual => {
-                // Below the lowest number there are NaNs only; below -0.0, and up to 0.0, is what IEEE means.
+                // Below the lowest number there are NaNs only. In IEEE terms, less than zero is below
+                // -0.0, and at most zero is up to 0.0.
                 let constant = match (is_zero, relation) {
                     (false, _) => constant,
                     (true, Relation::Less) => -0.0,

@@ -1,4 +1,5 @@
-//! What of a SQL condition the filter language can say, so that events are dropped where they are decoded.
+//! The part of a SQL condition that the filter language can express, so that events are dropped
+//! where they are decoded.
 //!
 //! ```text
 //! next_prio < 100 AND next_comm LIKE 'kworker%' AND upper(next_comm) = 'X'
@@ -6,10 +7,11 @@
 //! next_prio < 100      (next_comm == "kworker*")      (stays in SQL)
 //! ```
 //!
-//! A row is kept only if its condition is true, so that is all that has to agree: for each part there is one text that is
-//! true where the part is true, and one that is true where it is *false*; `NOT` takes the other. In between lies what is
-//! unknown, which neither keeps. What cannot be said exactly is left out, or said more widely: then the condition is asked
-//! again of what is left (`is_exact` is false).
+//! A row is kept only if its condition is true, so that is all that has to agree: for each part
+//! there is one text that is true where the part is true, and one that is true where it is *false*;
+//! `NOT` takes the other. In between lies the unknown, which neither keeps. A part without an exact
+//! expression is left out, or expressed more widely: then the condition is asked again of the
+//! remaining rows (`is_exact` is false).
 
 mod number;
 mod text;
@@ -21,12 +23,12 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
 use crate::table::{Term, TermKind};
 
-/// Conditions inside of each other, at most; the filter language takes 200 levels of which each of these may need three.
+/// Conditions inside each other, at most; the filter language takes 200 levels of which each of these may need three.
 const DEPTH_MAX: usize = 48;
 /// Bytes of a filter, at most: it is compiled for each class of events.
 const BYTES_MAX: usize = 16 << 10;
 
-/// What of a condition is asked where events are decoded.
+/// The part of a condition that is asked where events are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
     /// True of every event for which the condition is true.
@@ -39,7 +41,8 @@ pub struct Pushed {
     pub end: Option<i64>,
 }
 
-/// What of a condition on a table's columns can be said in the filter language; `None`: nothing.
+/// The part of a condition on a table's columns that the filter language can express; `None`:
+/// nothing.
 ///
 /// ```
 /// use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -85,7 +88,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// What is true where an expression has the wanted value.
+    /// A text that is true where an expression has the wanted value.
     fn said(&self, expression: &Expr, wanted: bool, depth: usize) -> Option<Said> {
         if depth > DEPTH_MAX {
             return None;
@@ -249,7 +252,7 @@ impl Words<'_> {
         (begin, end)
     }
 
-    /// What a comparison of time with a constant says of time.
+    /// The bounds on time from a comparison of time with a constant.
     fn bound(&self, column: &Expr, operator: Operator, value: &Expr) -> Option<(Option<i64>, Option<i64>)> {
         let at = nanoseconds(literal(value)?).filter(|_| self.is_time(column))?;
         Some(match operator {

@@ -7,8 +7,9 @@
 //!     TraceExec: partitions=2
 //! ```
 //!
-//! Partitions take slices of time in turn. Who merges them waits for one while the others may be only a batch ahead; reading
-//! in order uses all threads. And an answer for which nobody asked for an order has one: that of time.
+//! Partitions take slices of time in turn. A merge of them waits for one while the others may be
+//! only a batch ahead; reading in order uses all threads. And the answer to a query without an
+//! order has one: that of time.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub(crate) struct ReadInOrder;
 impl PhysicalOptimizerRule for ReadInOrder {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = rewritten(plan)?;
-        // Whoever runs the plan puts its partitions together.
+        // The caller that runs the plan puts its partitions together.
         let several = plan.output_partitioning().partition_count() > 1;
         Ok(if several { in_order(&plan)?.unwrap_or(plan) } else { plan })
     }
@@ -72,7 +73,8 @@ fn in_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
     if let Some(table) = plan.downcast_ref::<TraceExec>() {
         return Ok(Some(Arc::new(table.in_order())));
     }
-    // What takes rows as they come, and little time for them. Groups are better made by all.
+    // Operators that take rows as they come, and little time for them. Groups are better made by
+    // all.
     if !["FilterExec", "ProjectionExec", "CoalesceBatchesExec", "CooperativeExec", "LocalLimitExec"]
         .contains(&plan.name())
     {

@@ -1,4 +1,4 @@
-//! What is wrong with a query, and where in it.
+//! The problem of a query, and its place.
 //!
 //! ```text
 //! no field named nxt_comm
@@ -12,33 +12,33 @@ use std::ops::Range;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Span};
 
-/// What is wrong with a query.
+/// A problem of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What.
+    /// The message.
     pub message: String,
     /// Where, in bytes of the query, if that is known.
     pub at: Option<Range<usize>>,
     /// The query.
     pub query: String,
-    /// What may help.
+    /// Hints that may help.
     pub help: Vec<String>,
-    /// What is at fault.
+    /// The part at fault.
     pub fault: Fault,
 }
 
-/// What is at fault where there is no answer.
+/// The part at fault where there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The query.
     Query,
     /// It needs more memory than it may have.
     Memory,
-    /// What it reads.
+    /// The data that it reads.
     Source,
 }
 
-/// What a function is told makes no sense: the query is at fault.
+/// An argument of a function makes no sense: the query is at fault.
 #[derive(Debug)]
 pub struct WrongArgument(pub String);
 
@@ -51,7 +51,7 @@ impl fmt::Display for WrongArgument {
 impl std::error::Error for WrongArgument {}
 
 impl Problem {
-    /// What an error says of a query.
+    /// The problem that an error of a query describes.
     #[must_use]
     pub fn new(error: &DataFusionError, query: &str) -> Self {
         let root = error.find_root();
@@ -81,7 +81,7 @@ fn fault(root: &DataFusionError) -> Fault {
         | DataFusionError::SchemaError(..)
         | DataFusionError::NotImplemented(_)
         | DataFusionError::Configuration(_) => Fault::Query,
-        // What is computed of values, such as a division by zero.
+        // A computation on values, such as a division by zero.
         DataFusionError::ArrowError(error, _) => match **error {
             ArrowError::DivideByZero
             | ArrowError::ArithmeticOverflow(_)
@@ -98,7 +98,8 @@ fn fault(root: &DataFusionError) -> Fault {
 }
 
 impl Problem {
-    /// What an error says of a query that was to be understood: nothing was computed yet, but it may be that a view cannot be made.
+    /// The problem from an error in understanding a query: nothing was computed yet, but it may be
+    /// that a view cannot be made.
     pub(crate) fn asking(error: &DataFusionError, query: &str) -> Self {
         let problem = Self::new(error, query);
         let is_refused = matches!(error.find_root(), DataFusionError::Execution(_));
@@ -123,7 +124,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The sentence of an error, without what kind of error it is and where DataFusion found it.
+/// The sentence of an error, without the kind of error and the place where DataFusion found it.
 fn said(error: &DataFusionError) -> String {
     let text = match error {
         DataFusionError::Plan(text)

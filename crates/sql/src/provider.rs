@@ -25,7 +25,7 @@ impl TraceProvider {
         Self { table }
     }
 
-    /// What of a condition is asked where events are decoded.
+    /// The part of a condition that is asked where events are decoded.
     fn pushed(&self, condition: &Expr) -> Option<Pushed> {
         let schema = self.table.schema();
         let pushed = pushed(condition, &schema, &|column| self.table.term(column));

@@ -4,8 +4,9 @@
 //! TraceExec: table=sched_switch, filter=next_tid == 1234, columns=[time, next_comm], packets=12 of 400 (388 skipped), ...
 //! ```
 //!
-//! Its partitions share the rows: each takes the next slice of time when it has none. Read like this they are quickest, and
-//! each is in the order of time. Where somebody needs them as one sequence, [`ordered`](crate::ordered) asks for that instead.
+//! Its partitions share the rows: each takes the next slice of time when it has none. Read like
+//! this they are quickest, and each is in the order of time. Where a plan needs them as one
+//! sequence, [`ordered`](crate::ordered) asks for that instead.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -39,7 +40,8 @@ pub(crate) struct TraceExec {
     scan: Arc<dyn TraceScan>,
     shape: Shape,
     properties: Arc<PlanProperties>,
-    /// Readers that nobody has taken yet. Whoever takes the same partition again has another set.
+    /// Readers that are not taken yet. A second caller that takes the same partition has another
+    /// set.
     readers: Arc<Mutex<Vec<Vec<Option<Batches>>>>>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -47,14 +49,14 @@ pub(crate) struct TraceExec {
 /// How the rows are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Slices of time to each of so many.
+    /// Slices of time to each of that many.
     Shared(usize),
     /// To one, in the order of time.
     InOrder,
 }
 
 impl TraceExec {
-    /// For so many partitions, or fewer where the table cannot be cut.
+    /// For that many partitions, or fewer where the table cannot be cut.
     pub(crate) fn new(
         table: Arc<dyn TraceTable>,
         question: Question,
@@ -122,7 +124,7 @@ impl TraceExec {
     }
 }
 
-/// The place of the column in whose order the rows are, among those that are asked for.
+/// The place of the column that orders the rows, among those that are asked for.
 fn order(table: &dyn TraceTable, question: &Question) -> Option<usize> {
     let order = table.order()?;
     match &question.columns {
@@ -240,7 +242,7 @@ impl ExecutionPlan for TraceExec {
     }
 }
 
-/// Rows that a thread of its own asks for; nothing before somebody asks for them here.
+/// Rows that a thread of its own asks for; nothing before the first request here.
 fn ahead(schema: SchemaRef, rows: Rows, metrics: BaselineMetrics) -> SendableRecordBatchStream {
     let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), BATCHES_AHEAD);
     let begun = async move {
@@ -250,7 +252,7 @@ fn ahead(schema: SchemaRef, rows: Rows, metrics: BaselineMetrics) -> SendableRec
                 if let Ok(batch) = &batch {
                     metrics.record_output(batch.num_rows());
                 }
-                // Nobody listens any more.
+                // The receiver is gone.
                 if out.blocking_send(batch).is_err() {
                     break;
                 }
@@ -262,7 +264,8 @@ fn ahead(schema: SchemaRef, rows: Rows, metrics: BaselineMetrics) -> SendableRec
     Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(begun).flatten()))
 }
 
-/// The rows of one reader, up to a limit. What the plan relies on is checked: times never go back.
+/// The rows of one reader, up to a limit. The order that the plan relies on is checked: times never
+/// go back.
 struct Rows {
     reader: Batches,
     left: usize,

@@ -1,4 +1,4 @@
-//! What a table of a trace is to DataFusion: columns, their words in the filter language, and scans.
+//! A table of a trace for DataFusion: columns, their words in the filter language, and scans.
 //!
 //! ```text
 //! TraceTable ── Question: columns, filters, time, limit ──> TraceScan ── partitions(n) ──> n iterators, slices of time each
@@ -12,15 +12,16 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 
-/// What goes wrong below a table.
+/// An error below a table.
 pub type TableError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What goes wrong below a table, as DataFusion carries it.
+/// An error below a table, as DataFusion carries it.
 pub(crate) fn external(error: TableError) -> DataFusionError {
     DataFusionError::External(error)
 }
 
-/// Rows, in the order of time where the table declares one. Dropping it stops whoever reads for it.
+/// Rows, in the order of time where the table declares one. Dropping it stops the threads that read
+/// for it.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;
 
 /// A table whose rows are read when they are asked for.
@@ -31,10 +32,10 @@ pub trait TraceTable: Debug + Send + Sync {
     /// Its columns.
     fn schema(&self) -> SchemaRef;
 
-    /// The column in whose order the rows come, if there is one without nulls: a time.
+    /// The column that orders the rows, if there is one without nulls: a time.
     fn order(&self) -> Option<usize>;
 
-    /// What a column is in the filter language; `None`: nothing can be said of it there.
+    /// The term of a column in the filter language; `None`: it has none there.
     fn term(&self, column: usize) -> Option<Term>;
 
     /// Whether a filter can be asked of all events of the table.
@@ -48,7 +49,7 @@ pub trait TraceTable: Debug + Send + Sync {
     fn scan(&self, question: &Question) -> Result<Arc<dyn TraceScan>, TableError>;
 }
 
-/// What is wanted of a table.
+/// A question to a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// These columns, in this order; `None`: all.
@@ -68,14 +69,14 @@ pub trait TraceScan: Debug + Send + Sync {
     /// The columns that were asked for.
     fn schema(&self) -> SchemaRef;
 
-    /// Readers that share the rows, so many at most: slices of time are given to whoever asks. Each reads on the thread
-    /// that asks it.
+    /// Readers that share the rows, at most `count`: slices of time go to the reader that asks.
+    /// Each reads on the thread that asks it.
     fn partitions(&self, count: usize) -> Vec<Batches>;
 
     /// All rows in the order of time, read by all threads.
     fn in_order(&self) -> Batches;
 
-    /// What is not read, if the table consists of packets.
+    /// The packets that are not read, if the table consists of packets.
     fn skipped(&self) -> Option<Skipped>;
 }
 
@@ -93,11 +94,11 @@ pub struct Skipped {
 pub struct Term {
     /// The name, as it is written there.
     pub text: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: TermKind,
 }
 
-/// What the values of a column are in the filter language.
+/// The kind of a column's values in the filter language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TermKind {
     /// Integers; null where the field is missing.
@@ -106,7 +107,7 @@ pub enum TermKind {
     Boolean,
     /// Reals; null where the field is missing.
     Real,
-    /// Texts, with U+FFFD for what is not valid; null where the field is missing.
+    /// Texts, with U+FFFD for invalid bytes; null where the field is missing.
     Text,
     /// Texts that are always there, and valid.
     Name,

@@ -23,7 +23,7 @@ pub struct Source<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A column, and what was appended to it.
+/// A column, and its values so far.
 #[derive(Debug)]
 pub(crate) struct Column {
     name: String,
@@ -59,7 +59,7 @@ enum Data {
         labels: Arc<Labels>,
         lists: ListBuilder<StringBuilder>,
     },
-    /// Whether it is valid is looked at once for all.
+    /// Its validity is checked once for all.
     Text {
         cells: u16,
         encoding: TextEncoding,
@@ -159,7 +159,8 @@ impl Validity {
     }
 }
 
-/// The columns of a field: an enumeration has two; so has a text, if the bytes of what is no text are kept.
+/// The columns of a field: an enumeration has two; so has a text, if the bytes of invalid texts are
+/// kept.
 pub(crate) fn columns(name: &str, shape: &Shape, keep_bytes: bool) -> Vec<Column> {
     let column = |name: &str, data| Column { name: name.to_owned(), data, valid: Validity::default() };
     let number = |cells: u16, kind: DataType| {
@@ -315,7 +316,7 @@ impl Column {
             Data::Text { cells: column, encoding, offsets, bytes, replaced } => {
                 for row in rows {
                     let text = span(source, *column, row).unwrap_or_default();
-                    // Bytes of UTF-8 are looked at once for all.
+                    // Bytes of UTF-8 are checked once for all.
                     *replaced += u64::from(!is_bytewise(*encoding) && !is_text(text, *encoding));
                     append_text(bytes, text, *encoding);
                     offsets.push(bytes.len() as i32);
@@ -350,7 +351,7 @@ impl Column {
         (0..count).for_each(|_| self.append(source, row..row + 1));
     }
 
-    /// What was appended; the column is empty again.
+    /// The appended values; the column is empty again.
     pub(crate) fn finish(&mut self) -> ArrayRef {
         let nulls = self.valid.finish();
         match &mut self.data {
@@ -405,7 +406,7 @@ impl Column {
 }
 
 impl Data {
-    /// The column of cells that says which rows have a value.
+    /// The column of cells with the presence of values by row.
     fn cells(&self) -> Option<u16> {
         match self {
             Self::Number { cells, .. }
@@ -468,7 +469,7 @@ fn is_bytewise(encoding: TextEncoding) -> bool {
     matches!(encoding, TextEncoding::Ascii | TextEncoding::Utf8)
 }
 
-/// Whether a reader of the table finds what was written.
+/// Whether a reader of the table finds the written text.
 fn is_text(bytes: &[u8], encoding: TextEncoding) -> bool {
     let of_16 = |unit: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks();
@@ -487,7 +488,7 @@ fn is_text(bytes: &[u8], encoding: TextEncoding) -> bool {
     }
 }
 
-/// Texts, with U+FFFD for what is not valid.
+/// Texts, with U+FFFD for invalid bytes.
 fn texts(offsets: &OffsetBuffer<i32>, bytes: &Buffer, nulls: Option<&NullBuffer>, replaced: &mut u64) -> StringArray {
     match StringArray::try_new(offsets.clone(), bytes.clone(), nulls.cloned()) {
         Ok(texts) => texts,

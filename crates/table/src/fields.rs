@@ -1,4 +1,4 @@
-//! The fields of one event record class as columns being filled, and what these are called.
+//! The fields of one event record class as columns being filled, and the names of these.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Empty columns for those fields whose columns are `wanted` by their names. `keep_bytes`: texts have a second column
-    /// with the bytes of those that are not valid.
+    /// Empty columns for the fields with columns that are `wanted` by their names. `keep_bytes`:
+    /// texts have a second column with the bytes of those that are not valid.
     #[must_use]
     pub fn new(
         packet: &[ScopeField],
@@ -57,19 +57,21 @@ impl Fields {
         self.body.iter_mut().for_each(|column| column.append(body, 0..rows));
     }
 
-    /// How many texts were not valid and have U+FFFD in their place, in what was finished since it was asked last.
+    /// How many texts were not valid and have U+FFFD in their place, in the rows finished since the
+    /// last call.
     pub fn replaced(&mut self) -> u64 {
         self.packet.iter_mut().chain(&mut self.body).map(Column::replaced).sum()
     }
 
-    /// What was appended, in the order of [`Self::fields`]; the columns are empty again.
+    /// The appended values, in the order of [`Self::fields`]; the columns are empty again.
     pub fn finish(&mut self) -> impl Iterator<Item = ArrayRef> {
         self.packet.iter_mut().chain(&mut self.body).map(Column::finish)
     }
 }
 
-/// What the columns of the fields of a class are called: as the field, but what has the name of a field that comes later
-/// in the record, or of a column that every table has, gets its scope's before it.
+/// The names of the columns of the fields of a class: as the field, but a field with the name of
+/// one that comes later in the record, or of a column that every table has, gets its scope's before
+/// it.
 #[derive(Debug)]
 pub struct Names<'a> {
     /// The last scope that has the name.
@@ -98,7 +100,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a scope's fields have before their names where those alone are not enough.
+/// The prefix of a scope's fields where their names alone are not enough.
 #[must_use]
 pub fn scope_name(scope: Scope) -> &'static str {
     match scope {

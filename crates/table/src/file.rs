@@ -13,7 +13,7 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-/// What is written.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
     /// Arrow's own file format, which other programs map into memory as it is.
@@ -23,7 +23,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// What its files' names end with.
+    /// The ending of its files' names.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl TableFile {
         Self::new(Box::new(File::create(path)?), schema, format)
     }
 
-    /// Begins a file whose bytes go where somebody says.
+    /// Begins a file that writes its bytes to `out`.
     ///
     /// # Errors
     ///

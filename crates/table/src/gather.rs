@@ -19,7 +19,7 @@ pub fn common_type(one: &DataType, other: &DataType) -> DataType {
         (Some(one), Some(other)) => wider(one, other),
         (Some((bits, _)), None) if is_real(other) && bits <= 32 => Float64,
         (None, Some((bits, _))) if is_real(one) && bits <= 32 => Float64,
-        // What was widened before.
+        // An already widened column.
         (Some(_), None) if *other == Decimal128(20, 0) => Decimal128(20, 0),
         (None, Some(_)) if *one == Decimal128(20, 0) => Decimal128(20, 0),
         (None, None) if matches!((one, other), (Float32, Float64) | (Float64, Float32)) => Float64,
@@ -71,8 +71,8 @@ pub fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> 
     Ok(Arc::new((0..array.len()).map(text).collect::<StringArray>()))
 }
 
-/// A column of this type: `rows[i]` says which array row `i` comes from, and which row of that. Where there is no array, there
-/// is no value.
+/// A column of this type: `rows[i]` gives the array that row `i` comes from, and the row in it.
+/// Where there is no array, there is no value.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@
 //!
 //! Classes of one name may be one table: columns of like names get the type that holds all.
 //!
-//! It must never know files of traces, threads, or who asked.
+//! It must never know files of traces, threads, or callers.
 
 mod column;
 mod fields;

@@ -38,7 +38,7 @@ impl Moments {
         }
     }
 
-    /// Makes room for so many events.
+    /// Makes room for that many events.
     pub fn reserve(&mut self, rows: usize) {
         let [times, cycles, streams] = self.wanted.map(|wanted| if wanted { rows } else { 0 });
         self.times.reserve(times);
@@ -82,7 +82,8 @@ impl Moments {
         self.rows += 1;
     }
 
-    /// What was appended, in the order of the fields, as far as it is wanted; the columns are empty again.
+    /// The appended values, in the order of the fields, as far as it is wanted; the columns are
+    /// empty again.
     #[must_use]
     pub fn finish(&mut self) -> [Option<ArrayRef>; 3] {
         let rows = std::mem::take(&mut self.rows);

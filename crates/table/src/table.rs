@@ -64,12 +64,14 @@ impl Table {
         self.fields.append(part.cycles.len(), part.packet, part.body);
     }
 
-    /// How many texts were not valid and have U+FFFD in their place, in what was finished since it was asked last.
+    /// How many texts were not valid and have U+FFFD in their place, in the rows finished since the
+    /// last call.
     pub fn replaced(&mut self) -> u64 {
         self.fields.replaced()
     }
 
-    /// What was appended, the row `order[i]` as row `i` where an order is given; the table is empty again.
+    /// The appended rows, the row `order[i]` as row `i` where an order is given; the table is empty
+    /// again.
     #[must_use]
     pub fn finish(&mut self, order: Option<Vec<u32>>) -> RecordBatch {
         let mut arrays: Vec<ArrayRef> = self.moments.finish().into_iter().flatten().collect();

@@ -1,6 +1,6 @@
 //! Numbers with a meaning: clock cycles, nanoseconds, bit lengths, byte orders and ids.
 //!
-//! It must never know any format: these types say what a number *is*, not where it was read.
+//! It must never know any format: these types give the meaning of a number, not its source.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! Positions in a packet are rounded up to the alignment of what stands there.
+//! Positions in a packet are rounded up to the alignment of the item there.
 
 /// The first multiple of `alignment` that is not before `position`; `None` past 2^64 bits.
 ///

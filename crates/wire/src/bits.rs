@@ -16,7 +16,7 @@ use kymo_units::ByteOrder;
 ///
 /// # Panics
 ///
-/// If the field does not lie inside of the buffer, `width` is above 64, or `value` has bits above `width`.
+/// If the field does not lie inside the buffer, `width` is above 64, or `value` has bits above `width`.
 pub fn put_bits(buffer: &mut [u8], position: u64, width: u32, value: u64, byte_order: ByteOrder, reversed: bool) {
     assert!(width <= 64, "{width} bits do not fit in a value of 64");
     assert!(width == 64 || value >> width == 0, "{value:#x} does not fit in {width} bits");
@@ -31,7 +31,7 @@ pub fn put_bits(buffer: &mut [u8], position: u64, width: u32, value: u64, byte_o
     }
 }
 
-/// Reads `width` bits at bit `position`; `None` if they do not lie inside of the buffer or are above 64.
+/// Reads `width` bits at bit `position`; `None` if they do not lie inside the buffer or are above 64.
 #[must_use]
 pub fn get_bits(buffer: &[u8], position: u64, width: u32, byte_order: ByteOrder, reversed: bool) -> Option<u64> {
     let end = position.checked_add(u64::from(width))?;

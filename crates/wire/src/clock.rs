@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two wraps between records look like one. A writer must not let that happen: [`extends_to`]
-//! tells whether a reader will find the value again.
+//! reports whether a reader will find the value again.
 
 /// The low `width` bits.
 #[must_use]
@@ -15,8 +15,8 @@ pub fn low_bits(value: u64, width: u32) -> u64 {
     value & mask(width)
 }
 
-/// The first clock value, not before `last`, whose low `width` bits are `low`; `None` if it does not
-/// fit in 64 bits. A `low` of 64 bits is the value itself, even before `last`.
+/// The first clock value, not before `last`, with `low` in its low `width` bits; `None` if it does
+/// not fit in 64 bits. A `low` of 64 bits is the value itself, even before `last`.
 ///
 /// # Panics
 ///

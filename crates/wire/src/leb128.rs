@@ -1,4 +1,4 @@
-//! LEB128: seven bits a byte, least significant first; the top bit says that another byte follows.
+//! LEB128: seven bits a byte, least significant first; the top bit marks that another byte follows.
 //!
 //! A value has at most 64 bits, so at most ten bytes; the tenth has room for one bit only (0 or 1,
 //! or 0 or 0x7F where the value is signed), and must be the last.

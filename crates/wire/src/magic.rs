@@ -1,4 +1,4 @@
-//! Numbers that say what a run of bytes is.
+//! Numbers that identify a run of bytes.
 
 /// The first field of a packet that has a magic number.
 pub const PACKET: u32 = 0xC1FC_1FC1;
@@ -6,7 +6,7 @@ pub const PACKET: u32 = 0xC1FC_1FC1;
 pub const METADATA_PACKET: u32 = 0x75D1_1D57;
 /// The first field of an index file, big-endian.
 pub const INDEX: u32 = 0xC1F1_DCC1;
-/// What CTF 1.8 metadata begins with.
+/// The beginning of CTF 1.8 metadata.
 pub const TSDL_SIGNATURE: &str = "/* CTF 1.8";
 /// Separates the fragments of CTF 2 metadata (RFC 7464).
 pub const RECORD_SEPARATOR: u8 = 0x1E;

@@ -1,4 +1,4 @@
-//! The header in front of each piece of packetised metadata.
+//! The header in front of each piece of packetized metadata.
 //!
 //! ```text
 //! 0      4           20        24            28           32  33  34  35  36  37
@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `c`, `e` and `s` name compression, encryption and checksum; only 0 (none) is in use. Cutting a
-//! stream into such packets, and refusing what contradicts itself, is the duty of `format`.
+//! stream into such packets, and refusing packets that contradict themselves, is the duty of
+//! `format`.
 
 use kymo_units::{ByteOrder, Uuid};
 
@@ -15,7 +16,7 @@ use crate::magic;
 /// Bytes of the header.
 pub const HEADER_LENGTH: usize = 37;
 
-/// What a writer says in front of a piece of metadata.
+/// A writer's header in front of a piece of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Of the header's own integers.

@@ -1,8 +1,9 @@
 //! A field class and a value to bits, the exact inverse of reading.
 //!
-//! The encoder remembers what a reader would: integers that later fields refer to, the clock, the
-//! last event record class id. What a reader could not find again is refused here. A caller takes a
-//! [`Encoder::mark`] before a record and goes back to it when the record is refused or too long.
+//! The encoder remembers the same values as a reader: integers that later fields refer to, the
+//! clock, the last event record class id. Values that a reader could not find again are refused
+//! here. A caller takes a [`Encoder::mark`] before a record and goes back to it when the record is
+//! refused or too long.
 
 use kymo_format::earlier::Earlier;
 use kymo_format::model::{
@@ -253,7 +254,7 @@ impl Encoder {
         self.note(meaning, value, 7 * length as u32, position, None)
     }
 
-    /// What a reader will know from an integer.
+    /// The knowledge that a reader gains from an integer.
     fn note(
         &mut self,
         meaning: &IntegerMeaning,

@@ -1,18 +1,18 @@
-//! What a writer refuses, and for which field.
+//! The errors of a writer, and the field that each is about.
 
 use std::fmt;
 use std::path::Path;
 
-/// Why something is not written. Nothing of it is in the packet then.
+/// Why an item is not written. Nothing of it is in the packet then.
 #[derive(Debug)]
 pub struct Error {
     /// Names from the scope down to the field; empty where no field is at fault.
     pub field: Vec<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// The kinds of problems.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Problem {

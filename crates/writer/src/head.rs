@@ -1,4 +1,4 @@
-//! Values of headers from roles: what a writer knows goes where the class wants it.
+//! Values of headers from roles: the writer's known values go where the class wants them.
 //!
 //! A header may have several forms (LTTng: few bits, or an escape id and many). A form is one choice
 //! for each variant and optional in it:
@@ -22,7 +22,7 @@ use crate::error::{Error, Problem};
 /// Forms of one header that are tried, at most.
 pub(crate) const FORMS_MAX: usize = 256;
 
-/// What a writer knows when it writes a header or a packet context.
+/// The values that a writer knows when it writes a header or a packet context.
 pub(crate) struct Known<'a> {
     pub(crate) scope: Scope,
     pub(crate) roles: &'a [(Role, u64)],

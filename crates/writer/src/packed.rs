@@ -1,4 +1,4 @@
-//! The classes of fields of traced programs, whose bytes are packed: no padding, little-endian.
+//! The classes of fields of traced programs, with packed bytes: no padding, little-endian.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use kymo_format::model::{
 use kymo_schema::field::{Field, Integer, Kind, Label, Scalar};
 use kymo_units::ByteOrder;
 
-/// The class of fields one behind the other, whose names people see: identifiers that differ.
+/// The class of fields one behind the other, with names that people see: identifiers that differ.
 pub(crate) fn structure(fields: &[Field], scope: Scope) -> FieldClass {
     let mut members: Vec<Member> = Vec::with_capacity(fields.len());
     let mut names = HashSet::new();
@@ -46,7 +46,7 @@ pub(crate) fn structure(fields: &[Field], scope: Scope) -> FieldClass {
     FieldClass::new(FieldKind::Structure(Structure { members, minimum_alignment: 8 }))
 }
 
-/// An integer, and what readers of packets use it for.
+/// An integer, and its role for readers of packets.
 pub(crate) fn integer(integer: Integer, role: Option<Role>) -> FieldClass {
     let FieldKind::Integer(mut class) = integer_class(integer, &[]) else { unreachable!("it is an integer") };
     let tells_time = matches!(role, Some(Role::DefaultClockTimestamp | Role::PacketEndDefaultClockTimestamp));

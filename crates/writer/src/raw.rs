@@ -1,4 +1,4 @@
-//! A trace whose packets come with their events as bytes: what recorders write.
+//! A trace of packets that come with their events as bytes: the form that recorders write.
 //!
 //! ```text
 //! RawTrace ── DIR/metadata: grows by what is in the packets from then on
@@ -6,8 +6,9 @@
 //!                                              └── DIR/index/NAME.idx, when the stream is closed
 //! ```
 //!
-//! Nothing half is left: what could not be written whole is taken back, so that readers find a trace at any time, of whatever is there.
-//! An index is there when it is whole, as readers believe it: while a stream is written, packets tell where they are.
+//! Nothing half is left: incomplete writes are taken back, so that readers find a trace of the
+//! existing data at any time. An index is there when it is whole, as readers believe it: while a
+//! stream is written, packets tell where they are.
 //!
 //! Each packet has a header and a context of fixed sizes, with the names that LTTng gives them:
 //!
@@ -65,11 +66,11 @@ pub struct RawOptions {
     pub clock: RawClock,
     /// Where it was recorded.
     pub environment: Vec<(String, EnvironmentValue)>,
-    /// What packets tell besides: fields of fixed sizes.
+    /// Further fields of packets, of fixed sizes.
     pub packet_fields: Vec<Field>,
 }
 
-/// The clock of a trace, whose zero is so long behind the begin of 1970.
+/// The clock of a trace. Its zero lies at its offset behind the beginning of 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawClock {
     /// Its name, an identifier.
@@ -84,7 +85,7 @@ pub struct RawClock {
     pub offset_s: i64,
     /// The rest of it.
     pub offset_cycles: u64,
-    /// Its zero is known; otherwise its times only say how long after each other something was.
+    /// Its zero is known; otherwise its times only give the time between events.
     pub is_absolute: bool,
 }
 
@@ -97,7 +98,7 @@ pub struct RawEvent<'a> {
     pub name: &'a str,
     /// Its level, as LTTng counts them.
     pub level: Option<u8>,
-    /// What more is said of it, as a URI.
+    /// A URI with more information about it.
     pub uri: Option<&'a str>,
     /// Its fields.
     pub fields: &'a [Field],
@@ -115,7 +116,7 @@ pub struct RawTrace {
     /// Bytes of the metadata up to the first stream class, and of all of it.
     beginning: u64,
     bytes: u64,
-    /// The metadata, until it is known what it has to be: see [`RawTrace::go_on`].
+    /// The metadata, until its final content is known: see [`RawTrace::go_on`].
     held: Option<String>,
 }
 
@@ -133,12 +134,13 @@ impl RawTrace {
         Ok(this)
     }
 
-    /// Goes on with a trace whose writer was killed, in whose metadata anything may be half: what is in it is said again, in the same
-    /// order. [`RawTrace::put`] writes it then.
+    /// Goes on with a trace after its writer was killed, where any part of the metadata may be
+    /// half: the caller states its content again, in the same order. [`RawTrace::put`] writes it
+    /// then.
     ///
     /// # Errors
     ///
-    /// Metadata cannot say it.
+    /// Metadata cannot express it.
     pub fn go_on(path: &Path, options: RawOptions) -> Result<Self, Error> {
         let mut this = Self { held: Some(String::new()), ..Self::of(path, options) };
         this.begin()?;
@@ -164,8 +166,8 @@ impl RawTrace {
         Ok(())
     }
 
-    /// Writes metadata that was [said again](RawTrace::go_on), if the file has other bytes: whether it had. Whoever reads it meanwhile
-    /// finds the old or the new.
+    /// Writes metadata that was [said again](RawTrace::go_on), if the file has other bytes: whether
+    /// it had. A concurrent reader finds the old or the new.
     ///
     /// # Errors
     ///
@@ -220,7 +222,7 @@ impl RawTrace {
         self.bytes
     }
 
-    /// Another class of streams, whose events carry these fields; its id.
+    /// Another class of streams, with these fields in its events; its id.
     ///
     /// # Errors
     ///
@@ -260,7 +262,8 @@ impl RawTrace {
         self.append(&self.part(&small, Part::Event(0, 0))?)
     }
 
-    /// Says the clock again, as it is known better now. Whoever reads the metadata meanwhile finds the old one or the new one.
+    /// Writes the clock again, as it is known better now. A concurrent reader of the metadata finds
+    /// the old one or the new one.
     ///
     /// # Errors
     ///
@@ -319,7 +322,7 @@ impl RawTrace {
         Ok(stream)
     }
 
-    /// The same trace with one stream class only: what is said of one does not depend on others.
+    /// The same trace with one stream class only: the metadata of one does not depend on others.
     fn with_one(&self, class: DataStreamClass) -> TraceClass {
         let TraceClass { dialect, uuid, native_byte_order, .. } = self.class;
         TraceClass {
@@ -359,7 +362,7 @@ impl RawTrace {
     }
 }
 
-/// What is known of a stream's file that another writer has begun.
+/// The known state of a stream's file that another writer has begun.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawRest {
     /// Its class.
@@ -396,7 +399,7 @@ pub struct RawStream {
     index_bytes: Option<u64>,
 }
 
-/// What a packet tells besides its events.
+/// The values that a packet gives besides its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawPacket {
     /// Cycles when it begins, not before the end of the one before it, and when it ends.
@@ -524,7 +527,7 @@ impl RawStream {
     pub fn close(mut self) {
         self.file = None;
         if self.has_rest {
-            // Of a part of a packet nobody knows what it is, and readers of indexes do not see it.
+            // The meaning of a part of a packet is unknown, and readers of indexes do not see it.
             let _ = File::options().write(true).open(&self.path).and_then(|file| file.set_len(self.offset));
         }
         if self.offset > 0 && !self.entries.is_empty() {

@@ -87,7 +87,7 @@ impl StreamWriter {
         self.header = Some(value.clone());
     }
 
-    /// Counts event records that were lost; the open packet's snapshot tells.
+    /// Counts event records that were lost; the open packet's snapshot contains them.
     pub fn discarded(&mut self, count: u64) {
         self.discarded = self.discarded.wrapping_add(count);
     }
@@ -135,7 +135,7 @@ impl StreamWriter {
         }
     }
 
-    /// Writes a packet without event records, which tells the losses and the time up to `cycles`.
+    /// Writes a packet without event records, which carries the losses and the time up to `cycles`.
     pub fn empty_packet(&mut self, cycles: u64) -> Result<(), Error> {
         self.flush()?;
         let open = self.begin(cycles)?;

@@ -37,7 +37,7 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Makes the directory and its metadata. A metadata file that is already there is an error.
+    /// Makes the directory and its metadata. An existing metadata file is an error.
     pub fn create(path: &Path, class: &TraceClass, options: Options) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(|error| file_error(path, error))?;
         let Metadata::Text(text) = &options.metadata;

@@ -6,16 +6,16 @@
 //! ranges   time          ──> time_begin, time_end
 //! ```
 //!
-//! What is empty is nothing, what is unknown is `NA`.
+//! An empty cell is an empty field, an unknown one is `NA`.
 
 use std::io::{self, Write};
 
 use kymo_session::{Bounded, Cell, Class, Table};
 
-/// What stands where nobody knows.
+/// Stands for an unknown value.
 const UNKNOWN: &str = "NA";
 
-/// Writes tables; several with a line before each that says what it is.
+/// Writes tables; several with a line before each that names it.
 pub(crate) fn write(tables: &[&Table], out: &mut impl Write) -> io::Result<()> {
     for (number, table) in tables.iter().enumerate() {
         if tables.len() > 1 {
@@ -46,7 +46,7 @@ fn write_table(table: &Table, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What a column becomes.
+/// The fields that a column becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parts {
     One,
@@ -57,7 +57,7 @@ enum Parts {
 }
 
 impl Parts {
-    /// By the class, and by what is there in columns of several classes.
+    /// By the class, and by the cells present in columns of several classes.
     fn of(table: &Table, column: usize) -> Self {
         let cells = || table.rows.iter().filter_map(|row| row.get(column));
         match table.columns[column].class {
@@ -102,7 +102,7 @@ impl Parts {
                 let (low, high) = bounds(cell).unwrap_or_default();
                 [value(cell), low, high].iter().for_each(|field| line.field(field));
             }
-            // What does not fit its column is said in one field.
+            // A cell that does not fit its column becomes one field.
             (parts, cell) => {
                 line.field(&value(cell));
                 (1..parts.names().len()).for_each(|_| line.field(""));

@@ -1,4 +1,5 @@
-//! Answers as LAMI 1.0, the machine interface of LTTng analyses: what Trace Compass shows as tables and charts.
+//! Answers as LAMI 1.0, the machine interface of LTTng analyses: Trace Compass shows them as tables
+//! and charts.
 //!
 //! ```text
 //! metadata   what tables there can be     { "mi-version", "version", "title", ..., "table-classes": { name: {...} } }
@@ -6,9 +7,9 @@
 //! error      instead of either            { "error-message", "error-code" }
 //! ```
 //!
-//! A table of the metadata is named in results by its class; one with another title inherits; one with other columns
-//! describes itself. The protocol (which of these when) is `crate::lami`. Consumers ignore keys that they do not know, so
-//! results say too what was lost.
+//! A table of the metadata is named in results by its class; one with another title inherits; one
+//! with other columns describes itself. The protocol (which of these when) is `crate::lami`.
+//! Consumers ignore keys that they do not know, so results also report losses.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 /// The version that this is.
 pub(crate) const VERSION: &str = "1.0";
 
-/// What the metadata says beside the tables.
+/// The parts of the metadata beside the tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Description<'a> {
     pub(crate) name: &'a str,
@@ -26,7 +27,7 @@ pub(crate) struct Description<'a> {
     pub(crate) description: &'a str,
 }
 
-/// What tables the analysis answers with; `tables` has no rows.
+/// The tables with which the analysis answers; `tables` has no rows.
 pub(crate) fn metadata(description: Description<'_>, tables: &Answer) -> Value {
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
     let classes: Map<String, Value> =
@@ -45,12 +46,12 @@ pub(crate) fn metadata(description: Description<'_>, tables: &Answer) -> Value {
     })
 }
 
-/// Something went wrong.
+/// The error of a failed command.
 pub(crate) fn error(message: &str, code: u8) -> Value {
     json!({"error-message": message.trim_end(), "error-code": code})
 }
 
-/// Writes what an analysis found; `known` are the tables of its metadata.
+/// Writes the result of an analysis; `known` are the tables of its metadata.
 pub(crate) fn write(tables: &[&Table], known: &Answer, report: &Report, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{{\"results\":[")?;
     for (number, table) in tables.iter().enumerate() {
@@ -140,7 +141,7 @@ fn whole(class: &str, number: Bounded<u64>) -> Value {
     json!({"class": class, "value": number.value, "low": number.low, "high": high})
 }
 
-/// Only bounds can be infinite; what is not a number is unknown.
+/// Only bounds can be infinite; a value that is not a number is unknown.
 fn real(class: &str, number: Bounded<f64>) -> Value {
     let bound = |bound: f64| match bound {
         f64::INFINITY => json!("+inf"),
@@ -157,7 +158,8 @@ fn real(class: &str, number: Bounded<f64>) -> Value {
     }
 }
 
-/// What began earlier than the table's span or did not end in it has no value there, only a bound.
+/// An interval that began earlier than the table's span or did not end in it has no value there,
+/// only a bound.
 fn time_range((begin, end): (Option<i64>, Option<i64>), span: Option<(i64, i64)>) -> Value {
     let instant = |nanos: i64| json!({"class": "timestamp", "value": nanos});
     let earlier = || {

@@ -8,7 +8,7 @@
 //!                └─ lami    LTTng analyses' own format   ┘
 //! ```
 //!
-//! Which rows there are, and in what order, is the analysis' business.
+//! The analysis decides the rows and their order.
 
 pub(crate) mod csv;
 pub(crate) mod lami;
@@ -39,19 +39,20 @@ pub(crate) struct Manner<'a> {
     pub(crate) clock_gmt: bool,
     /// As seconds since the clock's origin.
     pub(crate) clock_seconds: bool,
-    /// What had to be assumed is an error.
+    /// An assumption counts as an error.
     pub(crate) strict: bool,
 }
 
 impl Manner<'_> {
-    /// How instants are said.
+    /// The format of instants.
     pub(crate) fn times(&self, session: &Session) -> Times {
         let zone = if self.clock_gmt { Zone::Utc } else { Zone::Local };
         Times::new(session.times_are_unix(), zone, self.clock_seconds)
     }
 }
 
-/// Shows an answer as was asked for, and says on standard error what it lacks; `tables`: those that there may be.
+/// Shows an answer as requested, and reports its gaps on standard error; `tables`: the possible
+/// tables.
 pub(crate) fn show(
     session: &Session,
     tables: &Answer,
@@ -71,7 +72,7 @@ pub(crate) fn show(
     } else {
         for_people(&chosen, &manner.times(session), Screen::of_output(!face.no_color), face, &mut out)?;
     }
-    // What is said on standard error comes last.
+    // Standard error comes last.
     out.flush()?;
     drop(out);
     Ok(crate::show::report(report, manner.strict))
@@ -116,7 +117,7 @@ fn for_people(
     Ok(())
 }
 
-/// What of a cell can be drawn.
+/// The drawable part of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Drawn {
     value: f64,
@@ -129,7 +130,7 @@ impl Drawn {
         Self { value, low: value, high: value }
     }
 
-    /// The end of a bar: what nothing bounds ends where it most likely is.
+    /// The end of a bar: an unbounded value ends where it most likely is.
     fn finite_high(&self) -> f64 {
         if self.high.is_finite() { self.high } else { self.value }
     }

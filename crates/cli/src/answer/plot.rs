@@ -6,8 +6,9 @@
 //!        0 ns     790 ms
 //! ```
 //!
-//! Each column of the terminal is a span of time and shows the mean over it, weighted by how long each value lasted. All
-//! series have the same scale, so that they can be compared. What is not known is `?`, what is zero is a space.
+//! Each column of the terminal is a span of time and shows the mean over it, weighted by how long
+//! each value lasted. All series have the same scale, so that they can be compared. An unknown
+//! value is `?`, zero is a space.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -28,7 +29,7 @@ const HEIGHT: usize = 6;
 /// Columns of time at most: more make no terminal's line clearer.
 const TIME_MAX: usize = 120;
 
-/// Columns of a table that say a course.
+/// Columns of a table that form a course.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axes {
     pub(crate) time: usize,
@@ -36,7 +37,7 @@ pub(crate) struct Axes {
     pub(crate) value: usize,
 }
 
-/// Draws the course; `false` if there is nothing that can be drawn.
+/// Draws the course; `false` if it has nothing to draw.
 pub(crate) fn show(table: &Table, axes: Axes, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<bool> {
     let Some(chart) = Chart::new(table, axes, words, screen) else { return Ok(false) };
     head(table, words, screen, out)?;
@@ -59,7 +60,7 @@ struct Series {
     sums: Vec<f64>,
     /// Nanoseconds with a value, by column.
     known: Vec<f64>,
-    /// Whether something is unknown, by column.
+    /// Whether a value is unknown, by column.
     unknown: Vec<bool>,
 }
 
@@ -84,9 +85,9 @@ struct Chart {
     series: Vec<Series>,
     /// Series beyond those.
     undrawn: u64,
-    /// What is as high as a line.
+    /// The value as high as a line.
     most: f64,
-    /// How heights are said, from the bottom and for each series.
+    /// The words for heights, from the bottom and for each series.
     most_word: String,
     series_most: Vec<String>,
 }
@@ -164,7 +165,7 @@ impl Chart {
         Ok(())
     }
 
-    /// One series, some lines high, with what its height means.
+    /// One series, some lines high, with the meaning of its height.
     fn high(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
         let series = &self.series[0];
         let label = self.label();
@@ -218,7 +219,7 @@ impl Chart {
             None => ' ',
             Some(mean) if mean <= 0.0 || self.most <= 0.0 => ' ',
             Some(mean) => {
-                // What is more than nothing can be seen.
+                // A value above zero stays visible.
                 let steps = ((mean / self.most * (lines * 8) as f64).round() as usize).max(1);
                 glyphs[steps.saturating_sub(line * 8).min(8)]
             }
@@ -250,7 +251,7 @@ fn name(row: &[Cell], axes: Axes, words: &Words) -> String {
     }
 }
 
-/// From when to when rows are, if they do not say it with their table.
+/// The span of the rows, if their table does not give it.
 fn span(table: &Table, axes: Axes) -> Option<(i64, i64)> {
     let times = || {
         table.rows.iter().filter_map(|row| row.get(axes.time)).flat_map(|cell| match cell {

@@ -1,4 +1,4 @@
-//! What an answer is shown on: how wide it is, whether it knows colours and more than ASCII.
+//! The screen for an answer: its width, and whether it supports colors and more than ASCII.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -10,13 +10,13 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub(crate) struct Screen {
     /// Columns of a terminal; `None`: a pipe or file.
     pub(crate) width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether it shows colors.
     pub(crate) colours: bool,
     /// Whether it shows characters beyond ASCII.
     pub(crate) unicode: bool,
 }
 
-/// How a piece of text stands out.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Title,
@@ -25,7 +25,7 @@ pub(crate) enum Tone {
     Bar,
 }
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal that does not report its width.
 const WIDTH: usize = 80;
 
 impl Screen {
@@ -38,7 +38,7 @@ impl Screen {
         Self { width: is_terminal.then(width), colours: colours && is_colourful, unicode: knows_unicode(&variable) }
     }
 
-    /// The text with what makes it stand out, where that is possible.
+    /// The text with its tone, where the screen can show one.
     pub(crate) fn toned<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
         if !self.colours || text.trim().is_empty() {
             return Cow::Borrowed(text);
@@ -52,7 +52,7 @@ impl Screen {
         Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
     }
 
-    /// The text in no more columns than `width`: what is in the middle goes, as names differ at their ends.
+    /// The text in no more columns than `width`: the middle goes, as names differ at their ends.
     pub(crate) fn cut<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         if columns(text) <= width {
             return Cow::Borrowed(text);
@@ -64,7 +64,8 @@ impl Screen {
         Cow::Owned(format!("{head}{gap}{tail}"))
     }
 
-    /// The same for processes: the name gives way, not the numbers behind it, which tell apart those of one name.
+    /// The same for processes: the name gives way, not the numbers behind it, which distinguish
+    /// processes of one name.
     pub(crate) fn cut_process<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         let parts = text.rfind(" (").filter(|_| text.ends_with(')') && columns(text) > width);
         let Some((name, numbers)) = parts.map(|at| text.split_at(at)) else { return self.cut(text, width) };
@@ -74,12 +75,12 @@ impl Screen {
         }
     }
 
-    /// The same for titles, of which the beginning says most.
+    /// The same for titles, where the beginning is the most informative part.
     pub(crate) fn begun<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         if columns(text) <= width {
             return Cow::Borrowed(text);
         }
-        // One point is as good as three where there is no room.
+        // One point is as good as three where space is short.
         let gap = if self.unicode { self.gap() } else { "." };
         Cow::Owned(format!("{}{gap}", begin(text, width.saturating_sub(columns(gap)))))
     }
@@ -89,7 +90,8 @@ impl Screen {
     }
 }
 
-/// Whether the locale says so; others than ours are the terminal's, so the first variable that is set counts.
+/// Whether the locale uses UTF-8; others than ours are the terminal's, so the first variable that
+/// is set counts.
 fn knows_unicode(variable: &impl Fn(&str) -> String) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable).into_iter().find(|value| !value.is_empty());
     let says_so = |locale: String| matches!(locale.to_ascii_lowercase().rsplit_once('.'), Some((_, "utf-8" | "utf8")));
@@ -101,7 +103,7 @@ pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// Of its beginning what fits.
+/// The part of its beginning that fits.
 fn begin(text: &str, room: usize) -> &str {
     let mut used = 0;
     let fits = |character: char| {
@@ -111,7 +113,7 @@ fn begin(text: &str, room: usize) -> &str {
     &text[..prefix(text.chars(), fits)]
 }
 
-/// Of its end what fits.
+/// The part of its end that fits.
 fn end(text: &str, room: usize) -> &str {
     let mut used = 0;
     let fits = |character: char| {

@@ -1,4 +1,5 @@
-//! Tables for people: aligned, as wide as the terminal, with bars where those say more than numbers.
+//! Tables for people: aligned, as wide as the terminal, with bars where they show more than
+//! numbers.
 //!
 //! ```text
 //! Threads by run time  12:18:50.430000000 to 12:18:52.010000000 (1.58 s)     title and span
@@ -21,11 +22,11 @@ use crate::show::{counted, duration};
 
 /// Columns of the longest bar.
 const BAR_MAX: usize = 30;
-/// A shorter one says nothing.
+/// A shorter one shows nothing.
 const BAR_MIN: usize = 8;
 /// Names are not cut to less.
 const NAME_MIN: usize = 12;
-/// Nor to less than this as long as something else can be left out.
+/// Nor to less than this as long as another part can be left out.
 const NAME_MIN_BESIDE_NUMBERS: usize = 24;
 /// Titles are not cut to less.
 const TITLE_MIN: usize = 6;
@@ -44,7 +45,7 @@ pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out
     rest(table.omitted, screen, out)
 }
 
-/// What it is, and from when to when.
+/// The table's title, and its span of time.
 pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{}", screen.toned(Tone::Title, &escaped(&table.title)))?;
     if let Some((begin, end)) = table.span_ns {
@@ -73,7 +74,7 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
 #[derive(Clone, Debug)]
 struct Place {
     title: String,
-    /// Numbers stand right.
+    /// Numbers are aligned right.
     is_right: bool,
     /// Whether it may be cut.
     is_name: bool,
@@ -85,7 +86,7 @@ struct Place {
     bounds: usize,
 }
 
-/// What stands above a column: of a plain count what is counted, `Intervals`.
+/// The title of a column; for a plain count the counted items, `Intervals`.
 fn title(column: &kymo_session::Column) -> String {
     let mut letters = column.unit.filter(|_| column.title == "Count").unwrap_or(&column.title).chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -104,7 +105,7 @@ impl Place {
         self.value + if self.bounds > 0 { 1 + self.bounds } else { 0 }
     }
 
-    /// Makes room for the title, which may stand above the bounds too.
+    /// Makes room for the title, which may reach over the bounds too.
     fn make_room(&mut self) {
         let above = if self.bounds == 0 { 0 } else { 1 + self.bounds };
         self.value = self.cells.max(columns(&self.title).saturating_sub(above));
@@ -124,7 +125,7 @@ struct Bars {
     most: f64,
 }
 
-/// Where everything stands.
+/// The positions of all parts.
 struct Layout {
     screen: Screen,
     places: Vec<Place>,
@@ -169,7 +170,7 @@ impl Layout {
         for place in &self.places {
             let title = self.screen.begun(&place.title, place.width());
             let gap = " ".repeat(place.width() - columns(&title));
-            // A short title stands above the values, not above their bounds.
+            // A short title is placed above the values, not above their bounds.
             let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
             let (before, after) = gap.split_at(before);
             line += before;
@@ -231,7 +232,7 @@ fn total(places: &[Place]) -> usize {
     places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
-/// Cuts titles that are wider than what stands below them, the widest first.
+/// Cuts titles that are wider than the cells below them, the widest first.
 fn fit_titles(places: &mut [Place], room: usize) {
     while total(places) > room {
         let Some(widest) = places.iter_mut().max_by_key(|place| place.excess()).filter(|place| place.excess() > 0)

@@ -1,4 +1,5 @@
-//! Cells as words for people: numbers with units, instants as times of day, names without what would move the cursor.
+//! Cells as words for people: numbers with units, instants as times of day, names without
+//! characters that would move the cursor.
 //!
 //! ```text
 //! Duration 12_345_678 in [11_900_000, 14_000_000]   value "12.3 ms"   bounds "[11.9, 14.0]"
@@ -13,33 +14,33 @@ use kymo_session::{Bounded, Cell, Zone};
 
 use crate::show::grouped;
 
-/// What stands where there is nothing to say: rows stay easy to cut apart.
+/// Stands for an empty cell: rows stay easy to cut apart.
 pub(crate) const EMPTY: &str = "-";
-/// What stands where nobody knows.
+/// Stands for an unknown value.
 pub(crate) const UNKNOWN: &str = "unknown";
 
 /// A cell in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// What it most likely is.
+    /// The most likely value.
     pub(crate) value: String,
-    /// Between what it is, if that is not certain.
+    /// The bounds of the value, if it is not certain.
     pub(crate) bounds: String,
 }
 
 /// How cells become words.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// How instants are said.
+    /// The format of instants.
     pub(crate) times: Times,
     /// Whether characters beyond ASCII can be shown.
     pub(crate) unicode: bool,
 }
 
-/// How instants are said.
+/// The format of instants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
-    /// Whose time of day it is; `None`: seconds since the clock's origin.
+    /// The time zone of times of day; `None`: seconds since the clock's origin.
     zone: Option<TimeZone>,
     /// With the day.
     dated: bool,
@@ -51,7 +52,7 @@ impl Times {
         Self { zone: (is_unix && !seconds).then(|| zone.time_zone()), dated: false }
     }
 
-    /// The same for a span: with the day, if it is longer than one or nobody knows.
+    /// The same for a span: with the day, if it is longer than one or unknown.
     pub(crate) fn within(&self, span_ns: Option<(i64, i64)>) -> Self {
         let day = |nanos: i64| {
             let zone = self.zone.clone()?;
@@ -149,8 +150,8 @@ impl Words {
         Word { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
     }
 
-    /// A number with a unit and its bounds, each said by `say` with so many digits more than usual. Bounds that look
-    /// alike get more digits.
+    /// A number with a unit and its bounds, each formatted by `say` with the given number of extra
+    /// digits. Bounds that look alike get more digits.
     fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> Said) -> Word {
         if number.value.is_nan() {
             return Word { value: UNKNOWN.to_owned(), bounds: String::new() };
@@ -204,10 +205,11 @@ impl std::fmt::Display for Said {
     }
 }
 
-/// Units of one kind, the smallest first: what each is of the smallest one, and from where on the next one is better.
+/// Units of one kind, the smallest first: each one's size in the smallest one, and from where on
+/// the next one is better.
 struct Scale {
     units: &'static [(&'static str, f64, f64)],
-    /// Behind the point, if that does not depend on what is before it.
+    /// Digits behind the point, if their number does not depend on those before it.
     digits: Option<usize>,
 }
 
@@ -247,7 +249,7 @@ const BITRATES: Scale = Scale {
     ],
 };
 
-/// With three digits that say something, or more.
+/// With at least three significant digits.
 fn scaled(value: f64, scale: &Scale, more: usize) -> Said {
     let is_fitting = |unit: &&(&str, f64, f64)| value.abs() < unit.2;
     let (unit, size, _) = scale.units.iter().find(is_fitting).unwrap_or(&scale.units[scale.units.len() - 1]);
@@ -279,7 +281,7 @@ fn percent(ratio: f64, more: usize) -> Said {
     Said { number: format!("{percent:.*}", digits + more), unit: "%" }
 }
 
-/// What nothing bounds is infinite.
+/// An unbounded side is infinite.
 fn floats(number: &Bounded<u64>) -> Bounded<f64> {
     if number.is_exact() {
         return Bounded::exact(number.value as f64);
@@ -294,7 +296,8 @@ fn integer(number: i64) -> String {
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
-/// `bash (123)`; of a thread that is not the first one `java (124 of 123)`; thread 0 is what a CPU is without any.
+/// `bash (123)`; of a thread that is not the first one `java (124 of 123)`; thread 0 is a CPU
+/// without a thread.
 fn process(name: Option<&str>, pid: Option<i64>, tid: Option<i64>) -> String {
     if name.is_none() && tid == Some(0) {
         return "idle".to_owned();
@@ -317,7 +320,7 @@ fn shown(text: &str) -> String {
     if text.is_empty() { "\"\"".to_owned() } else { escaped(text).into_owned() }
 }
 
-/// Characters that would move the cursor, change colours or turn text around become escapes.
+/// Characters that would move the cursor, change colors or turn text around become escapes.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unseen) {
         return Cow::Borrowed(text);
@@ -332,7 +335,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls, and what makes text look other than it is.
+/// Controls, and characters that make text look other than it is.
 fn is_unseen(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -1,4 +1,5 @@
-//! What the command line may say to every analysis, with the words of `lttng-analyses` beside our own.
+//! The command line's arguments for every analysis, with the words of `lttng-analyses` beside our
+//! own.
 //!
 //! ```text
 //! kymo cpu TRACE      Common + SpanArguments + WantedArguments + FaceArguments

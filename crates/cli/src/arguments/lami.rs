@@ -1,4 +1,4 @@
-//! What the command line may say to `kymo lami`.
+//! The arguments of `kymo lami`.
 
 use std::path::PathBuf;
 

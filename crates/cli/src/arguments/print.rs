@@ -1,4 +1,4 @@
-//! What the command line may say to `kymo print`.
+//! The arguments of `kymo print`.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! What commands that record are told.
+//! The arguments of commands that record.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The commands that analyses of the registry are, beside those that stand in [`Command`].
+//! The commands for analyses of the registry, beside the variants of [`Command`].
 
 use clap::{Args, FromArgMatches, Subcommand};
 use kymo_session::{AnalysisEntry, analyses, find_analysis};

@@ -1,4 +1,4 @@
-//! What `kymo roles` may be told.
+//! The arguments of `kymo roles`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What `kymo sql` may be told.
+//! The arguments of `kymo sql`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the command line may say to `kymo view`.
+//! The arguments of `kymo view`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -14,13 +14,14 @@ use super::streams::{Passed, Pumps, Streams};
 pub(crate) struct Child {
     pid: rustix::process::Pid,
     ended: Receiver<io::Result<ExitStatus>>,
-    /// What passes on what it writes; `None`: it has our streams.
+    /// The threads that pass on its output; `None`: it has our streams.
     pumps: Option<Pumps>,
 }
 
 impl Child {
-    /// Starts it for a session, by whose name it is known, with what its events are to carry. Its terminal is this process' one; the
-    /// lines that it writes are recorded for a session that selects `lines`.
+    /// Starts it for a session, under the session's name, with the contexts of its events. Its
+    /// terminal is this process' one; the lines that it writes are recorded for a session that
+    /// selects `lines`.
     pub(crate) fn start(words: &[OsString], tag: &str, contexts: u64, lines: Option<&str>) -> io::Result<Self> {
         let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -37,7 +38,7 @@ impl Child {
         Ok(Self { pid, ended, pumps })
     }
 
-    /// It has ended: passes on what it has written last, unless somebody does not want to wait for that.
+    /// It has ended: passes on its last output, unless `is_over` says not to wait for that.
     pub(crate) fn pass_last(self, is_over: impl FnMut() -> bool) -> Option<Passed> {
         self.pumps.map(|pumps| pumps.end(is_over))
     }
@@ -50,11 +51,11 @@ impl Child {
         }
     }
 
-    /// What it ended with; `None`: it runs.
+    /// Its exit status; `None`: it runs.
     pub(crate) fn status(&self) -> Option<u8> {
         match self.ended.try_recv() {
             Ok(Ok(status)) => Some(code(status)),
-            // It cannot be waited for: nobody knows.
+            // Nothing can wait for it: its status is unknown.
             Ok(Err(_)) | Err(TryRecvError::Disconnected) => Some(1),
             Err(TryRecvError::Empty) => None,
         }
@@ -67,7 +68,7 @@ impl Child {
     }
 }
 
-/// As shells say it.
+/// The exit code in the form of shells.
 fn code(status: ExitStatus) -> u8 {
     let signal = || status.signal().map(|signal| 128 + signal);
     status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

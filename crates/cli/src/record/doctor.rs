@@ -8,7 +8,7 @@ use super::Problem;
 use crate::Outcome;
 use crate::arguments::DoctorArguments;
 
-/// Says what is wrong.
+/// Reports the problems.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Problem> {
     let findings = examine();
     let mut out = io::stdout().lock();

@@ -1,4 +1,5 @@
-//! Commands that record: they ask the recorder of this user, which is a process of its own, and show what it answers.
+//! Commands that record: they send requests to the recorder of this user, which is a process of its
+//! own, and show its answers.
 //!
 //! ```text
 //! kymo record ──starts──> kymo recorder-of-this-user      if there is none
@@ -27,13 +28,13 @@ use crate::Outcome;
 use crate::arguments::Command;
 use crate::stop::{Stop, say};
 
-/// Becomes the recorder, if that is what these words ask for; with what status the process should end then.
+/// Becomes the recorder, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
     let is_asked = words.len() == 2 && words[1] == RECORDER_WORD;
     is_asked.then(|| u8::from(kymo_recorder::record_for_user().is_err()))
 }
 
-/// Does what a command that records asks for.
+/// Runs a command that records.
 pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
     let done = match command {
         Command::Record(arguments) => session::run(arguments),
@@ -57,21 +58,21 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
             let is_in_the_way = matches!(problem, ClientProblem::Folder(_) | ClientProblem::Start(_));
             let help = if is_in_the_way { "\nhelp: `kymo doctor` says more" } else { "" };
             say(&format!("error: {}{help}", text.trim_end()));
-            // What the recorder refuses was asked wrongly, and so is what there is no session for.
+            // A request that the recorder refuses was wrong usage, and so is one without a session.
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
             Ok(if is_usage { Outcome::Status(2) } else { Outcome::Incomplete })
         }
     })
 }
 
-/// Why something was not done.
+/// Why a command failed.
 pub(crate) enum Problem {
     Stop(Stop),
     Client(ClientProblem),
 }
 
 impl Problem {
-    /// Says so, where that decides nothing.
+    /// Reports the problem, where it does not change the outcome.
     fn tell(&self) {
         match self {
             Self::Stop(stop) => say(&format!("error: {}", stop.text())),
@@ -103,13 +104,15 @@ fn warn(why: &str) {
     say(&format!("warning: {why}"));
 }
 
-/// Whether a recorder was about to end, as it had no session any more, when it was asked: a moment later nobody is there.
+/// Whether a recorder was about to end at the time of the request, as it had no session any more: a
+/// moment later there is no recorder.
 fn has_just_ended(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) && !kymo_recorder::client::has_sessions()
 }
 
-/// Asks a recorder for a session, which is started if there is none; and who has answered.
+/// Asks the recorder for a session, and starts a recorder if there is none; returns the client and
+/// the answer.
 fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> {
     for _ in 0..50 {
         let mut client = Client::connect_or_start(&this_program())?.telling(warn);
@@ -122,7 +125,7 @@ fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> 
     client.ask(question).map(|answer| (client, answer))
 }
 
-/// Between two tries to ask somebody who is about to end.
+/// Between two tries to ask a recorder that is about to end.
 const BETWEEN: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
@@ -147,7 +150,7 @@ fn ask_who_is_there(question: &Question) -> Result<Answer, ClientProblem> {
     client.ask(question)
 }
 
-/// A folder of a trace, from the root, as a recorder can be told of it.
+/// A folder of a trace as an absolute path, in a form that a recorder takes.
 fn folder(path: &Path) -> Result<PathBuf, Stop> {
     let path = std::path::absolute(path)?;
     match path.to_str() {
@@ -159,7 +162,7 @@ fn folder(path: &Path) -> Result<PathBuf, Stop> {
     }
 }
 
-/// The program that this one is, to be started again: whatever stands before the words that it was given.
+/// The program that this one is, to be started again: all words before its arguments.
 fn this_program() -> Vec<OsString> {
     use std::os::unix::ffi::OsStringExt;
     let own = std::env::current_exe().map_or_else(|_| "/proc/self/exe".into(), OsString::from);

@@ -1,4 +1,4 @@
-//! `kymo recover`: what a crash has left becomes traces.
+//! `kymo recover`: the remains of a crash become traces.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::arguments::RecoverArguments;
 use crate::show::{bytes, counted};
 use crate::stop::{Stop, say};
 
-/// What was done.
+/// The results.
 #[derive(Default)]
 struct Recovered {
-    /// Sessions whose recorder was killed, which have ended now.
+    /// Sessions that have ended now because their recorder was killed.
     sessions: Vec<Summary>,
     /// Memory that no session knew.
     memory: Option<Rescued>,
     /// Traces that were mended, or are whole.
     traces: Vec<Mended>,
-    /// What could not be done, in sentences.
+    /// The failures, in sentences.
     problems: Vec<String>,
 }
 
@@ -87,11 +87,11 @@ fn copies(files: &[&PathBuf], arguments: &RecoverArguments) -> Result<Recovered,
     Ok(recovered)
 }
 
-/// Sessions that nobody goes on with, and memory that nobody wants.
+/// Sessions without a recorder, and unused memory.
 fn sessions(arguments: &RecoverArguments) -> Result<Recovered, Problem> {
     let mut recovered = Recovered::default();
     let kept = match Client::connect() {
-        // Whose recorder runs goes on as it is.
+        // A session with a running recorder goes on as it is.
         Ok(_) => Vec::new(),
         Err(ClientProblem::Nobody | ClientProblem::Broken(_)) => kymo_recorder::client::kept_sessions(),
         Err(problem) => return Err(problem.into()),

@@ -23,9 +23,9 @@ use crate::Outcome;
 use crate::arguments::{self, Mode, RecordArguments, RuleArguments, SessionArguments};
 use crate::stop::{Stop, say};
 
-/// Between two looks at whether it is over.
+/// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two lines that say how far it is.
+/// Between two lines of progress.
 const LINE: Duration = Duration::from_millis(250);
 
 /// Bytes that a program may have for its lanes.
@@ -40,15 +40,15 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     begun.record(arguments.json).map(|recorded| recorded.outcome)
 }
 
-/// What is to be recorded.
+/// The plan of a recording.
 pub(crate) struct Plan<'a> {
     arguments: &'a SessionArguments,
     options: SessionOptions,
-    /// A word that no other session has: whoever starts a program for a session knows it by that.
+    /// A word that no other session has: it identifies the session of a started program.
     tag: Option<String>,
     /// The same for the lines that it writes.
     lines: Option<String>,
-    /// What events are to carry from the first one on.
+    /// The contexts that events carry from the first one on.
     contexts: u64,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Recorded {
     pub(crate) outcome: Outcome,
     /// Its trace may have events.
     pub(crate) has_trace: bool,
-    /// What may still come.
+    /// Signals that may still come.
     pub(crate) signals: Signals,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
         &self.options.output
     }
 
-    /// Asks the recorder for it.
+    /// Requests it from the recorder.
     pub(crate) fn begin(self) -> Result<Begun<'a>, Problem> {
         let Self { arguments, options, tag, lines, contexts } = self;
         let signals = Signals::catch()?;
@@ -131,7 +131,7 @@ impl Begun<'_> {
         };
         signals.are_of_command(false);
         let whole = Ending { session: &session, output, ended, arguments, json }.take(&mut client, child, &signals);
-        // It has ended as it has, whoever hears of it.
+        // The exit status of the program counts, even if the session's end failed.
         let outcome = match (status, whole) {
             (None, whole) => whole?,
             (Some(status), Ok(_)) => Outcome::Status(status),
@@ -157,30 +157,30 @@ impl Begun<'_> {
     }
 }
 
-/// A session whose end has come.
+/// A session at its end.
 struct Ending<'a> {
     session: &'a str,
     output: PathBuf,
-    /// What it recorded, if it has ended by itself.
+    /// Its summary, if it has ended by itself.
     ended: Option<Summary>,
     arguments: &'a SessionArguments,
     json: bool,
 }
 
 impl Ending<'_> {
-    /// Takes what is left, and says what it was.
+    /// Takes the remaining events, and reports the session.
     fn take(self, client: &mut Client, child: Option<Child>, signals: &Signals) -> Result<Outcome, Problem> {
         let Self { session, output, ended, arguments, json } = self;
         let is_command = child.is_some();
-        // What ended the command is no reason not to wait for what it has written last.
+        // The signal that ended the command is no reason not to wait for its last output.
         let _ = signals.take();
         let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
-        // What a flight recorder is for is what was before the end.
+        // A flight recorder is for the events before the end.
         let last = match &ended {
             None if is_command && arguments.mode == Mode::Overwrite => Some(snapshot(client, session, output)?),
             _ => None,
         };
-        // Somebody else may have ended it.
+        // Another command may have ended it.
         let progress = client.ask(&Question::Progress { session: session.to_owned() });
         let was_over = matches!(progress, Ok(Answer::Progress { summary }) if summary.has_ended);
         let summary = match ended {
@@ -199,7 +199,7 @@ impl Ending<'_> {
     }
 }
 
-/// Waits for a command that nobody records any more: what it ends with.
+/// Waits for a command that is no longer recorded: returns its exit status.
 fn alone(child: Child, signals: &Signals) -> u8 {
     loop {
         if let Some(status) = child.status() {
@@ -216,7 +216,8 @@ fn alone(child: Child, signals: &Signals) -> u8 {
     }
 }
 
-/// Whoever names a program by a number means one that is there and that can be recorded; why it is not.
+/// Why a program that is named by its number cannot be recorded; `None`: it can, or is not named by
+/// one.
 fn nobody(wanted: &str) -> Option<String> {
     let number = wanted.parse::<u32>().ok()?;
     let process = Path::new("/proc").join(number.to_string());
@@ -268,13 +269,13 @@ fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
     }
 }
 
-/// Asks something of a session. A recorder that was killed is followed by another one, which goes on.
+/// Sends a request for a session. After a recorder was killed, another one follows it and goes on.
 fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer, ClientProblem> {
     match client.ask(question) {
         Err(ClientProblem::Broken(_)) => {
             *client = Client::connect_or_start(&this_program())?.telling(warn);
             match client.ask(&Question::Own { session: session.to_owned() }) {
-                // Who is asked to end, and not killed, ends what it has.
+                // A recorder that is asked to end, and not killed, ends its sessions.
                 Err(ClientProblem::Refused(_)) => {
                     let what = format!("the recorder was ended, and session `{session}` with it");
                     return Err(ClientProblem::Refused(what));
@@ -299,7 +300,8 @@ fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem
     Ok(Outcome::Complete)
 }
 
-/// What the programs of a session have in memory now, in its own folder, or numbered beside others that were taken meanwhile.
+/// The events that the programs of a session have in memory now, in its own folder, or numbered
+/// beside others that were taken meanwhile.
 fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summary, Problem> {
     let has_others = std::fs::read_dir(&output).is_ok_and(|mut entries| entries.next().is_some());
     let output = Some(output).filter(|_| !has_others);
@@ -329,7 +331,7 @@ fn at_output(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
-/// What it is called: as somebody says, or as the program is.
+/// The session's name: from the arguments, or from the program.
 fn name(arguments: &SessionArguments) -> Result<String, Stop> {
     let program = arguments.command.first().map(PathBuf::from);
     let file = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
@@ -346,7 +348,7 @@ fn name(arguments: &SessionArguments) -> Result<String, Stop> {
     }
 }
 
-/// What the session is to be.
+/// The options of the session.
 fn options(
     arguments: &SessionArguments,
     name: &str,
@@ -389,7 +391,8 @@ fn options(
     })
 }
 
-/// Which events of which programs. A program that was started is meant with all that it starts, unless somebody names others.
+/// Which events of which programs. A program that was started is meant with all that it starts,
+/// unless the arguments name others.
 fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> Rule {
     Rule {
         events: arguments.events.clone(),
@@ -401,7 +404,8 @@ fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> R
     }
 }
 
-/// What events carry: what is known everywhere, what the recorder finds out, and names of what programs define.
+/// The contexts of events: those known everywhere, those that the recorder finds out, and names of
+/// contexts that programs define.
 fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
     use kymo_recorder::contexts::{CPU, IP, NAME, PID, STACK, TID};
     let (mut known, mut namespaces, mut own) = (0, Kinds::default(), Vec::new());
@@ -426,8 +430,8 @@ fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
     Ok((known, namespaces, own))
 }
 
-/// What events carry that a program records before the recorder has found it: also what may be asked of them then. Nobody knows yet which
-/// contexts it defines.
+/// The contexts of events that a program records before the recorder has found it, including those
+/// that the filter may need. It is not yet known which contexts the program defines.
 fn early_contexts(options: &SessionOptions, filter: Option<&str>) -> u64 {
     use kymo_recorder::contexts::{ALL_OWN, CPU, IP};
     let words =
@@ -467,14 +471,15 @@ pub(crate) fn free_folder(name: &str) -> PathBuf {
     all.find(|path| !path.exists()).expect("numbers do not end")
 }
 
-/// A session that somebody waits for.
+/// A session for which a command waits.
 struct Watch<'a> {
     session: &'a str,
     shows: bool,
 }
 
 impl Watch<'_> {
-    /// Waits until the program has ended, a signal came, or the session is over, of which it knows then what it recorded.
+    /// Waits until the program has ended, a signal came, or the session is over; then it knows the
+    /// summary.
     fn until_over(
         &self,
         client: &mut Client,

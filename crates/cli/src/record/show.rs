@@ -1,22 +1,22 @@
-//! What was recorded, for people.
+//! The recorded session, for people.
 
 use kymo_recorder::capture::Count;
 use kymo_recorder::protocol::{Lost, Summary};
 
 use crate::show::{bytes, counted, duration, grouped};
 
-/// What is known of a session where it ends, beside what its recorder says.
+/// Facts about a session where it ends, beside those from its recorder.
 #[derive(Default)]
 pub(crate) struct Told<'a> {
     /// Lines of its command that were recorded.
     pub(crate) captured: Option<Count>,
-    /// What was started for it.
+    /// The command that was started for it.
     pub(crate) command: Option<&'a str>,
-    /// Somebody has said which programs it is about.
+    /// The arguments choose programs.
     pub(crate) chooses_programs: bool,
 }
 
-/// What a session recorded, when it is over.
+/// The summary of a session that is over.
 pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
@@ -60,7 +60,7 @@ fn problems(summary: &Summary) -> String {
 /// Why there may be nothing.
 fn nothing(summary: &Summary, told: &Told<'_>) -> String {
     let is_captured = told.captured.is_some();
-    // Whoever records the lines is one.
+    // The process that records the lines is one.
     let programs = summary.programs.saturating_sub(is_captured.into());
     let lines = if is_captured { "and wrote no line" } else { "`--capture-output` records the lines that it writes" };
     match told.command {
@@ -107,7 +107,7 @@ fn still_running(summary: &Summary, told: &Told<'_>) -> String {
     }
 }
 
-/// What is missing, in a sentence.
+/// The losses, in a sentence.
 pub(crate) fn losses(summary: &Summary) -> Option<String> {
     let Lost { full, no_lane, unwritten } = summary.lost;
     let parts = [
@@ -138,7 +138,7 @@ pub(crate) fn losses(summary: &Summary) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// A line that says how far a session is.
+/// A line with the progress of a session.
 pub(crate) fn line(summary: &Summary, per_second: f64) -> String {
     let took = summary.milliseconds as f64 / 1000.0;
     let lost = match summary.lost.events() {

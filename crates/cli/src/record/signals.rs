@@ -1,4 +1,4 @@
-//! Signals that come while something is recorded: whose they are, and what ends by them.
+//! Signals that come during a recording: their owners, and the work that they end.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -14,9 +14,9 @@ use super::child::Child;
 
 /// Signals that end it.
 pub(crate) struct Signals {
-    /// The last one that came; 0: none.
+    /// The last signal received; 0: none.
     came: Arc<AtomicUsize>,
-    /// One came that asks for the end of everything: no key does that.
+    /// A received signal asks for the end of everything: no key does that.
     end_all: Cell<bool>,
     /// They are for the command, which runs.
     are_of_command: Arc<AtomicBool>,
@@ -24,7 +24,8 @@ pub(crate) struct Signals {
     resized: Arc<AtomicBool>,
 }
 
-/// Whoever asks a second time waits for longer than this: `timeout` sends what it sends to a process and to its group, at once.
+/// A second request comes later than this: `timeout` sends its signal to a process and to its
+/// group, at once.
 const AGAIN: Duration = Duration::from_millis(300);
 
 impl Signals {
@@ -45,7 +46,7 @@ impl Signals {
         Ok(Self { came, end_all: Cell::new(false), are_of_command, resized })
     }
 
-    /// Whether somebody does with them what he likes, as a command does that runs.
+    /// Whether the running command handles them as it likes.
     pub(crate) fn are_of_command(&self, are: bool) {
         self.are_of_command.store(are, Ordering::Relaxed);
     }
@@ -65,7 +66,8 @@ impl Signals {
         }
     }
 
-    /// Whether somebody has asked for the end of all that this process does, who is no key of a terminal.
+    /// Whether a sender other than a key of a terminal has asked for the end of all that this
+    /// process does.
     #[cfg_attr(not(feature = "view"), allow(dead_code, reason = "what goes on behind a session asks"))]
     pub(crate) fn end_all(&self) -> bool {
         let _ = self.take();
@@ -73,7 +75,7 @@ impl Signals {
     }
 }
 
-/// Whoever asks twice does not wait for anything any more: the recorder ends the session then.
+/// A second request ends all waiting: the recorder ends the session then.
 fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) {
     let mut first: Option<Instant> = None;
     while told.read_exact(&mut [0]).is_ok() {

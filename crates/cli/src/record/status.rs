@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::arguments::{SessionsArguments, StatusArguments};
 use crate::show::{bytes, counted, duration, grouped};
 
-/// How everything is; `None`: there is no recorder.
+/// The state of everything; `None`: there is no recorder.
 pub(crate) fn status() -> Result<Option<Status>, ClientProblem> {
     match ask(&Question::Status) {
         Ok(Answer::Status(status)) => Ok(Some(*status)),

@@ -1,11 +1,12 @@
-//! What a program writes, on its way through this process to where it would have gone: every byte as it is, the lines recorded.
+//! A program's output, on its way through this process to its destination: every byte as it is, the
+//! lines recorded.
 //!
 //! ```text
 //! program ── pipe, or a terminal where ours is one ──> Pump: record the lines ── write ──> our own stream
 //! ```
 //!
-//! Where both streams go to the same place, one thread passes on what comes, in the order in which it came; otherwise each has its own,
-//! so that nobody waits for one because of the other.
+//! Where both streams go to the same place, one thread passes on the bytes in their order of
+//! arrival; otherwise each has its own, so that neither stream waits for the other.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -23,16 +24,18 @@ use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
 
-/// Bytes that are passed on at a time: what a pipe holds.
+/// Bytes that are passed on at a time: the capacity of a pipe.
 const CHUNK: usize = 64 << 10;
-/// More than any pipe or terminal holds: who still writes when the program has ended is not waited for.
+/// More than any pipe or terminal holds: a process that still writes when the program has ended is
+/// not waited for.
 const LEFT: usize = 128 << 10;
-/// Between two looks at whether all was passed on.
+/// Between two checks whether all bytes were passed on.
 const LOOK: Duration = Duration::from_millis(2);
-/// The word of what tells that the program has ended; others are places of sources.
+/// The word of the event for the program's end; others are places of sources.
 const ENDED: u64 = u64::MAX;
 
-/// Both streams of a program that is about to begin. Who reads them is told already what comes first.
+/// Both streams of a program that is about to begin. Their reader already knows the stream that
+/// comes first.
 pub(crate) struct Streams {
     pumps: Vec<Pump>,
     /// Terminals that the program has instead of ours.
@@ -43,15 +46,15 @@ pub(crate) struct Streams {
 pub(crate) struct Pumps {
     threads: Vec<JoinHandle<Passed>>,
     terminals: Vec<(Stream, OwnedFd)>,
-    /// The other ends are told that the program has ended when these are closed.
+    /// Closing these tells the other ends that the program has ended.
     ends: Vec<OwnedFd>,
 }
 
-/// What was passed on.
+/// The passed bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) count: Count,
-    /// What could not be, in sentences.
+    /// Failures, in sentences.
     pub(crate) problems: Vec<String>,
 }
 
@@ -64,7 +67,7 @@ struct Source {
 }
 
 impl Streams {
-    /// The streams, and what a program is to have as standard output and standard error.
+    /// The streams, and the program's standard output and standard error.
     pub(crate) fn new() -> io::Result<(Self, [Stdio; 2])> {
         let mut terminals = Vec::new();
         let (stdout, for_stdout) = Source::new(Stream::Stdout, &mut terminals)?;
@@ -78,7 +81,7 @@ impl Streams {
         Ok((Self { pumps, terminals }, [for_stdout, for_stderr]))
     }
 
-    /// Passes on what a program writes that runs now.
+    /// Passes on the output of a running program.
     pub(crate) fn pass(self, pid: u32) -> io::Result<Pumps> {
         let mut pumps = Pumps { threads: Vec::new(), terminals: self.terminals, ends: Vec::new() };
         for mut pump in self.pumps {
@@ -104,7 +107,8 @@ impl Pumps {
         !self.terminals.is_empty()
     }
 
-    /// The program has ended: what is still there is passed on, unless somebody does not want to wait for that.
+    /// The program has ended: passes on the remaining bytes, unless `is_over` says not to wait for
+    /// that.
     pub(crate) fn end(self, mut is_over: impl FnMut() -> bool) -> Passed {
         drop(self.ends);
         let mut all = Passed::default();
@@ -125,7 +129,7 @@ impl Pumps {
     }
 }
 
-/// What passes on the bytes of some streams.
+/// A thread that passes on the bytes of some streams.
 struct Pump {
     sources: Vec<Option<Source>>,
     passed: Passed,
@@ -175,7 +179,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Passes on what is there.
+    /// Passes on the remaining bytes.
     fn finish(&mut self, place: usize, bytes: &mut [u8]) {
         let mut left = LEFT;
         while let Some(source) = &mut self.sources[place] {
@@ -186,7 +190,7 @@ impl Pump {
         }
     }
 
-    /// Nothing more comes of it, or nobody takes it: who writes there finds that nobody reads.
+    /// Nothing more comes of it, or its destination is closed: writers find no reader.
     fn close(&mut self, place: usize) {
         let Some(mut source) = self.sources[place].take() else { return };
         source.lines.end();
@@ -206,11 +210,11 @@ impl Pump {
     }
 }
 
-/// To be told once that there is something: then the next one to be told is who is the next to have something.
+/// Each wakeup comes once, so that the next wakeup names the next stream with bytes.
 const WANTED: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
 impl Source {
-    /// One stream, and what the program is to have for it.
+    /// One stream, and the program's end of it.
     fn new(stream: Stream, terminals: &mut Vec<(Stream, OwnedFd)>) -> io::Result<(Self, Stdio)> {
         let own = own(stream);
         let terminal = isatty(own).then(|| terminal(own)).transpose().unwrap_or_else(|error| {
@@ -228,11 +232,12 @@ impl Source {
         Ok((Self { stream, from, lines: Lines::of(stream, 0), missing: (0, None) }, to.into()))
     }
 
-    /// Passes on what is there now: how many bytes; `None`: that was all, or nobody wants more.
+    /// Passes on the available bytes and returns their number; `None`: that was all, or the
+    /// destination wants no more.
     fn pass(&mut self, bytes: &mut [u8]) -> Option<usize> {
         let read = match rustix::io::retry_on_intr(|| rustix::io::read(&self.from, &mut *bytes)) {
             Err(Errno::AGAIN) => return Some(0),
-            // Nobody has it open any more.
+            // No process has it open any more.
             Ok(0) | Err(_) => return None,
             Ok(read) => read,
         };
@@ -241,7 +246,7 @@ impl Source {
         let own = own(self.stream);
         match write(own, bytes) {
             Ok(()) => Some(read),
-            // As without us: nobody reads what the program writes.
+            // As without us: no process reads the program's output.
             Err((_, Errno::PIPE | Errno::IO)) => None,
             Err((missing, error)) => {
                 self.missing = (self.missing.0 + missing as u64, Some(error));
@@ -258,7 +263,7 @@ fn write(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), (usize, Errno)> {
             Ok(written) => bytes = &bytes[written..],
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {
-                // Somebody else who has it open does not want to wait; we do.
+                // Another process that has it open does not want to wait; we do.
                 let second = Timespec { tv_sec: 1, tv_nsec: 0 };
                 let _ = poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], Some(&second));
             }
@@ -280,7 +285,8 @@ fn place(stream: Stream) -> Option<(u64, u64)> {
     rustix::fs::fstat(own(stream)).ok().map(|found| (found.st_dev, found.st_ino))
 }
 
-/// A terminal as ours is, but for what ours does to what is written there; the program's end of it is the second.
+/// A terminal as ours is, but without our terminal's output processing; the program's end of it is
+/// the second.
 fn terminal(own: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let from = openpt(flags)?;

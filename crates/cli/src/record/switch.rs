@@ -1,4 +1,5 @@
-//! `kymo enable`, `disable`, `filter --session`, `snapshot` and `stop`: what changes a session that runs.
+//! `kymo enable`, `disable`, `filter --session`, `snapshot` and `stop`: commands that change a
+//! running session.
 
 use std::io::{self, Write};
 
@@ -72,7 +73,7 @@ pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<Outcome, Problem
 pub(crate) fn stop(arguments: &StopArguments) -> Result<Outcome, Problem> {
     let summaries = match ask(&Question::Stop { session: arguments.session.clone(), all: arguments.all }) {
         Ok(Answer::Stopped { summaries }) => summaries,
-        // That is what was asked for.
+        // That is the requested state.
         Err(ClientProblem::Nobody) if arguments.all => Vec::new(),
         Ok(_) => return Err(nonsense().into()),
         Err(problem) => return Err(problem.into()),

@@ -1,4 +1,4 @@
-//! `kymo view --record`: what is recorded is shown in the browser meanwhile, and afterwards.
+//! `kymo view --record`: the browser shows the recording meanwhile, and afterwards.
 //!
 //! ```text
 //! ├── recorded: signals are the program's, or end the session ──┤── shown: Ctrl-C ends it ──┤
@@ -21,14 +21,14 @@ use crate::arguments::ViewArguments;
 use crate::stop::{Stop, say};
 use crate::view;
 
-/// Between two looks at whether it is over.
+/// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
     check(arguments)?;
     let plan = Plan::of(&arguments.recording, false)?;
     let trace = plan.output().to_owned();
-    // Who cannot listen has begun nothing.
+    // If the server cannot listen, nothing has begun.
     let server = view::bind_recorded(&trace, arguments)?;
     let begun = plan.begin()?;
     let opened = match arguments.recording.command.is_empty() {
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
     Ok(outcome)
 }
 
-/// What makes no sense together.
+/// Rejects arguments that make no sense together.
 fn check(arguments: &ViewArguments) -> Result<(), Stop> {
     if let Some(trace) = arguments.traces.first().map(|trace| trace.display()) {
         return Err(Stop::Usage(format!(
@@ -87,7 +87,8 @@ impl Serving {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Serves until a signal comes, if there is anything to be seen; who sends another one does not wait for the end of it.
+    /// Serves until a signal comes, if there is anything to show; a second signal ends the wait for
+    /// its end.
     fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), Stop> {
         signals.are_of_command(true);
         if is_worth_while && !self.is_over() {

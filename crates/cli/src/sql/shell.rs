@@ -1,4 +1,4 @@
-//! A shell for queries: lines are edited, kept, and completed with what the trace has.
+//! A shell for queries: lines are edited, kept, and completed with names of the trace.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,7 +28,7 @@ A query ends with a semicolon and may have several lines. TAB completes names.
   Ctrl-C        cancels a query
   explain ...   how a query is answered, and which packets are not read";
 
-/// Asks for queries until somebody has had enough.
+/// Asks for queries until the user ends the shell.
 pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<Outcome> {
     let config = Config::builder().completion_type(CompletionType::List).max_history_size(5000);
     let config = config.map_err(io::Error::other)?.auto_add_history(true).build();
@@ -47,7 +47,7 @@ pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<O
                 Some(command) => obey(command, asking.database, &mut format),
                 None => answer_all(&line, asking, format)?,
             },
-            // What was typed so far is dropped.
+            // Drops the typed text.
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(io::Error::other(error)),
@@ -61,7 +61,8 @@ pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<O
     Ok(Outcome::Complete)
 }
 
-/// Becomes true with Ctrl-C, which ends the answer and not the shell. Who presses it again before that has an effect ends both.
+/// Becomes true with Ctrl-C, which ends the answer and not the shell. A second one before the first
+/// has an effect ends both.
 pub(super) fn interrupts() -> io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&interrupted))?;
@@ -94,7 +95,7 @@ fn answer_all(text: &str, asking: &Asking<'_>, format: AnswerFormat) -> io::Resu
     Ok(())
 }
 
-/// What begins with a backslash is for the shell.
+/// Handles a line that begins with a backslash, which is for the shell.
 fn obey(command: &str, database: &Database, format: &mut AnswerFormat) {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match (name, rest.trim().trim_end_matches(';')) {
@@ -114,7 +115,7 @@ fn obey(command: &str, database: &Database, format: &mut AnswerFormat) {
     }
 }
 
-/// What can be typed.
+/// The words that can be typed.
 struct Words {
     words: Vec<String>,
 }
@@ -186,7 +187,7 @@ impl Words {
         Self { words }
     }
 
-    /// The words that go on what stands before the cursor, and where that begins.
+    /// The words that complete the text before the cursor, and the position where that begins.
     fn completed(&self, line: &str, at: usize) -> (usize, Vec<String>) {
         let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
         let before = &line[..at];

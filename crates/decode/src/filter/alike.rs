@@ -1,7 +1,8 @@
 //! Binds an expression once for all event record classes that have the same under the names in it.
 //!
-//! A trace of the kernel has a thousand classes, and what an expression of many predicates means is computed in some
-//! hundred microseconds: but most classes have the same clock and the same contexts, and lack the same fields.
+//! A trace of the kernel has a thousand classes, and the meaning of an expression with many
+//! predicates takes some hundred microseconds to compute: but most classes have the same clock and
+//! the same contexts, and lack the same fields.
 //!
 //! ```text
 //! cycles > 5 && next_tid == 7      sched_switch              cycles, next_tid      bound
@@ -17,17 +18,17 @@ use kymo_ir::ClassTest;
 
 use crate::names::{ClassFields, Source};
 
-/// An expression, and what it was found to mean.
+/// An expression, and its known meanings.
 pub(super) struct Meanings<'f> {
     filter: &'f Filter,
-    /// Each name in it, and where it stands first.
+    /// Each name in it, and its first place.
     names: Vec<(Path, Range<usize>)>,
     known: Vec<Known>,
 }
 
-/// What an expression means for some classes.
+/// The meaning of an expression for some classes.
 pub(super) struct Known {
-    /// What they have under each name, without names like those that are missing.
+    /// The classes' fields under each name, without names like those that are missing.
     found: Vec<Found>,
     /// Where they have it, by key.
     sources: Vec<Source>,
@@ -54,7 +55,7 @@ impl<'f> Meanings<'f> {
         self.filter
     }
 
-    /// What the expression means for a class: the binding, or why there is none.
+    /// The meaning of the expression for a class: the binding, or why there is none.
     pub(super) fn of(&mut self, fields: &ClassFields<'_>) -> (&mut Known, Result<Arc<Binding>, Vec<Problem>>) {
         let mut found: Vec<Found> = self.names.iter().map(|(path, _)| fields.find(path)).collect();
         let near: Vec<Vec<String>> = found.iter_mut().map(take_near).collect();

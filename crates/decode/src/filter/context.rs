@@ -11,7 +11,7 @@ use crate::lower::{Face, LowerError, Value};
 use crate::plan::BodyFace;
 use crate::walk::Walk;
 
-/// Writes the programs of what is asked of packets, once all of it is known.
+/// Writes the programs of questions about packets, once all of them are known.
 pub(super) fn write(packet: &mut PacketPart, decoder: &Decoder, stream_class: usize) -> Result<(), LowerError> {
     if !packet.fields.is_empty() {
         let mut face = PacketFace { fields: &packet.fields, operands: Vec::new(), walk: Walk::new() };

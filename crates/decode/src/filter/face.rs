@@ -1,5 +1,5 @@
-//! Writes the test of one event record class: reads the fields that a predicate needs, and asks each of its parts as
-//! soon as what it needs is there.
+//! Writes the test of one event record class: reads the fields that a predicate needs, and asks
+//! each of its parts as soon as the needed values are there.
 //!
 //! ```text
 //! next_prio < 5 && prev_comm == "kworker*" && cycles > 7
@@ -67,7 +67,7 @@ impl<'a> TestFace<'a> {
         Self { questions, is_of_packet: true, ..Self::new(predicate, sources, packet) }
     }
 
-    /// Asks what can be asked now.
+    /// Asks the questions with known values.
     fn ask(&mut self, builder: &mut Builder, at_end: bool) {
         if self.walk.blocks > 0 {
             return;

@@ -1,5 +1,5 @@
-//! What filters ask of packets: values of their contexts, which stay the same for all of a packet's events, and
-//! whether it is worth reading at all.
+//! Questions of filters about packets: values of their contexts, which stay the same for all of a
+//! packet's events, and whether it is worth reading at all.
 //!
 //! ```text
 //! cpu_id == 3 && next_prio < 5 && time > T     of the class
@@ -15,7 +15,7 @@ use crate::head::PacketHead;
 use crate::names::{Place, Source};
 use crate::slots;
 
-/// A field of packets' contexts that is asked for.
+/// A requested field of packets' contexts.
 #[derive(Debug)]
 pub(super) struct PacketField {
     pub(super) places: Vec<Place>,
@@ -43,13 +43,13 @@ pub(super) struct PacketPart {
     /// Leaves the fields in slots.
     pub(super) program: Option<Program>,
     pub(super) settled: Vec<Settled>,
-    /// What the classes ask of packets, each once.
+    /// The questions of the classes about packets, each once.
     asked: HashSet<Asked>,
     /// Some class takes everything, or asks nothing of packets.
     is_always_read: bool,
 }
 
-/// A predicate of which only what is about packets is left.
+/// A predicate reduced to its part about packets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Asked {
     predicate: Predicate,
@@ -57,7 +57,7 @@ struct Asked {
     facts: Vec<Of>,
 }
 
-/// What an input is about.
+/// The object that an input is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Of {
     /// The event.
@@ -118,7 +118,7 @@ impl PacketPart {
         }
     }
 
-    /// The test that asks for what a test about packets says.
+    /// The test that asks for the result of a test about packets.
     fn add_settled(&mut self, test: Test, inputs: &mut Vec<InputClass>, sources: &mut Vec<Source>) -> Test {
         let (predicate, used) = Predicate { inputs: inputs.clone(), root: test }.part_of_root();
         let of: Vec<Source> = used.iter().map(|input| sources[usize::from(input.0)].clone()).collect();
@@ -147,7 +147,7 @@ impl PacketPart {
         self.is_always_read = true;
     }
 
-    /// What a class asks.
+    /// Adds the questions of a class.
     pub(super) fn add(&mut self, predicate: &Predicate, sources: &[Source]) {
         if self.is_always_read {
             return;
@@ -215,7 +215,7 @@ impl PacketPart {
         state.slots.resize(self.base + 2 * (self.fields.len() + self.settled.len()), 0);
         let clock = state.clock;
         if let Some(program) = &self.program {
-            // The head was read before: what could be read then can be read again.
+            // The head was read before: the same fields can be read again.
             let read = eval::record(program, window, head.context_start, state);
             debug_assert!(read.is_ok(), "{read:?}");
         }
@@ -267,7 +267,7 @@ impl Asked {
     }
 }
 
-/// A test in which whatever is not about packets may be anything.
+/// A test in which inputs that are not about packets may be anything.
 fn reduced(test: Test, is_about: &impl Fn(&mut Test) -> bool, anything: Input) -> Test {
     match test {
         Test::All(tests) => Test::All(tests.into_iter().map(|test| reduced(test, is_about, anything)).collect()),

@@ -6,8 +6,8 @@
 //! └─ of the caller ──────┘ └ per class ─┘└── program ───┘       lists, optionals and variants are JSON
 //! ```
 //!
-//! A program writes JSON between two marks that neither JSON nor an unquoted cell can have; when the line is
-//! complete, what stands between them is quoted.
+//! A program writes JSON between two marks that neither JSON nor an unquoted cell can have; when
+//! the line is complete, the text between them is quoted.
 
 use kymo_format::model::{self, Dialect, FieldClass, Optional, Scope, Structure, Variant};
 use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, RealStyle, Reg, Source, TextStyle};
@@ -23,7 +23,7 @@ pub(crate) const OPEN: u8 = 0x1e;
 /// Behind JSON.
 pub(crate) const CLOSE: u8 = 0x1f;
 
-/// Quotes the JSON in what was appended to a line.
+/// Quotes the JSON in the text appended to a line.
 pub(crate) fn quote(out: &mut Vec<u8>, start: usize) {
     if !out[start..].contains(&OPEN) {
         return;
@@ -53,7 +53,7 @@ pub(crate) fn cell(out: &mut Vec<u8>, text: &str) {
 /// Writes a cell for each field.
 pub(crate) struct FlatFace {
     dialect: Dialect,
-    /// Writes what is not flat; has the script of both.
+    /// Writes fields that are not flat; has the script of both.
     json: JsonFace,
     hides_roles: bool,
     /// Names that lead to the field that follows.

@@ -1,4 +1,5 @@
-//! Everything that a trace says, one message a block, byte for byte as Babeltrace 2.1's `sink.text.details`.
+//! All contents of a trace, one message a block, byte for byte as Babeltrace 2.1's
+//! `sink.text.details`.
 //!
 //! ```text
 //! Trace class:                                       once per trace: `classes`
@@ -11,8 +12,8 @@
 //!     prev_tid: 4,297                                          ┘ program: `DetailsFace`
 //! ```
 //!
-//! Blobs and maps of bits, which no version that could be compared with knows, are written in the same manner.
-//! How deep a field lies is known from its class, so indentation is literal text of the program.
+//! Blobs and maps of bits, unknown to every version available for comparison, have the same form.
+//! The depth of a field is known from its class, so indentation is literal text of the program.
 
 mod classes;
 
@@ -48,7 +49,7 @@ fn number(value: u64, signed: bool) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What stands before the fields of an event.
+/// The text before the fields of an event.
 pub(crate) fn head(event: &EventRecordClass, paint: Paint) -> Vec<u8> {
     let mut head = paint.text(Tone::BrightYellow, "Event");
     if let Some(name) = &event.name {

@@ -5,8 +5,9 @@
 //! └──────── of the caller, per stream and event ───────────────┘└ per class ───┘└──────── program ────────┘
 //! ```
 //!
-//! An integer is a number; an enumeration is `{"value":3,"labels":["a"]}`; a bit map likewise; a blob is a string of
-//! hexadecimal digits; what an optional does not hold is `null`; a variant is the value of its option.
+//! An integer is a number; an enumeration is `{"value":3,"labels":["a"]}`; a bit map likewise; a
+//! blob is a string of hexadecimal digits; an empty optional is `null`; a variant is the value of
+//! its option.
 
 use kymo_format::model::{self, Dialect, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant};
 use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
@@ -16,7 +17,7 @@ use crate::lower::{Face, Value};
 use crate::plan::BodyFace;
 use crate::text::script::{Script, add_labels, encoding, literal_op};
 
-/// What stands before the fields.
+/// The text before the fields.
 pub(crate) fn head(event: &EventRecordClass) -> Vec<u8> {
     let mut head = Vec::new();
     if let Some(name) = &event.name {
@@ -53,7 +54,7 @@ impl JsonFace {
     }
 }
 
-/// Of packets' contexts, what has a role is for readers of packets.
+/// In packets' contexts, fields with a role are for readers of packets.
 pub(crate) fn is_hidden(hides_roles: bool, depth: usize, structure: &Structure, index: usize) -> bool {
     hides_roles && depth == 1 && !structure.members[index].class.roles().is_empty()
 }

@@ -1,6 +1,6 @@
-//! Colours of terminals, as Babeltrace uses them; nothing at all where they are not wanted.
+//! Colors of terminals, as Babeltrace uses them; nothing at all where they are not wanted.
 
-/// Whether text is coloured.
+/// Whether text is colored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint(pub bool);
 
@@ -22,7 +22,7 @@ pub enum Tone {
 }
 
 impl Paint {
-    /// What stands before text of that tone.
+    /// The escape sequence before text of that tone.
     #[must_use]
     pub fn start(self, tone: Tone) -> &'static str {
         if !self.0 {
@@ -34,7 +34,7 @@ impl Paint {
             Tone::Cyan => "\x1b[36m",
             Tone::Green => "\x1b[32m",
             Tone::Magenta => "\x1b[35m",
-            // Bold, and the bright colour, which is bold once more on most terminals.
+            // Bold, and the bright color, which is bold once more on most terminals.
             Tone::BrightBlue => "\x1b[1m\x1b[1m\x1b[34m",
             Tone::BrightCyan => "\x1b[1m\x1b[1m\x1b[36m",
             Tone::BrightGreen => "\x1b[1m\x1b[1m\x1b[32m",
@@ -44,7 +44,7 @@ impl Paint {
         }
     }
 
-    /// What stands behind.
+    /// The escape sequence behind it.
     #[must_use]
     pub fn end(self) -> &'static str {
         if self.0 { "\x1b[0m" } else { "" }

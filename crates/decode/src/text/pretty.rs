@@ -18,7 +18,7 @@ use crate::plan::BodyFace;
 use crate::text::paint::{Paint, Tone};
 use crate::text::script::{Script, add_labels, encoding, literal_op, pretty_style};
 
-/// What a line shows.
+/// The contents of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrettyOptions {
     /// Names of payload fields.
@@ -29,15 +29,15 @@ pub struct PrettyOptions {
     pub scope_names: bool,
     /// Names in the part before the fields.
     pub header_names: bool,
-    /// What of the trace and of the event class is shown.
+    /// The shown fields of the trace and of the event class.
     pub fields: PrettyFields,
     /// An enumeration value without label is split into bits that have one.
     pub enum_flags: bool,
-    /// Colours, as Babeltrace uses them.
+    /// Colors, as Babeltrace uses them.
     pub paint: Paint,
 }
 
-/// What of the trace and of the event class is shown.
+/// The shown fields of the trace and of the event class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct PrettyFields {
@@ -72,7 +72,7 @@ impl Default for PrettyOptions {
     }
 }
 
-/// What stands between the stamp and the fields.
+/// The text between the stamp and the fields.
 pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &PrettyOptions, stamped: bool) -> Vec<u8> {
     let named = options.header_names;
     let mut line = HeadLine { text: String::new(), named, started: stamped && named, parts: 0, paint: options.paint };
@@ -112,7 +112,7 @@ pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &Prett
 struct HeadLine {
     text: String,
     named: bool,
-    /// A named stamp stands before. Without it Babeltrace separates nothing.
+    /// A named stamp precedes. Without it Babeltrace separates nothing.
     started: bool,
     parts: usize,
     paint: Paint,
@@ -180,14 +180,14 @@ pub(crate) struct PrettyFace<'a> {
     scopes: bool,
     /// Names of fields are shown in the current scope.
     names: bool,
-    /// Of packets' contexts, what has a role is not shown.
+    /// Fields of packets' contexts with a role are not shown.
     hides_roles: bool,
     /// For each open structure, whether a member was written.
     members: Vec<bool>,
 }
 
 impl<'a> PrettyFace<'a> {
-    /// `after_packet`: the text of a packet's context stands before.
+    /// `after_packet`: the text of a packet's context precedes.
     pub(crate) fn new(options: &'a PrettyOptions, dialect: Dialect, after_packet: bool) -> Self {
         Self {
             options,

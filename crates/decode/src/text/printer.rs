@@ -1,4 +1,4 @@
-//! Prints events: knows for each class what never changes, and runs the program that prints the rest.
+//! Prints events: holds the constant text of each class, and runs the program that prints the rest.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ pub enum LineFormat {
     Pretty(PrettyOptions),
     /// As Babeltrace's `sink.text.details` writes the fields; of other messages the caller writes most.
     Details(Paint),
-    /// A JSON object, but for what the caller writes before.
+    /// A JSON object, but for the part that the caller writes before.
     Json,
     /// Cells of CSV, but for those that the caller writes before.
     Csv {
@@ -55,7 +55,7 @@ struct ClassPrinter {
     compiled: Hot<Text>,
 }
 
-/// What is the same in all lines of a packet's events.
+/// The common text of all lines of a packet's events.
 #[derive(Clone, Debug, Default)]
 pub struct PacketText(Vec<u8>);
 
@@ -78,7 +78,7 @@ pub struct Event<'a> {
     pub position: u64,
     /// The bytes.
     pub window: Window<'a>,
-    /// What stands before in the line.
+    /// The preceding text in the line.
     pub packet: &'a PacketText,
 }
 
@@ -94,7 +94,7 @@ impl Printer {
         Self { decoder, format, streams }
     }
 
-    /// What is the same in all lines of a packet's events.
+    /// The common text of all lines of a packet's events.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Printer {
     ///
     /// # Errors
     ///
-    /// What could not be read; nothing is appended then.
+    /// Returns the fault if a field is unreadable; nothing is appended then.
     pub fn event(&self, event: &Event<'_>, state: &mut State, out: &mut Vec<u8>) -> Result<(), Fault> {
         let class = self.streams[event.stream_class].classes[event.event_class]
             .get_or_init(|| self.class(event.stream_class, event.event_class));
@@ -137,7 +137,7 @@ impl Printer {
         result.map(drop)
     }
 
-    /// What the lines of a class begin with.
+    /// The beginning of the lines of a class.
     fn head(&self, stream: &DataStreamClass, event: &EventRecordClass) -> Vec<u8> {
         let trace = self.decoder.trace_class();
         match &self.format {
@@ -167,7 +167,7 @@ impl Printer {
         }
     }
 
-    /// Behind the fields of the event whose line began at `start`.
+    /// Ends the line behind the fields of the event; the line began at `start`.
     fn end_line(&self, start: usize, out: &mut Vec<u8>) {
         match &self.format {
             LineFormat::Pretty(_) => {}
@@ -205,7 +205,7 @@ impl Printer {
     }
 }
 
-/// Whether packets' contexts have anything but what readers of packets need.
+/// Whether packets' contexts have more fields than readers of packets need.
 fn shows_packet_context(stream: &DataStreamClass) -> bool {
     let Some(FieldKind::Structure(context)) = stream.packet_context.as_ref().map(|class| &class.kind) else {
         return false;
@@ -225,7 +225,7 @@ impl ClassPrinter {
     }
 }
 
-/// Classes were lowered for the scan before: what a face adds cannot fail.
+/// Classes were lowered for the scan before: the additions of a face cannot fail.
 fn lowered(program: Result<Program, LowerError>) -> Program {
     program.expect("every class was lowered when the decoder was made")
 }

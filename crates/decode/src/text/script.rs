@@ -1,4 +1,4 @@
-//! Text operations of a program being written: neighbouring literals become one.
+//! Text operations of a program being written: neighboring literals become one.
 
 use kymo_format::model::{DisplayBase, Mapping, TextEncoding};
 use kymo_ir::{Emit, Encoding, IntegerStyle, Labels, Op};
@@ -17,7 +17,7 @@ impl Script {
         self.pending.extend_from_slice(text.as_ref());
     }
 
-    /// Writes what is pending: before anything that is not literal, and at the edges of blocks.
+    /// Writes the pending text: before anything that is not literal, and at the edges of blocks.
     pub(crate) fn flush(&mut self, builder: &mut Builder) {
         if self.pending.is_empty() {
             return;
@@ -27,7 +27,7 @@ impl Script {
         builder.push(Op::Emit(Emit::Literal(index)));
     }
 
-    /// Writes something that is not literal.
+    /// Writes an operation that is not literal.
     pub(crate) fn emit(&mut self, builder: &mut Builder, emit: Emit) {
         self.flush(builder);
         builder.push(Op::Emit(emit));

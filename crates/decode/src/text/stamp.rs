@@ -18,7 +18,7 @@ pub struct StampOptions {
     pub no_delta: bool,
     /// With names.
     pub names: bool,
-    /// Colours, as Babeltrace uses them.
+    /// Colors, as Babeltrace uses them.
     pub paint: Paint,
 }
 

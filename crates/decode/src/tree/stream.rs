@@ -59,7 +59,7 @@ pub struct Event {
     pub payload: Option<Value>,
 }
 
-/// What stops the reading of a stream file.
+/// A fault that stops the reading of a stream file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A field cannot be read.
@@ -68,7 +68,7 @@ pub enum Fault {
     /// Not a CTF packet.
     #[error("at bit 0: the packet begins with {found:#x}; the magic number is 0xc1fc1fc1")]
     Magic {
-        /// What stands there.
+        /// The value in the file.
         found: u64,
     },
     /// No data stream class has the id.
@@ -91,7 +91,7 @@ pub enum Fault {
         /// Where the record begins.
         at: u64,
     },
-    /// Sizes contradict each other or what was read.
+    /// Sizes contradict each other or the bits read.
     #[error("the packet has {total} bits, {content} of them content; {head} are its head and {left} are there")]
     Sizes {
         /// Bits of the packet.
@@ -105,7 +105,7 @@ pub enum Fault {
     },
 }
 
-/// Reads a whole stream file: its packets, and what stopped the reading before the end.
+/// Reads a whole stream file: its packets, and the fault that stopped the reading before the end.
 #[must_use]
 pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault>) {
     let mut packets = Vec::new();
@@ -132,7 +132,7 @@ pub fn read_packet_at(trace: &TraceClass, bytes: &[u8], clock: &mut u64) -> (Pac
     (packet, fault)
 }
 
-/// What becomes of a packet that is longer than what is there of it.
+/// The treatment of a packet that is longer than its available part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Short {
     Refused,
@@ -191,8 +191,8 @@ fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
     packet.sequence = reader.role(Role::PacketSequenceNumber);
 }
 
-/// Without sizes the packet is all that is left of the file. What there is to say when the events that are there are
-/// read.
+/// Without sizes the packet is all that is left of the file. Returns the fault to report after the
+/// available events are read.
 fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64, short: Short) -> Result<Option<Fault>, Fault> {
     let total = reader.role(Role::PacketTotalLength);
     let content = reader.role(Role::PacketContentLength);
@@ -229,7 +229,7 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
     let mut classes = class.event_classes.iter();
     let index = match id {
         Some(id) => classes.position(|class| class.id == id),
-        // A header that tells no id: the event is of the only class there is, or of class 0.
+        // A header without an id: the event is of the only class there is, or of class 0.
         None if class.event_classes.len() == 1 => Some(0),
         None => classes.position(|class| class.id == 0),
     };
@@ -263,7 +263,7 @@ impl Fault {
         }
     }
 
-    /// What is wrong with the field, if the fault is one of a field.
+    /// The error in the field, if the fault is one of a field.
     #[must_use]
     pub fn field(&self) -> Option<&ErrorKind> {
         match self {

@@ -17,7 +17,7 @@ use super::assembly::Label;
 use super::instruction::{Condition, Operand, Operation, Register};
 use super::{ANSWER, Compiler, SCRATCH};
 
-/// An operation of two registers, and what is known of them.
+/// An operation of two registers, and their known facts.
 struct Pair {
     left: Register,
     right: Register,
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A value outside of what is allowed is unknown.
+    /// A value outside of the allowed range is unknown.
     fn within(&mut self, value: Register, of_value: Range, allowed: Range, unknown: Label) {
         if allowed.lowest > of_value.highest || allowed.highest < of_value.lowest {
             return self.code.jump(unknown);
@@ -146,7 +146,7 @@ impl Compiler<'_> {
         }
         self.code.operation(operation, ANSWER, Operand::Constant(1));
         self.code.place(no_carry);
-        // It is held if the upper half says nothing new.
+        // It is held if the upper half adds nothing.
         self.upper_half(SCRATCH, left, exact);
         self.code.jump_if(Condition::NotEqual, ANSWER, Operand::Register(SCRATCH), unknown);
     }
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         self.code.operation(Operation::ShiftRightSigned, to, Operand::Constant(63));
     }
 
-    /// A product, quotient or remainder. The answer's register says whether it is negative.
+    /// A product, quotient or remainder. The answer's register shows whether it is negative.
     fn by_magnitudes(&mut self, pair: &Pair, operation: Operation) {
         let &Pair { left, right, of_left, of_right, unknown, .. } = pair;
         let is_signed = of_left.lowest < 0 || of_right.lowest < 0;
@@ -275,7 +275,8 @@ impl Compiler<'_> {
         Operand::Constant(divisor as i32)
     }
 
-    /// The values whose scaled ones can be held; `None`: there are none. Scaled values never fall where values rise.
+    /// The values with scaled ones that can be held; `None`: there are none. Scaled values never
+    /// fall where values rise.
     fn scale_allows(&self, number: &Number, of_value: Range) -> Option<Range> {
         let exact = self.predicate.exact_range(number);
         if exact.is_held() {
@@ -304,7 +305,7 @@ fn first(range: Range, holds: impl Fn(i128) -> bool) -> i128 {
     low
 }
 
-/// What can be held of results in this range.
+/// The representable results in this range.
 fn limits(exact: Range) -> Range {
     if exact.is_unsigned() {
         Range { lowest: 0, highest: INTEGER_HIGHEST }

@@ -1,7 +1,7 @@
-//! A list of instructions with labels to jump to, and what the kernel demands of the finished list.
+//! A list of instructions with labels to jump to, and the kernel's demands on the finished list.
 //!
-//! The kernel refuses instructions that no path leads to, and jumps reach 32767 instructions far. So the list is shorter
-//! than that, and what is never reached is left out at the end:
+//! The kernel refuses instructions that no path leads to, and jumps reach 32767 instructions far.
+//! So the list is shorter than that, and unreachable instructions are left out at the end:
 //!
 //! ```text
 //!    goto drop          goto drop +1
@@ -13,7 +13,7 @@
 use super::SCRATCH;
 use super::instruction::{Condition, Instruction, Operand, Operation, Register};
 
-/// Instructions of a program, at most: every jump inside of it can be said.
+/// Instructions of a program, at most: every jump inside it can be encoded.
 pub const INSTRUCTIONS_MAX: usize = 1 << 15;
 
 /// A place to jump to. Jumps go forward only: a label is placed behind all jumps to it.
@@ -38,7 +38,7 @@ impl Assembly {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// What is pushed next stands at the label.
+    /// The next pushed instruction stands at the label.
     pub(super) fn place(&mut self, label: Label) {
         self.labels[label.0 as usize] = self.instructions.len() as u32;
     }
@@ -47,7 +47,7 @@ impl Assembly {
         self.instructions.push(instruction);
     }
 
-    /// It has become too long; what is pushed from now on is of no use.
+    /// It has become too long; further instructions are of no use.
     pub(super) fn is_full(&self) -> bool {
         self.instructions.len() > INSTRUCTIONS_MAX
     }
@@ -89,7 +89,7 @@ impl Assembly {
         self.push(Instruction::jump());
     }
 
-    /// The program, without what is never reached; `None` if it is too long.
+    /// The program, without unreachable instructions; `None` if it is too long.
     pub(super) fn finish(self) -> Option<Vec<Instruction>> {
         if self.is_full() {
             return None;
@@ -147,7 +147,8 @@ impl Assembly {
     }
 }
 
-/// Leaves out jumps to what follows anyway, from the last one to the first, of what is reached.
+/// Leaves out jumps to the next instruction, from the last one to the first, of the reachable
+/// instructions.
 fn kept(targets: &[Option<usize>], is_reached: Vec<bool>) -> Vec<bool> {
     let mut is_kept = is_reached;
     // For each instruction the first one from there on that is kept.

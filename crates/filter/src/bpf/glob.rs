@@ -10,9 +10,9 @@
 //!                └─ other ─────> seen ""  ─ ...         a zero byte: no
 //! ```
 //!
-//! The first part must stand at the beginning. The last one must stand at the end: it is looked for like the others,
-//! and the answer is yes if all of it is seen where the text ends. States that cannot be finished in what is left of the
-//! place are no.
+//! The first part must stand at the beginning. The last one must stand at the end: it is looked for
+//! like the others, and the answer is yes if all of it is seen where the text ends. States that
+//! cannot be finished in the remaining part of the place are no.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,8 @@
 //! 8 bits   4 + 4 bits            16 bits  32 bits       constants of 64 bits take two instructions
 //! ```
 //!
-//! Only what filters need is here: no helper calls, no stores, no jumps back. All arithmetic is of 64 bits.
+//! Only the instructions that filters need are here: no helper calls, no stores, no jumps back. All
+//! arithmetic is of 64 bits.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -58,7 +59,7 @@ pub(super) enum Operation {
     ShiftRightSigned = 0xc0,
 }
 
-/// What a jump asks of its operands.
+/// The condition of a jump on its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Condition {
@@ -161,7 +162,7 @@ impl Instruction {
         Self::new(EXIT, Register(0), Operand::Constant(0))
     }
 
-    /// What follows it is not run after it.
+    /// The instruction behind it is not run after it.
     pub(super) fn is_end(self) -> bool {
         self.opcode == EXIT || self.opcode == CLASS_JUMP
     }

@@ -1,8 +1,9 @@
 //! Integers in registers: loads, constants, bits, and which operand comes first.
 //!
-//! A value is held as its range says: in unsigned 64 bits if it cannot be negative, else in signed ones. An expression
-//! that becomes unknown jumps to a label. Of two operands the one that needs more registers is computed first, so that
-//! seven registers are enough for anything that people write.
+//! A value is held according to its range: in unsigned 64 bits if it cannot be negative, else in
+//! signed ones. An expression that becomes unknown jumps to a label. Of two operands the one that
+//! needs more registers is computed first, so that seven registers are enough for anything that
+//! people write.
 
 use kymo_ir::predicate::{Assembler, Bitwise, Input, InputKind, Number, Place, Range, Refusal, Test};
 use kymo_units::ByteOrder;

@@ -1,4 +1,4 @@
-//! Tests of texts that lie inside of the structure: up to their first zero byte, or to the end of their place.
+//! Tests of texts that lie inside the structure: up to their first zero byte, or to the end of their place.
 //!
 //! A loop over bytes would need loads at changing offsets, so everything is unrolled. Equality takes the widest pieces that
 //! are aligned, with the zero byte behind the text among them:
@@ -209,7 +209,7 @@ pub(super) fn can_begin(place: Inline, bytes: &[u8]) -> bool {
     bytes.len() <= place.capacity as usize && !bytes.contains(&0)
 }
 
-/// What a load of these 1, 2, 4 or 8 bytes yields.
+/// The result of a load of these 1, 2, 4 or 8 bytes.
 fn machine_number(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     if cfg!(target_endian = "big") {

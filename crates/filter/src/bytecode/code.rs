@@ -1,4 +1,4 @@
-//! Instructions with labels in place of counts, and what becomes of them.
+//! Instructions with labels in place of counts, and their final form.
 //!
 //! ```text
 //! emitted     1  cpu == 2 -> L1      2  jump -> L2    L1: 3  keep     L2: 4  jump -> L3     L3: 5  drop
@@ -25,11 +25,12 @@ type Held = [Option<Input>; TEXTS as usize];
 #[derive(Debug, Default)]
 pub(super) struct Code {
     instructions: Vec<(Instruction, Option<Label>)>,
-    /// For each label: where it is, and what texts registers hold on all the ways there; `None`: no way is known.
+    /// For each label: where it is, and the texts that registers hold on all the ways there;
+    /// `None`: no way is known.
     labels: Vec<(usize, Option<Held>)>,
     constants: Vec<u8>,
     known: HashMap<Box<[u8]>, u32>,
-    /// What texts registers hold here; `None`: nothing leads here.
+    /// The texts that registers hold here; `None`: nothing leads here.
     held: Option<Held>,
     /// The register of texts that is written next.
     next_text: u8,
@@ -50,7 +51,7 @@ impl Code {
         Label(self.labels.len() - 1)
     }
 
-    /// An instruction that does not jump. What nothing leads to is not written.
+    /// An instruction that does not jump. An unreachable one is not written.
     pub(super) fn push(&mut self, instruction: Instruction) {
         if self.held.is_some() {
             self.instructions.push((instruction, None));
@@ -94,7 +95,7 @@ impl Code {
         (0..TEXTS).find(|&register| held[usize::from(register)] == Some(input))
     }
 
-    /// A register for a text, that keeps what another one has.
+    /// A register for a text, that keeps the text of another one.
     pub(super) fn new_text(&mut self, input: Input, keep: Option<u8>) -> u8 {
         if Some(self.next_text) == keep {
             self.next_text = (self.next_text + 1) % TEXTS;
@@ -169,7 +170,7 @@ fn is_jump(instruction: &Instruction) -> bool {
     matches!(instruction, Instruction::Jump { .. })
 }
 
-/// Inverts tests that jump around a jump, which then jumps to what is next.
+/// Inverts tests that jump around a jump, which then jumps to the next instruction.
 fn straighten(linked: &mut Linked) {
     let mut is_target = vec![false; linked.len()];
     linked.iter().filter_map(|(_, target)| *target).for_each(|target| is_target[target] = true);
@@ -185,7 +186,7 @@ fn straighten(linked: &mut Linked) {
     }
 }
 
-/// Without instructions that nobody reaches, and without those that just lead to what is next.
+/// Without unreachable instructions, and without those that just lead to the next one.
 fn compacted(linked: &Linked) -> Linked {
     let count = linked.len();
     let mut kept = vec![false; count];
@@ -216,7 +217,7 @@ fn compacted(linked: &Linked) -> Linked {
     kept_ones.map(|((instruction, target), _)| (*instruction, target.map(|target| numbers[target]))).collect()
 }
 
-/// What both ways hold.
+/// The texts that both ways hold.
 fn common(one: Held, other: Held) -> Held {
     std::array::from_fn(|register| one[register].filter(|input| other[register] == Some(*input)))
 }

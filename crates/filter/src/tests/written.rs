@@ -6,14 +6,14 @@ use kymo_random::Random;
 pub(super) struct Written {
     /// With no more parentheses than it needs, but now and then.
     pub(super) text: String,
-    /// What [`crate::Filter::tree`] is to say.
+    /// The expected text of [`crate::Filter::tree`].
     pub(super) tree: String,
     precedence: u8,
     /// The operator, if it is unary.
     unary: Option<char>,
 }
 
-/// Values, and what the tree says of them.
+/// Values, and their form in the tree.
 const LEAVES: [(&str, &str); 34] = [
     ("small", "small"),
     ("small", "small"),
@@ -86,7 +86,7 @@ pub(super) fn expression(random: &mut Random, depth: usize) -> Written {
     }
 }
 
-/// What must not be looser than this.
+/// An operand that must not be looser than this.
 fn operand(random: &mut Random, inner: &Written, precedence: u8) -> String {
     let needed = inner.precedence < precedence;
     if needed || random.below(10) == 0 { format!("({})", inner.text) } else { inner.text.clone() }

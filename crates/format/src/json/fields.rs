@@ -28,7 +28,7 @@ pub(crate) struct Fields<'a, 'v> {
     /// The clock of timestamps.
     pub(crate) clock: Option<usize>,
     depth: usize,
-    /// Something of the release candidate occurred.
+    /// A feature of the release candidate occurred.
     pub(crate) candidate: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::said;
 
-/// What was understood, and what was not.
+/// The understood fragments, and the problems of the others.
 pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)>) {
     let mut reader = Reader {
         trace: TraceClass::empty(Dialect::Ctf2),
@@ -91,7 +91,7 @@ impl<'v> Reader<'v> {
         let name_value = object.need("name")?;
         let name = text(name_value, "name")?;
         let class = object.need("field-class")?;
-        // It is refused here even if nobody uses it.
+        // It is refused here even if it is never used.
         let mut fields = Fields::new(&self.aliases, Frames::new(None, Vec::new(), &self.budget), None);
         fields.class(class)?;
         if fields.candidate {

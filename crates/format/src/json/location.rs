@@ -16,7 +16,7 @@ use crate::model::{FieldClass, FieldKind, FieldPath, Member, Scope, Step};
 
 /// The structures around the field that is being read, and the scopes before.
 pub(crate) struct Frames<'a> {
-    /// `None`: an alias, of whose locations only those that stay inside mean something yet.
+    /// `None`: an alias; its locations outside have no meaning yet.
     pub(crate) scope: Option<Scope>,
     pub(crate) before: Vec<(Scope, &'a FieldClass)>,
     pub(crate) steps: Vec<Step>,
@@ -32,7 +32,7 @@ struct Frame {
     steps: usize,
 }
 
-/// What a location means.
+/// The meaning of a location.
 pub(crate) struct Located {
     pub(crate) path: FieldPath,
     /// The fields it may lead to: several where the path leads through a variant; none if it leads out of an alias.
@@ -70,7 +70,7 @@ impl<'a> Frames<'a> {
             (value.span.clone(), if spent { Problem::Steps(STEPS_MAX) } else { Problem::Location })
         };
         let Some(scope) = self.scope else {
-            // What lies outside of the alias is for those to say who use it.
+            // The users of the alias decide on locations outside of it.
             let inside = (origin.is_none()).then(|| self.open.len().checked_sub(1 + start)).flatten();
             let found = inside.map(|frame| self.below_frame(frame, &path).ok_or_else(lost)).transpose()?;
             let path = FieldPath { scope: Scope::EventPayload, steps: Vec::new() };
@@ -104,12 +104,13 @@ impl<'a> Frames<'a> {
             self.descend(&open.members[index].class, rest, &mut steps, &mut targets)?;
             return Some((steps, targets));
         }
-        // The member that is being read has no name here yet; only structures directly inside of it are entered.
+        // The member that is being read has no name here yet; only structures directly inside it are entered.
         self.open.get(frame + 1)?;
         if rest.is_empty() { None } else { self.below_frame(frame + 1, rest) }
     }
 
-    /// From a complete field downwards. Variants and optionals have no names: a path leads through what is there.
+    /// From a complete field downwards. Variants and optionals have no names: a path leads through
+    /// their content.
     fn descend(
         &self,
         class: &FieldClass,

@@ -1,4 +1,5 @@
-//! A JSON object whose properties are asked for one by one; what nobody asked for is an error.
+//! A JSON object with properties that are asked for one by one; a property that is never asked for
+//! is an error.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ pub(crate) type Result<T> = std::result::Result<T, (Span, Problem)>;
 /// An object being read.
 pub(crate) struct Object<'v> {
     pub(crate) span: Span,
-    /// What it is, for messages.
+    /// The kind of object, for messages.
     pub(crate) what: String,
     members: &'v [Member],
     asked: RefCell<Vec<&'static str>>,
@@ -61,7 +62,7 @@ impl<'v> Object<'v> {
         }
     }
 
-    /// Nothing is left that nobody asked for.
+    /// An error for each property that was not asked for.
     pub(crate) fn finish(&self) -> Result<()> {
         if let Some(extensions) = self.get("extensions") {
             let extensions = Object::new(extensions, "extensions")?;

@@ -1,4 +1,4 @@
-//! What can be wrong with CTF 2 metadata.
+//! The errors of CTF 2 metadata.
 
 /// A problem of CTF 2 metadata.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -6,12 +6,12 @@ pub enum Problem {
     /// Not JSON.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What may stand there.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// Values inside of values.
+    /// Values inside values.
     #[error("values are nested deeper than {0} levels")]
     Depth(usize),
     /// Not a JSON number.
@@ -25,13 +25,13 @@ pub enum Problem {
     Value {
         /// Its name.
         property: String,
-        /// What it must be.
+        /// The required value.
         expected: &'static str,
     },
-    /// A property that must be there is missing.
+    /// A required property is missing.
     #[error("the {what} has no property `{property}`")]
     Missing {
-        /// What lacks it.
+        /// The object that lacks it.
         what: String,
         /// Its name.
         property: &'static str,
@@ -39,7 +39,7 @@ pub enum Problem {
     /// A property that the specification does not know.
     #[error("a {what} has no property `{property}` in CTF 2")]
     UnknownProperty {
-        /// What has it.
+        /// The object that has it.
         what: String,
         /// Its name.
         property: String,
@@ -50,7 +50,7 @@ pub enum Problem {
     /// A name that nothing has.
     #[error("there is no {what} `{name}`")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -85,7 +85,7 @@ pub enum Problem {
     /// Too many fields.
     #[error("there are more than {0} fields and labels")]
     Fields(u64),
-    /// References are so many, or lead through so much, that finding them would take very long.
+    /// References are too many, or lead through too much: finding them would take very long.
     #[error("finding the fields that locations mean takes more than {0} steps")]
     Steps(u64),
     /// A list of findings that was cut.
@@ -94,7 +94,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::UnknownProperty { .. } => Some("own properties go into `attributes`, below a namespace of one's own"),

@@ -1,4 +1,4 @@
-//! JSON values that know where they stand in the text, so that errors can point.
+//! JSON values that keep their places in the text, so that errors can point.
 //!
 //! Strict RFC 8259; a depth limit keeps hostile text from exhausting the stack.
 
@@ -11,7 +11,7 @@ use crate::json::problem::Problem;
 /// Nesting of values.
 const DEPTH_MAX: usize = 256;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) kind: Kind,
@@ -39,11 +39,11 @@ pub(crate) struct Member {
 
 type Result<T> = std::result::Result<T, (Range<usize>, Problem)>;
 
-/// What a text sequence holds.
+/// The contents of a text sequence.
 pub(crate) struct Sequence {
     /// The values up to the first that is no JSON.
     pub(crate) values: Vec<Value>,
-    /// What ended them.
+    /// The error that ended them.
     pub(crate) broken: Option<(Range<usize>, Problem)>,
     /// Commas behind the last element, which JSON forbids and some writers leave.
     pub(crate) commas: Vec<Range<usize>>,
@@ -184,7 +184,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the bracket closes although a comma stands before it.
+    /// Whether the bracket closes although a comma precedes it.
     fn closes_behind_comma(&mut self, bracket: u8) -> bool {
         let comma = self.at - 1;
         self.space();

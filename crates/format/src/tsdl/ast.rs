@@ -1,4 +1,4 @@
-//! The syntax tree of TSDL: what was written, with where it was written.
+//! The syntax tree of TSDL: the written items, and their places in the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,14 +32,14 @@ pub(crate) struct Block<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
-/// Something at the top level.
+/// An item at the top level.
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Block(Block<'a>),
     Declaration(Declaration<'a>),
 }
 
-/// Something in a block.
+/// An entry in a block.
 #[derive(Debug)]
 pub(crate) enum Entry<'a> {
     /// `a.b = value;`
@@ -56,7 +56,7 @@ pub(crate) enum Entry<'a> {
     Declaration(Box<Declaration<'a>>),
 }
 
-/// Something that names a type.
+/// A declaration that names a type.
 #[derive(Debug)]
 pub(crate) enum Declaration<'a> {
     /// `typedef type name, name[3];`
@@ -81,7 +81,7 @@ pub(crate) enum ExpressionKind<'a> {
     Path(Path<'a>),
 }
 
-/// A type as written, without what a declarator adds.
+/// A type as written, without the parts of a declarator.
 #[derive(Debug)]
 pub(crate) struct Class<'a> {
     pub(crate) kind: ClassKind<'a>,
@@ -153,7 +153,7 @@ pub(crate) enum BodyEntry<'a> {
 /// At least one; most are alone.
 pub(crate) type Declarators<'a> = SmallVec<[Declarator<'a>; 1]>;
 
-/// What stands around a name: `*`s before it, lengths behind it.
+/// The parts around a name: `*`s before it, lengths behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declarator<'a> {
     pub(crate) pointers: usize,

@@ -8,7 +8,7 @@
 //!          └────────────── two structures outwards ──┘
 //! ```
 //!
-//! A type that is only declared has no surroundings: what it cannot tell itself may be told by whoever uses it,
+//! A type that is only declared has no surroundings: its users may provide the facts that it lacks,
 //! so that [`Builder::check_alone`] finds fault only with references that it answers itself.
 
 use hashbrown::HashMap;
@@ -28,17 +28,17 @@ type Result<T> = std::result::Result<T, (Span, Problem)>;
 /// The scopes that were read before the one being built.
 pub(crate) type Roots = Vec<(Scope, Shared)>;
 
-/// What a reference means: the path, and the fields it may lead to (several through a variant).
+/// The meaning of a reference: the path, and the fields it may lead to (several through a variant).
 type Found = (FieldPath, Vec<Shared>);
 
-/// What the scopes of a trace class share.
+/// The part that the scopes of a trace class share.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     /// The scopes before.
     pub(crate) roots: &'a Roots,
     /// Clock of unmapped timestamps.
     pub(crate) only_clock: Option<usize>,
-    /// What is left to take.
+    /// The remaining budget.
     pub(crate) budget: &'a Budget,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Builder<'a> {
     frames: Vec<Frame>,
     steps: Vec<Step>,
     budget: &'a Budget,
-    /// Nothing is known of what is around the type.
+    /// The surroundings of the type are unknown.
     is_alone: bool,
     /// The clock that the scope's timestamps are mapped to.
     pub(crate) clock: Option<usize>,
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
         Self { scope, span, roots, root, only_clock, frames, steps, budget, is_alone: false, clock: None }
     }
 
-    /// Whether a type can be right, whoever uses it.
+    /// Whether a type can be right for any user.
     pub(crate) fn check_alone(root: &Shared, span: Span, budget: &'a Budget) -> Result<()> {
         let around = Around { roots: const { &Vec::new() }, only_clock: None, budget };
         let mut builder = Self { is_alone: true, ..Self::new(Scope::EventPayload, root, span, around) };
@@ -120,7 +120,7 @@ impl<'a> Builder<'a> {
             return integer;
         }
         let role = role(self.scope, self.frames.len(), name);
-        // Babeltrace maps the event header's too, inside of variants and structures as well.
+        // Babeltrace maps the event header's too, inside variants and structures as well.
         let is_timestamp = matches!(name, "timestamp_begin" | "timestamp_end") && role.is_some()
             || self.scope == Scope::EventHeader && name == "timestamp";
         if is_timestamp && integer.meaning.clock.is_none() {
@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
         class
     }
 
-    /// The field that a reference means; `None` if that is not for the type alone to say.
+    /// The field that a reference means; `None` if the type alone cannot know.
     fn find(&self, reference: &Reference) -> Result<Option<Found>> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));
@@ -319,7 +319,7 @@ const SCOPES: [(&[&str], Scope); 6] = [
     (&["event", "fields"], Scope::EventPayload),
 ];
 
-/// What stands for a field class that only its surroundings could make one.
+/// Stands for a field class that only its surroundings could make one.
 const NOT_KNOWN: FieldKind = FieldKind::Structure(Structure { members: Vec::new(), minimum_alignment: 1 });
 
 /// The scope that an absolute path begins with, and the names in it.
@@ -334,7 +334,7 @@ fn dotted(reference: &Reference) -> String {
     reference.path.join(".")
 }
 
-/// What an unsigned integer of that name is for; `depth` counts the structures around it.
+/// The role of an unsigned integer of that name; `depth` counts the structures around it.
 fn role(scope: Scope, depth: usize, name: &str) -> Option<Role> {
     match (scope, name) {
         (Scope::EventHeader, "id") => Some(Role::EventRecordClassId),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::tsdl::problem::Problem;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A name or a keyword.
@@ -88,19 +88,20 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What a byte begins.
+/// The kind of token that a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begins {
     Space,
     Word,
     Integer,
     Text,
-    /// Punctuation of one byte, whatever follows.
+    /// Punctuation of one byte, with any byte behind it.
     Single,
     Mark,
 }
 
-/// What each byte begins; the bytes of words are those that begin words and integers.
+/// The kind of token that each byte begins; the bytes of words are those that begin words and
+/// integers.
 const BEGINS: [Begins; 256] = {
     let mut begins = [Begins::Mark; 256];
     let mut byte = 0;
@@ -118,7 +119,7 @@ const BEGINS: [Begins; 256] = {
     begins
 };
 
-/// Splits the text; what is no token is reported and passed over.
+/// Splits the text; bytes that form no token are reported and passed over.
 pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, Problem)>) {
     let mut problems = Vec::new();
     let (read, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));

@@ -54,7 +54,7 @@ pub(crate) fn text(literal: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Takes up to `most` digits for one byte; returns what is behind them.
+/// Takes up to `most` digits for one byte; returns the digits behind them.
 fn number<'a>(digits: &'a [u8], radix: u32, most: usize, bytes: &mut Vec<u8>) -> &'a [u8] {
     let count = digits.iter().take(most).take_while(|&&byte| (byte as char).is_digit(radix)).count();
     let value = digits[..count]

@@ -22,7 +22,7 @@ use crate::tsdl::types::{Proto, Shared, Types};
 
 type Result<T> = std::result::Result<T, (Span, Problem)>;
 
-/// What lowering found wrong: errors, and doubts that are assumptions.
+/// The findings of lowering: errors, and doubts that are assumptions.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) errors: Vec<(Span, Problem)>,
@@ -47,7 +47,7 @@ struct Lower<'s> {
     findings: &'s mut Findings,
 }
 
-/// Lowers what could be parsed.
+/// Lowers the parsed items.
 pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> (TraceClass, Places) {
     let mut lower = Lower {
         trace: TraceClass::empty(Dialect::Ctf1),
@@ -78,7 +78,7 @@ impl Lower<'_> {
         result.map_err(|problem| self.findings.errors.push(problem)).ok()
     }
 
-    /// What everything else may need: byte order and clocks.
+    /// The declarations that all others may need: byte order and clocks.
     fn first(&mut self, items: &[Item<'_>], text_end: usize) {
         if blocks(items, "trace").next().is_none() {
             let problem = Problem::Missing { block: "metadata", attribute: "trace" };
@@ -92,7 +92,7 @@ impl Lower<'_> {
             let result = self.trace_values(block);
             self.note(result);
         }
-        // Where it is missing that was said; types that need it are not to blame.
+        // If it is missing, that was reported; types that need it are not to blame.
         self.types.native = self.trace.native_byte_order.or(Some(ByteOrder::Little));
         for item in items {
             // Of an environment entry that is given twice both are kept, as Babeltrace does.
@@ -182,7 +182,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A scope that no reader knows says nothing about the others, if its type is sound.
+    /// A scope that no reader knows has no effect on the others, if its type is sound.
     fn unknown_scope(&mut self, block: &'static str, path: &[Word<'_>], class: &Class<'_>) -> Result<()> {
         let proto = self.types.class(class)?;
         self.types.keep(&class.span, &proto);
@@ -379,13 +379,13 @@ impl Lower<'_> {
         found.or(only).ok_or_else(unknown)
     }
 
-    /// Types that nothing may use are looked at too; what their users found fault with is not told again.
+    /// Unused types are checked too; errors already found in use are not reported again.
     fn unused(&mut self) {
         let budget = Budget::default();
         let mut told: HashSet<usize> = self.findings.errors.iter().map(|(span, _)| span.start).collect();
         for (span, proto) in std::mem::take(&mut self.types.declared) {
             match Builder::check_alone(&proto, span, &budget) {
-                // There is only so much time for what may be of no use.
+                // Checking types that may be of no use gets only limited time.
                 Ok(()) | Err((_, Problem::Fields(_) | Problem::Steps(_))) => {}
                 Err(problem) if told.insert(problem.0.start) => self.findings.errors.push(problem),
                 Err(_) => {}
@@ -520,7 +520,7 @@ fn clock(block: &Block<'_>, doubts: &mut Vec<(Span, Problem)>) -> Result<ClockCl
     Ok(clock)
 }
 
-/// What a clock is where nothing else is said.
+/// The default properties of a clock.
 pub(crate) fn default_clock() -> ClockClass {
     ClockClass {
         id: String::new(),

@@ -1,7 +1,7 @@
 //! TSDL tokens to a syntax tree, by recursive descent.
 //!
-//! After an error the parser goes on behind the next `;` at the top level, so that one run tells
-//! of several errors.
+//! After an error the parser goes on behind the next `;` at the top level, so that one run reports
+//! several errors.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ const SPECIFIERS: [&str; 12] = [
     "_Imaginary",
 ];
 
-/// All that could be understood, and what could not.
+/// All understood items, and the problems of the others.
 pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
     let mut parser = Parser { tokens, at: 0, depth: 0, known: HashMap::new() };
     let (mut items, mut problems) = (Vec::new(), Vec::new());
@@ -244,7 +244,7 @@ impl<'a> Parser<'a, '_> {
         }
         if !matches!(self.peek().text, "struct" | "enum" | "variant") {
             let class = self.class()?;
-            // `unsigned typedef long name` is C, too: the specifiers may stand before `typedef`.
+            // `unsigned typedef long name` is C, too: the specifiers may precede `typedef`.
             if self.eat("typedef") {
                 let declarators = self.declarators()?;
                 return Ok(Some(Declaration::Typedef { class, declarators }));
@@ -268,7 +268,7 @@ impl<'a> Parser<'a, '_> {
         while self.eat("*") {
             name.push_str(" *");
         }
-        // Lengths may stand on either side.
+        // Lengths may be on either side.
         declarator.lengths.extend(self.declarator()?.lengths);
         Ok(Declaration::Alias { class, declarator, name, span: start..self.end() })
     }
@@ -335,7 +335,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The attributes of a type whose text begins at `start`, if there are any.
+    /// The attributes of a type, if there are any; its text begins at `start`.
     fn attributes(&mut self, start: usize) -> Result<Attributes<'a>> {
         if !self.is("{") {
             return Ok(Attributes::default());

@@ -1,4 +1,4 @@
-//! What can be wrong with TSDL.
+//! The errors of TSDL.
 
 /// A problem of TSDL text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -15,12 +15,12 @@ pub enum Problem {
     /// Another token was expected.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// What stands there.
+        /// The text found.
         found: String,
-        /// What may stand there.
+        /// The allowed text.
         expected: &'static str,
     },
-    /// Blocks inside of types inside of blocks...
+    /// Blocks inside types inside blocks...
     #[error("types are nested deeper than {0} levels")]
     Depth(usize),
     /// A number that does not fit.
@@ -31,10 +31,10 @@ pub enum Problem {
     Value {
         /// Its name.
         attribute: String,
-        /// What it must be.
+        /// The required value.
         expected: &'static str,
     },
-    /// An attribute that must be there is missing.
+    /// A required attribute is missing.
     #[error("the {block} has no `{attribute}`")]
     Missing {
         /// Where.
@@ -45,13 +45,13 @@ pub enum Problem {
     /// The same thing twice.
     #[error("{what} is defined twice")]
     Twice {
-        /// What.
+        /// The name.
         what: String,
     },
     /// A name that nothing has.
     #[error("there is no {what} named `{name}`")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing.
         what: &'static str,
         /// The name.
         name: String,
@@ -74,7 +74,7 @@ pub enum Problem {
     /// Too many fields.
     #[error("there are more than {0} fields and labels")]
     Fields(u64),
-    /// References are so many, or lead through so much, that finding them would take very long.
+    /// References are too many, or lead through too much: finding them would take very long.
     #[error("finding the fields that lengths and tags refer to takes more than {0} steps")]
     Steps(u64),
     /// A label's values do not fit into the integer.
@@ -114,7 +114,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What the author can do, where the message does not say it.
+    /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Twice { .. } => Some("keep one of them, or give the other another name"),

@@ -1,7 +1,7 @@
 //! Types as written to types as meant: names looked up, attributes understood, declarators applied.
 //!
-//! References to other fields (lengths, tags) stay names here: what they mean depends on where the type
-//! is used, and `build` finds that out.
+//! References to other fields (lengths, tags) stay names here: their meaning depends on where the
+//! type is used, and `build` finds it out.
 
 use hashbrown::HashMap;
 use std::rc::Rc;
@@ -16,13 +16,13 @@ use crate::tsdl::ast::{
 };
 use crate::tsdl::problem::Problem;
 
-/// Types inside of types, at most.
+/// Types inside types, at most.
 const DEPTH_MAX: u32 = 65;
 /// Fields and labels of one type, at most.
 const WEIGHT_MAX: u64 = 1 << 20;
 
-/// A type whose references are still names. How deep and how large it is was bounded when it was made, so
-/// that whoever walks or drops it needs no bounds of its own.
+/// A type with references that are still names. Its depth and size were bounded when it was made,
+/// so that code that walks or drops it needs no bounds of its own.
 #[derive(Debug)]
 pub(crate) struct Type {
     pub(crate) kind: Proto,
@@ -31,7 +31,7 @@ pub(crate) struct Type {
     weight: u64,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Debug)]
 pub(crate) enum Proto {
     Integer(FixedInteger),
@@ -82,7 +82,7 @@ const KEYWORDS: [&str; 9] =
 
 type Result<T> = std::result::Result<T, (Span, Problem)>;
 
-/// What names mean, scope in scope.
+/// The meaning of names, scope in scope.
 #[derive(Debug)]
 pub(crate) struct Types {
     scopes: Vec<HashMap<String, Shared>>,
@@ -154,7 +154,7 @@ impl Types {
         }
     }
 
-    /// Keeps a type that may have references, to be looked at if nothing uses it.
+    /// Keeps a type that may have references, for a check if nothing uses it.
     pub(crate) fn keep(&mut self, span: &Span, proto: &Shared) {
         if !matches!(proto.kind, Proto::Integer(_) | Proto::Real(_) | Proto::Text(_)) {
             self.declared.push((span.clone(), Rc::clone(proto)));
@@ -457,7 +457,7 @@ fn once(attributes: &[Attribute<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// What an integer can be.
+/// The possible values of an integer.
 fn values(integer: &FixedInteger) -> std::ops::RangeInclusive<i128> {
     let bits = integer.bits.length;
     if integer.meaning.signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }

@@ -1,16 +1,16 @@
 //! A trace class in the terms of CTF 1.8.
 //!
-//! What changes for one of CTF 2, while every bit of the data stays where it is (much of it as Babeltrace
-//! does when it writes CTF 1.8):
+//! The changes for one of CTF 2, while every bit of the data stays where it is (much of it as
+//! Babeltrace does when it writes CTF 1.8):
 //!
 //! - fields with roles get the names that mean those roles, others are protected from such names;
 //! - booleans, bit arrays and bit maps are unsigned integers, blobs are arrays of bytes;
 //! - an optional is a variant of its content and of an empty structure;
-//! - selectors are enumerations, whose labels are the names of the options;
+//! - selectors are enumerations, and their labels are the names of the options;
 //! - a label with several ranges is several labels;
 //! - clocks have identifiers as names, and neither identity nor accuracy; attributes are gone;
-//! - a data stream class has a default clock if a field tells its time;
-//! - where no field tells the class of an event, only class 0 is there.
+//! - a data stream class has a default clock if a field gives its time;
+//! - where no field gives the class of an event, only class 0 is there.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ type Result<T> = std::result::Result<T, Unwritable>;
 ///
 /// # Errors
 ///
-/// What TSDL cannot say; see [`Reason`].
+/// The parts that TSDL cannot express; see [`Reason`].
 pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
     if trace.dialect == Dialect::Ctf1 {
         return Ok(trace.clone());
@@ -63,7 +63,7 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
             event.specific_context = lower(owner, Scope::EventSpecificContext)?;
             event.payload = lower(owner, Scope::EventPayload)?;
         }
-        // Where headers tell no id, CTF 2 means class 0; in CTF 1.8 there may be no other.
+        // Where headers have no id, CTF 2 means class 0; in CTF 1.8 there may be no other.
         let tells_id = |header| has_role(header, Role::EventRecordClassId);
         if stream.event_classes.len() > 1 && !stream.event_header.as_ref().is_some_and(tells_id) {
             stream.event_classes.retain(|event| event.id == 0);
@@ -232,7 +232,7 @@ impl<'t> Lower<'t> {
         Ok(FieldKind::Integer(FixedInteger { bits: *bits, meaning }))
     }
 
-    /// Roles that the field's name and clock will say.
+    /// Roles that the field's name and clock will express.
     fn roles(&self, meaning: &mut IntegerMeaning, name: &str) -> Result<()> {
         let scope = self.path.scope;
         let named = |role: &Role| names::special(scope, *role).is_some();
@@ -347,7 +347,7 @@ impl<'t> Lower<'t> {
         Ok(VariantOption { name: Some(claim.name.clone()), ranges, class })
     }
 
-    /// The path with optionals as variants. TSDL leads into an option only from inside of it.
+    /// The path with optionals as variants. TSDL leads into an option only from inside it.
     fn reference(&self, path: &FieldPath) -> Result<FieldPath> {
         let mut steps = path.steps.clone();
         for (index, step) in steps.iter_mut().enumerate() {
@@ -375,7 +375,7 @@ fn enters_optional(steps: &[Step]) -> bool {
     })
 }
 
-/// Roles that do something: a timestamp needs a clock.
+/// Roles with an effect: a timestamp needs a clock.
 fn effective(meaning: &IntegerMeaning) -> Vec<Role> {
     let timed = |role: &Role| matches!(role, Role::DefaultClockTimestamp | Role::PacketEndDefaultClockTimestamp);
     meaning.roles.iter().copied().filter(|role| meaning.clock.is_some() || !timed(role)).collect()

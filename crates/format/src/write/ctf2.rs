@@ -1,11 +1,11 @@
 //! A trace class in the terms of CTF 2.
 //!
-//! What changes for one of CTF 1.8, while every bit of the data stays where it is:
+//! The changes for one of CTF 1.8, while every bit of the data stays where it is:
 //!
 //! - members and options have the names that people see;
-//! - a label that stands for values several times does it once, with several ranges;
-//! - options that no label names get a range that the selector cannot have, and of options whose ranges
-//!   overlap only the first keeps what they share: the first was the one that is there;
+//! - a label that names values several times does it once, with several ranges;
+//! - options that no label names get a range that the selector cannot have, and of options whose
+//!   ranges overlap only the first keeps the shared values: the first was the one that is there;
 //! - only timestamps of the data stream class' own clock keep their roles; other integers lose their clock;
 //! - integers that are characters lose their encoding, and ASCII is UTF-8;
 //! - a clock's UUID is its `uid`; its offset is whole seconds and less than a second;
@@ -25,7 +25,7 @@ use crate::write::{Reason, Unwritable, names};
 ///
 /// # Errors
 ///
-/// What CTF 2 cannot say; see [`Reason`].
+/// The parts that CTF 2 cannot express; see [`Reason`].
 pub fn as_ctf2(trace: &TraceClass) -> Result<TraceClass, Unwritable> {
     let mut out = trace.clone();
     let events = out.stream_classes.iter_mut().flat_map(|stream| &mut stream.event_classes);
@@ -201,7 +201,7 @@ fn merged(mappings: &[Mapping], signed: bool) -> Vec<Mapping> {
 struct Taken(BTreeMap<i128, i128>);
 
 impl Taken {
-    /// Takes what is still free of these ranges.
+    /// Takes the part of these ranges that is still free.
     fn claim(&mut self, ranges: &[IntegerRange]) -> Vec<IntegerRange> {
         let mut free = Vec::new();
         for range in ranges {
@@ -218,7 +218,7 @@ impl Taken {
     }
 }
 
-/// What is left of ranges without the values that are taken.
+/// The rest of ranges without the values that are taken.
 pub(crate) fn without(ranges: &[IntegerRange], taken: &[IntegerRange]) -> Vec<IntegerRange> {
     let mut free = ranges.to_vec();
     for other in taken {

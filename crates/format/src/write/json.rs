@@ -12,7 +12,7 @@ use crate::write::walk::{self, Owner};
 
 type Members = Vec<(&'static str, Json)>;
 
-/// Writes a trace class that CTF 2 can say.
+/// Writes a trace class that CTF 2 can express.
 pub(crate) fn text(trace: &TraceClass) -> String {
     let mut out = part(trace, Part::Beginning);
     (0..trace.stream_classes.len()).for_each(|stream| out.push_str(&part(trace, Part::Stream(stream))));

@@ -1,8 +1,8 @@
 //! A trace class as metadata text: CTF 2, and TSDL for CTF 1.8.
 //!
-//! Each language is written in two steps. First the trace class is said in the terms of the language
-//! ([`as_ctf2`], [`as_ctf1`]): the bytes of every event stay what they are, and what changes is written
-//! down there. Then it becomes text, and the text read again is exactly that trace class:
+//! Each language is written in two steps. First the trace class is expressed in the terms of the
+//! language ([`as_ctf2`], [`as_ctf1`]): the bytes of every event stay the same, and the changes are
+//! listed there. Then it becomes text, and the text read again is exactly that trace class:
 //!
 //! ```text
 //! TraceClass ──as_ctf2──> TraceClass ──json──> text ──parse──> equal to the middle
@@ -23,7 +23,7 @@ pub use ctf2::as_ctf2;
 
 use crate::model::{Role, TraceClass};
 
-/// What cannot be written, and why.
+/// The part that cannot be written, and the reason.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct Unwritable {
@@ -33,7 +33,7 @@ pub struct Unwritable {
     pub reason: Reason,
 }
 
-/// Why something cannot be written.
+/// Why a trace class cannot be written.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Reason {
     /// TSDL has only identifiers.
@@ -77,7 +77,7 @@ pub enum Reason {
 /// A part of metadata that grows while the trace is written: one after the other, parts are the whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What comes first: the trace, its environment and its clocks.
+    /// The first part: the trace, its environment and its clocks.
     Beginning,
     /// The data stream class at an index.
     Stream(usize),
@@ -89,7 +89,7 @@ pub enum Part {
 ///
 /// # Errors
 ///
-/// What CTF 2 cannot say; see [`Reason`].
+/// The parts that CTF 2 cannot express; see [`Reason`].
 ///
 /// # Panics
 ///
@@ -102,7 +102,7 @@ pub fn to_json_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable
 ///
 /// # Errors
 ///
-/// What TSDL cannot say; see [`Reason`].
+/// The parts that TSDL cannot express; see [`Reason`].
 ///
 /// # Panics
 ///
@@ -115,7 +115,7 @@ pub fn to_tsdl_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable
 ///
 /// # Errors
 ///
-/// What CTF 2 cannot say; see [`Reason`].
+/// The parts that CTF 2 cannot express; see [`Reason`].
 pub fn to_json(trace: &TraceClass) -> Result<String, Unwritable> {
     as_ctf2(trace).map(|trace| json::text(&trace))
 }
@@ -124,7 +124,7 @@ pub fn to_json(trace: &TraceClass) -> Result<String, Unwritable> {
 ///
 /// # Errors
 ///
-/// What TSDL cannot say; see [`Reason`].
+/// The parts that TSDL cannot express; see [`Reason`].
 pub fn to_tsdl(trace: &TraceClass) -> Result<String, Unwritable> {
     tsdl::text(&as_ctf1(trace)?)
 }

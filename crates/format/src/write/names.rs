@@ -1,7 +1,7 @@
 //! Names in both languages.
 //!
-//! TSDL names are identifiers and no keywords; where a name would be one, an underscore stands before it,
-//! which readers take away again. CTF 2 names are what readers show.
+//! TSDL names are identifiers and no keywords; where a name would be one, an underscore precedes
+//! it, which readers take away again. Readers show CTF 2 names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,7 +34,7 @@ const KEYWORDS: [&str; 24] = [
     "variant",
 ];
 
-/// Names that mean something in a scope, and the role that they mean.
+/// Names with a meaning in a scope, and their role.
 const SPECIAL: [(Scope, &str, Role); 11] = [
     (Scope::PacketHeader, "magic", Role::PacketMagicNumber),
     (Scope::PacketHeader, "uuid", Role::MetadataStreamUuid),

@@ -1,11 +1,11 @@
-//! JSON text that people can read: what fits on a line stays on one.
+//! JSON text that people can read: a value that fits on a line stays on one.
 
 use crate::model::Attributes;
 
 /// A line that is longer is broken.
 const LINE_LENGTH: usize = 110;
 
-/// A JSON value whose integers are exact and whose members keep their order.
+/// A JSON value with exact integers and members in their order.
 pub(crate) enum Json {
     Integer(i128),
     Text(String),

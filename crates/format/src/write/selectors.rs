@@ -1,4 +1,5 @@
-//! What selectors must say in TSDL, where options are found by labels and not by ranges of values.
+//! The labels that selectors need in TSDL, where options are found by labels and not by ranges of
+//! values.
 //!
 //! Before anything is changed, every variant and every optional claims the labels it needs of its selector;
 //! a selector then gets the labels that it does not have, and becomes an enumeration by that:
@@ -19,7 +20,7 @@ use crate::write::ctf2::without;
 use crate::write::walk::{self, Owner};
 use crate::write::{Reason, Unwritable, names};
 
-/// A field of the trace class: whose scope it is in, and where.
+/// A field of the trace class: the owner of its scope, and its path.
 pub(crate) type Place = (Owner, FieldPath);
 
 /// Labels for the options of every variant and optional, by its own place.
@@ -27,11 +28,11 @@ pub(crate) type Place = (Owner, FieldPath);
 pub(crate) struct Selectors {
     /// Labels that a selector must have, by its place.
     pub(crate) mappings: HashMap<Place, Vec<Mapping>>,
-    /// What the options of a variant or optional need, by its place.
+    /// The needs of a variant's or optional's options, by its place.
     pub(crate) options: HashMap<Place, Vec<Claim>>,
 }
 
-/// The name of an option, and the values that its labels must stand for.
+/// The name of an option, and the values that its labels must name.
 pub(crate) struct Claim {
     pub(crate) name: String,
     pub(crate) ranges: Vec<IntegerRange>,

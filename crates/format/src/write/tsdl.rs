@@ -14,7 +14,7 @@ use crate::write::{Part, Reason, Unwritable, names};
 
 type Result<T> = std::result::Result<T, Unwritable>;
 
-/// Writes a trace class that TSDL can say.
+/// Writes a trace class that TSDL can express.
 pub(crate) fn text(trace: &TraceClass) -> Result<String> {
     let mut writer = Writer { trace, out: "/* CTF 1.8 */\n".to_owned(), indent: 0, owner: NOBODY, open: Vec::new() };
     writer.trace_block()?;
@@ -82,7 +82,7 @@ impl<'t> Writer<'t> {
     }
 
     fn trace_block(&mut self) -> Result<()> {
-        // The environment stands behind: no length of ours refers to it.
+        // The environment follows: no length of ours refers to it.
         self.out.push('\n');
         self.open("trace {");
         self.line("major = 1;");
@@ -193,7 +193,7 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    /// Writes what stands before the field's name; returns what stands behind.
+    /// Writes the part before the field's name; returns the part behind it.
     fn class(&mut self, class: &'t FieldClass, path: &FieldPath) -> Result<String> {
         match &class.kind {
             FieldKind::Integer(integer) => self.integer(integer, path)?,

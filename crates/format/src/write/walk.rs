@@ -10,7 +10,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Of the field that somebody here refers to: a scope that is shared has fewer owners.
+    /// The owner of the field referred to from here: a scope that is shared has fewer owners.
     pub(crate) fn of_scope(self, scope: Scope) -> Self {
         match scope {
             Scope::PacketHeader => Self { stream: None, event: None },
@@ -65,7 +65,7 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-/// Where something is, for messages.
+/// The place of a field, for messages.
 pub(crate) fn place(trace: &TraceClass, owner: Owner, path: &FieldPath) -> String {
     let mut out = String::new();
     if let Some(stream) = owner.stream.map(|stream| &trace.stream_classes[stream]) {

@@ -1,4 +1,5 @@
-//! What a predicate means, as plainly as it can be said: integers are mathematical numbers, unknown is `None`.
+//! The meaning of a predicate, as plainly as possible: integers are mathematical numbers, unknown
+//! is `None`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +17,8 @@ pub trait Inputs {
     fn text(&self, input: Input) -> Option<&[u8]>;
 }
 
-/// A value of an input, for whoever has them at hand: see the implementation of [`Inputs`] for slices.
+/// A value of an input, for callers that have them at hand: see the implementation of [`Inputs`]
+/// for slices.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
     /// It is not there.
@@ -101,7 +103,8 @@ impl Predicate {
         })
     }
 
-    /// `decisive` decides, whatever the others are; otherwise one that is unknown makes it unknown.
+    /// `decisive` decides, regardless of the others; otherwise one that is unknown makes it
+    /// unknown.
     fn combined<I: Inputs + ?Sized>(&self, tests: &[Test], inputs: &I, decisive: bool) -> Option<bool> {
         let mut is_known = true;
         for test in tests {
@@ -193,7 +196,7 @@ fn compare(relation: Relation, left: Known, right: Known) -> Option<bool> {
         (Known::Integer(left), Known::Integer(right)) => Some(left.cmp(&right)),
         _ => left.real().partial_cmp(&right.real()),
     };
-    // What is not a number differs from everything and is neither less nor greater.
+    // A NaN differs from everything and is neither less nor greater.
     Some(order.map_or(relation == Relation::NotEqual, |order: Ordering| relation.holds(order)))
 }
 

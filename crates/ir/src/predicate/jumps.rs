@@ -1,4 +1,4 @@
-//! Predicates as labelled jumps, once for every form of code: Cranelift's blocks, eBPF, bytecode.
+//! Predicates as labeled jumps, once for every form of code: Cranelift's blocks, eBPF, bytecode.
 //!
 //! No machine has a third truth value, so a test has no value either: it jumps to one of three labels. `not` swaps two of
 //! them, `all` and `any` lead from one test to the next, and only tests of numbers and texts are left for an assembler
@@ -30,7 +30,7 @@ pub struct Targets<L> {
     pub on_false: L,
     /// Where it leads if it is unknown.
     pub on_unknown: L,
-    /// Which label stands right behind the test: code may run into it instead of jumping there.
+    /// The label right behind the test: code may run into it instead of jumping there.
     pub next: L,
 }
 
@@ -61,8 +61,8 @@ impl<L: Copy> Targets<L> {
 /// Ranges that are tested one after the other; more are halved first.
 const RANGES_FEW: usize = 4;
 
-/// Writes code with labels. What it implements are the instructions of one machine; [`Assembler::test`] and
-/// [`Assembler::search`] put them together.
+/// Writes code with labels. An implementation provides the instructions of one machine;
+/// [`Assembler::test`] and [`Assembler::search`] put them together.
 pub trait Assembler {
     /// A place in the code that jumps lead to. It is placed once, behind all jumps to it.
     type Label: Copy + PartialEq;
@@ -79,7 +79,7 @@ pub trait Assembler {
     /// A new label.
     fn label(&mut self) -> Self::Label;
 
-    /// What is written next stands at the label.
+    /// The next instruction stands at the label.
     fn place(&mut self, label: Self::Label);
 
     /// Goes to the label.
@@ -89,10 +89,10 @@ pub trait Assembler {
     ///
     /// # Errors
     ///
-    /// This machine cannot say it.
+    /// This machine cannot express it.
     fn simple_test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error>;
 
-    /// A new flag that is not set; `test` is what needs it.
+    /// A new flag that is not set; `test` needs it.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ pub trait Assembler {
     ///
     /// # Errors
     ///
-    /// The first part that this machine cannot say.
+    /// The first part that this machine cannot express.
     fn test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error> {
         if let Some(value) = self.outcomes(test).constant() {
             self.jump(targets.of_outcome(value));
@@ -212,7 +212,7 @@ pub trait Assembler {
 }
 
 impl Layout {
-    /// What is known of each input because of its place.
+    /// The facts about each input that follow from its place.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };

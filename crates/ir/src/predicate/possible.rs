@@ -1,4 +1,5 @@
-//! What a predicate may say when only something is known of its inputs: whole packets and classes are skipped by it.
+//! The possible answers of a predicate when its inputs are only partly known: whole packets and
+//! classes are skipped by it.
 //!
 //! ```text
 //! facts     time 100..=200    cpu_id 3
@@ -10,7 +11,7 @@ use super::range::{arithmetic_range, bits_range, scaled};
 use super::{Arithmetic, Input, InputKind, Number, Predicate, Range, Relation, Test, Text};
 use crate::style::Encoding;
 
-/// What is known of an input.
+/// A fact about an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// Nothing.
@@ -71,7 +72,7 @@ impl Outcomes {
     }
 }
 
-/// What is known of an expression's value.
+/// The knowledge about an expression's value.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     /// It may be unknown.
@@ -189,7 +190,7 @@ impl Predicate {
                 let (Some(of_left), Some(of_right)) = (left.range, right.range) else { return left.and(right) };
                 let shifts = matches!(operation, super::Bitwise::ShiftLeft | super::Bitwise::ShiftRight);
                 let may_fail = shifts && (of_right.lowest < 0 || of_right.highest > 63);
-                // The bits are what they are; as a number of another sign they may be anything.
+                // The bits stay the same; as a number of another sign they may be anything.
                 let (bits, class) = (bits_range(*operation, of_left, of_right), self.range(number));
                 let is_kept = class.lowest <= bits.lowest && bits.highest <= class.highest;
                 self.result(number, left.and(right), if is_kept { bits } else { class }, may_fail)
@@ -230,7 +231,7 @@ impl Predicate {
         }
     }
 
-    /// Whether text of an input is UTF-8, so that what is known of it can be compared as it is.
+    /// Whether text of an input is UTF-8, so that the facts about it can be compared directly.
     #[must_use]
     pub fn is_utf8(&self, input: Input) -> bool {
         self.kind(input) == InputKind::Text(Encoding::Utf8)

@@ -16,9 +16,9 @@ pub struct Range {
     pub highest: i128,
 }
 
-/// What signed 64 bits hold.
+/// The range of signed 64 bits.
 const SIGNED: Range = Range { lowest: INTEGER_LOWEST, highest: i64::MAX as i128 };
-/// What unsigned 64 bits hold.
+/// The range of unsigned 64 bits.
 const UNSIGNED: Range = Range { lowest: 0, highest: INTEGER_HIGHEST };
 
 impl Range {
@@ -40,7 +40,8 @@ impl Range {
         self.highest > SIGNED.highest
     }
 
-    /// What can be held of an exact result in this range; where nothing can, the value nearest to it.
+    /// The part of an exact result's range that can be held; where there is none, the value nearest
+    /// to it.
     #[must_use]
     pub fn held(self) -> Self {
         let limits = if self.is_unsigned() { UNSIGNED } else { SIGNED };

@@ -1,8 +1,9 @@
-//! What a predicate must keep so that evaluating it takes bounded time and stack: depth, size, types.
+//! The limits of a predicate, so that evaluating it takes bounded time and stack: depth, size,
+//! types.
 
 use super::{Input, InputKind, Number, Pattern, Predicate, Test, Text};
 
-/// Tests and numbers inside of each other, at most.
+/// Tests and numbers inside each other, at most.
 pub const DEPTH_MAX: usize = 256;
 /// Tests, numbers and ranges of a predicate, at most.
 pub const NODES_MAX: usize = 1 << 16;

@@ -32,11 +32,11 @@ pub use read::read;
 pub struct TextError {
     /// From 1.
     pub line: usize,
-    /// What was found and expected.
+    /// The found and the expected text.
     pub kind: TextErrorKind,
 }
 
-/// What was found and expected.
+/// The found and the expected text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextErrorKind {
     /// Another word.
@@ -44,16 +44,16 @@ pub enum TextErrorKind {
     Word {
         /// The word.
         found: Box<str>,
-        /// What could stand there.
+        /// The possible words there.
         expected: &'static str,
     },
     /// No further word.
     #[error("the text ends, expected {expected}")]
     End {
-        /// What could stand there.
+        /// The possible words there.
         expected: &'static str,
     },
-    /// Blocks inside of blocks, more than [`crate::verify::DEPTH_MAX`].
+    /// Blocks inside blocks, more than [`crate::verify::DEPTH_MAX`].
     #[error("blocks are nested more than {} deep", crate::verify::DEPTH_MAX)]
     TooDeep,
 }

@@ -71,7 +71,7 @@ impl Reader<'_> {
         Ok(labels)
     }
 
-    /// Operations up to what is none.
+    /// Operations up to the first word that begins none.
     fn operations(&mut self) -> Result<Block> {
         let mut block = Block::new();
         while self.words.peek().is_some_and(|word| word != "}") {
@@ -138,7 +138,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What begins with a register.
+    /// An operation that begins with a register.
     fn assignment(&mut self) -> Result<Op> {
         let to = self.register()?;
         if !self.words.eat("=") {

@@ -29,7 +29,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// The next word: a sign, a text in quotes, or what stands up to a space or a sign.
+    /// The next word: a sign, a text in quotes, or the text up to a space or a sign.
     pub(super) fn peek(&self) -> Option<&'t str> {
         let first = self.rest.chars().next()?;
         let length = match first {

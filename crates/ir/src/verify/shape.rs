@@ -1,4 +1,4 @@
-//! What can be said of a program without following its paths: sizes, tables, numbers in bounds.
+//! The checks of a program without following its paths: sizes, tables, numbers in bounds.
 
 use super::{DEPTH_MAX, NEED_MAX, OPERATIONS_MAX, VerifyErrorKind};
 use crate::predicate::{InputKind, PredicateError};
@@ -70,7 +70,7 @@ pub(super) fn operands(program: &Program, op: &Op) -> Checked {
     }
 }
 
-/// Whether a predicate's inputs are in registers, each as what it is.
+/// Whether a predicate's inputs are in registers, each of its own kind.
 fn bound(program: &Program, bound: &Bound) -> Checked {
     bound.predicate.verify().map_err(VerifyErrorKind::Predicate)?;
     let inputs = &bound.predicate.inputs;

@@ -23,13 +23,13 @@ impl Spans {
         self.pairs.contains(&(start, length)) || fixed.is_some_and(|(there, length)| length <= there)
     }
 
-    /// As [`Self::holds`], or the length is 0, whatever the first byte is.
+    /// As [`Self::holds`], or the length is 0, with any first byte.
     pub(super) fn holds_loosely(&self, start: Reg, length: Reg) -> bool {
         let is_empty = self.constants.get(&length) == Some(&0);
         is_empty || self.holds(start, length) || self.loose.contains(&(start, length))
     }
 
-    /// Somebody makes sure of it.
+    /// The caller makes sure of it.
     pub(super) fn assume_loosely(&mut self, start: Reg, length: Reg) {
         self.loose.insert((start, length));
     }
@@ -95,7 +95,7 @@ impl Spans {
         self.constants.retain(|register, value| other.constants.get(register) == Some(value));
     }
 
-    /// Before a loop: whatever its body writes is unknown.
+    /// Before a loop: registers that its body writes are unknown.
     pub(super) fn forget_written(&mut self, body: &Block) {
         for op in body {
             match op {

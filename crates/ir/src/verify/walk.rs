@@ -8,13 +8,13 @@ use crate::program::{Block, Bound, Emit, Op, Operand, Phase, Program, Reg, Sourc
 
 type Checked = Result<(), VerifyErrorKind>;
 
-/// What is known on every path to here.
+/// The knowledge on every path to here.
 #[derive(Clone, Debug)]
 struct Known {
     phase: Phase,
     covered: u64,
     spans: Spans,
-    /// A `StoreList` whose loop has not come yet.
+    /// A `StoreList` before its loop.
     list: Option<(u16, Source)>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Walk<'a> {
     program: &'a Program,
     /// The number of the next operation.
     at: usize,
-    /// Tables whose rows are being written, the innermost last.
+    /// Tables with an open row, the innermost last.
     open: Vec<u16>,
     /// Product of the rounds of enclosing loops that take no bits.
     idle: u64,
@@ -32,7 +32,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// `idle_max`: rounds of loops inside of each other that may take no bits.
+    /// `idle_max`: rounds of loops inside each other that may take no bits.
     pub(super) fn new(program: &'a Program, idle_max: u64) -> Self {
         let open = if program.tables.is_empty() { Vec::new() } else { vec![0] };
         Self { program, at: 0, open, idle: 1, idle_max, depth: 0 }
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         written(op, known)
     }
 
-    /// What an operation needs of the position, and what is known behind it.
+    /// Checks the position that an operation needs, and notes the knowledge behind it.
     fn position(&self, op: &Op, known: &mut Known) -> Checked {
         match op {
             Op::Need { bits } => known.covered = known.covered.max(*bits),
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
         if least_bits(body) == 0 {
             let rounds = match count {
                 Source::Constant(count) => self.idle.saturating_mul(count.max(1)),
-                // The evaluator stops each loop by itself after so many rounds; loops inside of loops multiply.
+                // The evaluator stops each loop by itself after so many rounds; loops inside loops multiply.
                 Source::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
             };
             self.idle = rounds;
@@ -176,7 +176,8 @@ impl<'a> Walk<'a> {
                 return Err(VerifyError { at, kind: VerifyErrorKind::Idle });
             }
         }
-        // What predicates ask for holds at the head of every round if it holds before and a round leaves it so.
+        // The conditions of predicates hold at the head of every round if they hold before and a
+        // round leaves them so.
         let kept: Vec<(Reg, Reg)> = self.program.predicates.iter().flat_map(texts).collect();
         let kept: Vec<_> =
             kept.into_iter().filter(|&(start, length)| known.spans.holds_loosely(start, length)).collect();
@@ -192,7 +193,7 @@ impl<'a> Walk<'a> {
         {
             return Err(VerifyError { at, kind: VerifyErrorKind::List { table } });
         }
-        // One `Row` a round, in the body itself: inside of it the loop leaves the tables outside as they were.
+        // One `Row` a round, in the body itself: inside it the loop leaves the tables outside as they were.
         let outer = self.open.clone();
         self.open.extend(opened);
         let floor = outer.len();
@@ -248,7 +249,7 @@ fn texts(bound: &Bound) -> impl Iterator<Item = (Reg, Reg)> {
     })
 }
 
-/// What is known of registers behind an operation.
+/// The knowledge about registers behind an operation.
 fn written(op: &Op, known: &mut Known) -> Checked {
     let (_, writes) = registers(op);
     if let Some((table, Source::Register(count))) = known.list

@@ -1,4 +1,5 @@
-//! Comparisons of integers, which are held in 64 bits each as its range says: without a sign where it cannot be negative.
+//! Comparisons of integers, which are held in 64 bits each according to its range: without a sign
+//! where it cannot be negative.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -29,7 +30,7 @@ impl<O: Operands> Writer<'_, '_, O> {
             return self.jump(targets.of(value));
         }
         let both = |lowest, highest| left.is_within(lowest, highest) && right.is_within(lowest, highest);
-        // Constants of 32 bits stand in the instruction itself.
+        // Constants of 32 bits fit in the instruction itself.
         let holds = if both(i128::from(i32::MIN), i128::from(i32::MAX)) {
             self.narrow(signed(relation), left, right)
         } else if both(0, i128::from(u32::MAX)) {
@@ -59,7 +60,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 }
 
-/// What comes out whatever the values are.
+/// The certain result for all values.
 fn certain(relation: Relation, left: Range, right: Range) -> Option<bool> {
     let orders = [
         (left.lowest < right.highest, std::cmp::Ordering::Less),

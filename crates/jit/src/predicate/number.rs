@@ -23,7 +23,7 @@ impl<O: Operands> Writer<'_, '_, O> {
             (Held::Integer(left), Held::Integer(right)) => self.compare_integers(relation, left, right, targets),
             (left, right) => {
                 let (left, right) = (self.real(left), self.real(right));
-                // What is not a number is neither less nor greater, and differs.
+                // A NaN is neither less nor greater, and differs.
                 let condition = match relation {
                     Relation::Equal => FloatCC::Equal,
                     Relation::NotEqual => FloatCC::NotEqual,
@@ -219,7 +219,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         low
     }
 
-    /// Quotients and remainders towards zero: of magnitudes, and then the sign.
+    /// Quotients and remainders toward zero: of magnitudes, and then the sign.
     fn divided(&mut self, operation: Arithmetic, left: Integer, right: Integer, exact: Range, unknown: Block) -> Value {
         if right.range.lowest <= 0 && right.range.highest >= 0 {
             let is_zero = self.builder.ins().icmp_imm_u(IntCC::Equal, right.value, 0);

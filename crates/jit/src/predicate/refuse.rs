@@ -1,8 +1,10 @@
-//! What machine code does not say: regular expressions, text that is not UTF-8, scales whose products need more than 64
-//! bits, and predicates so large that compiling them would take long. The evaluator says all of it.
+//! Predicates that machine code does not cover: regular expressions, text that is not UTF-8, scales
+//! with products that need more than 64 bits, and predicates so large that compiling them would
+//! take long. The evaluator covers all of them.
 //!
-//! Where the evaluator is at hand, in scans, only whole predicates are refused: a test that machine code does not say
-//! leaves the record to the evaluator, and what stands before it may have dropped the record by then.
+//! Where the evaluator is at hand, in scans, only whole predicates are refused: a test without
+//! machine code leaves the record to the evaluator, and the tests before it may have dropped the
+//! record by then.
 
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
@@ -14,7 +16,7 @@ const MIDDLE_MAX: usize = 64;
 /// Bytes of a text that another one is ordered by: it is put on the stack.
 pub(super) const ORDERED_MAX: usize = 256;
 
-/// Whether the predicate can be said as a whole.
+/// Whether machine code covers the predicate as a whole.
 ///
 /// # Errors
 ///
@@ -24,7 +26,8 @@ pub(crate) fn refuse(predicate: &Predicate) -> Result<(), Refusal> {
     refuse_test(predicate, &predicate.root)
 }
 
-/// Whether code can be written for the predicate, be it that some of its tests are not said; how large it is.
+/// Whether code can be written for the predicate, even if it does not cover some of its tests;
+/// returns its size.
 ///
 /// # Errors
 ///
@@ -42,7 +45,7 @@ pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<usize, Refusal> {
     Ok(walk.size)
 }
 
-/// Whether a test can be said.
+/// Whether machine code covers a test.
 pub(super) fn refuse_test(predicate: &Predicate, test: &Test) -> Result<(), Refusal> {
     let mut walk = Walk { predicate, size: 0, refused: None };
     walk.test(test);
@@ -61,7 +64,7 @@ pub(super) fn factors(multiply: u64, divide: u64) -> (u64, u64) {
 struct Walk<'p> {
     predicate: &'p Predicate,
     size: usize,
-    /// The first part that cannot be said.
+    /// The first part that is not covered.
     refused: Option<Refusal>,
 }
 

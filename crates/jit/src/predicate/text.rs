@@ -1,5 +1,5 @@
-//! Texts: compared with bytes that stand in the instructions, searched and ordered by loops. Nothing is read that does
-//! not belong to the text, so that it may end where memory does.
+//! Texts: compared with bytes in the instructions, searched and ordered by loops. Nothing is read
+//! that does not belong to the text, so that it may end where memory does.
 //!
 //! ```text
 //! "kworker/3" against input        length >= 9, 8 bytes at 0, 1 byte at 8      a prefix
@@ -22,7 +22,7 @@ struct Sized {
     length: Value,
 }
 
-/// What a subject is.
+/// The kind of a subject.
 enum Subject<'t> {
     Literal(&'t [u8]),
     Input(Span),
@@ -93,12 +93,13 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
     }
 
-    /// Goes on where these bytes stand at the address; there are as many.
+    /// Goes on where the bytes at the address are the same; there are as many.
     fn same_bytes(&mut self, address: Value, offset: usize, bytes: &[u8], otherwise: Block) {
         let mut at = 0;
         while at < bytes.len() {
             let left = bytes.len() - at;
-            // The last word may begin in front of what is left, if so much was compared already.
+            // The last word may begin in front of the remaining bytes, if so much was compared
+            // already.
             let (word, start) = match (left, at) {
                 (8.., _) => (8, at),
                 (_, 8..) => (8, bytes.len() - 8),

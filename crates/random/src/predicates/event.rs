@@ -207,7 +207,7 @@ impl Likely {
         }
     }
 
-    /// One of a range, if need be by cutting off what is too high or too low.
+    /// One of a range, if need be by clamping values that are too high or too low.
     fn integer(&self, random: &mut Random, range: Range) -> i128 {
         let value = match self.integers.get(random.below(self.integers.len())) {
             Some(constant) if random.below(2) == 0 => constant + random.below(3) as i128 - 1,

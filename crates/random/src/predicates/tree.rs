@@ -6,7 +6,7 @@ use kymo_ir::predicate::{
     Arithmetic, Bitwise, Input, InputClass, InputKind, Number, Pattern, Regex, Relation, Test, Text,
 };
 
-/// Tests inside of each other, at most.
+/// Tests inside each other, at most.
 const DEPTH: usize = 5;
 
 /// A test over inputs.
@@ -19,7 +19,7 @@ struct Maker<'a> {
     random: &'a mut Random,
     options: &'a Options,
     inputs: &'a [InputClass],
-    /// What is left of the nodes; without any there are leaves alone.
+    /// The remaining nodes; without any there are leaves alone.
     nodes: usize,
 }
 
@@ -39,7 +39,7 @@ impl Maker<'_> {
         self.below(2) == 0
     }
 
-    /// Whether there may be something inside.
+    /// Whether there may be a node inside.
     fn spend(&mut self, depth: usize) -> bool {
         self.nodes = self.nodes.saturating_sub(1);
         depth > 0 && self.nodes > 0
@@ -79,7 +79,7 @@ impl Maker<'_> {
         if self.options.reals && self.below(4) == 0 { Class::Real } else { Class::Integer }
     }
 
-    /// The class of a number that stands beside one of this class.
+    /// The class of a number beside one of this class.
     fn beside(&mut self, class: Class) -> Class {
         if self.options.mixed { self.class() } else { class }
     }

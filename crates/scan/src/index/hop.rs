@@ -13,11 +13,11 @@ use super::row::PacketRow;
 pub struct HopError {
     /// First byte of the packet in its file.
     pub offset_bytes: u64,
-    /// What is wrong with it.
+    /// The error in it.
     pub fault: HopFault,
 }
 
-/// What is wrong with a packet's head.
+/// The error in a packet's head.
 #[derive(Debug, thiserror::Error)]
 pub enum HopFault {
     /// It cannot be decoded.
@@ -26,7 +26,7 @@ pub enum HopFault {
     /// It has no bits, so that there would be endlessly many.
     #[error("the packet has no bits")]
     Empty,
-    /// The file cannot be read. Which it is was said with the place.
+    /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
     Source(#[from] kymo_source::Error),
 }
@@ -47,7 +47,7 @@ impl HeadReader {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error in it.
     pub fn read(
         &mut self,
         decoder: &Decoder,
@@ -84,15 +84,16 @@ impl HeadReader {
     }
 }
 
-/// The packets of one file in their order, and what ended them early.
+/// The packets of one file in their order, and the fault that ended them early.
 ///
-/// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
+/// `size_bytes` is the size of the file when the trace was opened: bytes appended since are not
+/// read.
 #[must_use]
 pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Packets, Option<HopError>) {
     hop_on(decoder, stream, file, size_bytes, Packets::default(), &|_| {})
 }
 
-/// As [`hop`], but the first packets are known; `found` is told each further one.
+/// As [`hop`], but the first packets are known; `found` receives each further one.
 #[must_use]
 pub fn hop_on(
     decoder: &Decoder,

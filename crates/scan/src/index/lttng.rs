@@ -6,9 +6,10 @@
 //! offset, packet bits, content bits, begin, end, discarded, class id (1.1: stream id, sequence number)
 //! ```
 //!
-//! Reading one file is faster than reading the head of every packet. But an index may be stale, from another
-//! file, or hostile, so its entries must tile the file from its first byte on, and the first, the middle and
-//! the last are compared with the heads in the data. Whoever asks hops instead when they differ.
+//! Reading one file is faster than reading the head of every packet. But an index may be stale,
+//! from another file, or hostile, so its entries must tile the file from its first byte on, and the
+//! first, the middle and the last are compared with the heads in the data. The caller hops instead
+//! when they differ.
 
 use kymo_decode::Decoder;
 use kymo_source::Stream;
@@ -24,11 +25,11 @@ use super::row::PacketRow;
 pub struct LttngIndexError {
     /// Byte of the index file.
     pub at: u64,
-    /// What is wrong there.
+    /// The error there.
     pub fault: LttngIndexFault,
 }
 
-/// What is wrong with an index file.
+/// The error of an index file.
 #[derive(Debug, thiserror::Error)]
 pub enum LttngIndexFault {
     /// Shorter than its header.
@@ -37,7 +38,7 @@ pub enum LttngIndexFault {
     /// Another kind of file.
     #[error("expected the magic number 0xC1F1DCC1, found {0:#010X}")]
     Magic(u32),
-    /// A version whose entries are not known.
+    /// A version with unknown entries.
     #[error("expected version 1.0 or 1.1 with entries of 56 or 72 bytes, found {major}.{minor} with {size}")]
     Version {
         /// The first number.
@@ -47,7 +48,7 @@ pub enum LttngIndexFault {
         /// Bytes of an entry.
         size: u32,
     },
-    /// It ends inside of an entry.
+    /// It ends inside an entry.
     #[error("expected an entry of {size} bytes, found {left}")]
     Cut {
         /// Bytes of an entry.
@@ -60,7 +61,7 @@ pub enum LttngIndexFault {
     Offset {
         /// The end of the packet before.
         expected: u64,
-        /// What the entry says.
+        /// The value in the entry.
         found: u64,
     },
     /// A size that cannot be.
@@ -72,7 +73,7 @@ pub enum LttngIndexFault {
         offset_bytes: u64,
         /// Its size.
         total_bits: u64,
-        /// The size of what is in it.
+        /// The size of its content.
         content_bits: u64,
         /// Size of the file of packets.
         file_bytes: u64,
@@ -80,10 +81,10 @@ pub enum LttngIndexFault {
     /// Packets of several streams.
     #[error("the entries belong to different data streams")]
     Mixed,
-    /// The packets have what entries of this version lack.
+    /// The packets have sequence numbers, which entries of this version lack.
     #[error("the packets have sequence numbers, the index has none")]
     NoSequence,
-    /// The data says otherwise.
+    /// The data disagrees.
     #[error("the entry does not agree with the packet at byte {offset_bytes}")]
     Disagrees {
         /// The packet's first byte.
@@ -101,7 +102,7 @@ pub struct LttngIndexEntry {
     pub offset_bytes: u64,
     /// Size of the packet.
     pub total_bits: u64,
-    /// Size of what is in it.
+    /// Size of its content.
     pub content_bits: u64,
     /// First time.
     pub begin_cycles: u64,
@@ -115,11 +116,12 @@ pub struct LttngIndexEntry {
     pub stream_and_sequence: Option<(u64, u64)>,
 }
 
-/// Reads the index file `bytes` of a file of `file_bytes`; what it returns tiles that file from its first byte.
+/// Reads the index file `bytes` of a file of `file_bytes`; the result tiles that file from its
+/// first byte.
 ///
 /// # Errors
 ///
-/// What makes it no such index.
+/// The reason why it is no such index.
 pub fn parse_lttng_index(bytes: &[u8], file_bytes: u64) -> Result<Vec<LttngIndexEntry>, LttngIndexError> {
     let fail = |at: usize, fault| LttngIndexError { at: at as u64, fault };
     let Some((header, body)) = bytes.split_at_checked(HEADER_LENGTH) else {
@@ -176,7 +178,7 @@ fn entry(bytes: &[u8]) -> LttngIndexEntry {
     }
 }
 
-/// The packets of file number `file` as its index says, compared with the data.
+/// The packets of file number `file` according to its index, compared with the data.
 ///
 /// The file may have more packets behind those.
 ///
@@ -222,7 +224,7 @@ pub fn rows_of_lttng_index(
     Ok(rows)
 }
 
-/// The row of an entry: it knows what the packet `pattern` of the same stream knows.
+/// The row of an entry: it has the same known facts as the packet `pattern` of the same stream.
 fn row_like(pattern: &PacketRow, entry: &LttngIndexEntry) -> PacketRow {
     PacketRow {
         offset_bytes: entry.offset_bytes,

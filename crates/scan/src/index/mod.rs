@@ -1,4 +1,4 @@
-//! The packet index: where packets are, what time they cover, what was lost before them.
+//! The packet index: the places of packets, their spans of time, and the losses before them.
 //!
 //! Made by hopping from one packet's head to the next, or from LTTng's index files where those agree with
 //! the data. It answers questions about density, losses and spans, and finds any time by binary search.

@@ -1,14 +1,15 @@
 //! Many rows of the packet index in little memory: about ten bytes a row instead of 128.
 //!
-//! Packets of a stream resemble each other: one begins where the one before ends, in the file and in time, is as long,
-//! and has the next number. What a row has to tell is how it differs from that.
+//! Packets of a stream resemble each other: one begins where the one before ends, in the file and
+//! in time, is as long, and has the next number. A row stores only the differences from that.
 //!
 //! ```text
 //! block  ┌ row │ row │ …     64 rows; the first one differs from nothing
 //! row      └ mask of the words that differ from what is expected │ their differences, signed LEB128
 //! ```
 //!
-//! A row is found by reading its block from the beginning; a [`Place`] remembers where one stands, for walks.
+//! A row is found by reading its block from the beginning; a [`Place`] remembers the position, for
+//! walks.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +25,7 @@ const BLOCK: usize = 64;
 type Words = [u64; 11];
 const FILE: usize = 0;
 const STREAM_CLASS: usize = 1;
-/// What is known of the packet, one bit each, and whether it is cut.
+/// The known facts about the packet, one bit each, and whether it is cut.
 const FLAGS: usize = 2;
 const TOTAL: usize = 3;
 const CONTENT: usize = 4;
@@ -48,7 +49,7 @@ pub struct Packets {
     length: usize,
     /// Bytes of all packets.
     packet_bytes: u64,
-    /// How many do not say when they begin.
+    /// The number of packets without a begin time.
     without_begin: usize,
     /// The row that was added last.
     last: Words,
@@ -104,7 +105,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn get(&self, index: usize) -> PacketRow {
         self.range(index..index + 1).next().expect("the range is one row")
@@ -132,7 +133,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn range(&self, range: Range<usize>) -> Rows<'_> {
         assert!(range.start <= range.end && range.end <= self.length, "{range:?} of {} rows", self.length);
@@ -153,7 +154,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn range_from(&self, place: Place, end: usize) -> Rows<'_> {
         assert!(place.next <= end && end <= self.length, "{}..{end} of {} rows", place.next, self.length);
@@ -191,7 +192,7 @@ impl Packets {
         begin + self.range(begin..end).take_while(|row| holds(row)).count()
     }
 
-    /// Whether all packets say when they begin.
+    /// Whether all packets have a begin time.
     #[must_use]
     pub fn have_begins(&self) -> bool {
         self.without_begin == 0
@@ -201,7 +202,7 @@ impl Packets {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn packet_bytes(&self, range: Range<usize>) -> u64 {
         if range == (0..self.length) {
@@ -254,7 +255,7 @@ impl Iterator for Rows<'_> {
 
 impl ExactSizeIterator for Rows<'_> {}
 
-/// What a word is if the packet is like the one before.
+/// The value of a word if the packet is like the one before.
 fn expected(before: &Words, now: &Words, word: usize) -> u64 {
     let is_there = |words: &Words, option: usize| words[FLAGS] & flag(option) != 0;
     match word {

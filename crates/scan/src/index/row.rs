@@ -1,6 +1,6 @@
 //! One row of the packet index.
 
-/// What is known of a packet without reading its events.
+/// The facts about a packet that are known without reading its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRow {
     /// Which file of the trace, by its place in [`kymo_source::TraceFolder::streams`].
@@ -9,11 +9,11 @@ pub struct PacketRow {
     pub stream_class: u32,
     /// First byte in the file.
     pub offset_bytes: u64,
-    /// Length in bits: whole bytes that are in the file, even if the packet says it has more.
+    /// Length in bits: whole bytes that are in the file, even if the packet claims more.
     pub total_bits: u64,
     /// End of the content in bits, at most `total_bits`.
     pub content_bits: u64,
-    /// The packet says it is longer than the file.
+    /// The packet claims more bytes than the file has.
     pub cut: bool,
     /// Begin timestamp, extended to 64 bits.
     pub begin_cycles: Option<u64>,

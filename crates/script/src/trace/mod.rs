@@ -55,7 +55,7 @@ impl Script {
         script
     }
 
-    /// What an analysis is told.
+    /// The setup of an analysis.
     #[must_use]
     pub fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
         Setup { classes: &self.classes, lanes: &self.lanes, wishes, room: Some(&self.room) }
@@ -106,8 +106,8 @@ impl Script {
         self.part(analysis, false, |_| true)
     }
 
-    /// The state after reading parts and merging them: cut at these times, merged in the order that `merges` says. Each
-    /// part goes through its encoded form.
+    /// The state after reading parts and merging them: cut at these times, merged in the order of
+    /// `merges`. Each part goes through its encoded form.
     ///
     /// # Panics
     ///
@@ -129,7 +129,7 @@ impl Script {
         if analysis.shape() == Shape::Slice && merges(2) == 1 {
             analysis.anchor(&mut parts[0]);
         }
-        // What is left to do of merges of the first part, and how much of that was done.
+        // The remaining merges of the first part, and how much of them was done.
         let (mut later, mut done) = (VecDeque::new(), 0);
         while parts.len() > 1 {
             let at = merges(parts.len() - 1);
@@ -157,7 +157,7 @@ impl Script {
         parts.pop().expect("there is a part")
     }
 
-    /// What is known of each part, cut at these times; whether the first one is known to be that.
+    /// The summary of each part, cut at these times; whether the first one is known to be that.
     pub fn parts<A: Analysis>(&self, analysis: &A, cuts: &[i64], is_anchored: bool) -> Vec<A::State> {
         let is_first = |span: (i64, i64)| is_anchored && span.0 == i64::MIN;
         let part = |span| self.part(analysis, is_first(span), |event| is_in(span, event.0));

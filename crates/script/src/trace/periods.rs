@@ -1,4 +1,4 @@
-//! Periods of scripts: whether what they say adds up to what the whole says.
+//! Periods of scripts: whether the rows of periods add up to those of the whole.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use kymo_analysis::{Analysis, Answer, Bounded, Cell, LaneFacts, Setup, Wishes};
 pub struct Sum {
     /// The table.
     pub class: &'static str,
-    /// What its rows are of.
+    /// The columns that identify its rows.
     pub keys: &'static [&'static str],
-    /// What adds up.
+    /// The column that adds up.
     pub column: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl Script {
     ///
     /// # Panics
     ///
-    /// The analysis cannot carry over what is open.
+    /// The analysis cannot carry over open intervals.
     pub fn periods<A: Analysis>(&self, cuts: &[i64], wishes: &Wishes, make: impl Fn(&Setup<'_>) -> A) -> Vec<Answer> {
         let ends = cuts.iter().copied().chain([i64::MAX]);
         let mut known: Option<A::State> = None;
@@ -101,7 +101,7 @@ impl Sum {
     }
 }
 
-/// What a row is of: threads by their number, as their names may become known later.
+/// The key of a row: threads by their number, as their names may become known later.
 fn key_text(cell: &Cell) -> String {
     match cell {
         Cell::Process { tid: Some(tid), .. } => tid.to_string(),

@@ -6,7 +6,7 @@
 //! deflated in .zip           the same, one entry behind the other
 //! ```
 //!
-//! What a trace is among the entries is `find`'s duty.
+//! Finding traces among the entries is `find`'s duty.
 
 mod spool;
 mod tar;
@@ -23,10 +23,10 @@ use crate::stream::Stream;
 /// Entries of one archive.
 pub(crate) const ENTRIES_MAX: usize = 1 << 20;
 
-/// Bytes that tell what a file is.
+/// Bytes that tell a file's format.
 pub(crate) const MAGIC_BYTES: usize = 512;
 
-/// What a file is packed with.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Tar,
@@ -54,7 +54,7 @@ pub(crate) struct Entry {
 }
 
 impl Packing {
-    /// What the first bytes of a file say.
+    /// The packing that the first bytes of a file announce.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1F, 0x8B, ..] => Some(Self::Gzip),
@@ -67,8 +67,8 @@ impl Packing {
 }
 
 impl Archive {
-    /// The archive at `path`; what is compressed is decompressed here. Of one that was cut short or damaged there is
-    /// what lies before the damage.
+    /// The archive at `path`; compressed data is decompressed here. If it was cut short or damaged,
+    /// it has the part before the damage.
     pub(crate) fn open(path: &Path, packing: Packing, handles: &Arc<Handles>) -> Result<Self, Error> {
         let file = handles.register(path.to_owned());
         let mut archive = Self { path: path.to_owned(), entries: BTreeMap::new(), broken: None };
@@ -84,7 +84,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Why there may be more entries than were found; told once.
+    /// Why there may be more entries than were found; reported once.
     pub(crate) fn take_broken(&mut self) -> Option<Error> {
         self.broken.take()
     }
@@ -94,7 +94,7 @@ impl Archive {
         if self.entries.len() >= ENTRIES_MAX {
             return Err(Error::new(&self.path, ErrorKind::ManyEntries(ENTRIES_MAX)));
         }
-        // An archive that was cut short holds less of its last entry than it says.
+        // An archive that was cut short holds less of its last entry than its header claims.
         let there = file.size().map_err(|error| Error::new(&self.path, error))?.saturating_sub(start);
         let size = size.min(there);
         if let Some(name) = inside(name) {
@@ -151,7 +151,7 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// A name as a path inside of the archive; `None` if it leads out of it or nowhere.
+/// A name as a path inside the archive; `None` if it leads out of it or nowhere.
 fn inside(name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     (!parts.is_empty() && !parts.contains(&"..")).then(|| parts.join("/"))

@@ -17,7 +17,7 @@ use crate::handles::File;
 
 const BYTES_MAX: u64 = 64 << 30;
 const RATIO_MAX: u64 = 1000;
-/// What any archive may grow to, however small it is.
+/// The size to which any archive may grow, however small it is.
 const BYTES_ALWAYS: u64 = 64 << 20;
 /// Bytes copied at once.
 const STEP: usize = 256 << 10;
@@ -47,7 +47,7 @@ pub(super) fn unpack(path: &Path, packing: Packing) -> Result<(Arc<File>, Option
 }
 
 impl Spool {
-    /// For what the archive at `path` holds.
+    /// For the contents of the archive at `path`.
     pub(super) fn new(path: &Path) -> Result<Self, Error> {
         let packed = fs::metadata(path).map_err(|error| Error::new(path, error))?.len();
         let limit = packed.saturating_mul(RATIO_MAX).saturating_add(BYTES_ALWAYS).min(BYTES_MAX);
@@ -65,12 +65,12 @@ impl Spool {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.raw_os_error().is_some() => return Err(Error::new(&self.path, error)),
-                // A decompressor that cannot give so much may still give what it has.
+                // A decompressor that cannot give so much may still give the bytes that it has.
                 Err(_) if wanted > 1 => {
                     wanted /= 2;
                     continue;
                 }
-                // What the decompressors say is about their insides.
+                // The messages of the decompressors are about their insides.
                 Err(_) => return Err(Error::new(&self.path, ErrorKind::Packed { bytes: self.size - start })),
             };
             self.size += read as u64;
@@ -89,7 +89,7 @@ impl Spool {
 
 /// Zstandard frames, one behind the other, as parallel compressors write them.
 struct ZstdFrames {
-    /// What is left, between frames.
+    /// The remaining packed bytes, between frames.
     packed: Option<BufReader<fs::File>>,
     frame: Option<Box<StreamingDecoder<BufReader<fs::File>, ruzstd::decoding::FrameDecoder>>>,
 }

@@ -17,7 +17,7 @@ const BLOCK: usize = 512;
 /// Names and attributes of one entry; real ones are below a few kilobytes.
 const ATTRIBUTES_MAX: u64 = 1 << 20;
 
-/// What the entries before it say of an entry.
+/// The properties of an entry that the entries before it give.
 #[derive(Default)]
 struct Told {
     name: Option<String>,
@@ -35,7 +35,8 @@ pub(super) fn is_header(block: &[u8]) -> bool {
     Header::from_byte_slice(block).cksum().is_ok_and(|found| found == expected)
 }
 
-/// Adds the entries of a tar file up to its end mark; what is behind a broken header cannot be found and is an error.
+/// Adds the entries of a tar file up to its end mark; entries behind a broken header cannot be
+/// found, which is an error.
 pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error> {
     let fail = |kind: ErrorKind| Error::new(file.path(), kind);
     let mut told = Told::default();

@@ -1,4 +1,5 @@
-//! Integers and reals. An integer is an `Int64`, or a `UInt64` if its range says that it may be too high for one.
+//! Integers and reals. An integer is an `Int64`, or a `UInt64` if by its range it may be too high
+//! for one.
 //!
 //! Where the ranges prove that a result is held, operations are those of 64 bits. Else they are exact, in decimals:
 //!
@@ -90,7 +91,7 @@ impl Mapping<'_> {
     }
 
     fn check(&self, number: &Number, part: &Part) -> Result<(), Refusal> {
-        // A value may stand twice in what is made of it.
+        // A value may stand twice in the expression made of it.
         if part.is_within(NODES_MAX / 8, DEPTH_MAX) {
             return Ok(());
         }
@@ -173,7 +174,7 @@ impl Mapping<'_> {
         [Held::Signed, Held::Unsigned].into_iter().find(|held| takes(*held))
     }
 
-    /// Both as something that can be compared.
+    /// Both in a comparable form.
     pub(super) fn comparable(&self, left: &Number, right: &Number) -> Result<[Part; 2], Refusal> {
         Ok(match self.held_together(left, right) {
             Some(held) => [self.integer_as(left, held)?, self.integer_as(right, held)?],
@@ -229,7 +230,7 @@ impl Mapping<'_> {
         let (of_left, of_right) = (self.predicate.range(left), self.predicate.range(right));
         let (dividend, divisor) = (self.integer(left)?, self.divisor(right)?);
         if dividend.held != divisor.held {
-            // Exact decimals: what is left over is taken away before, so that nothing is rounded.
+            // Exact decimals: the remainder is taken away before, so that nothing is rounded.
             let (dividend, divisor) = (dividend.part.cast(EXACT), divisor.part.cast(EXACT));
             let rest = dividend.clone().binary(Operator::Modulo, divisor.clone());
             let whole = dividend.binary(Operator::Minus, rest).binary(Operator::Divide, divisor);

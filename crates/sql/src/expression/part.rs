@@ -48,12 +48,12 @@ impl Part {
         self.around(Expr::IsNotNull)
     }
 
-    /// What does not fit is an error: only where everything does.
+    /// A value that does not fit is an error: only where all of them do.
     pub(super) fn cast(self, to: DataType) -> Self {
         self.around(|expression| Expr::Cast(Cast::new(expression, to)))
     }
 
-    /// What does not fit is NULL.
+    /// A value that does not fit is NULL.
     pub(super) fn try_cast(self, to: DataType) -> Self {
         self.around(|expression| Expr::TryCast(TryCast::new(expression, to)))
     }

@@ -46,7 +46,8 @@ impl Mapping<'_> {
         })
     }
 
-    /// Any text between the parts; it may hold line ends. What `LIKE` takes as special gets a backslash.
+    /// Any text between the parts; it may hold line ends. Characters that are special to `LIKE` get
+    /// a backslash.
     fn like_pattern(&self, test: &Test, parts: &[&[u8]]) -> Result<String, Refusal> {
         let mut pattern = String::new();
         for (index, part) in parts.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Numbers: integers are exact in the filter language and wrap in SQL, so a result must fit whatever the values are.
+//! Numbers: integers are exact in the filter language and wrap in SQL, so a result must fit for all
+//! values.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -7,7 +8,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use super::{Said, Words, bare, sign};
 use crate::table::TermKind;
 
-/// Sums inside of each other, at most.
+/// Sums inside each other, at most.
 const DEPTH_MAX: usize = 16;
 
 /// An integer in the filter language, and which values it can have.
@@ -160,7 +161,7 @@ pub(super) fn written(number: i128) -> String {
     if number < 0 { format!("(-{})", number.unsigned_abs()) } else { number.to_string() }
 }
 
-/// A real constant that means the same to both: SQL has an order of its own for what is not a number, and for -0.0.
+/// A real constant that means the same to both: SQL has an order of its own for NaN, and for -0.0.
 fn real(value: &ScalarValue) -> Option<f64> {
     let value = match value {
         ScalarValue::Float32(value) => f64::from((*value)?),
@@ -180,8 +181,8 @@ fn compared_as_real(text: &str, operator: Operator, value: &ScalarValue) -> Opti
     Said::exactly(format!("{text} {} {}", sign(operator)?, written_real(value)))
 }
 
-/// A real and a constant. In SQL, what is not a number is above or below all others and equal to itself, and -0.0 is below
-/// 0.0; here it is neither, and they are equal. So a little more is kept, and asked again.
+/// A real and a constant. In SQL, a NaN is above or below all others and equal to itself, and -0.0
+/// is below 0.0; here it is neither, and they are equal. So a little more is kept, and asked again.
 pub(super) fn compared_real(text: &str, operator: Operator, value: &ScalarValue) -> Option<Said> {
     let value = real(value)?;
     let is_zero = value == 0.0;

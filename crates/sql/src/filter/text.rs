@@ -1,5 +1,5 @@
-//! Texts. A table has U+FFFD where bytes are not valid text, the filter language compares the bytes: what is asked must not
-//! depend on that.
+//! Texts. A table has U+FFFD where bytes are not valid text, the filter language compares the
+//! bytes: the question must not depend on that.
 //!
 //! | asked | is the same if |
 //! |---|---|
@@ -157,7 +157,7 @@ impl Pattern {
     }
 }
 
-/// A column of labels: the values whose label is wanted.
+/// A column of labels: the values with a wanted label.
 fn labelled(term: &Term, labels: &[Label], is_wanted: impl Fn(&str) -> bool) -> Option<Said> {
     let ranges = ranges(labels.iter().filter(|label| is_wanted(&label.name)))?;
     // No value: never true.
@@ -174,7 +174,7 @@ pub(super) fn ranges<'l>(labels: impl Iterator<Item = &'l Label>) -> Option<Stri
     (items.len() <= RANGES_MAX).then(|| items.join(", "))
 }
 
-/// Whether a text cannot be what stands for bytes that are not valid.
+/// Whether a text cannot be the replacement of invalid bytes.
 fn is_valid(text: &str) -> bool {
     !text.contains('\u{FFFD}')
 }
@@ -183,7 +183,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// As it stands between quotes.
+/// In the form between quotes.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {

@@ -103,7 +103,7 @@ fn threads() -> Table {
     }
 }
 
-/// Numbers stand right, bounds beside them, bars behind.
+/// Numbers are aligned right, bounds beside them, bars behind.
 #[test]
 fn a_table_on_a_terminal() {
     check(
@@ -121,7 +121,7 @@ fn a_table_on_a_terminal() {
     );
 }
 
-/// Long names are cut in the middle before numbers are; then there is no room for bars.
+/// Long names are cut in the middle before numbers are; then bars have no room.
 #[test]
 fn a_table_on_a_narrow_terminal() {
     check(
@@ -156,7 +156,7 @@ fn a_table_without_unicode() {
     );
 }
 
-/// Where there is no room the ends of titles go.
+/// Titles lose their ends where space is short.
 #[test]
 fn titles_that_are_wider_than_numbers() {
     let count = |name, title| Column::of(name, title, "things that are counted");
@@ -213,7 +213,7 @@ fn colours() {
     "#]].assert_eq(&text.replace('\x1b', "^"));
 }
 
-/// Empty tables say so; two tables are apart; what is omitted of an empty one is said.
+/// Empty tables say so; two tables are apart; an empty table states its omissions.
 #[test]
 fn nothing() {
     let columns = || vec![Column::new("name", "Name", Class::Text)];
@@ -333,7 +333,7 @@ fn all_kinds_of_cells() {
     );
 }
 
-/// Where the clock counts from something else than 1970, times are seconds.
+/// Where the clock does not count from 1970, times are seconds.
 #[test]
 fn times_that_are_no_dates() {
     let mut table = Table { span_ns: Some((BEGIN, BEGIN + 1)), ..kinds() };

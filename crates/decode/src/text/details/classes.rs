@@ -1,7 +1,7 @@
-//! What classes are, in words: the block at the beginning of a trace's details.
+//! Classes in words: the block at the beginning of a trace's details.
 //!
-//! Readers of packets use some fields for themselves; those are no part of what is described, and paths to
-//! fields count only the others.
+//! Readers of packets use some fields for themselves; those are no part of the description, and
+//! paths to fields count only the others.
 
 use kymo_format::model::{
     Attributes, ClockClass, DataStreamClass, Dialect, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldPath,
@@ -14,7 +14,7 @@ use super::{grouped, grouped_unsigned};
 use crate::scopes::Scopes;
 use crate::text::paint::{Paint, Tone};
 
-/// What cannot be read from a clock class alone.
+/// Facts that are missing from a clock class alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockFacts {
     /// Its times count from the Unix epoch.
@@ -23,15 +23,15 @@ pub struct ClockFacts {
     pub shift_ns: i64,
 }
 
-/// What messages of a data stream have.
+/// The properties of a data stream's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct StreamTraits {
     /// There is a clock.
     pub clock: bool,
-    /// Packets say when they begin.
+    /// Packets have a begin time.
     pub packet_begin: bool,
-    /// Packets say when they end.
+    /// Packets have an end time.
     pub packet_end: bool,
     /// Packets count discarded events.
     pub discarded_events: bool,
@@ -40,7 +40,7 @@ pub struct StreamTraits {
 }
 
 impl StreamTraits {
-    /// What messages of a data stream class have.
+    /// The properties of a data stream class' messages.
     #[must_use]
     pub fn of(stream: &DataStreamClass) -> Self {
         let has = |role| stream.packet_context.as_ref().is_some_and(|class| has_role(class, role));
@@ -91,7 +91,7 @@ struct Description<'a> {
     paint: Paint,
     text: String,
     indent: usize,
-    /// What paths of the class that is being described start from.
+    /// The scopes where paths of the described class start.
     scopes: Scopes<'a>,
 }
 
@@ -302,7 +302,7 @@ impl<'a> Description<'a> {
         let mut ranges = ranges.to_vec();
         ranges.sort_by_key(|range| (range.lower, range.upper));
         for range in ranges {
-            // Babeltrace shows them as signed numbers, whatever they are.
+            // Babeltrace shows them as signed numbers in every case.
             let lower = self.paint.text(Tone::Bold, &grouped(range.lower as i64));
             self.text += &format!(" [{lower}");
             if range.upper != range.lower {
@@ -328,7 +328,7 @@ impl<'a> Description<'a> {
         self.indent -= 2;
     }
 
-    /// A class inside of another one, on a line of its own.
+    /// A class inside another one, on a line of its own.
     fn part(&mut self, name: &str, class: &'a FieldClass) {
         self.push(":\n");
         self.indent += 2;
