@@ -26,7 +26,7 @@ fn wrong_usage_is_told_with_the_usage_of_its_command() {
         ("record --name a/b -- true", "`a/b` is no session's name"),
         ("record --pool-size 1GiB -- true", "a program has at most 128MiB"),
         ("disable a:b --filter x", "`kymo filter` changes it"),
-        ("recover trace --output x", "a trace is mended where it is"),
+        ("recover trace --output x", "a trace is repaired in place"),
     ] {
         std::fs::create_dir_all(place.path("trace")).expect("there is room");
         let told = place.says(&words.split(' ').collect::<Vec<_>>(), 2);
@@ -78,8 +78,8 @@ fn what_cannot_be_started_leaves_nothing_and_a_status_like_a_shells() {
         ("nothing-like-this", 127, "error: nothing-like-this: No such file or directory"),
         ("", 127, "error: '': No such file or directory"),
         ("./plain", 126, "`chmod +x` makes"),
-        ("./text", 126, "a script says in its first line"),
-        ("./script", 127, "what is to run it is not"),
+        ("./text", 126, "the first line of a script names its interpreter"),
+        ("./script", 127, "its interpreter (first line) or its dynamic loader does not"),
         ("/", 126, "error: /: Permission denied"),
     ] {
         let told = place.says(&["record", "--", command], status);
@@ -158,7 +158,7 @@ fn a_command_whose_recorder_is_ended_goes_on() {
     program.tell("count 5");
     end("two");
     let (status, told) = ends(child);
-    assert!(status == Some(1) && told.contains("what was recorded until then is in "), "{status:?}: {told}");
+    assert!(status == Some(1) && told.contains("the events recorded until then are in "), "{status:?}: {told}");
 }
 
 /// A recorder that ends just now is none: whoever asks meanwhile hears that there is no session, and nothing else.

@@ -144,9 +144,9 @@ fn own_mapping() {
         +  95 %  end               flash.write.end
                   begun by `flash.write.begin` by their names; both have `id`
         +  50 %  begin             isr_enter
-                  ended by `isr_leave` by their names; what ends is what the CPU began last
+                  ended by `isr_leave` by their names; each end ends the last begin of the CPU
         +  50 %  end               isr_leave
-                  begun by `isr_enter` by their names; what ends is what the CPU began last
+                  begun by `isr_enter` by their names; each end ends the last begin of the CPU
 
         not bound, though called so
           isr_leave: no irq_exit of mine: there is nothing for `irq`

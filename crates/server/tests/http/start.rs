@@ -126,7 +126,11 @@ fn traces_of_this_machine_are_opened_once_and_remembered() {
         std::fs::read_dir(&cache).unwrap().flatten().find(|entry| entry.path().extension() == Some("json".as_ref()));
     std::fs::write(file.unwrap().path(), "damaged").unwrap();
     let told = start(&again);
-    assert!(told["problem"].as_str().unwrap().contains("begins anew") && told["recent"] == json!([]), "{told}");
+    assert!(
+        told["problem"].as_str().unwrap().contains("is rewritten when a trace is opened")
+            && told["recent"] == json!([]),
+        "{told}"
+    );
     assert_eq!(open(&again, &[&demo()]).status, 200);
     assert_eq!(Recent::in_folder(&cache).read().entries.len(), 1);
 }
