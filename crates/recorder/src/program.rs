@@ -6,7 +6,7 @@
 //!
 //! The recorder maps no part of the file: if the program truncates it, a read fails, and the
 //! program counts as gone. It believes nothing that the file says: [`kymo_lane`] checks positions,
-//! [`walk`](crate::program::walk) checks events.
+//! [`walk`] checks events.
 
 mod control;
 pub(crate) mod drain;
