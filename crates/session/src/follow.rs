@@ -50,6 +50,9 @@ pub struct Follow {
     earlier: Earlier,
     /// Bytes of all files just before the traces were opened last.
     open_bytes: Option<u64>,
+    /// A recorder's work between two reads.
+    #[cfg(test)]
+    meanwhile: tests::Meanwhile,
 }
 
 /// A time of which everything is there.
@@ -99,6 +102,8 @@ impl Follow {
             lives: HashMap::new(),
             earlier: Earlier::default(),
             open_bytes: None,
+            #[cfg(test)]
+            meanwhile: tests::Meanwhile::default(),
         }
     }
 
@@ -194,6 +199,13 @@ impl Follow {
         let offsets = Offsets::new(&self.options.trace_offsets)?;
         let (mut bytes, mut may_have_more, mut is_silent) = (0, false, false);
         self.lives.clear();
+        // Statements are read before the sizes of files: a session of these sizes then has all events
+        // before the stated time. In the other order, a recorder could write between the two reads.
+        let known: Vec<PathBuf> = self.known_folders();
+        let said: HashMap<PathBuf, Option<Live>> =
+            known.into_iter().map(|path| (path.clone(), discover::live(&path))).collect();
+        #[cfg(test)]
+        self.meanwhile.run();
         for found in discover(&self.paths).found {
             let folder = match found {
                 Ok(folder) => folder,
@@ -205,7 +217,7 @@ impl Follow {
             // A recorder's statement is in the trace's own time.
             let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
             let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
-            let live = folder.live().map(shifted);
+            let live = said.get(folder.path()).copied().unwrap_or_else(|| folder.live()).map(shifted);
             self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
             let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
             may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
@@ -220,6 +232,12 @@ impl Follow {
             self.opened = now;
         }
         Ok(may_have_more)
+    }
+
+    /// The folders of the traces that were open last.
+    fn known_folders(&self) -> Vec<PathBuf> {
+        let traces = self.earlier.session().map_or(&[][..], |session| &session.traces);
+        traces.iter().map(|trace| trace.folder.path().to_owned()).collect()
     }
 
     /// Whether no file has grown for a while.
@@ -308,6 +326,24 @@ mod tests {
     use crate::made_traces::{METADATA, Random, packet};
     use crate::print::{PrintFormat, PrintOptions};
     use crate::{StampOptions, TraceOffset};
+
+    /// Runs once, between the reads of statements and of the sizes of files.
+    #[derive(Default)]
+    pub(super) struct Meanwhile(Option<Box<dyn FnOnce() + Send>>);
+
+    impl Meanwhile {
+        pub(super) fn run(&mut self) {
+            if let Some(work) = self.0.take() {
+                work();
+            }
+        }
+    }
+
+    impl std::fmt::Debug for Meanwhile {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("Meanwhile")
+        }
+    }
 
     /// A trace that grows: three streams, and its recorder's statement.
     struct Growing {
@@ -456,6 +492,40 @@ mod tests {
             let mut cycles = cycles(&out);
             cycles.sort_unstable();
             assert_eq!(cycles, (1000..4000).collect::<Vec<u64>>(), "{frequency} Hz");
+        }
+    }
+
+    /// A packet and a statement that come while the files are being looked at lose no event.
+    #[test]
+    fn events_written_between_two_reads_are_in_a_window() {
+        for state in ["recording", "ended"] {
+            let mut growing = Growing::new();
+            growing.waiting[0].extend([1000, 1100]);
+            growing.flush(0);
+            growing.say("recording", 1500);
+            let mut follow = growing.follow();
+            let mut out = Vec::new();
+            let mut show = |window: Window| {
+                let options = PrintOptions {
+                    stamp: StampOptions { cycles: true, ..StampOptions::default() },
+                    begins_ns: window.begins_ns,
+                    end_ns: window.end_ns,
+                    ..PrintOptions::default()
+                };
+                print(&window.session, &options, &mut out);
+            };
+            show(follow.next(&Progress::default()).unwrap().unwrap());
+            let folder = growing.folder.path().to_owned();
+            growing.waiting[0].extend([1600, 1700]);
+            follow.meanwhile = Meanwhile(Some(Box::new(move || {
+                growing.flush(0);
+                growing.say(state, 2000);
+                // The folder stays until the test ends.
+                std::mem::forget(growing);
+            })));
+            show(follow.next(&Progress::default()).unwrap().unwrap());
+            assert_eq!(cycles(&out), [1000, 1100, 1600, 1700], "{state}");
+            std::fs::remove_dir_all(folder).unwrap();
         }
     }
 
