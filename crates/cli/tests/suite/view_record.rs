@@ -341,7 +341,7 @@ fn what_makes_no_sense_is_told() {
     let said = place.says(&["view", "--event", "net:*", "trace"], 2);
     assert!(said.contains("--event selects events to record: use `kymo view --record"), "{said}");
     let said = place.says(&["view", "--", "./app"], 2);
-    assert!(said.contains("COMMAND says what is recorded: `kymo view --record"), "{said}");
+    assert!(said.contains("COMMAND selects events to record: use `kymo view --record"), "{said}");
     let said = place.says(&["view", "--record", "--no-browser", "--", "./nothing"], 127);
     assert!(said.contains("error: ./nothing: No such file") && !place.path("kymo-traces").exists(), "{said}");
     let said = place.says(&["view", "--record", "--no-browser", "--filter", "value ==", "--", "true"], 2);
