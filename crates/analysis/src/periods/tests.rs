@@ -125,7 +125,7 @@ fn mistakes_are_told() {
         (&["a(b) : x", "b(a) : y"], &[], "would be within themselves"),
         (&["a : b if x == $begin.x"], &[], "there is no such event"),
         (&["a : b : c if x == $parent.x"], &[], "there is no such event"),
-        (&["a : b : c if x == $begin.x || y"], &[], "stands between `&&`"),
+        (&["a : b : c if x == $begin.x || y"], &[], "joined by `&&`"),
         (&["a : b : c if x + 1 == $begin.x"], &[], "found `+`"),
         (&["a : b if x =="], &[], "`x ==`: "),
         (&["a : b"], &["x : y=z"], "there are no periods called `x`"),
