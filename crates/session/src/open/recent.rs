@@ -186,7 +186,10 @@ mod tests {
             let found = recent.read();
             assert!(found.entries.is_empty());
             let problem = found.problem.unwrap();
-            assert!(problem.contains("recent.json: found ") && problem.contains("begins anew"), "{problem}");
+            assert!(
+                problem.contains("recent.json: found ") && problem.contains("is rewritten when a trace is opened"),
+                "{problem}"
+            );
             recent.note(&paths, at(5)).unwrap();
             assert_eq!((recent.read().entries.len(), recent.read().problem), (1, None));
         }
