@@ -335,7 +335,7 @@ impl Stage {
         self
     }
 
-    /// Waits half of the time, as a browser does for what it draws: two of these run on one processor.
+    /// May run beside another stage of its kind: each counts as half a processor, though a browser at work may keep more than one busy.
     fn with_half_a_processor(mut self) -> Self {
         self.halves = 1;
         self

@@ -107,7 +107,7 @@ pub enum Note {
     Disk(i64, Box<[u8]>),
 }
 
-/// The longest ones that are shown, if nobody says how many.
+/// The longest ones that are shown by default.
 const LONGEST: usize = 10;
 const SECTOR_BYTES: u64 = 512;
 

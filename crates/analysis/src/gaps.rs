@@ -66,7 +66,7 @@ pub struct Lane {
     inside: (i64, i64),
 }
 
-/// Gaps that are shown, if nobody says how many.
+/// Gaps that are shown by default.
 const LONGEST: usize = 10;
 
 impl Gaps {

@@ -49,7 +49,7 @@ pub struct Sched {
     names: Vec<String>,
 }
 
-/// Which tables somebody wants to see: all, if nobody says which.
+/// Which tables to make; all of them by default.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
     thread: bool,

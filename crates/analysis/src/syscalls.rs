@@ -130,7 +130,7 @@ impl Syscalls {
     }
 }
 
-/// How many of the slowest calls are shown if nobody says.
+/// How many of the slowest calls are shown by default.
 const SLOW: usize = 10;
 
 /// What calls ask of switches.

@@ -59,7 +59,7 @@ struct Walk {
 const KEYS_MAX: usize = 1 << 16;
 /// Periods of all keys that are kept.
 const COURSE_MAX: usize = 1 << 16;
-/// Keys whose course is shown, if nobody says how many.
+/// Keys whose course is shown by default.
 const COURSES: usize = 10;
 
 impl Walk {

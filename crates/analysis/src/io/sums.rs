@@ -71,7 +71,7 @@ pub struct Limits {
     pub(super) slow: usize,
 }
 
-/// How many of the slowest operations are shown if nobody says.
+/// How many of the slowest operations are shown by default.
 pub(super) const SLOW: usize = 10;
 
 /// Room for candidates for the slowest operations beyond those that are asked for.

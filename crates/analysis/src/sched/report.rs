@@ -12,7 +12,7 @@ use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::threads::ThreadId;
 
-/// Rows of the longest wakeups where nobody says how many.
+/// Rows of the longest wakeups by default.
 const TOP: usize = 10;
 
 impl Sched {
