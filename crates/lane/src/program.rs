@@ -16,8 +16,10 @@ const LIVE: u64 = 1;
 /// State of a lane that its thread has given back.
 const LEFT: u64 = 2;
 /// Maximum number of attempts to take a sub-buffer that other threads compete for.
+/// An event is rather lost than made to wait for other threads without bound.
 const TRIES: u32 = 8;
 /// Number of sub-buffers that get memory at the same time.
+/// Each step costs a system call, and a program with few events should not hold the whole pool.
 const STEP: u64 = 8;
 
 /// A lane, as its owning thread knows it. The first six words are all that the fast path needs, for
@@ -147,9 +149,13 @@ impl<'m, M: Memory> Program<'m, M> {
             let state = self.memory.load(at + lane::STATE, Relaxed);
             let (generation, is_live) = ((state >> 32) as u32, state & 3 == LIVE);
             let next = generation.wrapping_add(1);
+            // The generation is in the word, so the exchange fails if another thread has taken the
+            // lane and given it back in between.
             if is_live || !self.memory.exchange(at + lane::STATE, state, u64::from(next) << 32 | LIVE) {
                 continue;
             }
+            // The sequence goes on after the lane's last owner. The recorder knows sub-buffers by
+            // lane and sequence, whichever thread wrote them.
             let sequence = self.memory.load(at + lane::SEQUENCE, Relaxed);
             self.memory.store(at + lane::THREAD, u64::from(thread.level) << 32 | u64::from(thread.tid), Relaxed);
             return Some(Lane {
@@ -188,6 +194,7 @@ impl<'m, M: Memory> Program<'m, M> {
 
     /// Gives a lane back. Its published events stay until the recorder has copied them.
     pub fn leave(&self, mut lane: Lane) {
+        // First, so that the next owner of the lane never meets an open sub-buffer of this one.
         self.close(&mut lane);
         let at = self.layout.lane(lane.number);
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
@@ -258,14 +265,18 @@ impl<'m, M: Memory> Program<'m, M> {
     /// Turns to the next sub-buffer, for an event of `bytes` bytes. Returns whether there is one.
     #[cold]
     fn turn(&self, lane: &mut Lane, bytes: u64, ticks: u64, contexts: u64) -> bool {
+        // No sub-buffer has room for it. Without this test `room` would turn for ever.
         if bytes > self.layout.sub_buffer_bytes.into() {
             return false;
         }
+        // The next one is taken before the current one is closed. If there is none, the lane keeps
+        // the rest of its sub-buffer, which smaller events still fit into.
         let next = self.take(lane);
         if let Some(next) = next {
             self.close(lane);
             self.open(lane, next, ticks, contexts);
         }
+        // Also if there is none: the recorder has to make room.
         self.ring(Rings::ForAll);
         next.is_some()
     }
@@ -277,6 +288,8 @@ impl<'m, M: Memory> Program<'m, M> {
         let store = |word, value| self.memory.store(at + word, value, Relaxed);
         let discarded = self.memory.load(self.layout.lane(lane.number) + lane::DISCARDED, Relaxed);
         let name = |half: usize| u64::from_le_bytes(core::array::from_fn(|byte| lane.thread.name[8 * half + byte]));
+        // Relaxed: the store of the owner below (release) publishes all of them. Before it the
+        // state is *taking*, and no recorder reads the descriptor of such a sub-buffer.
         store(descriptor::PUBLISHED, ticks & 0xffff_ffff);
         store(descriptor::SEQUENCE, lane.sequence);
         store(descriptor::BEGIN, ticks);
@@ -297,6 +310,8 @@ impl<'m, M: Memory> Program<'m, M> {
     /// Closes the lane's current sub-buffer.
     fn close(&self, lane: &mut Lane) {
         if lane.end > 0 {
+            // Release: a recorder that sees *full* also sees the last `published`, which is final
+            // then.
             let owner = Owner { generation: lane.taken, lane: lane.number, state: FULL };
             self.memory.store(self.layout.descriptor(lane.current), owner.word(), Release);
         }
@@ -309,11 +324,15 @@ impl<'m, M: Memory> Program<'m, M> {
         // Read before the search: if the recorder frees a sub-buffer during the search, the epoch
         // differs and the lane searches again.
         let full_at = (self.memory.load(header::EPOCH, Acquire), self.memory.load(header::READY, Relaxed));
+        // Counting reads the descriptors of the whole pool, so a lane counts only if a limit can
+        // apply.
         let is_limited = limit < self.layout.sub_buffers.into();
         if lane.full_at != Some(full_at) && (!is_limited || self.held(lane).0 < limit) {
             if let Some(found) = self.find(lane.number) {
                 return Some(found);
             }
+            // Until the recorder frees something or the pool grows, each further event is lost at
+            // once, and does not search the pool again.
             lane.full_at = Some(full_at);
         }
         if overwrites { (0..TRIES).find_map(|_| self.recycle(lane, limit)) } else { None }
@@ -331,6 +350,8 @@ impl<'m, M: Memory> Program<'m, M> {
             }
             let more = (ready + STEP).min(all);
             let (at, described) = (self.layout.sub_buffer(ready as u32), self.layout.descriptor(ready as u32));
+            // A write to a page of a full file system would kill the program, so pages get memory
+            // first.
             let has_memory = self.memory.reserve(at, (more - ready) * u64::from(self.layout.sub_buffer_bytes))
                 && self.memory.reserve(described, (more - ready) * DESCRIPTOR_BYTES);
             if !has_memory {
@@ -344,6 +365,7 @@ impl<'m, M: Memory> Program<'m, M> {
 
     fn claim(&self, number: u32, lane: u16) -> Option<(u32, u32)> {
         let at = self.layout.descriptor(number);
+        // Relaxed: the exchange in `own` compares this word, and has acquire ordering.
         let word = self.memory.load(at, Relaxed);
         let owner = Owner::of(word);
         owner.is_free(self.memory.byte(self.layout.freed(number))).then(|| self.own(number, word, lane)).flatten()
@@ -358,6 +380,8 @@ impl<'m, M: Memory> Program<'m, M> {
         if !self.memory.exchange(self.layout.descriptor(number), was, taking.word()) {
             return None;
         }
+        // A mark that stays would match again 255 generations later. In state *taking* no lane
+        // looks at the mark, so it cannot be mistaken before it is cleared.
         self.memory.clear(self.layout.freed(number));
         self.memory.fence(Release);
         Some((number, generation))
@@ -371,6 +395,7 @@ impl<'m, M: Memory> Program<'m, M> {
         if held < self.share().min(limit)
             && let Some((_, number, was)) = self.oldest()
         {
+            // Only full sub-buffers: the open one of another lane has a writer.
             return self.own(number, was, lane.number);
         }
         let generation = generation?;
@@ -380,6 +405,7 @@ impl<'m, M: Memory> Program<'m, M> {
             self.close(lane);
             (lane.at, lane.end) = (0, 0);
         }
+        // The exchange fails if the recorder has freed it and another lane has taken it meanwhile.
         let was = Owner { generation, lane: lane.number, state: FULL };
         self.own(number, was.word(), lane.number)
     }
@@ -402,6 +428,8 @@ impl<'m, M: Memory> Program<'m, M> {
             let at = self.layout.descriptor(number as u32);
             let word = self.memory.load(at, Acquire);
             let is_full = Owner::of(word).state == FULL;
+            // Read after the owner (acquire). If the sub-buffer changes hands now, this is the
+            // begin of another one; the exchange in `own` then fails.
             is_full.then(|| (self.memory.load(at + descriptor::BEGIN, Relaxed), number as u32, word))
         };
         (0..ready).filter_map(full).min()

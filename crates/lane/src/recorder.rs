@@ -90,6 +90,8 @@ impl<V: View> Recorder<V> {
     ///
     /// The memory is gone.
     pub fn say(&self, wants: &Wants) -> Result<(), V::Fault> {
+        // Four separate stores: a lane may see old and new settings together for a moment, and each
+        // combination is valid.
         self.view.set_byte(header::MODE, u8::from(wants.mode == Mode::OverwriteOldest))?;
         self.view.set_word(header::LIMIT, wants.lane.max(1).into())?;
         self.view.set_word(header::POOL, wants.pool.clamp(1, self.layout.sub_buffers).into())?;
@@ -134,6 +136,8 @@ impl<V: View> Recorder<V> {
     /// The memory is gone.
     pub fn release(&self, lane: u16, holder: &Holder) -> Result<(), V::Fault> {
         let at = self.layout.lane(lane);
+        // Only the low byte is written, so the generation stays, and no compare-and-swap is
+        // necessary: the thread that could change the word is gone.
         if self.view.word(at + lane::STATE)? == holder.state { self.view.set_byte(at + lane::STATE, 2) } else { Ok(()) }
     }
 
@@ -146,6 +150,7 @@ impl<V: View> Recorder<V> {
         let at = self.layout.descriptor(number);
         let word = |word| self.view.word(at + word);
         let owner = Owner::of(word(descriptor::OWNER)?);
+        // After the owner: a mark that matches was written for this generation.
         let mut freed = [0];
         self.view.copy(self.layout.freed(number), &mut freed)?;
         if !matches!(owner.state, OPEN | FULL) || owner.is_free(freed[0]) {
@@ -157,6 +162,8 @@ impl<V: View> Recorder<V> {
             *place = word(at)?;
         }
         self.view.fence();
+        // Only the generation counts. If the lane closes the sub-buffer meanwhile, the snapshot
+        // says that it is open, and the next look finds the rest.
         let is_same = Owner::of(word(descriptor::OWNER)?).generation == owner.generation;
         Ok(self.seen(number, owner, |at| words[at as usize / 8]).filter(|_| is_same))
     }
@@ -181,9 +188,13 @@ impl<V: View> Recorder<V> {
         let (owners, described) = room.split_at_mut(ready as usize * DESCRIPTOR_BYTES as usize);
         let described = &mut described[..owners.len()];
         let at = self.layout.descriptor(0);
+        // Whole descriptors, though only their owners are used: one system call for all costs less
+        // than one for each word.
         self.view.copy(at, owners)?;
         self.view.fence();
         self.view.copy(self.layout.freed(0), freed)?;
+        // A copy has no order inside. So the owner that it contains may be older than the words
+        // beside it, and the comparison below does not find each change: `copy` compares again.
         self.view.copy(at, described)?;
         self.view.fence();
         let pairs =
@@ -206,6 +217,7 @@ impl<V: View> Recorder<V> {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&word(descriptor::NAME).to_le_bytes());
         name[8..].copy_from_slice(&word(descriptor::NAME + 8).to_le_bytes());
+        // The program may write anything here. Later code indexes with both numbers.
         let bytes = (published >> 32) as u32;
         let is_possible = bytes <= self.layout.sub_buffer_bytes && u32::from(owner.lane) < self.layout.lanes;
         is_possible.then(|| Seen {
@@ -215,6 +227,8 @@ impl<V: View> Recorder<V> {
             thread: Thread { tid: thread as u32, level: (thread >> 32) as u8, name },
             sequence: word(descriptor::SEQUENCE),
             begin,
+            // `published` has the low half of the ticks. The lane closes a sub-buffer before its
+            // events span 2^32 ticks, so the upper half follows from `begin`.
             last: begin.wrapping_add((published as u32).wrapping_sub(begin as u32).into()),
             bytes,
             discarded: word(descriptor::DISCARDED),
@@ -230,6 +244,7 @@ impl<V: View> Recorder<V> {
     ///
     /// The memory is gone.
     pub fn copy(&self, seen: &Seen, from: u32, into: &mut [u8]) -> Result<bool, V::Fault> {
+        // Only up to the bytes of the snapshot: those after them may be half written.
         let from = from.min(seen.bytes);
         let length = ((seen.bytes - from) as usize).min(into.len());
         self.view.copy(self.layout.sub_buffer(seen.sub_buffer) + u64::from(from), &mut into[..length])?;
@@ -245,6 +260,8 @@ impl<V: View> Recorder<V> {
     ///
     /// The memory is gone.
     pub fn free(&self, seen: &Seen) -> Result<(), V::Fault> {
+        // The mark depends on the generation alone. If the program has overwritten the sub-buffer
+        // meanwhile, the mark belongs to an older generation, and frees nothing.
         let owner = Owner { generation: seen.generation, lane: seen.lane, state: FULL };
         self.view.set_byte(self.layout.freed(seen.sub_buffer), owner.mark())
     }

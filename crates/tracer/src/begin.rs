@@ -45,6 +45,7 @@ fn begin() -> Option<&'static Process> {
         return None;
     }
     let layout = pages::layout()?;
+    // A page that children get as zeros: `is_there` is then 0 in them, however they were made.
     let page = pages::own(PAGE)?;
     let session = session();
     let Some(File { base, window, path, bell }) = file(&layout, session) else {
@@ -71,12 +72,15 @@ fn begin() -> Option<&'static Process> {
     };
     // Safety: it was just written, and stays mapped if it is used after this function.
     let this: &'static Process = unsafe { process.as_ref() };
+    // The file is complete before `show` writes its magic number, and before other threads can find
+    // it: a recorder never sees half of it.
     let is_told = this.tell(arena, session);
     if is_told {
         this.inherit();
         bell.iter().for_each(|bell| this.program().has_bell(bell));
         this.program().show();
     }
+    // Before the pointer is stored, so that each thread that sees the pointer finds valid fields.
     this.is_there.store(1, Ordering::Release);
     let begins = || PROCESS.compare_exchange(before, process.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
     if !is_told || !begins() {
@@ -88,6 +92,8 @@ fn begin() -> Option<&'static Process> {
         pages::unmap(page, PAGE);
         return Process::now();
     }
+    // Only the thread that won moves its window. Until then, control bytes are still the parent's,
+    // and callsites keep reading them at the same address.
     match seen {
         Some(seen) => pages::move_to(window, seen, layout.inherited_bytes() as usize),
         None => WINDOW.store(window.as_ptr(), Ordering::Release),
@@ -125,6 +131,8 @@ impl Process {
         if let Some((_, contexts)) = session {
             program.carry(contexts);
         }
+        // In a child, the events and contexts of its parent, with the same IDs: callsites know the
+        // addresses of their control bytes.
         event::define_all(&program);
         context::define_all(&program);
         true
@@ -185,6 +193,8 @@ fn stay() {
 
 /// Resets the state in a forked child.
 unsafe extern "C" fn in_child() {
+    // In this order: `forget` zeros the page of this thread, then interrupted writes are entered
+    // there again. `is_there` is last, because `interrupted` still replaces the parent's memory.
     thread::forget();
     interrupted::in_child();
     // Safety: a stored `Process` is never removed.
@@ -212,11 +222,14 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
     if random != name.len() as libc::c_long {
         return None;
     }
+    // The top bit makes the number 16 digits long. Recorders recognize control files by that.
     path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?;
     if let Some((session, _)) = session {
         path.push(b"-")?.push(session)?;
     }
     path.push(b".ctl")?;
+    // In a folder that other users can write to, a name may be taken in advance, also by a link:
+    // `O_EXCL` and `O_NOFOLLOW` then refuse it.
     let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let made = Descriptor::open(path.as_c_str(), flags)?;
     sweep(&folder);
@@ -224,6 +237,8 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
     drop(folder);
     let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
     let base = pages::share(made.0, all).filter(|base| {
+        // A child must not write to its parent's lanes, so it does not get this mapping at all. The
+        // window below is inherited: callsites read their control bytes without a check.
         // Safety: the range is mapped.
         let is_ours = unsafe { libc::madvise(base.as_ptr().cast(), all, libc::MADV_DONTFORK) == 0 };
         is_ours && pages::reserve_first(&made, base.as_ptr(), layout)
@@ -267,6 +282,7 @@ fn is_plain(session: &[u8]) -> bool {
 pub fn record_for(session: &'static str, contexts: u64) {
     let is_first = || SESSION_BYTES.compare_exchange(0, session.len(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if is_plain(session.as_bytes()) && is_first() {
+        // The pointer comes last (release), so that a thread that sees it also sees the other two.
         SESSION_CONTEXTS.store(contexts, Ordering::Relaxed);
         SESSION.store(session.as_ptr().cast_mut(), Ordering::Release);
     }

@@ -24,6 +24,8 @@ use crate::place::Descriptor;
 pub const BELL_NAME: &CStr = c"bell";
 
 /// Futex operation that adds 1 unconditionally.
+/// The comparison that the operation also has stays 0, and its count of wakeups is 0: it wakes no
+/// second set of waiters.
 const ADD_ONE: c_int = libc::FUTEX_OP_ADD << 28 | 1 << 12;
 
 /// The word of the bell that this process rings, and the device and inode of its file.
@@ -77,7 +79,10 @@ impl Bell {
         // Safety: the kernel returns an error if the word is not mapped.
         unsafe {
             let forever = core::ptr::null::<libc::timespec>();
+            // The operation is not the private one: programs and recorder are different processes.
             let woken = libc::syscall(libc::SYS_futex, self.word.as_ptr(), libc::FUTEX_WAIT, known, forever);
+            // `EAGAIN`: it has rung before the call. Any other error means that the page is gone,
+            // and waiting again would spin.
             woken == 0 || matches!(*libc::__errno_location(), libc::EAGAIN | libc::EINTR)
         }
     }
@@ -93,6 +98,7 @@ impl Drop for Bell {
 fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
     // Safety: it cannot fail.
     let user = unsafe { libc::geteuid() };
+    // Another user who could write to the file could ring without end, or truncate it.
     let is_one = found.st_mode & libc::S_IFMT == libc::S_IFREG && found.st_uid == user && found.st_mode & 0o077 == 0;
     is_one.then_some(kymo_lane::Bell { device: found.st_dev, inode: found.st_ino })
 }
@@ -104,13 +110,17 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     {
         return Some(of_parent);
     }
+    // Without `O_NONBLOCK`, a named pipe in this place could block the program in its first event.
     let flags = libc::O_CREAT | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let bell = Bell::map(Descriptor::open_in(folder.0, BELL_NAME, flags)?.0)?;
     let which = bell.which;
+    // Before the word, whose release publishes both.
     DEVICE.store(which.device, Ordering::Relaxed);
     INODE.store(which.inode, Ordering::Relaxed);
     // Another thread may still ring the previous bell: it stays mapped, like this one.
     WORD.store(bell.word.as_ptr(), Ordering::Release);
+    // Unmapping it would turn a ring of another thread into a write to other memory that is mapped
+    // there later.
     core::mem::forget(bell);
     Some(which)
 }

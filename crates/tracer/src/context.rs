@@ -70,6 +70,8 @@ impl Context {
         let mut own = NONE;
         (self.get)(&mut own);
         if self.size == 0 {
+            // The program may change the text later. `put` writes exactly this length, because the
+            // event's size was computed from it.
             own.length = if own.text.is_null() { 0 } else { own.length.min(TEXT_BYTES_MAX) };
         }
         own
@@ -89,6 +91,8 @@ pub(crate) fn define_all(program: &Program<'_, Mapped>) {
 /// The wanted contexts that exist. A session that starts a program does not know which contexts the
 /// program will define.
 pub(crate) fn there_are(wanted: u64) -> u64 {
+    // Relaxed suffices: this only compares the pointer with null. `wanted_own` uses the pointer,
+    // and loads it with acquire ordering.
     let is_there = |number: &usize| !CONTEXTS[*number].load(Ordering::Relaxed).is_null();
     numbers(wanted)
         .filter(is_there)
@@ -118,6 +122,7 @@ pub(crate) struct Carried {
     count: usize,
     /// Initialized for each wanted context that the program has defined.
     own: [MaybeUninit<Own>; OWN_MAX],
+    /// Sum over those contexts, so that [`bytes`](Self::bytes) does not call `get` again.
     own_bytes: u64,
 }
 
@@ -128,9 +133,13 @@ impl Carried {
         let (frames, own) = ([MaybeUninit::uninit(); FRAMES_MAX], [MaybeUninit::uninit(); OWN_MAX]);
         let mut this = Self { wanted, site: site as u64, frames, count: 0, own, own_bytes: 0 };
         if wanted & contexts::STACK != 0 {
+            // The walk is not in `put`: the count of frames is part of the size that `enter`
+            // reserves.
             this.count = walk(frame as usize, &mut this.frames);
         }
         for (number, context) in this.wanted_own() {
+            // The program's function may record events itself. This level is busy, so they go to
+            // the next one.
             let own = context.ask();
             this.own[number].write(own);
             this.own_bytes += if context.size == 0 { 2 + own.length } else { context.size.min(8).into() };
@@ -157,6 +166,8 @@ impl Carried {
     }
 
     pub(crate) fn put(&self, write: &mut Write, pid: u32, tid: u32, name: &[u8; 16]) {
+        // The order is that of the bits: the recorder describes the contexts to readers in this
+        // order.
         let has = |context: u64| self.wanted & context != 0;
         if has(contexts::CPU) {
             write.put(&thread::cpu().to_le_bytes());
@@ -179,6 +190,8 @@ impl Carried {
             let frame = |frame: &MaybeUninit<u64>| write.put(&unsafe { frame.assume_init() }.to_le_bytes());
             self.frames[..self.count].iter().for_each(frame);
         }
+        // `wanted` names only contexts that were registered when the event began, and none is ever
+        // removed. So this loop meets exactly the contexts that `gather` has measured.
         for (number, context) in self.wanted_own() {
             // Safety: `gather` has written it, and registered contexts are never removed.
             let own = unsafe { self.own[number].assume_init() };
@@ -203,6 +216,8 @@ impl Carried {
 fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
     let Some(stack) = thread::known_stack() else { return 0 };
     let here = thread::stack();
+    // The bounds are looked up again if the thread is on another stack now, as in a handler with an
+    // alternate signal stack.
     if !(stack.begin..stack.end).contains(&here) && !stack.find(here) {
         return 0;
     }
@@ -216,10 +231,13 @@ fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
         }
         // Safety: the frame lies in the thread's stack, above the part in use now.
         let [next, back] = unsafe { (frame as *const [usize; 2]).read_volatile() };
+        // The outermost frame has no return address, and no code lies in the first page.
         if back < 4096 {
             return count;
         }
         into.write(back as u64);
+        // The lower bound rises with each frame, so a chain that points back to itself ends the
+        // walk.
         (lowest, frame) = (frame + 16, next);
     }
     into.len()

@@ -57,19 +57,29 @@ impl Event {
 #[inline]
 pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
     let here = thread::word::get().cast::<Level>();
+    // The page begins with level 0, the only one that the fast path uses. A write inside a handler
+    // that interrupts this level goes the slow way.
     let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place(), thread::stack()) };
     // Safety: the page belongs to this thread, and signal handlers see that the level is busy.
     unsafe {
+        // A handler between this read and the next write may use the level too, but it gives the
+        // level back before it returns.
         if (&raw const (*here).busy).read_volatile() == 0 {
             (&raw mut (*here).busy).write_volatile(thread::stack());
             compiler_fence(Ordering::SeqCst);
+            // Read after the level is busy: a handler that came before may have moved `at`, and a
+            // stale value would let this event overwrite the handler's published one.
             let fast = (*here).fast;
             let total = HEAD_BYTES + 2 * (fast & 1) + bytes;
             let [at, end, begin] = (*here).places();
             // In a child process the page is zeros, so there is no room, and `&&` does not read the
             // memory, which is not mapped there.
             if end - at >= total && (*here).wanted() == fast {
+                // The clock is read when the room is certain, so that times never decrease in a
+                // lane.
                 let ticks = counter();
+                // Events hold the low 32 bits, so a sub-buffer must not span more. A counter that
+                // is behind `begin` wraps to a large difference, and takes the slow path too.
                 if ticks.wrapping_sub(begin) >> 32 == 0 {
                     let mut write = Write { level, end: at + total, ticks, to: (*here).memory.add(at as usize) };
                     write.put(&event.id().to_le_bytes());
@@ -92,6 +102,7 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
 #[cold]
 #[inline(never)]
 pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], stack: usize) -> Option<Write> {
+    // The slow path makes system calls, and the program may read `errno` after the event.
     let _errno = Errno::keep();
     let (level, number) = thread::take(stack)?;
     // Safety: the level was taken, and is given back unless a write is in progress there.
@@ -111,8 +122,10 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
     let lane = level.lane_mut(process, number)?;
     let asked = program.contexts();
     let wanted = there_are(asked);
+    // Before the room, because the contexts determine the event's size.
     let carried = Carried::gather(wanted, site, frame);
     let total = HEAD_BYTES + carried.bytes() + bytes;
+    // All events of a sub-buffer carry the same contexts: its packet describes them once.
     let slot = match program.room_here(lane, total, ticks()).filter(|_| lane.contexts() == wanted) {
         Some(slot) => slot,
         None => {
@@ -126,12 +139,12 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
         }
     };
     let Thread { tid, name, .. } = lane.thread();
+    // The fast path compares with the recorder's word, so this is `asked`, not the subset `wanted`.
     level.fast = if is_fast(asked) { asked } else { u64::MAX };
     let Slot { at, ticks, end } = slot;
     // Safety: the room is reserved.
     let mut write = Write { level: this, end, ticks, to: unsafe { level.memory.add(at as usize) } };
-    // A child process may have other IDs than its parent. The ID is read here, after the child's
-    // memory has begun.
+    // Valid in a child too: its memory has begun, and defines its parent's events with the same IDs.
     write.put(&event.id().to_le_bytes());
     write.put(&(ticks as u32).to_le_bytes());
     carried.put(&mut write, process.pid(), tid, &name);
@@ -141,6 +154,8 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
 /// Whether the fast path can write events with these contexts.
 fn is_fast(wanted: u64) -> bool {
     let has_cpu = wanted & contexts::CPU == 0 || thread::knows_cpu();
+    // The fast path adds at most the CPU number, and makes no call. The CPU number needs one without
+    // `rseq`, and so does any clock but the counter.
     wanted & !contexts::CPU == 0 && has_cpu && crate::clock::is_counter()
 }
 
@@ -156,6 +171,8 @@ unsafe extern "C" fn for_c(
     site: *const u8,
     frame: *const u8,
 ) -> *mut u8 {
+    // The frame stands for the stack pointer: handlers that interrupt this write run below it.
+    //
     // Safety: the event is alive.
     let Some(write) = slowly(unsafe { &*event }, bytes, [site, frame], frame as usize) else {
         return core::ptr::null_mut();
@@ -190,6 +207,9 @@ impl ForC {
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn kymo_enter_slowly(to: *mut ForC, event: *const Event, bytes: u64, site: *const u8) -> *mut u8 {
+    // A jump instead of a call keeps the caller's return address and alignment of the stack. The
+    // register already holds the caller's frame: the header asks for its frame address, so the
+    // compiler keeps a frame pointer there in any build.
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!("mov r8, rbp", "jmp {}", sym for_c);
     #[cfg(target_arch = "aarch64")]

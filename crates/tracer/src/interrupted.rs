@@ -49,6 +49,8 @@ pub(crate) extern "C" fn before_fork() {
 }
 
 fn of_this_thread() -> Option<&'static Writes> {
+    // The page's address identifies the thread in the child too, where its thread ID is another
+    // one.
     let page = thread::page();
     WRITES.iter().find(|writes| page != 0 && writes.page.load(Ordering::Acquire) == page)
 }
@@ -66,5 +68,6 @@ pub(crate) fn in_child() {
             Process::replace(memory as *mut u8);
         }
     }
+    // The other entries belong to threads that exist only in the parent.
     WRITES.iter().for_each(|writes| writes.page.store(0, Ordering::Relaxed));
 }

@@ -87,6 +87,8 @@ impl Process {
 
     /// Address of an event's control byte.
     pub(crate) fn control(&self, id: u16) -> *mut u8 {
+        // Through the window and not through `base`: callsites keep this address, and only the
+        // window stays mapped in a child.
         self.window.as_ptr().wrapping_add(self.layout.control(id) as usize)
     }
 
@@ -95,6 +97,7 @@ impl Process {
         // Safety: a stored `Process` is never removed, and `is_there` says whether its fields are
         // valid.
         let process = unsafe { PROCESS.load(Ordering::Acquire).as_ref() }?;
+        // In a child the page is zeros again, so the parent's values never count there.
         (process.is_there.load(Ordering::Acquire) != 0).then_some(process)
     }
 

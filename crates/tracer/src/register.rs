@@ -39,8 +39,10 @@ impl Event {
             return false;
         };
         EVENTS[usize::from(id)].store((&raw const *self).cast_mut(), Ordering::Release);
+        // them.
         IDS.fetch_max(u32::from(id) + 1, Ordering::AcqRel);
         self.number.store(u32::from(id) + 1, Ordering::Release);
+        // Last: an event is off until it has a control byte, and on only with an ID.
         self.control.store(process.control(id), Ordering::Release);
         true
     }

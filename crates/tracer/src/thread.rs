@@ -17,6 +17,8 @@ use crate::stack::Stack;
 
 /// Levels of writes on one thread: one write, and the handlers that may interrupt it and each
 /// other.
+/// Each level costs a lane, and with it a sub-buffer. Deeper nesting is rare; its events are counted
+/// as lost.
 pub(crate) const LEVELS: usize = 3;
 
 /// All zeros is a valid new block.
@@ -93,6 +95,7 @@ impl Level {
     pub(crate) fn lane_mut(&mut self, process: &Process, level: u8) -> Option<&mut Lane> {
         if !self.has_lane {
             let _quiet = Quiet::new();
+            // Checked with signals blocked: no handler can fork from here until the lane is stored.
             if !process.is_own() {
                 return None;
             }
@@ -103,6 +106,7 @@ impl Level {
             };
             self.lane.write(lane);
             self.memory = process.base();
+            // Last: the thread's destructor reads `lane` only if this is set.
             self.has_lane = true;
         }
         // Safety: the level has a lane now.
@@ -125,6 +129,9 @@ pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
             return None;
         };
         let level = (&raw mut (*block.as_ptr()).levels).cast::<Level>().add(number);
+        // A handler that ran after `free_level` has given this level back before it returned, so
+        // the level is still free. A compiler fence suffices here and below: handlers run on this
+        // thread, and a thread sees its own stores in program order.
         (&raw mut (*level).busy).write_volatile(stack);
         compiler_fence(Ordering::SeqCst);
         Some((NonNull::new_unchecked(level), number as u8))
@@ -191,6 +198,8 @@ pub(crate) fn find_cpu() {
     unsafe {
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        // The size is 0 if the kernel or the C library has not registered the area. `cpu_id` is the
+        // second 4-byte word of it.
         if !size.is_null() && !offset.is_null() && *size > 0 {
             kymo_cpu_offset.store(*offset + 4, Ordering::Relaxed);
         }
@@ -266,6 +275,9 @@ unsafe fn free_level(block: NonNull<Block>, stack: usize) -> Option<usize> {
 /// same place or above proves that the old write is gone.
 #[cold]
 fn is_abandoned(busy: usize, stack: usize) -> bool {
+    // Two stack pointers are comparable only on one stack. The kernel says where the alternate stack
+    // is, and whether this code runs on it now.
+    //
     // Safety: it only queries the alternate signal stack.
     let (begin, end, is_there) = unsafe {
         let mut found: libc::stack_t = core::mem::zeroed();
@@ -275,7 +287,10 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
     };
     let was_there = (begin..end).contains(&busy);
     match (was_there, is_there) {
+        // The handler runs on the alternate stack, and may have interrupted the write on the other
+        // one.
         (false, true) => false,
+        // The thread has left the alternate stack, and with it the handler that wrote there.
         (true, false) => true,
         (true, true) => stack >= busy,
         // Handlers may run on a stack that the kernel does not report meanwhile (SS_AUTODISARM).
@@ -320,6 +335,7 @@ fn new_block() -> Option<NonNull<Block>> {
         return Some(block);
     }
     let page = pages::own(PAGE)?;
+    // If this fails, only the page leaks: the recorder finds out by itself that the thread is gone.
     word::set(page.as_ptr());
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // Safety: the key exists, and its destructor `leave` expects a page.
@@ -380,6 +396,7 @@ pub(crate) fn make_key() {
     // Safety: `leave` is a valid destructor, and a deleted key was never used.
     unsafe {
         if libc::pthread_key_create(&raw mut key, Some(leave)) == 0
+            // Another thread may have stored its key first: the second key is deleted.
             && (key >= KEYS_MAX || KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire).is_err())
         {
             libc::pthread_key_delete(key);
@@ -392,10 +409,13 @@ pub(crate) fn make_key() {
 unsafe extern "C" fn leave(page: *mut libc::c_void) {
     let _quiet = Quiet::new();
     let Some(block) = NonNull::new(page.cast::<Block>()) else { return };
+    // First, so that an event in a later destructor gets a new page, and does not write to a lane
+    // that another thread owns by then.
     word::set(core::ptr::null_mut());
     if let Some(process) = Process::now() {
         // Safety: the page belongs to this thread, which no longer points to it.
         let levels = unsafe { &mut (*block.as_ptr()).levels };
+        // In a child process the page is zeros, so the child gives back no lane of its parent.
         for level in levels.iter_mut().filter(|level| level.has_lane) {
             level.has_lane = false;
             // Safety: the level had a lane.
