@@ -90,9 +90,12 @@ pub fn record_for_user() -> io::Result<()> {
         Err(error) => return told(Err(error)),
     };
     told(Ok(()))?;
+    // The process that started this one reads the pipe to its end, so standard output must not stay
+    // open.
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nowhere)?;
     daemon.run();
+    // While the lock is held: afterwards the path may already be the next recorder's socket.
     let _ = std::fs::remove_file(socket(&folder));
     drop(lock);
     Ok(())
@@ -126,6 +129,8 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(std::fs::TryLockError::Error(error)) => return Err(at(&path, &error)),
+            // The lock alone does not say that a recorder listens: it is taken first, and given up
+            // last.
             Err(std::fs::TryLockError::WouldBlock) if UnixStream::connect(socket(folder)).is_ok() => return Ok(None),
             // Another recorder is ending, or beginning.
             Err(_) if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(IDLE),
@@ -182,6 +187,7 @@ impl Daemon {
         let mut sessions = go_on(folder, &mut clocks);
         sessions.iter_mut().for_each(|session| session.writing = writing.clone());
         let has_changed = !sessions.is_empty();
+        // After the sessions: a client that connects finds those that it may claim.
         let ear = Ear::open(&socket(folder), &writing)?;
         let now = Instant::now();
         Ok(Self {
@@ -219,6 +225,7 @@ impl Daemon {
             self.find_due();
             let is_busy = self.drain(Patience::Wait);
             self.end_round();
+            // Each idle round doubles the wait, so that a recorder without work costs little.
             wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
             if self.beaten.elapsed() >= BEAT {
                 self.beaten = Instant::now();
@@ -258,6 +265,8 @@ impl Daemon {
         let has_rung = self.ear.bell.as_ref().is_some_and(Bell::has_rung);
         let can_ring = self.ear.bell.as_ref().is_some_and(|bell| bell.which().is_some());
         for program in &mut self.served {
+            // Without a bell no program may rest, because none could report that it has events
+            // again.
             match can_ring {
                 true if has_rung => program.rest.hear(&program.program),
                 true => {}
@@ -304,6 +313,8 @@ impl Daemon {
                 }
                 Err(refused) => {
                     let (found, refusal) = *refused;
+                    // These may change: a file that has just begun, or one that another recorder
+                    // lets go.
                     let again = matches!(refusal, Refusal::NoProgram | Refusal::Taken | Refusal::File(_));
                     self.finder.refuse(&found, &refusal, again);
                 }
@@ -452,6 +463,7 @@ impl Daemon {
                 let sub_buffer_bytes = program.program.lane().layout().sub_buffer_bytes;
                 program.rest.took(drained.as_ref(), sub_buffer_bytes, began);
             }
+            // The trace may promise only the time up to which all programs are drained.
             taken = taken.min(program.rest.taken(began));
         }
         self.drained = Some(taken);
@@ -484,6 +496,7 @@ impl Daemon {
     /// for their events. Each call checks some of them.
     fn look_after_seen(&mut self) {
         let some = self.seen.len().min(SEEN_MAX);
+        // Those that stay go to the end of the list, so later calls check the others.
         for seen in self.seen.drain(..some).collect::<Vec<_>>() {
             if !seen.found.way().exists() {
                 continue;
@@ -512,7 +525,9 @@ impl Daemon {
     fn bury(&mut self) {
         let Self { served, sessions, clocks, .. } = self;
         let (mut dead, now) = (0, Instant::now());
+        // From the newest on, so that of too many dead programs the last ones are kept.
         for mut program in std::mem::take(served).into_iter().rev() {
+            // The test takes a lease on the file, so a resting program is tested less often.
             program.is_dead = program.is_dead || program.rest.asks(now) && program.program.is_dead();
             if !program.is_dead {
                 served.push(program);
@@ -524,6 +539,7 @@ impl Daemon {
                 served.push(program);
                 continue;
             }
+            // The last definitions, because its last events may need them.
             let _ = program.note_new();
             let _ = drain(&mut program, sessions, clocks, Patience::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
@@ -569,6 +585,8 @@ impl Daemon {
             }
             program.tell_objects(std::slice::from_mut(&mut session), clocks);
             if session.options.keep == Keep::Oldest {
+                // The session that ends takes part in one more drain with the others: an event leaves
+                // the lane only once, and must reach all of them.
                 sessions.push(session);
                 let _ = drain(program, sessions, clocks, Patience::Now);
                 session = sessions.pop().expect("it was just put there");
@@ -576,6 +594,7 @@ impl Daemon {
                 let alone = std::slice::from_mut(&mut session);
                 let mut alone = Everybody { sessions: alone, clocks };
                 let _ = match sessions.iter().any(|other| other.has_met(program.program.known())) {
+                    // The losses stay unreported for the other sessions.
                     true => program.program.end_one(ticks, &mut alone),
                     false => program.program.end(ticks, &mut alone),
                 };
@@ -608,6 +627,8 @@ impl Daemon {
     pub(crate) fn write_snapshot(&mut self, mut snapshot: Session, flight: &Flight) -> Summary {
         let Self { served, sessions, clocks, .. } = self;
         for (key, program) in flight.programs() {
+            // Sub-buffers that the program still holds are copied below; here they would be written
+            // twice.
             let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
             let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
             let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));

@@ -296,7 +296,10 @@ impl Session {
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
         let kept = Kept { boot: boot(), options, earliest, recorders, so_far };
         let (Ok(text), Some((file, before))) = (serde_json::to_vec(&kept), &mut self.kept) else { return };
+        // The beat comes ten times a second, and mostly nothing has changed.
         if text != *before {
+            // Renaming is atomic: a later recorder finds the old state or the new one, never a
+            // part.
             let new = file.with_extension("new");
             // Without the file, no recorder continues the session.
             let _ = std::fs::write(&new, &text).and_then(|()| std::fs::rename(&new, file));
@@ -370,6 +373,7 @@ impl Session {
     pub(crate) fn select(&mut self, selection: Selection) {
         self.choosing.selection = selection.clone();
         self.options.selection = selection;
+        // Filters and choices belong to the old selection.
         self.choosing.filters.clear();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
@@ -382,6 +386,7 @@ impl Session {
         {
             return;
         }
+        // Events that other sessions took before belong to them.
         if others != Progress::default() {
             self.progress.entry(who.identity.key).or_insert(others);
             self.keep_again();
@@ -429,6 +434,7 @@ impl Session {
             return;
         }
         let earliest = self.earliest[program.identity.clock as usize];
+        // Ticks decide, not the order of drains: a session may meet a program with older events.
         if run.last < earliest {
             return;
         }
@@ -443,6 +449,8 @@ impl Session {
             all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
         }
         if !self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing)) {
+            // Without an output these events are lost, but they are counted, so that the summary
+            // adds up.
             let unbegun = &mut self.unbegun[program.identity.clock as usize];
             unbegun.unwritten += choose::chosen(program, run, earliest, &mut self.choosing);
             unbegun.full += run.discarded;
@@ -465,6 +473,8 @@ impl Session {
 
     /// A program has lost events that no lane could count, and cut texts.
     pub(crate) fn lost(&mut self, program: &Known, drained: &Drained, clocks: &mut Clocks) {
+        // The program counts for its whole life. The difference to the last count is this session's
+        // part.
         let told = &mut self.progress.entry(program.identity.key).or_default().cut;
         let cut = lost_since(*told, drained.cut_ever);
         (self.cut, *told) = (self.cut + cut, drained.cut_ever.max(*told));
@@ -579,6 +589,7 @@ impl Session {
         let _writes = self.writing.begin(&self.trace);
         let (mut tallies, mut folders) = (Vec::new(), Vec::new());
         for (source, output) in std::mem::take(&mut self.outputs) {
+            // `finish` consumes the output, so the tally is kept in case that it fails.
             let so_far = output.tally().clone();
             folders.push(output.path().to_owned());
             tallies.push(output.finish(clocks.of(source)).unwrap_or_else(|error| {
@@ -643,6 +654,8 @@ impl Session {
         let mut session = Self::begin(options, None, clocks)?;
         self.snapshots = number;
         session.writing = self.writing.clone();
+        // Not the time of the snapshot: the events that it writes were recorded since the session
+        // began.
         (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
         session.choosing.known = self.choosing.known.clone();
         Ok(session)
@@ -713,6 +726,8 @@ impl Choose for Choosing {
         match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
             Ok(filter) => {
                 let asked = filter.asked(class, facts);
+                // The class' address is its identity: the program's list holds it as long as the
+                // program is known, and `parts` removes the filters with it.
                 self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
                 Choice::Ask
             }

@@ -29,6 +29,8 @@ const FREED_TOLD: u32 = 8;
 
 /// Bytes that the recorder takes from one program before other programs have their turn, and the
 /// least that a sub-buffer counts for.
+/// Sixteen MiB are the default pool of one program. An empty sub-buffer counts too, because giving it
+/// back costs a system call.
 const ROUND_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u32 = 1024;
 
@@ -170,6 +172,8 @@ impl Lanes {
     /// All sub-buffers that are present, by lane and in order. A gap between them has been looked
     /// for twice.
     pub(crate) fn look(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
+        // The look is not atomic: a lane may take its next sub-buffer at a place that the look has
+        // passed. Sequence numbers show that; a second look, after the first, then sees both.
         let first = self.look_once(memory)?;
         let begin = |lane: u16| self.lanes.get(&lane).map(|state| state.position.sequence);
         let is_whole = first.chunk_by(|one, next| one.lane == next.lane).all(|lane| {
@@ -203,9 +207,13 @@ impl Lanes {
     ) -> io::Result<Drained> {
         let mut drained = Drained::default();
         let (mut freed, mut done, mut looked) = (0_u32, Ok(()), 0_u64);
+        // A round begins with the lane where the last one stopped. Otherwise the first lanes of a
+        // busy program would use up every round.
         let (before, behind) = all.split_at(all.partition_point(|seen| seen.lane < self.next));
         let lanes = [behind, before].into_iter().flat_map(|all| all.chunk_by(|one, next| one.lane == next.lane));
         for lane in lanes {
+            // Only ordinary rounds may stop here: the last ones of a session or program take
+            // everything.
             if looked >= ROUND_BYTES && matches!(patience, Patience::Wait | Patience::Seldom) {
                 (self.next, drained.is_left) = (lane[0].lane, true);
                 break;
@@ -223,6 +231,7 @@ impl Lanes {
                     }
                     Ok(Step::Skipped) => {}
                     Ok(Step::Waits) => break,
+                    // Other sub-buffers may still be readable, so the loop goes on.
                     Err(error) => done = Err(error),
                 }
             }
@@ -276,6 +285,8 @@ impl Lanes {
             _ => ahead,
         };
         let missing = missing.min(MISSING_MAX);
+        // The program may have lowered its count of bytes since. It is not trusted to only raise
+        // it.
         let from = if ahead > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
         let length = seen.bytes - from;
         if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
@@ -293,12 +304,15 @@ impl Lanes {
             }
             let run = run(seen, state, from, missing, &self.bytes, step_max(known.identity.clock));
             sink.take(known, &run);
+            // `look_at_losses` may have reported some of these already.
             let known_losses = self.losses.get(&seen.lane).map_or(0, |losses| losses.discarded);
             drained.lost += lost_since(known_losses.max(state.position.discarded), seen.discarded);
             state.is_open = true;
             drained.runs += u64::from(length > 0);
             drained.bytes += u64::from(length);
             state.position.last = run.last;
+            // The program could lower its counter: the position never goes back, so no loss counts
+            // twice.
             state.position.discarded = state.position.discarded.max(seen.discarded);
         }
         (state.position.sequence, state.position.bytes, state.thread) = (seen.sequence, seen.bytes, seen.thread);
@@ -306,6 +320,9 @@ impl Lanes {
         if !is_full {
             return Ok(Step::Waits);
         }
+        // The sink has the events before the sub-buffer is free. If the recorder is killed between
+        // the two, the next one finds the sub-buffer again, and the trace says that its events are
+        // written.
         state.position = Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, ..state.position };
         memory.free(seen).map(|()| Step::Freed)
     }
@@ -334,6 +351,7 @@ impl Lanes {
             let mut state = LaneState::new(Position { sequence, discarded, ..Position::default() }, thread);
             for seen in lane {
                 self.bytes.resize(seen.bytes as usize, 0);
+                // Overwritten while it was copied. The gap in the sequence counts as missing below.
                 if !memory.copy(seen, 0, &mut self.bytes)? {
                     continue;
                 }
@@ -397,6 +415,7 @@ impl Lanes {
     /// Whether the sub-buffers that were seen hold everything that the program ever recorded, and
     /// none began before these ticks.
     pub(crate) fn is_since(memory: &Memory, all: &[Seen], ticks: u64) -> io::Result<bool> {
+        // Sequence 0 in each lane means that no sub-buffer has been overwritten or given back.
         let mut firsts = all.chunk_by(|one, next| one.lane == next.lane).map(|lane| &lane[0]);
         let is_new = firsts.all(|first| first.sequence == 0 && first.begin >= ticks);
         Ok(if all.is_empty() { memory.ready()? == 0 } else { is_new })
@@ -439,6 +458,8 @@ impl Lanes {
     ) -> io::Result<()> {
         self.reaped = Some(Instant::now());
         // The last sub-buffer of each lane.
+        // This look comes after the list of threads behind `lives` was made. So a thread that is
+        // not in the list had ended before, and none of its sub-buffers is missing here.
         let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
         for (lane, state) in &mut self.lanes {
             match memory.holder(*lane)? {
@@ -447,6 +468,8 @@ impl Lanes {
                     // The next thread that holds the lane starts another sub-buffer.
                     state.gone_at = held.get(lane).copied();
                 }
+                // Only without sub-buffers: until they are taken, the lane's stream still needs its
+                // position.
                 None if state.is_open && !held.contains_key(lane) => {
                     state.is_open = false;
                     let ever = memory.losses(*lane)?.discarded;
@@ -509,6 +532,7 @@ fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: P
 
 /// Events lost between two readings of a counter.
 pub(crate) fn lost_since(before: u64, now: u64) -> u64 {
+    // The counters are in the program's memory, and may hold any number.
     let lost = now.saturating_sub(before);
     if lost > LOST_MAX { 0 } else { lost }
 }

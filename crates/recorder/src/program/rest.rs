@@ -91,6 +91,8 @@ impl Rest {
 
     /// The bell has rung; perhaps this program rang it.
     pub(crate) fn hear(&mut self, program: &Program) {
+        // All programs of the folder share one bell, so each of them is asked whether it was the
+        // one.
         if self.is_resting() && program.lane().has_rung().unwrap_or(false) {
             self.phase = Phase::Rung;
         }
@@ -99,13 +101,17 @@ impl Rest {
     /// How to take its events.
     pub(crate) fn patience(&self, patience: Patience) -> Patience {
         let is_awake = matches!(self.phase, Phase::Awake { .. });
+        // The next look is a quarter of a second away: events that waited for more would be late.
         if patience == Patience::Wait && !is_awake { Patience::Seldom } else { patience }
     }
 
     /// It was drained by a look that began at that time; `None`: it is gone.
     pub(crate) fn took(&mut self, drained: Option<&Drained>, sub_buffer_bytes: u32, began: SystemTime) {
+        // The time is that of the begin: events recorded during the look may have been missed.
         self.looked = Some(began);
         let Some(drained) = drained else { return };
+        // A full sub-buffer with few events comes from a lane that was closed, and is no reason to
+        // poll.
         let is_much = drained.given_back > 0 && drained.bytes >= u64::from(sub_buffer_bytes / 2);
         self.has_turned |= is_much || drained.is_left && drained.given_back > 0;
         self.has_turned |= drained.lost > 0 || drained.discarded > 0;
@@ -133,8 +139,11 @@ impl Rest {
         self.looks += 1;
         let has_rung = || program.lane().has_rung().unwrap_or(false);
         self.phase = match self.phase {
+            // The guard resets the flag in each phase, because this arm comes first.
             phase if std::mem::take(&mut self.has_turned) => {
                 if !matches!(phase, Phase::Awake { .. }) {
+                    // Otherwise it would ring, with a system call, for a recorder that polls
+                    // anyway.
                     let _ = program.lane().wake();
                 }
                 Phase::Awake { quiet: None }
@@ -142,12 +151,15 @@ impl Rest {
             Phase::Awake { quiet } => {
                 let since = quiet.unwrap_or(now);
                 let is_quiet = now.duration_since(since) >= QUIET;
+                // Not resting yet: events that came before the program saw the request are found by
+                // one more look, in phase *dozing*.
                 if is_quiet && sleep(program, bell, rings) {
                     Phase::Dozing
                 } else {
                     Phase::Awake { quiet: Some(since) }
                 }
             }
+            // Without a quiet time first: one event now and then must not keep it awake.
             Phase::Rung if sleep(program, bell, rings) => Phase::Dozing,
             Phase::Rung => Phase::Awake { quiet: Some(now) },
             Phase::Dozing | Phase::Resting { .. } if has_rung() => Phase::Rung,

@@ -111,6 +111,8 @@ impl Served {
         let pid = outer_pid(identity.pid, identity.pid_namespace, identity.started);
         pid.into_iter().for_each(|pid| program.is_known_as(pid));
         let behind_ns = pid.filter(|_| identity.clock == Clock::Monotonic).and_then(behind_ns).unwrap_or(0);
+        // Its timestamps could not be merged with those of other programs. The processor's counter
+        // is the same in all time namespaces, so only the system's clock is checked.
         if behind_ns != 0 {
             return Err(Box::new((found, Refusal::Time { behind_ns })));
         }
@@ -150,6 +152,8 @@ impl Served {
         for defined in new {
             match defined.what {
                 Ok(Definition::Event(_)) if !defined.is_context => self.unsettled.push(defined.id),
+                // A new context changes all events: filters that name it can be evaluated from now
+                // on.
                 Ok(_) => self.unsettle(),
                 Err(problem) => {
                     if !defined.is_context {
@@ -225,6 +229,8 @@ impl Served {
     /// costs only the work for that one.
     fn settle(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
+        // A program that was started for a session begins with all events on. Without that session,
+        // undefined events must not stay on.
         if !wanting.iter().any(|session| session.has_started(&self.who)) {
             self.close()?;
         }
@@ -257,6 +263,8 @@ impl Served {
             let wanting: Vec<Vec<String>> =
                 sessions.iter().filter_map(|session| session.filters(&self.who, class)).collect();
             match (wanting.is_empty(), wanting.iter().any(Vec::is_empty)) {
+                // One session that wants every event of the class decides: a filter could only drop
+                // some of them.
                 (true, _) => Err(0),
                 (_, true) => Err(1),
                 // A filter that cannot be evaluated on this event class keeps none of its events.
@@ -283,6 +291,7 @@ impl Served {
             };
             let wanted: Vec<_> = asked.iter().map(|(_, wanted)| *wanted).collect();
             let placed = placer.place(self.program.lane(), compiler, &wanted);
+            // Before the error below returns: the placer knows which slots are in use.
             self.placer = Some(placer);
             self.placed.extend(asked.iter().map(|(id, _)| *id).zip(placed?));
         }
@@ -294,10 +303,13 @@ impl Served {
     fn wanted(&self, sessions: &[&Session]) -> Option<Wants> {
         let options = || sessions.iter().map(|session| &session.options);
         options().next()?;
+        // A lane overwrites only if all sessions agree: a session that keeps the oldest events must
+        // not lose them to a flight recorder.
         let is_flight = options().all(|options| options.keep == Keep::Newest);
         let mode = if is_flight { Mode::OverwriteOldest } else { Mode::DiscardNewest };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
         let subs = |bytes: u64| u32::try_from(bytes.div_ceil(each)).unwrap_or(u32::MAX).max(1);
+        // The largest wish counts, because the program has one pool for all sessions.
         let pool = options().map(|options| options.pool_bytes.unwrap_or(POOL_BYTES)).max().unwrap_or(POOL_BYTES);
         let pool = subs(pool.max(self.grown_bytes)).min(self.program.lane().layout().sub_buffers);
         let lane = options().map(|options| options.lane_bytes.map_or(u32::MAX, subs)).max().unwrap_or(u32::MAX);
@@ -321,12 +333,14 @@ impl Served {
         let is_fixed = |session: &Session| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
         let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
+        // Doubling finds the size in a few steps, and `wanted` stops it at the end of the layout.
         self.grown_bytes = 2 * each * u64::from(wants.pool);
         self.settle(sessions, compiler)
     }
 
     /// Switches all events off, also those that the program has not defined yet.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
+        // The control bytes change without `settle`, so the memory of them is void.
         self.switched.clear();
         self.program.switch_off(|_| true)
     }

@@ -24,6 +24,8 @@ use crate::trace::file_error;
 use crate::trace::journal::{Beginning, Journal, Line};
 
 /// Files of a trace that are open at the same time.
+/// The recorder also needs a descriptor for each program, and the limit of both is that of the
+/// process.
 const OPEN_MAX: usize = 128;
 /// Bytes of the fields that identify the thread of a packet, which follow the header that all
 /// traces have.
@@ -190,6 +192,7 @@ impl Chunk {
     ) -> Result<Self, Error> {
         let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
         chunk.say_again(lines)?;
+        // The old metadata may end in the middle of a class.
         chunk.trace.put()?;
         chunk.bytes = chunk.trace.metadata_bytes();
         if !left.contains_key(&0) {
@@ -199,6 +202,8 @@ impl Chunk {
         for (number, left) in left {
             while chunk.streams.len() < number as usize {
                 // No packet could be written to this stream.
+                // The list needs this entry, because streams are found by number. No class has the
+                // number `u32::MAX`, so no lane gets it.
                 let raw = chunk.trace.stream("", 0, 0);
                 chunk.streams.push(Stream::new(raw, u32::MAX));
             }
@@ -298,6 +303,7 @@ impl Chunk {
         let id = match (self.ids.get(class), next) {
             (Some(id), _) => *id,
             (None, Ok(next)) => next,
+            // The caller then begins another trace.
             (None, Err(_)) => return Ok(None),
         };
         if !self.said.contains(&(stream_class, id)) {
@@ -326,6 +332,7 @@ impl Chunk {
 
     /// A stream of a class for a lane with events at or after `begin`: a free one, or a new one.
     pub(crate) fn stream(&mut self, class: u32, begin: u64) -> StreamNumber {
+        // Readers require that packets of a file do not step back in time.
         let is_free = |stream: &Stream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
         if let Some(free) = self.streams.iter().position(is_free) {
             self.streams[free].is_used = true;
@@ -385,12 +392,16 @@ impl Chunk {
         let (discarded, missing) = (this.discarded, this.missing);
         let packet = RawPacket { begin: span.begin, end: span.end, discarded, missing, padding: BEHIND_EVENTS };
         let written = this.raw.packet(bytes, &packet);
+        // Counters change only with the packet that reports them. After a failed write the next
+        // packet reports the same losses.
         if written.is_ok() {
             (this.told, this.unwritten, this.missing, this.origin) = (this.discarded, 0, 0, span.origin);
             self.bytes += bytes.len() as u64;
             self.packets += 1;
         }
         self.open += usize::from(this.raw.is_open() && !was_open);
+        // Closing all of them needs no record of their use, and a file is opened again by its next
+        // packet.
         if self.open > OPEN_MAX {
             self.release();
         }
@@ -418,6 +429,8 @@ impl Chunk {
         let mut done = Ok(());
         for stream in 0..self.streams.len() {
             if self.has_secrets(stream) {
+                // `and` evaluates its argument first, so a failing stream does not keep the others
+                // from reporting.
                 done = done.and(self.say(stream, 0));
             }
         }
@@ -453,6 +466,8 @@ impl Chunk {
     /// Ends the trace: counts all losses, completes the indexes, and writes the clock again if it
     /// is known better now.
     pub(crate) fn finish(mut self, clock: Option<&RawClock>) -> Result<(u64, u64), Error> {
+        // Also if a stream could not be written: the others are closed, and the metadata is
+        // completed.
         let done = self.tell();
         self.streams.drain(..).for_each(|stream| stream.raw.close());
         let said = clock.map_or(Ok(()), |clock| self.trace.say_clock(clock));
@@ -497,6 +512,7 @@ pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
         Source::Counter => ("counter", "the processor's counter"),
         Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
     };
+    // In 128 bits: nanoseconds times a frequency of some GHz exceed 64 bits after a few seconds.
     let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
     let (offset_s, offset_cycles) = match source {
         Source::Counter => (facts.offset_seconds, facts.offset_ticks),

@@ -125,6 +125,7 @@ pub(crate) fn beginning(
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut uuid))
         .map_err(|error| file_error(root, error))?;
+    // Version and variant of a random UUID, as RFC 9562 wants them.
     (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
     let mut environment = environment();
     environment
@@ -186,6 +187,8 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        // A line without its end was being written when the recorder was killed. The packets that
+        // need its class did not exist yet.
         let mut whole = text.split_inclusive(|byte| *byte == b'\n').take_while(|line| line.ends_with(b"\n"));
         let Some(first) = whole.next() else { return Ok(None) };
         let beginning: Beginning = serde_json::from_slice(first)?;
@@ -209,6 +212,8 @@ impl Journal {
     fn put(&mut self, what: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_vec(what)?;
         text.push(b'\n');
+        // Opened for each line: lines are rare, and a recorder of many traces has few descriptors
+        // to spare. The line goes behind the last complete one, over the rest of one that failed.
         let file = File::options().write(true).open(&self.path)?;
         let written = file.write_all_at(&text, self.bytes);
         if written.is_err() {

@@ -123,6 +123,7 @@ pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     if folders.is_empty() {
         return Err(MendProblem::NoTrace { path: path.to_owned() });
     }
+    // All folders are checked before the first is touched.
     for folder in &folders {
         match live::said(folder) {
             Some(Said { is_recording: true, recorder, .. }) if live::runs(recorder) => {
@@ -183,6 +184,8 @@ fn mend_one(folder: &Path) -> io::Result<Mended> {
             mend_stream(folder, name, number, &mut mended)?;
         }
     }
+    // After the streams: if this function fails before, the next call finds the trace as it was
+    // left.
     if was_left {
         live::say(folder, false, None, None);
     }
@@ -201,6 +204,7 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
     mended.packets += left.packets;
     mended.events += if number > 0 { events } else { 0 };
     let (at, length) = (left.rest.offset, file.metadata()?.len());
+    // Cutting would delete complete packets. Readers skip damage, and report it.
     if at < length && has_packets(&file, at, length)? {
         mended.damaged.push(Damage { path, at, bytes: length - at });
         return Ok(());
@@ -219,6 +223,7 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
         return if length > 0 { fs::remove_file(&path) } else { Ok(()) };
     }
     let bytes = [&index::header()[..], &left.rest.entries].concat();
+    // A complete index stays untouched, with its times.
     if fs::read(&index).ok().as_ref() != Some(&bytes) {
         fs::create_dir_all(folder.join("index"))?;
         fs::write(&index, &bytes)?;
@@ -233,6 +238,8 @@ fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
     let mut own = [0; 20];
     let known = if at > 0 { 0 } else { at };
     file.read_exact_at(&mut own[..(length - known).min(20) as usize], known)?;
+    // The first packet may itself be damaged, so the magic number is not taken from the file. With
+    // the UUID behind it, 20 bytes do not occur in events by chance.
     own[..4].copy_from_slice(&magic::PACKET.to_le_bytes());
     let mut piece = vec![0; 1 << 20];
     let mut from = at + 1;
@@ -242,6 +249,7 @@ fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
         if piece[..bytes].windows(own.len()).any(|window| window == own) {
             return Ok(true);
         }
+        // Pieces overlap by one byte less than the pattern, which may lie across their border.
         from += (bytes - own.len() + 1) as u64;
     }
     Ok(false)
@@ -272,6 +280,7 @@ fn mend_metadata(folder: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     let new = folder.join("metadata.new");
+    // Renaming is atomic, so a reader never meets metadata that is half repaired.
     fs::write(&new, whole).and_then(|()| fs::rename(&new, &path))?;
     Ok(true)
 }

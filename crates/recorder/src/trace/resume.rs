@@ -79,13 +79,17 @@ impl Output {
         let chunk = Chunk::go_on(&folder, (&beginning, lines, journal), read.left)?;
         clock.was_watched(beginning.watched);
         let facts = beginning.facts;
+        // Not before the last packet of the recorder's own stream, so that its time never steps
+        // back.
         let now = clock.now().saturating_sub(facts.base).max(chunk.end(0));
+        // `last_begun` has checked that the journal gives the recorder's own events these ids.
         let own = Own::new([0, 1, 2, 3], chunk.before_events(), now);
         let mut output = Self::of(path, options, clock, (facts, chunk, own, 0));
         let since = Duration::from_nanos(uptime_ns().saturating_sub(beginning.began_ns).try_into().unwrap_or(0));
         output.chunk_begin = Instant::now().checked_sub(since).unwrap_or_else(Instant::now);
         output.tally = joined(&beginning, &read.tally, output.chunk.files() as u64);
         output.tally.discarded += untold;
+        // Stream 0, because the lanes that lost these events are not known any more.
         output.chunk.lose_unwritten(0, untold);
         output.chunks = earlier(path, beginning.chunk).map_err(fault)?.into();
         output.tally.deleted = (beginning.chunk - 1).saturating_sub(output.chunks.len() as u64);
@@ -126,15 +130,18 @@ pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -
     if run.sequence < position.sequence || (run.sequence == position.sequence && end <= position.bytes) {
         return None;
     }
+    // A part of the sub-buffer is written: packets end between events, so the rest begins with one.
     if run.sequence == position.sequence && run.from < position.bytes {
         run.bytes = &run.bytes[(position.bytes - run.from) as usize..];
         run.from = position.bytes;
     }
     run.begin = run.begin.max(position.last.min(run.last));
+    // The earlier recorder has reported the losses up to its position.
     run.discarded = lost_since(position.discarded, run.discarded_ever);
     // The earlier recorder gave back the sub-buffers that it wrote, and programs overwrite
     // sub-buffers only for flight recorders.
     run.missing = 0;
+    // From here on this recorder's own position counts.
     resumed.remove(&run.lane);
     Some(run)
 }
@@ -162,6 +169,7 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
         folders = std::iter::once((1, path.to_owned())).chain(siblings(path)?).collect();
     }
     let mut last = None;
+    // From the last one back: only one chunk continues, and all before it are completed.
     for (_, folder) in folders.into_iter().rev() {
         if last.is_some() {
             if Journal::read(&folder).is_ok_and(|journal| journal.is_some()) {
@@ -272,12 +280,15 @@ impl Read {
             let file = File::options().read(true).write(true).open(&path)?;
             let mut next = 0;
             let left = packets(&file, |packet| {
+                // Numbers of packets that are missing: losses of an earlier recorder that are not
+                // counted in events.
                 gaps += packet.entry.sequence.saturating_sub(next);
                 next = packet.entry.sequence.wrapping_add(1);
                 advance(&mut self.programs, packet, Some(base));
                 self.count(&file, (number, before), packet)
             })?;
             cut(&file, &left)?;
+            // Its number may be used for a stream of another class.
             if left.packets == 0 {
                 fs::remove_file(&path)?;
                 continue;
@@ -297,6 +308,8 @@ impl Read {
         self.tally.own += u64::from(packet.events);
         let content = (packet.entry.content_bits / 8) as usize;
         let mut events = vec![0; content.saturating_sub(before)];
+        // The recorder's own events say what the counters of packets cannot: damage, and losses
+        // without a lane.
         file.read_exact_at(&mut events, packet.entry.offset + before as u64)?;
         own::read(&events).iter().for_each(|loss| self.lost(loss));
         Ok(())
