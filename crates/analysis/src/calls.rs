@@ -144,11 +144,14 @@ impl<A, B> Summary<A, B> {
     #[inline]
     fn exit(&mut self, exit: Exit<B>, mut meet: impl FnMut(Meeting<A, B>)) {
         match self.open.take() {
+            // An event of an exit need not name its call. One without a name fits any entry.
             Some(entry) if exit.call == CallId::NONE || exit.call == entry.call => meet(Meeting::Pair(entry, exit)),
             Some(entry) => {
                 meet(Meeting::LostEntry(entry));
                 meet(Meeting::LostExit(exit));
             }
+            // Something of the thread came before, without leaving a call open. So no earlier part
+            // has the entry.
             None if self.is_touched => meet(Meeting::LostExit(exit)),
             None => self.asks = Some(exit),
         }
@@ -162,6 +165,8 @@ impl<A, B> Summary<A, B> {
         }
         match later.asks {
             Some(exit) => self.exit(exit, &mut meet),
+            // The later sequence begins with an entry: the exit of the call that was open is
+            // missing.
             None => self.open.take().into_iter().for_each(|entry| meet(Meeting::LostEntry(entry))),
         }
         self.open = later.open;
@@ -288,5 +293,7 @@ fn touches(holes: &Windows, begin: i64, end: i64) -> bool {
 
 /// Whether a hole begins or ends between two times.
 fn is_cut(holes: &Windows, begin: i64, end: i64) -> bool {
+    // Two events in one hole, with no event of another kind between them, are not separated by its
+    // borders.
     begin != end && touches(holes, begin, end) && holes.cover(begin, end) != begin.abs_diff(end)
 }

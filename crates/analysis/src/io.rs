@@ -10,15 +10,16 @@
 //!
 //! Bytes, operations and latencies of threads need no order: they are counted where calls are
 //! matched (`calls`). The file of an fd does: any thread of the process changes it, on any CPU, and
-//! which process that is may be known from an earlier part only. So runs have *acts*: uses of fds,
-//! and changes. Where a lane lost nothing, a run's thread is known when the run begins, and its
-//! acts are told when they happen ([`Told`]). Otherwise they wait for the run's end, and go to a
-//! log, each with its place in time. A state that nothing comes before replays acts as they come,
-//! and the log up to the first run that others have to wait for. Other states only collect. When
-//! they are added in order, the threads of all acts are known, and any thread replays them as far
-//! as that is possible without the files of fds before them (`apart`); the rest is short.
+//! perhaps only an earlier part knows which process that is. So runs have *acts*: uses of fds, and
+//! changes. Where a lane lost nothing, a run's thread is known when the run begins, and its acts
+//! are reported as notes when they happen. Otherwise they wait for the run's end, and go to a log,
+//! each with its place in time. A state that nothing comes before replays acts as they come, and
+//! the log up to the first run that others have to wait for. Other states only collect. When they
+//! are added in order, the threads of all acts are known, and any thread replays them as far as
+//! that is possible without the files of fds before them (`apart`); the rest is short.
 //!
-//! A call that is told, or leaves its run, looks up its file when it is entered; the answer waits with its thread.
+//! A call whose thread is known, or that leaves its run, looks up its file when it is entered; the
+//! answer waits with its thread.
 
 mod acts;
 mod apart;
@@ -99,7 +100,7 @@ pub struct IoEntry {
     is_net: bool,
     /// It makes another number for a file.
     is_duplicate: bool,
-    /// Its thread was known when it was entered: its acts are told when they happen.
+    /// Its thread was known when it was entered: its acts are reported when they happen.
     is_told: bool,
 }
 
@@ -114,7 +115,7 @@ pub struct State {
     /// CPUs with runs in which acts wait for their thread, and since when.
     #[serde(skip)]
     busy: Vec<(CpuAt, Place)>,
-    /// The counts that were told of runs that go on.
+    /// The counts that were reported for runs that go on.
     #[serde(skip)]
     told: Vec<(CpuAt, Sums)>,
     /// If nothing comes before.
@@ -168,7 +169,7 @@ impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
 }
 
 impl Io {
-    /// The description that people see before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"],
@@ -247,6 +248,7 @@ impl Io {
         {
             act(lane, meaning, notes, Act::Close(fd));
         }
+        // If an exit did not name its call, each entry would be needed to know which call it ends.
         if self.are_exits_named && matches!(op, Op::Other | Op::Close) {
             return;
         }
@@ -369,7 +371,7 @@ impl Watch for Io {
 
     fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
         let IoEntry { fd, other_fd, is_told, .. } = entry.more;
-        // The file of a told call was looked up when it was entered.
+        // A call with a known thread looked up its file when it was entered.
         if !is_told && (fd.is_some() || other_fd.is_some()) {
             totals.log(entry.place, key, Act::Look(fd, other_fd));
         }
@@ -387,7 +389,7 @@ impl Watch for Io {
     }
 }
 
-/// Where the first thing is that a run that goes on has not told yet.
+/// Place of the first thing that a run that goes on has not reported yet.
 fn first_to_tell(summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> Option<Place> {
     let asked = summary.asks.as_ref().map(|exit| exit.place);
     let open = summary.open.as_ref().filter(|entry| !entry.more.is_told).map(|entry| entry.place);
@@ -403,7 +405,7 @@ fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Not
     tell(lane, notes);
 }
 
-/// Tells the acts that wait for the thread that the CPU runs, if it is certain which one that is.
+/// Reports the acts that wait for the thread of the CPU's run, if that thread is certain.
 #[inline]
 fn tell(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
     let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told() else { return };
@@ -442,6 +444,7 @@ impl State {
         let key = ThreadKey { host: io.settings.facts(place.lane).host, tid };
         let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
         match files {
+            // Nothing waits, so nothing can come before this act: it needs no log.
             Some(files) if busy.is_empty() && log.is_empty() => {
                 files.replay(&io.limits, over, Logged { place, key, act });
             }
@@ -457,7 +460,7 @@ impl State {
         }
     }
 
-    /// The counts that were told of the run of a CPU.
+    /// The counts that were reported for the run of a CPU.
     #[inline]
     fn sums(&mut self, at: CpuAt) -> &mut Sums {
         let place = self.told.iter().position(|told| told.0 == at).unwrap_or_else(|| {
@@ -476,6 +479,7 @@ impl State {
                 Some(files) => log.drain(|logged| files.replay(&io.limits, over, logged)),
                 None => log.settle_all(),
             }
+        // Not for every note: sorting the log anew costs as much as its length.
         } else if log.is_long() {
             let until = self.busy.iter().map(|busy| busy.1).min();
             self.settle(io, until);
@@ -493,6 +497,7 @@ impl State {
             calls::Note::End(end) => Some((end.place.lane, end.cpu)),
             calls::Note::Fork { .. } | calls::Note::Known { .. } => None,
         };
+        // The end of a run is what others waited for.
         if let Some(at) = at.filter(|_| !self.busy.is_empty()) {
             self.busy.retain(|busy| busy.0 != at);
         }
@@ -661,6 +666,8 @@ impl Analysis for Io {
 
     fn merge_later<'a>(&'a self, left: &mut State, right: State) -> Option<Box<dyn Later<State> + 'a>> {
         let mut more = right.totals;
+        // Before `add`, which takes everything else of that log: settled acts are already in order,
+        // and need not be sorted again.
         let settled = more.log.take_settled();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         let rows = left.files.as_mut().map_or(&mut left.rows, |files| &mut files.rows);
@@ -691,6 +698,8 @@ impl Analysis for Io {
     }
 
     fn condense(&self, state: &mut State) {
+        // Only then the part has all acts behind the first switch of each CPU, with their threads.
+        // Acts before that are left over.
         let is_whole = self.settings.holes.is_empty() && state.calls.is_switched(&self.settings);
         let Some(since) = state.switched.filter(|_| is_whole && state.files.is_none()) else { return };
         let mut waiting = Waiting::alone(state.totals.log.take_settled());

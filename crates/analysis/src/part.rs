@@ -89,6 +89,8 @@ impl<'a, A: Analysis> Part<'a, A> {
     pub fn flush(&mut self, lane: usize) {
         let times = &mut self.notes[lane].times;
         if !times.is_empty() {
+            // The merger takes only the times. Notes stay here, because those of a lane come out in
+            // the order in which they went in.
             let times = std::mem::replace(times, self.spare.pop().unwrap_or_default());
             self.merger.push(lane, Arc::new(Times(times)));
         }
@@ -158,6 +160,7 @@ impl<A: Analysis> AnyPart for Part<'_, A> {
     }
 
     fn steps_within(&mut self, lane: usize, rows: Range<usize>, (all, classes, bytes): RowsOf<'_>) {
+        // Only a whole batch goes to `steps`, which may work column by column.
         if rows.len() == all.times.len() {
             self.steps(lane, (all, classes, bytes));
         } else {

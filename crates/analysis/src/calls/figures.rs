@@ -9,6 +9,7 @@ pub struct Figures {
     pub count: u64,
     /// Their sum.
     pub total: u64,
+    // Not the distances to a mean: sums of squares can be added in any order, with the same result.
     squares: u128,
     min: u64,
     max: u64,
@@ -61,6 +62,9 @@ impl Figures {
     pub fn deviation(&self) -> Option<u64> {
         (self.count >= 2).then_some(())?;
         let (count, total) = (u128::from(self.count), u128::from(self.total));
+        // In integers as long as they suffice: the difference of two large floating-point numbers
+        // has few correct digits. Sums that are saturated may make it negative, which `min`
+        // prevents.
         let distances = match (self.squares.checked_mul(count), total.checked_mul(total)) {
             (Some(squares), Some(total)) => (squares - total.min(squares)) as f64,
             _ => (self.squares as f64 * count as f64 - total as f64 * total as f64).max(0.0),

@@ -182,6 +182,7 @@ pub struct ToldRun<'a, C> {
 /// The key that stands for the unknown thread of a CPU.
 #[must_use]
 pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
+    // Threads have positive numbers. The mask keeps the subtraction from overflowing.
     ThreadKey { host, tid: -1 - (cpu & 0x7fff_ffff) as i32 }
 }
 
@@ -295,6 +296,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
         let run = &mut cpus[at].1;
         let waits = run.summary.is_touched || !watch.is_empty(&run.counted);
+        // Only where something waits: an empty run loses nothing, and its thread is known by its
+        // end.
         if waits && super::is_cut(&facts.holes, run.last_ns, now.time) {
             run.cut();
         }
@@ -306,6 +309,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
     fn said(&mut self, meaning: &Meaning<'_>, at: usize) {
         let run = &mut self.cpus[at].1;
         let context = &meaning.event.class.context;
+        // Once in a run suffices, because its thread does not change.
         if run.said.is_some() || context[PID] == Slot::Absent || context[TID] == Slot::Absent {
             return;
         }
@@ -322,6 +326,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
             return None;
         }
         let (cpu, at) = self.at();
+        // A run without a begin in this part, or of the idle thread, has no thread that is certain
+        // yet.
         let Run { begin: Some(_), next: tid @ 1.., counted, is_told, .. } = &mut self.cpus[at].1 else { return None };
         Some(ToldRun { tid: *tid, cpu, counted, is_told })
     }
@@ -394,11 +400,13 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let (place, host) = (self.now, self.facts.host);
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);
+        // The idle thread never dies, even if its state looks like it.
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
         let Summary { asks, open, is_touched } = &run.summary;
         let is_left = asks.is_some() || open.is_some() || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
         let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
         match run.begin {
+            // Most runs leave nothing open. Their notes are small and need no memory of their own.
             Some(begin) if !is_left => {
                 let (is_touched, said) = (*is_touched, run.said);
                 if is_touched || is_dead || run.is_told {

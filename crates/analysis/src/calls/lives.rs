@@ -294,6 +294,8 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
     pub fn whose(&self, begin: Option<Place>) -> Whose {
         match self.border {
             None => Whose::Early,
+            // `None` is less than each place, so a run from before the part is never the current
+            // life's.
             Some(border) if begin >= Some(border.place) => Whose::Current,
             Some(_) if self.is_before_dead => Whose::Nobody,
             Some(_) if self.before.is_some() => Whose::Before,
@@ -352,6 +354,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
 #[inline]
 pub fn latest<T: Copy>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
     if let Some(new) = other
+        // At the same place, the value that comes later counts.
         && known.is_none_or(|known| known.0 <= new.0)
     {
         *known = other;

@@ -51,6 +51,8 @@ where
             tails: HashMap::default(),
             is_anchored: self.is_anchored,
         };
+        // CPUs first: they move the last runs of the left part to `tails`, where heads of the right
+        // part find their begin.
         merging.cpus(&mut self.cpus, right.cpus);
         let mut bases = Bases::default();
         for lives in right.lives {
@@ -173,6 +175,8 @@ where
             let waits =
                 |run: &Run<A, B, C>| run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted);
             for (cpu, run) in cpus.iter().filter(|cpu| waits(&cpu.1)) {
+                // Without a switch in the trace, or in the idle thread, the run is of no thread
+                // that could be named.
                 let is_known = run.begin.is_some() && run.next > 0;
                 let key = if is_known { ThreadKey { host, tid: run.next } } else { unknown_key(host, *cpu) };
                 tails.entry(key).or_default().push(((lane as u32, *cpu), run));
@@ -243,6 +247,8 @@ impl<W: Watch> Merging<'_, W> {
             left.before.iter_mut().for_each(|before| self.resolve(left.key, before));
         }
         left.border = right.border;
+        // The left part's current life was given to `before` or ended above: behind the right
+        // part's borders, only lives of the right part go on.
         left.current = right.current;
         left.current.iter_mut().for_each(|current| self.resolve(left.key, current));
         self.unstick(left, base, stuck);
@@ -394,6 +400,7 @@ impl<W: Watch> Merging<'_, W> {
         if life.earlier.is_empty() {
             return;
         }
+        // The life's own summary is of runs behind its heads, so it is added after them.
         let behind = std::mem::take(&mut life.summary);
         for piece in std::mem::take(&mut life.earlier) {
             match piece {

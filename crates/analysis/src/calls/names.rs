@@ -15,6 +15,8 @@ pub struct CallId(u32);
 impl CallId {
     /// The event does not say which.
     pub const NONE: Self = Self(u32::MAX);
+    // The upper half of the numbers is for calls without a name: one comparison tells the two
+    // apart.
     const NUMBERED: u32 = 1 << 31;
 }
 
@@ -83,6 +85,7 @@ impl CallNames {
         }
         let number = meaning.integer(number).and_then(|number| u32::try_from(number).ok());
         number
+            // The highest number would be equal to `NONE`.
             .filter(|&number| number < CallId::NUMBERED - 1)
             .map_or(CallId::NONE, |number| CallId(CallId::NUMBERED | number))
     }

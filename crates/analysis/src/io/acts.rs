@@ -31,7 +31,7 @@ pub enum Act {
         /// It is selected.
         counts: bool,
     },
-    /// An operation of which only its thread is told.
+    /// An operation that counts for its thread alone.
     Count(Use),
     /// A socket or pipe.
     Make {
@@ -78,8 +78,8 @@ pub enum Act {
         /// Its path.
         path: Box<[u8]>,
     },
-    /// The thread leaves a call that it entered in an earlier part: the effect of that is told when
-    /// it is known.
+    /// The thread leaves a call that it entered in an earlier part: its effect follows when it is
+    /// known.
     Asks {
         /// The possible new fd.
         fd: Option<i32>,
@@ -104,7 +104,7 @@ pub struct Whole {
     pub(super) who: Who,
     pub(super) since: Option<Place>,
     pub(super) sums: Sums,
-    /// Somebody wants to know of it.
+    /// The answer includes it.
     pub(super) is_wanted: bool,
 }
 
@@ -124,7 +124,8 @@ pub enum Target {
 }
 
 impl Act {
-    /// It was counted, if it counts: whether it says something besides.
+    /// Drops the counts of an act after they were counted; returns whether the act has another
+    /// effect.
     pub(super) fn forget(&mut self) -> bool {
         if let Self::Open { counts, .. } = self {
             *counts = false;

@@ -8,14 +8,14 @@
 //!
 //! An fd that was not changed yet is unknown; acts on it are left over, to be replayed when the
 //! state before is known. Others are as known here, no matter which files they were before: only
-//! the last of their changes is told, at the end or before an act is left over that sees it. The
-//! tables of processes alone are known: threads of an unknown process are left over.
+//! the last of their changes is reported, at the end or before an act is left over that sees it.
+//! The tables of processes alone are known: threads of an unknown process are left over.
 //!
 //! In a part that is read elsewhere, threads that nothing in it names are unknown, and the state of
 //! CPUs before their first switch comes later. So it is done *alone* from where the last of these
-//! switches is. The file of an fd that a thread of an unknown process sees or changes is told, and
-//! unknown from then on: the process may be any. The remaining acts are done apart *again* when the
-//! state before is known.
+//! switches is. The file of an fd that a thread of an unknown process sees or changes is reported,
+//! and unknown from then on: the process may be any. The remaining acts are done apart *again* when
+//! the state before is known.
 //!
 //! ```text
 //! part   ──alone──> what is known  +  left over ──sent──> with what was before: again ──> left over, replayed
@@ -122,7 +122,7 @@ pub(super) enum Left {
 }
 
 impl Done {
-    /// The rest as acts, in the order of places; nothing was told before `since`.
+    /// The rest as acts, in the order of places; nothing was reported before `since`.
     pub(super) fn acts(&mut self, since: Place) -> impl Iterator<Item = Logged> {
         let mut last = since;
         self.left.drain(..).filter_map(move |left| {
@@ -170,13 +170,13 @@ struct Current {
     pieces: Vec<u32>,
     /// When it was born, if that was here.
     born: Option<Place>,
-    /// Where that is left, if it need not be told once another thread of this number is born: it
-    /// was not the first one here, its birth says nothing of others, and nothing else of it was
+    /// Where that is left, if it need not be reported once another thread of this number is born:
+    /// it was not the first one here, its birth says nothing of others, and nothing else of it was
     /// left over.
     made_at: Option<u32>,
-    /// The part that follows says of which process it is.
+    /// The part that follows reports its process.
     is_told: bool,
-    /// It says that it was born.
+    /// It reports its birth.
     is_made: bool,
     /// Since then something of it was left over.
     is_left: bool,
@@ -221,6 +221,7 @@ impl<'a> Apart<'a> {
             if !matches!(act, Act::Fork(..)) {
                 self.threads[asked.1].made_at = None;
             }
+            // Moved out of the log without a copy: any act without memory can take its place.
             let act = std::mem::replace(act, Act::Died);
             self.done.left.push(Left::Act(Logged { place, key, act }));
         }
@@ -241,7 +242,7 @@ impl<'a> Apart<'a> {
         Done { threads: self.threads, places: self.places, ..self.done }
     }
 
-    /// Does an act, or says that it has to be left over, where the state before is unknown.
+    /// Does an act where the state before is unknown; `false`: the act has to be left over.
     fn does_alone(&mut self, asked: Asked, logged: &mut Logged, since: Place) -> bool {
         let tells = matches!(logged.act, Act::Fork(..) | Act::Known(_) | Act::Said(..) | Act::Died | Act::Over(_));
         if logged.place < since && !tells {
@@ -261,7 +262,7 @@ impl<'a> Apart<'a> {
         self.does(asked, logged, From::Part)
     }
 
-    /// Tells the file of an fd wherever that is known, and it is not known any more: a thread of an
+    /// Reports the file of an fd in each table that knows it, and forgets it there: a thread of an
     /// unknown process sees or changes it.
     fn give_up(&mut self, fd: i32) {
         for table in self.knowing.remove(&fd).unwrap_or_default() {
@@ -294,11 +295,13 @@ impl<'a> Apart<'a> {
         self.knowing.clear();
     }
 
-    /// Whether facts that were not known when a part was done alone fit to its statements.
+    /// Checks that facts which the part did not know, when it was done alone, agree with its
+    /// results.
     fn check(&mut self, asked: Asked, logged: &Logged, since: Place, from: From) {
         let Logged { key, place, ref act } = *logged;
         if from == From::Part {
-            // The part knows when something was told that it did not know.
+            // Where the part knew less than is known now, it has an act `Asks` of that thread at
+            // that place.
             let is_told = |asked: (ThreadKey, Place)| matches!(act, Act::Asks { .. }) && asked == (key, place);
             self.done.is_odd |= self.told_since.take().is_some_and(|asked| !is_told(asked));
             return;
@@ -327,7 +330,7 @@ impl<'a> Apart<'a> {
             self.threads[asked.1].is_made || tells.into_iter().chain(parent).any(|told| is_other(self, told));
     }
 
-    /// Does an act, or says that it has to be left over.
+    /// Does an act; `false`: the act has to be left over.
     fn does(&mut self, asked: Asked, logged: &mut Logged, from: From) -> bool {
         let Logged { key, place, ref mut act } = *logged;
         match act {
@@ -337,6 +340,8 @@ impl<'a> Apart<'a> {
             Act::Look(fd, other_fd) => self.look(asked, place, [*fd, *other_fd]),
             Act::Over(whole) => self.take(asked, place, whole),
             Act::Died => self.died(asked),
+            // A birth is left over even if it was done here: the state before has to know the
+            // thread's process and its fds too.
             Act::Fork(pid, parent_pid, parent) => {
                 self.fork(asked, place, (*pid, *parent_pid, *parent), from);
                 false
@@ -419,6 +424,7 @@ impl<'a> Apart<'a> {
     /// A table may know an fd from now on.
     #[inline]
     fn knows(&mut self, table: usize, fd: i32) {
+        // In the other modes the processes of all threads are known, and no fd has to be given up.
         if matches!(self.mode, Mode::Alone(_)) {
             self.knowing.entry(fd).or_default().push(table as u32);
         }
@@ -509,7 +515,7 @@ impl<'a> Apart<'a> {
         is_known
     }
 
-    /// Tells the file of an fd here, if it is known.
+    /// Reports the current file of an fd, if it is known.
     fn tell(&mut self, table: usize, fd: i32) {
         let Table { process: (host, pid), fds } = &self.tables[table];
         if let Some(file) = fds.get(&fd) {

@@ -80,6 +80,7 @@ impl File {
 
     /// One that a process had before.
     pub(super) fn stated(names: &mut Interner, path: &[u8]) -> Self {
+        // Other names are of pipes, sockets and the like: `pipe:[123]`.
         let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
         Self { name: names.intern(path), kind, closes_on_exec: false }
     }

@@ -17,20 +17,20 @@ pub struct FileRows {
 }
 
 impl FileRows {
-    /// What was done is forgotten, names are not.
+    /// Forgets operations, but not names.
     pub(super) fn forget(&mut self) {
         self.named.clear();
         self.others.clear();
     }
 
-    /// All with which something was done.
+    /// All files with operations.
     pub(super) fn all(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
         let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
         let named = named.map(|(name, sums)| (FileKey::Named(NameId(name as u32)), sums));
         named.chain(self.others.iter().map(|(file, sums)| (*file, sums)))
     }
 
-    /// What was done with a file.
+    /// Operations on a file.
     #[inline]
     pub(super) fn of(&mut self, file: FileKey) -> &mut Sums {
         match file {
@@ -45,7 +45,7 @@ impl FileRows {
         }
     }
 
-    /// Adds what was done elsewhere; says what the names there are here.
+    /// Adds operations of another part; returns the new numbers of its names.
     pub(super) fn add(&mut self, other: &Self) -> Renumbering {
         let names = self.names.merge(&other.names);
         for (file, sums) in other.all() {

@@ -241,6 +241,7 @@ impl Files {
                 }
             }
             *is_going_on &= last.is_some() && doing.pieces.last().map(|piece| piece.since) == last;
+            // The files of a call that is still open are needed at its end.
             match doing.pieces.is_empty() && (doing.is_used || doing.looked == [None, None]) {
                 true => self.spare.keep(doing),
                 false => *known = Some(doing),
@@ -273,7 +274,7 @@ impl Files {
     fn looked(&mut self, asked: Asked, at: Place, looked: Looked) {
         let doing = &mut self.threads[asked.1 as usize].doing;
         let doing = doing.get_or_insert_with(|| self.spare.take());
-        // A look-up of a thread of the same number that is over may be said again.
+        // A look-up of an earlier thread of the same number may be reported again.
         if doing.looked_at <= Some(at) {
             (doing.looked, doing.looked_at, doing.is_used) = (looked, Some(at), false);
         }
@@ -390,6 +391,8 @@ impl Files {
             && pid != parent_pid
         {
             let table = self.table_of(Owner::Process(key.host, parent_pid));
+            // A process gets copies of its parent's fds. A thread of the same process shares them,
+            // and needs none.
             let copy = self.tables[table as usize].clone();
             let table = self.table_of(Owner::Process(key.host, pid));
             self.tables[table as usize] = copy;
@@ -408,6 +411,7 @@ impl Files {
             let own = std::mem::take(&mut self.tables[own as usize]);
             let table = self.table_of(Owner::Process(key.host, pid));
             let table = &mut self.tables[table as usize];
+            // An fd that the process has is newer knowledge than one of the thread alone.
             for (fd, file) in own {
                 table.entry(fd).or_insert(file);
             }

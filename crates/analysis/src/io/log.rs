@@ -1,12 +1,12 @@
 //! Acts that concern files and come in an order, until they can be done again in that order.
 //!
 //! ```text
-//! recent   as it was told, some of it too late ──in order of places──> done again, if nothing comes before this part
+//! recent   as reported, some of it too late ─────in order of places──> done again, if nothing comes before this part
 //!                                               └──────────────────> settled, until the part before says what fds were;
 //!                                                                    where that is much, packed: about 20 bytes each
 //! ```
 //!
-//! A run tells its acts when it ends, so only acts before the begin of all runs that go on have
+//! A run reports its acts when it ends, so only acts before the begin of all runs that go on have
 //! their place for certain.
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Logged {
 pub struct Log {
     recent: Vec<Logged>,
     settled: Settled,
-    /// Of which process threads are, from a place on; also said by acts that are there.
+    /// The process of a thread from a place on; acts that are still logged say the same.
     moves: Vec<Move>,
     /// How many were left when it was tried last to put them in order.
     #[serde(skip)]
@@ -66,6 +66,8 @@ pub(super) struct Renumbered {
 }
 
 /// Acts that are kept before they are packed.
+/// Packing costs time, so short logs stay as they are. Tests use small numbers, so that they reach
+/// both ways.
 const UNPACKED: usize = if cfg!(test) { 8 } else { 1 << 19 };
 /// Bytes of a packed act, about.
 const PACKED_BYTES: usize = 24;
@@ -98,6 +100,7 @@ impl Log {
     /// Something happens.
     #[inline]
     pub(super) fn push(&mut self, place: Place, key: ThreadKey, act: Act) {
+        // A count concerns only its thread, and needs no place in the order.
         if !matches!(act, Act::Count(_)) {
             self.moved(place, key, &act);
             self.recent.push(Logged { place, key, act });
@@ -155,11 +158,14 @@ impl Log {
     /// Whether it is worth to put it in order.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
+        // The log at least doubles between two sorts that leave much of it, so each act takes part
+        // in few sorts.
         self.recent.len() > 2 * self.left + PATIENCE
     }
 
     /// Takes the acts before a place, in order.
     fn settled(&mut self, until: Option<Place>) -> Vec<Logged> {
+        // The sort is stable: acts of one place stay in the order in which they were reported.
         self.recent.sort_by_key(|logged| logged.place);
         let behind = until.map_or(self.recent.len(), |until| self.recent.partition_point(|known| known.place < until));
         let rest = self.recent.split_off(behind);
@@ -203,6 +209,7 @@ impl Log {
         }
         self.moves.sort_by_key(|moved| moved.0);
         let behind = until.map_or(self.moves.len(), |until| self.moves.partition_point(|moved| moved.0 < until));
+        // A copy shares its pages: see `Pids`.
         let pids_before = pids.clone();
         self.moves.drain(..behind).for_each(|(_, key, pid)| pids.set(key, pid));
         settled.pids.drain(..).for_each(|(key, pid)| pids.set(key, pid));
@@ -284,6 +291,8 @@ impl Settled {
 
     /// Takes the acts that do not come before a place.
     fn split_off(&mut self, until: Place) -> Vec<Logged> {
+        // Unpacking everything is rare: a place before the packed acts lies half a million acts
+        // back.
         if !self.packed.is_empty() && self.last_ns >= until.time {
             let done_from = self.done_from;
             let pids = std::mem::take(&mut self.pids);
@@ -302,6 +311,8 @@ impl Settled {
 /// Adds an act to packed ones, of which the last one was at `last_ns`.
 fn pack(packed: &mut Vec<u8>, last_ns: &mut i64, Logged { place, key, act }: &Logged) {
     let Place { time, lane, nth } = *place;
+    // Differences are small numbers, which take few bytes. They wrap, so that any order of times is
+    // allowed.
     let since_ns = time.wrapping_sub(*last_ns);
     *last_ns = time;
     let bytes = std::mem::take(packed);

@@ -34,15 +34,15 @@ pub struct SlowUse {
 /// The remains of lives that are over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Over {
-    /// What lives did.
+    /// Operations by life.
     pub(super) threads: Ranking<ThreadIo>,
     /// By machine and process.
     pub(super) processes: HashMap<(u16, Option<i32>), (Sums, Kinds)>,
-    /// What somebody did of whom nobody knows who it is.
+    /// Operations of unknown threads.
     pub(super) unknown: (Sums, Kinds),
     pub(super) slow: Ranking<SlowUse>,
-    /// The last life of each thread that may give its name to something: to its process, or to fds of a process that
-    /// nobody knows.
+    /// The last life of each thread that may give its name to something: to its process, or to fds
+    /// of an unknown process.
     pub(super) last: HashMap<ThreadKey, Who>,
     /// Threads that were there before anything else was known of them, when the trace is over.
     #[serde(skip)]
@@ -61,12 +61,12 @@ impl Over {
         }
     }
 
-    /// A life is over, and this is who it was.
+    /// Notes the identity of a life that is over.
     pub(super) fn known(&mut self, who: Who, is_forked: bool) {
         if who.number == 0 {
             self.firsts.insert(who.key);
         }
-        // Whose process was known from its fork on did nothing without one.
+        // A life with a known process from its fork on did nothing outside of that process.
         if is_forked && who.pid.is_some_and(|pid| pid != who.key.tid) {
             return;
         }
@@ -76,7 +76,7 @@ impl Over {
         }
     }
 
-    /// A life is over, and what files it used is known.
+    /// Counts a life that is over, with the kinds of its files.
     pub(super) fn take(&mut self, whole: &Whole, kinds: &Kinds) {
         let Whole { who, sums, .. } = whole;
         let (all, all_kinds) = self.processes.entry((who.key.host, who.pid)).or_default();
@@ -91,7 +91,7 @@ impl Over {
         }
     }
 
-    /// Adds others, which count from these numbers on.
+    /// Adds those of another part, whose lives count from these numbers on.
     pub(super) fn add(&mut self, other: Self, bases: &Bases) {
         self.threads.merge_changed(other.threads, |row| row.who.rebase(bases));
         self.slow.merge_changed(other.slow, |slow| slow.who.rebase(bases));

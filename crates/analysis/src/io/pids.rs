@@ -31,6 +31,7 @@ impl Pids {
 
     #[inline]
     pub(super) fn set(&mut self, key: ThreadKey, pid: Option<i32>) {
+        // First compared: a write would copy a page that others share.
         if self.get(key) == pid {
             return;
         }

@@ -54,12 +54,13 @@ pub struct Totals {
 }
 
 impl IoRun {
-    /// The counts where they were told.
+    /// Counts that were reported.
     pub(super) fn told(sums: Sums) -> Self {
         Self { rows: IoRows { sums, latencies: None }, acts: Vec::new() }
     }
 
-    /// Takes the acts that wait for their thread, in their order; with their counts.
+    /// Takes the acts that wait for their thread, in their order, and resets their counts: the
+    /// reported acts carry them.
     #[inline]
     pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
         self.rows.sums = Sums::default();
@@ -174,6 +175,8 @@ impl Totals {
         // Of the slowest ones of a thread that is selected, it is not known here that it is
         // selected.
         let is_full = self.longest_ns.len() >= limits.slow && !limits.is_by_thread;
+        // The heap has the durations alone. It keeps most candidates away from the log, and the log
+        // from growing with each operation.
         if is_full && self.longest_ns.peek().is_some_and(|shortest| ns < shortest.0) {
             return false;
         }
@@ -194,7 +197,7 @@ pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run:
     totals.log.extend(key, run.acts);
 }
 
-/// Logs the facts that a note tells about threads and processes.
+/// Logs the facts about threads and processes in a note.
 pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRun>) {
     match note {
         calls::Note::Run(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),

@@ -75,6 +75,7 @@ pub struct Limits {
 pub(super) const SLOW: usize = 10;
 
 /// Room for candidates for the slowest operations beyond those that are asked for.
+/// The list is sorted once for so many new ones.
 const CANDIDATES: usize = 64;
 
 impl Use {
@@ -160,6 +161,8 @@ impl Piece {
     pub(super) fn slow(&mut self, limits: &Limits, slow: Slow, file: Option<FileKey>) {
         self.slow.push((slow, file));
         if self.slow.len() > limits.slow.saturating_add(CANDIDATES) {
+            // Ties are broken by all fields, so the result does not depend on how the trace was
+            // cut.
             self.slow.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
             self.slow.truncate(limits.slow);
         }

@@ -29,6 +29,8 @@ impl Sched {
         for run in left.running.iter().flatten().filter(|run| run.tid != 0) {
             left.lives.places[run.at as usize].row.is_referred = true;
         }
+        // In this order: calls and identities of the right part refer to CPUs and lives as the left
+        // part left them, and merging changes both.
         self.merge_calls(left, &mut right);
         let ids = continued(&left.lives, &right.lives);
         let known = Known { ids, before: before(left) };
@@ -166,6 +168,7 @@ impl Sched {
     fn merge_run(&self, left: &mut State, right: &Lives, (lane, cpu): (usize, u32), run: (CpuTail, CpuHead)) {
         let (tail, head) = run;
         let Some(run) = left.running(lane, cpu).filter(|run| run.tid != 0) else { return };
+        // Between the two parts a switch is missing.
         let is_odd = run.tid != head.prev;
         let life = left.lives.at(run.at);
         let row = &mut life.row;
@@ -252,6 +255,7 @@ impl State {
             self.cpus[lane].push(cpu);
             return None;
         };
+        // The left part has not seen the CPU switch, so the first switch is the right part's.
         if known.head.is_none() {
             (known.head, known.seen) = (cpu.head, cpu.seen.after(known.seen));
         }
