@@ -1,29 +1,29 @@
-//! The description of an analysis that people see before they ask: its names, its answers, and the
-//! options that change them.
+//! Descriptions of analyses: the name, title and summary of each, and its options.
 //!
-//! Each analysis describes itself; the registry makes its table of that.
+//! Each analysis provides its own description; the registry collects them. Help texts, menus and
+//! documents show them.
 
 use crate::Wishes;
 
-/// What people see of an analysis before they ask.
+/// Description of an analysis, as help texts and menus show it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnalysisDescription {
-    /// What people type.
+    /// Name of the command, and of the analysis in every API.
     pub(crate) name: &'static str,
-    /// What its function in SQL is called: as it is, unless SQL has a function of this name.
+    /// Name of its SQL function: the same, unless SQL already has a function of that name.
     pub(crate) sql_name: &'static str,
-    /// What it is called in menus.
+    /// Title in menus.
     pub(crate) title: &'static str,
-    /// What it answers, in a sentence without an end.
+    /// One-line summary, without a final period.
     pub(crate) sentence: &'static str,
-    /// Commands that show how it is asked; a line that goes on in the next one ends with a backslash.
+    /// Example commands; a line that continues on the next one ends with a backslash.
     pub(crate) examples: &'static str,
-    /// Options that change its answer.
+    /// Options that it supports.
     pub(crate) options: SupportedOptions,
 }
 
 impl AnalysisDescription {
-    /// A description without examples, of an analysis whose function in SQL is called as it is itself.
+    /// A description without examples, for an analysis whose SQL function has its own name.
     pub(crate) fn new(
         name: &'static str,
         title: &'static str,
@@ -42,10 +42,11 @@ impl AnalysisDescription {
     }
 }
 
-/// Which options of [`Wishes`] change the answer of an analysis. Every face refuses the others: see [`SupportedOptions::unsupported`].
+/// Options of [`Wishes`] that change the answer of an analysis. Every face refuses the others: see
+/// [`SupportedOptions::unsupported`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SupportedOptions {
-    /// Words of [`Wishes::by`].
+    /// Values of [`Wishes::by`].
     pub by: &'static [&'static str],
     /// Shortest and longest duration.
     pub durations: bool,
@@ -62,15 +63,15 @@ pub struct SupportedOptions {
 }
 
 impl SupportedOptions {
-    /// Those of most analyses: durations, CPUs and threads.
+    /// Options of most analyses: durations, CPUs and threads.
     pub const COMMON: Self =
         Self { by: &[], durations: true, sizes: false, cpus: true, threads: true, interrupts: false, names: false };
-    /// None.
+    /// No options.
     pub const NONE: Self =
         Self { by: &[], durations: false, sizes: false, cpus: false, threads: false, interrupts: false, names: false };
 }
 
-/// An option that an analysis does not support. Each face has a name of its own for it.
+/// An option that an analysis does not support. Each face has its own name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported<'a> {
     /// Shortest duration.
@@ -93,12 +94,12 @@ pub enum Unsupported<'a> {
     Softirqs,
     /// Names.
     Names,
-    /// This word of `by`.
+    /// This value of `by`.
     By(&'a str),
 }
 
 impl SupportedOptions {
-    /// The first option that is set and would change nothing.
+    /// The first option that is set but not supported.
     #[must_use]
     pub fn unsupported<'a>(&self, wishes: &'a Wishes) -> Option<Unsupported<'a>> {
         let set = [

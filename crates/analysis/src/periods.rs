@@ -9,10 +9,12 @@
 //! draw 8            ├──────────┤
 //! ```
 //!
-//! The meaning is that of lttng-analyses, the language is ours: conditions on one event are expressions of the filter language,
-//! and become part of the decoder; those that compare with the event that began a period, or its parent, are asked here.
-//! [`Borders`] finds the events that begin or end anything, on all cores; then [`Definitions::periods`] goes through them once.
-//! Other analyses answer for each of these periods; [`Periods`] is the analysis of the periods themselves.
+//! Periods mean the same as in lttng-analyses, in another language: conditions on one event are
+//! expressions of the filter language, and become part of the decoder. Conditions that compare with
+//! the event that began a period, or its parent, are evaluated here. [`Borders`] finds the events
+//! that begin or end anything, on all cores; then [`Definitions::periods`] goes through them once.
+//! Other analyses answer for each of these periods; [`Periods`] is the analysis of the periods
+//! themselves.
 
 mod analysis;
 mod borders;
@@ -44,11 +46,12 @@ pub use sums::{Order, PeriodsQuestion, Sums};
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     definitions: Vec<Definition>,
-    /// Which definition begins or ends by a rule: ends before begins, children before parents.
+    /// For each rule, the definition that begins or ends by it: ends before begins, children before
+    /// parents.
     rules: Vec<(usize, bool)>,
 }
 
-/// When periods of a name begin and end.
+/// Rules for the begin and end of the periods of one name.
 #[derive(Clone, Debug)]
 struct Definition {
     name: String,
@@ -56,19 +59,19 @@ struct Definition {
     parent: Option<usize>,
     begin: Side,
     end: Side,
-    /// What begins a period ends the one before: nobody said what ends it.
+    /// The event that begins a period ends the one before: the definition has no end.
     is_chain: bool,
     captures: Vec<Capture>,
 }
 
-/// Which events begin or end a period.
+/// A rule for events that begin or end a period.
 #[derive(Clone, Debug)]
 struct Side {
     events: Pattern,
     when: Option<Filter>,
-    /// What is asked of them.
+    /// Fields to read from these events.
     fields: Vec<Path>,
-    /// What must be true of these fields, and of those of an event that was before.
+    /// Comparisons of their fields with fields of an earlier event.
     comparisons: Vec<Comparison>,
 }
 
@@ -77,7 +80,7 @@ struct Side {
 struct Comparison {
     field: usize,
     is: Is,
-    /// Of the parent's first event.
+    /// `true`: the other field is of the parent's first event.
     of_parent: bool,
     other: usize,
 }
@@ -92,7 +95,7 @@ enum Is {
     NotLess,
 }
 
-/// What is told of a period: a field of the event that begins or ends it.
+/// A captured value of a period: a field of the event that begins or ends it.
 #[derive(Clone, Debug)]
 struct Capture {
     name: String,
@@ -100,7 +103,7 @@ struct Capture {
     field: usize,
 }
 
-/// Words that may be told of periods, of all definitions together.
+/// Maximum number of captures of all definitions together.
 pub const CAPTURES_MAX: usize = 8;
 
 impl Is {
@@ -146,7 +149,7 @@ impl Side {
         })
     }
 
-    /// Whether comparisons hold for an event with these values. What is missing is like nothing.
+    /// Whether comparisons hold for an event with these values. A missing value compares as false.
     fn fits(&self, values: &[Option<Label>], begin: Option<&Open>, parent: Option<&Open>) -> bool {
         self.comparisons.iter().all(|comparison| {
             let other = if comparison.of_parent { parent } else { begin };
@@ -158,13 +161,13 @@ impl Side {
 }
 
 impl Definitions {
-    /// Parses definitions: `NAME : EVENT [if CONDITION] [: EVENT [if CONDITION]]`, and the fields
-    /// to tell of them: `NAME : WORD=FIELD, WORD=FIELD [: WORD=FIELD]`, of the event that begins,
-    /// then of the one that ends.
+    /// Parses definitions: `NAME : EVENT [if CONDITION] [: EVENT [if CONDITION]]`, and captured
+    /// fields: `NAME : WORD=FIELD, WORD=FIELD [: WORD=FIELD]`, of the event that begins, then of
+    /// the one that ends.
     ///
     /// # Errors
     ///
-    /// The error.
+    /// A definition has an error.
     ///
     /// ```
     /// use kymo_analysis::periods::Definitions;
@@ -189,7 +192,7 @@ impl Definitions {
         self.definitions.iter().map(|definition| definition.name.as_str())
     }
 
-    /// The words that are told of periods, of all definitions.
+    /// The names of captures, of all definitions.
     #[must_use]
     pub fn captures(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -201,7 +204,7 @@ impl Definitions {
         names
     }
 
-    /// Which events begin and end periods, for [`crate::bind::Bindings`].
+    /// The events that begin and end periods, for [`crate::bind::Bindings`].
     #[must_use]
     pub fn mapping(&self) -> Mapping {
         let mut mapping = Mapping::new("periods");
@@ -224,12 +227,12 @@ impl Definitions {
         if is_begin { begin } else { end }
     }
 
-    /// How many fields each rule asks for.
+    /// Number of fields that each rule needs.
     fn fields(&self) -> Vec<usize> {
         self.rules.iter().map(|&(definition, is_begin)| self.side(definition, is_begin).fields.len()).collect()
     }
 
-    /// Fields that are asked for, and that no event which begins or ends a period has; what they are asked for.
+    /// One message for each needed field that none of the rule's events has.
     fn lacking(&self, classes: &[BoundClass]) -> Vec<String> {
         let mut lacking = Vec::new();
         for (number, &(definition, is_begin)) in self.rules.iter().enumerate() {
@@ -247,21 +250,21 @@ impl Definitions {
         lacking
     }
 
-    /// Where periods begin and end: the question that [`Borders`] answers.
+    /// The question that [`Borders`] answers: the begins and ends of periods.
     #[must_use]
     pub fn borders(&self) -> Question<'_> {
         let question = Question::new(Self::needs(), &[], |setup| Borders::new(setup, self));
         Question { mapping: Some(self.mapping()), ..question }
     }
 
-    /// How long periods last: the question that [`Periods`] answers.
+    /// The question that [`Periods`] answers: the durations of periods.
     #[must_use]
     pub fn question<'a>(&'a self, sums: &'a Sums) -> Question<'a> {
         let question = Question::new(Self::needs(), &[], |setup| Periods::new(setup, self, sums));
         Question { mapping: Some(self.mapping()), ..question }
     }
 
-    /// What [`Borders`] asks of events.
+    /// Roles and fields that [`Borders`] needs.
     fn needs() -> Needs {
         let fields = (0..Role::Rule.facts().fields.len()).collect();
         Needs { roles: vec![(Role::Rule, fields)], ..Needs::default() }

@@ -1,7 +1,7 @@
 //! The analysis of periods themselves: how long they last, and the parts that they consist of.
 //!
-//! [`Borders`] finds the events that begin and end periods, on all cores; all else is known only in
-//! the end.
+//! [`Borders`] finds the events that begin and end periods, on all cores; everything else follows
+//! at the end.
 
 use super::borders::State;
 use super::{Border, Borders, Definitions, Found, Sums};
@@ -15,19 +15,19 @@ pub struct Periods {
     pub(super) definitions: Definitions,
     pub(super) sums: Sums,
     pub(super) wishes: Wishes,
-    /// From when to when lanes are.
+    /// Begin and end of the lanes.
     pub(super) span_ns: Option<(i64, i64)>,
 }
 
 impl Periods {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Durations of periods between events, and of the parts that they consist of";
         AnalysisDescription::new("periods", "Periods", SENTENCE, OPTIONS)
     }
 
-    /// The question without definitions: its tables are those of every other.
+    /// The question without definitions: its tables are those of all others.
     pub(crate) fn question() -> Question<'static> {
         let make = |setup: &Setup<'_>| Self::new(setup, &Definitions::default(), &Sums::default());
         Question::new(Definitions::needs(), &[], make)
@@ -45,7 +45,7 @@ impl Periods {
         }
     }
 
-    /// Fields that are asked for in vain, in words.
+    /// Messages about fields that no event has.
     pub fn lacking(&self) -> impl Iterator<Item = &str> {
         self.borders.lacking()
     }
@@ -91,7 +91,7 @@ impl Analysis for Periods {
         self.borders.merge(left, right);
     }
 
-    /// Nothing, if there is too much of it: see [`Periods::found`].
+    /// No tables if there are too many periods: see [`Periods::found`].
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.tables(&self.found(state).unwrap_or_default()))
     }

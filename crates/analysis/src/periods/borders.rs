@@ -1,4 +1,5 @@
-//! Events that begin or end periods, found in parts of the trace on all cores; few, or there would be no sense in periods.
+//! Events that begin or end periods, found in parts of the trace on all cores. These are few
+//! compared with all events.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,18 +12,18 @@ use crate::{Analysis, Answer, Event, Identity, Notes, Setup, Shape, SpoolError};
 /// An event that may begin or end a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Border {
-    /// When.
+    /// Its time.
     pub time: i64,
-    /// By which rule.
+    /// Number of the rule.
     pub rule: u32,
-    /// Of the rule's fields.
+    /// Values of the rule's fields.
     pub values: Vec<Option<Label>>,
 }
 
 /// The analysis.
 #[derive(Debug)]
 pub struct Borders {
-    /// How many fields each rule asks for.
+    /// Number of fields that each rule needs.
     fields: Vec<usize>,
     holes: Windows,
     lacking: Vec<String>,
@@ -35,7 +36,7 @@ pub struct State {
     is_too_much: bool,
 }
 
-/// Events that begin or end periods at most: they are kept in memory.
+/// Maximum number of events that begin or end periods: they stay in memory.
 pub const BORDERS_MAX: usize = 1 << 20;
 
 impl Borders {
@@ -45,7 +46,7 @@ impl Borders {
         Self { fields: definitions.fields(), holes: setup.holes(), lacking: definitions.lacking(setup.classes) }
     }
 
-    /// Fields that are asked for in vain, in words.
+    /// Messages about fields that no event has.
     pub fn lacking(&self) -> impl Iterator<Item = &str> {
         self.lacking.iter().map(String::as_str)
     }

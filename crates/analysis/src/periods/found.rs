@@ -1,4 +1,4 @@
-//! From events that begin or end something to periods, in one go.
+//! Makes periods from the events that begin or end them, in one pass.
 //!
 //! ```text
 //! borders   +frame   +draw   -draw   +draw   -frame,+frame   ...
@@ -15,37 +15,37 @@ use crate::key::Label;
 pub struct Period {
     /// Its definition, counted from 0.
     pub definition: usize,
-    /// When it began: that belongs to it.
+    /// Its begin, inclusive.
     pub begin: i64,
-    /// When it ended.
+    /// Its end.
     pub end: End,
-    /// The period that it is within, by its place in [`Found::periods`]: it is further in front.
+    /// The period that it is within, as an earlier index into [`Found::periods`].
     pub parent: Option<usize>,
-    /// Of [`Definitions::captures`]; those of its last event only if it has ended.
+    /// Values of [`Definitions::captures`]; those of its last event only if it has ended.
     pub captures: Box<[Option<Label>]>,
 }
 
 /// How a period ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// An event ended it then: that does not belong to it.
+    /// An event ended it at this time, exclusive.
     At(i64),
-    /// Its parent ended then, and it had not.
+    /// Its parent ended at this time, before the period did.
     WithParent(i64),
-    /// Nothing did.
+    /// It did not end.
     Never,
 }
 
-/// Periods, and the fate of the others.
+/// Periods, and counts of those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// All that have begun, in that order.
+    /// All periods, in the order of their begins.
     pub periods: Vec<Period>,
-    /// Too many were open at a time: these did not begin.
+    /// Number of periods that did not begin, because too many were open.
     pub given_up: u64,
     /// More than [`PERIODS_MAX`] have begun: later events were not looked at.
     pub is_too_much: bool,
-    /// Of each definition how many events were its ends, and ended nothing.
+    /// For each definition, the number of end events without an open period.
     pub ended_nothing: Vec<u64>,
 }
 
@@ -53,21 +53,21 @@ pub struct Found {
 #[derive(Debug)]
 pub(super) struct Open {
     definition: usize,
-    /// Of its first event.
+    /// Values of its first event.
     pub(super) values: Vec<Option<Label>>,
-    /// Its place among all periods.
+    /// Index among all periods.
     place: usize,
     parent: Option<usize>,
 }
 
-/// Periods that may be open at a time.
+/// Maximum number of open periods.
 pub const OPEN_PERIODS_MAX: usize = 1024;
 
-/// Periods that may be found: they are kept in memory.
+/// Maximum number of periods: they stay in memory.
 pub const PERIODS_MAX: usize = 1 << 20;
 
 impl Period {
-    /// When an event ended it, if one did.
+    /// Time of the event that ended it, if any.
     #[must_use]
     pub fn ended(&self) -> Option<i64> {
         if let End::At(end) = self.end { Some(end) } else { None }
@@ -75,7 +75,7 @@ impl Period {
 }
 
 impl Found {
-    /// Those that an event has ended, each with when that was.
+    /// Periods that an event has ended, each with the time of that event.
     pub fn ended(&self) -> impl Iterator<Item = (&Period, i64)> {
         self.periods.iter().filter_map(|period| Some((period, period.ended()?)))
     }
@@ -86,10 +86,10 @@ impl Found {
     }
 }
 
-/// Going through borders.
+/// State of the pass over the borders.
 struct Walk<'a> {
     definitions: &'a [Definition],
-    /// Of each definition, where each of [`Definitions::captures`] comes from.
+    /// For each definition, the source of each of [`Definitions::captures`].
     captures: Vec<Vec<Option<&'a Capture>>>,
     open: Vec<Open>,
     found: Found,
@@ -125,7 +125,7 @@ impl Definitions {
 }
 
 impl Walk<'_> {
-    /// What is told of a period by its first event, or its last one.
+    /// Captures of a period from its first event, or its last one.
     fn tell(&self, definition: usize, border: &Border, of_end: bool, captures: &mut [Option<Label>]) {
         for (told, capture) in captures.iter_mut().zip(&self.captures[definition]) {
             if let Some(capture) = capture.filter(|capture| capture.of_end == of_end) {
@@ -166,7 +166,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An event ends periods, and with them what is open within.
+    /// An event ends periods, and with them the open periods inside.
     fn end(&mut self, definition: usize, border: &Border) {
         let Definition { end, is_chain, .. } = &self.definitions[definition];
         let parent = |known: &Open| self.open.iter().find(|other| Some(other.place) == known.parent);

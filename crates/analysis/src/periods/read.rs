@@ -3,7 +3,7 @@
 //! ```text
 //! draw(frame) : draw_begin if size > 0 : draw_end if id == $begin.id && cpu != $parent.cpu
 //! └ name └ parent                        └ event  └ compared here       └ compared here
-//!                          └ asked of each event in the decoder
+//!                          └ evaluated for each event in the decoder
 //! ```
 
 use kymo_filter::{Filter, Path, Problem};
@@ -41,15 +41,15 @@ pub enum PeriodProblem {
     /// A period would be within itself.
     #[error("periods called `{0}` would be within themselves")]
     Circle(String),
-    /// Nothing of the kind is told of periods.
+    /// Periods have no capture of this name.
     #[error("`{0}` is no word that --period-captures tells of a period: it is `NAME.WORD`")]
     Word(String),
-    /// These periods are never within the others.
+    /// Periods of one definition are never inside those of the other.
     #[error("periods called `{child}` are not within periods called `{parent}`")]
     NotWithin {
-        /// Those that should be.
+        /// The inner definition.
         child: String,
-        /// Those that they should be in.
+        /// The outer definition.
         parent: String,
     },
     /// No periods are within these.
@@ -58,10 +58,10 @@ pub enum PeriodProblem {
     /// Captures are wrong.
     #[error("`{0}` says nothing of periods: it is `NAME : WORD=FIELD, ... [: WORD=FIELD, ...]`")]
     Captures(String),
-    /// Too much is to be told.
+    /// There are too many captures.
     #[error("{0} words are to be told of periods; {CAPTURES_MAX} are possible")]
     Words(usize),
-    /// Too many fields of one event are asked for.
+    /// A definition uses too many fields of one event.
     #[error("periods called `{0}` ask for more than {KEY_FIELDS_MAX} fields of an event")]
     Fields(String),
 }
@@ -78,7 +78,7 @@ enum Of {
     Parent,
 }
 
-/// A comparison as it is said: field, relation, whose, field.
+/// A comparison as written: field, relation, owner of the other field, other field.
 type Said = (Path, Is, Of, Path);
 
 /// Parts between colons that have spaces around them; names of events may have colons within.
@@ -160,7 +160,7 @@ pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Defin
     }
 }
 
-/// Gives a comparison its fields on both sides.
+/// Resolves the fields on both sides of a comparison.
 fn compare(
     definitions: &mut [Definition],
     place: usize,
@@ -181,7 +181,7 @@ fn compare(
     Ok(())
 }
 
-/// An event, what must be true of it, and what of it and earlier ones.
+/// An event, its own condition, and comparisons with earlier events.
 fn side(text: &str, whole: &str) -> Result<(Side, Vec<Said>), PeriodProblem> {
     let (name, when) = text.split_once(" if ").map_or((text, None), |(name, when)| (name, Some(when)));
     if name.trim().is_empty() || name.trim().contains(char::is_whitespace) {
@@ -253,7 +253,7 @@ fn comparison(text: &str) -> Result<Said, PeriodProblem> {
     }
 }
 
-/// A field, and whose it is. `$evt` may be said as in lttng-analyses, and changes nothing.
+/// A field and its owner. `$evt` is accepted as in lttng-analyses, and has no effect.
 fn field(text: &str) -> Result<(Path, Of), PeriodProblem> {
     let text = text.trim();
     let (of, rest) = match (text.strip_prefix("$parent."), text.strip_prefix("$begin.")) {

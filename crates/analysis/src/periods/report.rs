@@ -11,11 +11,11 @@ use crate::key::Label;
 use crate::statistics::{cells, columns, distribution_of, percentile_cells, percentile_columns, saturated, shorten};
 use crate::{Histogram, Merge};
 
-/// Columns of the fields that are told of periods; their titles are the words that the user chose.
+/// Columns of captures; their titles are the words that the user chose.
 pub const CAPTURES: [&str; CAPTURES_MAX] =
     ["capture_1", "capture_2", "capture_3", "capture_4", "capture_5", "capture_6", "capture_7", "capture_8"];
 
-/// Columns of what tells groups apart.
+/// Columns of the values that distinguish groups.
 const GROUPS: [&str; CAPTURES_MAX] =
     ["group_1", "group_2", "group_3", "group_4", "group_5", "group_6", "group_7", "group_8"];
 
@@ -94,7 +94,7 @@ impl Periods {
         table
     }
 
-    /// Of what all periods of a name consist.
+    /// Parts of all periods of a name.
     fn per_part(&self, view: &View<'_>, within: &[(usize, usize)]) -> Table {
         let mut all = vec![Column::new("part", "Part", Class::Text)];
         all.extend(self.group_columns());
@@ -133,7 +133,7 @@ impl Periods {
         table
     }
 
-    /// Of what each period of a name consists.
+    /// Parts of each period of a name.
     fn per_parent(&self, view: &View<'_>, within: &[(usize, usize)]) -> Table {
         let mut all = vec![
             Column::new("duration", "Duration", Class::Duration),
@@ -194,7 +194,7 @@ impl Periods {
         definition.map_or(Cell::Empty, |definition| Cell::Text(self.name(definition).to_owned()))
     }
 
-    /// Periods that have ended and are as long as somebody wants them, in the order in which they are shown.
+    /// Periods that have ended, with a wanted duration, in the order of the table.
     fn ordered(&self, view: &View<'_>) -> Vec<usize> {
         let mut places: Vec<usize> = match self.sums.order {
             Order::Hierarchy => hierarchy(view.found),
@@ -273,7 +273,7 @@ impl Periods {
         table
     }
 
-    /// How periods of each name and group are distributed.
+    /// Distributions of periods, by name and group.
     fn distributions(&self, named: &[((usize, GroupKey<'_>), Named)]) -> Vec<Table> {
         let mut all: HashMap<usize, Histogram> = HashMap::new();
         for ((definition, _), sums) in named {

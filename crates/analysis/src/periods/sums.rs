@@ -1,5 +1,4 @@
-//! The sums of periods: by name, by the fields that are told of them, and within each period of
-//! another name.
+//! The sums of periods: by name, by their captures, and within each period of another name.
 //!
 //! ```text
 //! request 0  ├──────────────────────────────────┤   10    parts of it: parse   1, total 2, share 20 %
@@ -16,32 +15,32 @@ use crate::key::Label;
 use crate::setup::Wishes;
 use crate::windows::Windows;
 
-/// How periods are summed up; by default by name alone.
+/// Resolved options for sums; by default, periods are grouped by name alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// The periods whose parts are summed up.
     pub(super) parent: Option<usize>,
     /// Which periods are parts, in the order of definitions.
     pub(super) parts: Vec<usize>,
-    /// What is told apart: of which definition, and the place among all captures.
+    /// Captures that distinguish groups: the definition, and the index among all captures.
     pub(super) groups: Vec<(usize, usize)>,
     pub(super) order: Order,
 }
 
-/// How periods are summed up. By default by name alone, the longest first.
+/// Options for sums. By default periods are grouped by name alone, the longest first.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodsQuestion {
-    /// The periods that their parts are summed up for: the periods within them.
+    /// Name of the periods whose parts are summed up: parts are the periods within them.
     pub aggregate_by: Option<String>,
-    /// Which ones are parts; all that are within, if none are named.
+    /// Names of the periods that are parts; all that are within, if empty.
     pub select: Vec<String>,
-    /// Captures that tell periods apart, as `NAME.WORD`.
+    /// Captures that distinguish groups, as `NAME.WORD`.
     pub group_by: Vec<String>,
-    /// In which order they are shown.
+    /// Order of the rows.
     pub order: Order,
 }
 
-/// In which order periods are shown.
+/// Order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// The longest first.
@@ -49,14 +48,14 @@ pub enum Order {
     Duration,
     /// In the order in which they began.
     Time,
-    /// So too, but each behind the one that it is within.
+    /// The same, but each behind the period that it is within.
     Hierarchy,
 }
 
-/// Groups that are told apart.
+/// Maximum number of groups.
 pub(super) const GROUPS_MAX: usize = 1 << 16;
 
-/// Values that tell a group; `None`: all groups beyond [`GROUPS_MAX`].
+/// Values that identify a group; `None`: all groups beyond [`GROUPS_MAX`].
 pub(super) type GroupKey<'a> = Option<Vec<Option<&'a Label>>>;
 
 /// Periods of a name and a group.
@@ -68,13 +67,13 @@ pub(super) struct Named {
     pub(super) ended_nothing: u64,
 }
 
-/// Parts of one name in one period; or what no part covers.
+/// Parts of one name in one period; or the time that no part covers.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     /// `None`: no part is open.
     pub(super) definition: Option<usize>,
     pub(super) durations: Histogram,
-    /// How much of the period's time at least one of them covers.
+    /// Time of the period that at least one of them covers.
     pub(super) covered: u64,
     pub(super) never_ended: u64,
 }
@@ -83,7 +82,7 @@ pub(super) struct Part {
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) definition: Option<usize>,
-    /// How long they are in a period, of all periods.
+    /// Their duration in a period, for all periods.
     pub(super) times: Histogram,
     /// Periods that have such a part.
     pub(super) with: u64,
@@ -103,12 +102,13 @@ pub(super) struct Whole {
 }
 
 impl Definitions {
-    /// How to sum up: parts called so (all, if none are named) of each period called `aggregate_by`; by words that are told
-    /// of periods, `NAME.WORD`, or `WORD` where only one definition has it.
+    /// Resolves options for sums: the parts of these names (all, if none are named) of each period
+    /// of the name `aggregate_by`; grouped by captures, as `NAME.WORD`, or `WORD` if only one
+    /// definition has it.
     ///
     /// # Errors
     ///
-    /// There is no such period, or nothing of the kind is told of it.
+    /// There is no such period, or it has no such capture.
     ///
     /// ```
     /// use kymo_analysis::periods::{Definitions, Order};
@@ -161,7 +161,7 @@ impl Definitions {
         Ok(Sums { parent, parts, groups, order })
     }
 
-    /// Of which definition a word is, and its place among all captures.
+    /// The definition of a capture, and its index among all captures.
     fn group(&self, text: &str) -> Result<(usize, usize), PeriodProblem> {
         let captures = self.captures();
         let mut found = None;
@@ -182,7 +182,7 @@ impl Definitions {
     }
 }
 
-/// What is summed up, and what is doubtful about it.
+/// The periods to sum up, and the reasons for doubt.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) found: &'a Found,
@@ -192,7 +192,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// How long a period lasted, if it has ended and is so long as somebody wants it.
+    /// Duration of a period, if it has ended and its duration is wanted.
     pub(super) fn duration(&self, place: usize) -> Option<u64> {
         let period = &self.found.periods[place];
         let duration = period.begin.abs_diff(period.ended()?);
@@ -209,7 +209,8 @@ impl<'a> View<'a> {
         self.holes.touch(period.begin, until)
     }
 
-    /// Its values of what is told apart: its own, or of a period that it is within.
+    /// Its values of the captures that distinguish groups: its own, or those of a period that it is
+    /// within.
     fn group(&self, place: usize) -> Vec<Option<&'a Label>> {
         let value = |&(definition, capture): &(usize, usize)| {
             let of = self.found.chain(place).find(|at| self.found.periods[*at].definition == definition)?;
@@ -252,7 +253,7 @@ impl<'a> View<'a> {
         all
     }
 
-    /// Parts of a period by name, then what no part covers.
+    /// Parts of a period by name, then the time that no part covers.
     pub(super) fn parts(&self, place: usize, within: &[(usize, usize)]) -> Vec<Part> {
         let from = within.partition_point(|(of, _)| *of < place);
         let mine: Vec<usize> =
@@ -299,7 +300,7 @@ impl<'a> View<'a> {
 }
 
 impl Part {
-    /// How long they are, one behind the other.
+    /// Sum of their durations.
     pub(super) fn total(&self) -> u128 {
         if self.definition.is_some() { self.durations.sum() } else { u128::from(self.covered) }
     }
@@ -326,7 +327,7 @@ fn entry<'m, 'a, T: Default>(
     all.entry(if is_full { (definition, None) } else { key }).or_default()
 }
 
-/// How much time spans cover that overlap, in the order in which they begin.
+/// Time that spans cover together, if they overlap; they come in the order of their begins.
 fn covered(spans: impl Iterator<Item = (i64, i64)>) -> u64 {
     let (mut sum, mut until) = (0, i64::MIN);
     for (begin, end) in spans {
