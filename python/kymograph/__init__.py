@@ -9,7 +9,8 @@
 >>> trace.pairs(start="jobs:begin", stop="jobs:end", key="id")
 <kymograph.Answer pairs: ...; complete>
 
-Everything that reads gives the interpreter's lock back meanwhile; a trace may be asked from several threads at once.
+All functions that read a trace release the interpreter lock meanwhile. Several threads may use a trace
+at the same time.
 """
 
 import atexit as _atexit

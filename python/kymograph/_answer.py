@@ -1,4 +1,4 @@
-"""Answers of analyses: tables, and what stands between them and the whole truth."""
+"""Answers of analyses: tables, and a report on missing data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Table(Batch):
     """A table of an answer.
 
-    Columns are those of ``kymo ... --csv``: a process is ``x`` (its name), ``x_pid`` and ``x_tid``, a span of time ``x_begin``
-    and ``x_end``. Where a number is not certain in any row, ``x_low`` and ``x_high`` bound it; a bound that is null is none.
-    Durations are in nanoseconds, sizes in bytes, ratios from 0 to 1. What is unknown is null.
+    Columns are those of ``kymo ... --csv``: a process is ``x`` (its name), ``x_pid`` and ``x_tid``; a time span is ``x_begin``
+    and ``x_end``. If a number is uncertain in any row, ``x_low`` and ``x_high`` bound it; a null is no bound.
+    Durations are in nanoseconds, sizes in bytes, ratios from 0 to 1. Unknown values are null.
 
     >>> table = trace.pairs(start="jobs:begin", stop="jobs:end", key="id")["total"]
     >>> table.schema.metadata["avg"]["title"], table.schema.metadata["avg"]["unit"]
@@ -48,7 +48,7 @@ class Table(Batch):
 
 
 class Answer:
-    """What an analysis found; as text its tables are as the command shows them, ten rows of each.
+    """The answer of an analysis. As text, it shows its tables like the command, ten rows of each.
 
     >>> answer = trace.rates(period="10ms")
     >>> answer
@@ -69,15 +69,15 @@ class Answer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tables' names, each once."""
+        """Names of the tables, each once."""
         return tuple(dict.fromkeys(table.name for table in self.tables))
 
     def all(self, name: str) -> list[Table]:
-        """All tables of a name: with periods, each may have one."""
+        """All tables of a name. With periods, each period may have one."""
         return [table for table in self.tables if table.name == name]
 
     def __getitem__(self, name: str) -> Table:
-        """The table of a name, if there is one."""
+        """The table of this name."""
         found = self.all(name)
         if len(found) == 1:
             return found[0]

@@ -8,7 +8,7 @@ from kymograph._native import run_command
 
 
 def main() -> NoReturn:
-    """Does what the program ``kymo`` does, and ends the process with its status."""
+    """Runs the program ``kymo``, and exits with its status."""
     # The interpreter only notes Ctrl-C, to raise an exception in Python code that never comes.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     run_command(["kymo", *sys.argv[1:]])

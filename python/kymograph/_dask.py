@@ -1,7 +1,7 @@
-"""Questions that are shared out to a Dask cluster.
+"""Questions on a Dask cluster.
 
-Each part is a task of its own that depends on no other one. So whatever happens to a worker, another one can read its parts; and
-what comes first counts::
+Each part is a task that depends on no other one. If a worker fails, another one reads its parts; the first
+result counts::
 
     part ──submit──> task ─┬─ finished ──fetch──> what is known
                            ├─ killed, lost ─────> again, on whichever worker
@@ -30,7 +30,7 @@ _FETCHERS = 4
 
 
 def threads_of(client: Any) -> int:
-    """How many tasks the workers of a client run at the same time."""
+    """Number of tasks that the workers of a client run at the same time."""
     count: int = sum(client.nthreads().values())
     if count == 0:
         # They may still be starting.
@@ -82,7 +82,7 @@ class _Job:
         future.add_done_callback(lambda done: self.events.put((number, done, None)))
 
     def run(self) -> Generator[Known]:
-        """What is known of each part, as it comes."""
+        """The result of each part, as it comes."""
         fetchers = ThreadPoolExecutor(_FETCHERS, "kymograph-fetch")
         try:
             for task in self.tasks.values():
@@ -109,7 +109,7 @@ class _Job:
             self.forget(future for task in self.tasks.values() for future in task.futures)
 
     def fetch(self, number: int, future: Any) -> None:
-        """Gets a result, which may lie on a worker that has stalled since."""
+        """Fetches a result; its worker may have stalled since."""
         try:
             self.events.put((number, future, self.gather(future)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, somebody waits for it)
@@ -145,7 +145,7 @@ class _Job:
             self.submit(task)
 
     def look_for_stalls(self) -> None:
-        """Reads parts again of which nothing was heard for long, on workers that are not reading them."""
+        """Starts overdue parts again, on workers that are not reading them."""
         usual = _TIMES_AS_LONG * statistics.median(self.took) if self.took else 0.0
         latest = time.monotonic() - max(self.patience, usual)
         late = [task for task in self.tasks.values() if task.since < latest and task.attempts <= self.retries]
@@ -178,7 +178,7 @@ def _exception(future: Any) -> BaseException | None:
 
 
 def _is_of_cluster(error: BaseException | None) -> bool:
-    """Whether it tells of workers, not of what they did."""
+    """Whether an error comes from the cluster, and not from the analysis."""
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
 
@@ -188,5 +188,5 @@ def _is_of_cluster(error: BaseException | None) -> bool:
 def on_dask(
     shared: Plan[Any], client: Any, progress: Callable[[int, int], object] | None, retries: int, patience: float
 ) -> Generator[Known]:
-    """What the workers of a client know of all parts, as it comes."""
+    """Results of the workers of a client for all parts, as they come."""
     return _Job(shared, client, progress, retries, patience).run()

@@ -1,12 +1,12 @@
-"""What goes wrong: each with the text that the command ``kymo`` prints after ``error:``."""
+"""Exceptions. The text of each is the one that the command ``kymo`` prints after ``error:``."""
 
 
 class Error(Exception):
-    """Something that kymograph cannot do. All its exceptions are such."""
+    """Base class of all exceptions of kymograph."""
 
 
 class OpenError(Error):
-    """There is no trace, or none that can be understood.
+    """There is no trace, or kymograph cannot parse it.
 
     >>> kymograph.open("nowhere")
     Traceback (most recent call last):
@@ -16,7 +16,7 @@ class OpenError(Error):
 
 
 class QuestionError(Error, ValueError):
-    """The question is wrong: an expression, an option, a name that there is not.
+    """The question has an error: in an expression, an option, or a name.
 
     >>> trace.count(where="queue_dept > 3")
     Traceback (most recent call last):
@@ -29,7 +29,7 @@ class QuestionError(Error, ValueError):
 
 
 class UnanswerableError(Error):
-    """The traces do not hold what would answer the question.
+    """The traces lack the data that the question needs.
 
     >>> trace.cpu()
     Traceback (most recent call last):
@@ -39,15 +39,15 @@ class UnanswerableError(Error):
 
 
 class ReadError(Error):
-    """Reading cannot go on."""
+    """Reading cannot continue."""
 
 
 class UnsliceableError(ReadError):
-    """Parts of the trace cannot be read by themselves: its packets do not tell the times of their events."""
+    """Parts of the trace cannot be read independently: its packets do not give the times of their events."""
 
 
 class OtherTraceError(ReadError):
-    """What was shared out is of another trace than the one that is here."""
+    """A part of a question belongs to another trace than the one at its path here."""
 
 
 class WriteError(Error):
@@ -55,19 +55,19 @@ class WriteError(Error):
 
 
 class ForkError(Error):
-    """What a process has begun cannot go on in its child; a trace can be asked there anew."""
+    """A child process cannot continue an iteration or query of its parent. Ask the trace again in the child."""
 
 
 class MemoryLimitError(Error, MemoryError):
-    """A query needs more memory than it may have, and cannot put aside what it holds."""
+    """A query needs more memory than its limit, and cannot spill to disk."""
 
 
 class NotInstalledError(Error, ImportError):
-    """A part of kymograph that is installed by itself is not there."""
+    """An optional part of kymograph is not installed."""
 
 
 class CheckError(Error, AssertionError):
-    """An analysis says something else of pieces than of the whole."""
+    """An analysis gives another result for pieces than for the whole trace."""
 
     #: What is different, and where in the result.
     difference: str
@@ -85,19 +85,19 @@ class CheckError(Error, AssertionError):
 
 
 class KymographWarning(UserWarning):
-    """Something to know of an answer."""
+    """A fact that affects an answer."""
 
 
 class UnreadableWarning(KymographWarning):
-    """Something of a trace could not be read: the answer lacks it, and its report says what."""
+    """A part of a trace could not be read and is missing from the answer; the report names it."""
 
 
 class LossWarning(KymographWarning):
-    """The tracer lost something, and the result has no report that says so."""
+    """The tracer lost events, and the result has no report that could say so."""
 
 
 class QuestionWarning(KymographWarning):
-    """A part of a question means nothing for these traces: somebody mistyped something, perhaps."""
+    """A part of a question matches nothing in these traces: perhaps a name is mistyped."""
 
 
 # They are named as people import them.

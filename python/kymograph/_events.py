@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 class Events(Lazy):
-    """Events that are asked for, as columns, in the order of time; `Trace.events` makes it. Nothing is read before somebody
-    asks for rows, and whoever asks again reads again.
+    """Events as columns, in time order; `Trace.events` makes it. Reading starts when you take the first
+    rows; each new iteration reads again.
 
     >>> events = trace.events("jobs:chunk", columns=["time", "id"])
     >>> events

@@ -1,4 +1,4 @@
-"""What notebooks show: HTML without any library, light or dark as the page is.
+"""HTML for notebooks, without any library; light or dark like the page.
 
 ::
 
@@ -8,7 +8,7 @@
      17:46:22.794569  lttng-consumerd        4297  what is cut or rounded is whole in the cell's title
     ... and more rows                              whatever is left out is said
 
-Wide tables are scrolled inside of their own box. Whatever comes from a trace goes through `safe` or `hinted`.
+Wide tables scroll inside their own box. All text from a trace goes through `safe` or `hinted`.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ _LEFT = " style='text-align:left'"
 
 
 def page(inside: str) -> str:
-    """What is shown of one thing."""
+    """The HTML of one object."""
     return f"<div class='kymograph'>{_STYLE}{inside}</div>"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people see it; it may be made of several."""
+    """A displayed column, made of one or more data columns."""
 
     title: str
     #: How it is called, if that is not its title.
@@ -78,7 +78,7 @@ class Column:
 
 
 def grid(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], rest: str = "") -> str:
-    """A table, and what it leaves out. Bounds stand in a column of their own, so that numbers stay below each other."""
+    """A table, and a note on omitted rows. Bounds have their own column, so that numbers stay aligned."""
     cells = [[column.words(row) for column in columns] for row in rows]
     is_bounded = [any(row[place].bounds for row in cells) for place in range(len(columns))]
 
@@ -100,12 +100,12 @@ def grid(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], rest: str =
 
 
 def safe(words: str) -> str:
-    """Words as they are, whatever is in them."""
+    """Escaped text."""
     return html.escape(shown.escaped(words))
 
 
 def hinted(words: str) -> str:
-    """What is said where the pointer rests."""
+    """A tooltip."""
     return f" title='{safe(words)}'" if words else ""
 
 
@@ -113,7 +113,7 @@ def hinted(words: str) -> str:
 
 
 class _Stream(Protocol):
-    """What reads rows when it is asked for some, such as events."""
+    """An object that reads rows on demand, such as events."""
 
     @property
     def schema(self) -> Schema: ...
@@ -139,14 +139,14 @@ def stream_html(title: str, stream: Any) -> str:
 
 
 def batch_html(batch: Batch) -> str:
-    """The first rows, and how many there are beyond them."""
+    """The first rows, and the number of rows after them."""
     rows = batch.rows(0, min(len(batch), ROWS_SHOWN))
     more = len(batch) - len(rows)
     return page(_rows(batch.schema, rows, f"... and {shown.counted(more, 'more row')}" if more else ""))
 
 
 def _rows(schema: Schema, rows: Sequence[tuple[Any, ...]], rest: str) -> str:
-    """Rows as they are, under the names of their columns."""
+    """Unformatted rows under the names of their columns."""
     if not schema.names:
         return "<p><small>no columns</small></p>"
     places = [_Plain(place, name, type_, rows) for place, (name, type_) in enumerate(schema)]
@@ -160,7 +160,7 @@ def _rows(schema: Schema, rows: Sequence[tuple[Any, ...]], rest: str) -> str:
 
 
 class _Plain:
-    """A column of values as they are."""
+    """A column of unformatted values."""
 
     def __init__(self, place: int, name: str, type_: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self.place, self.name, self.type = place, name, type_
@@ -186,12 +186,12 @@ class _Plain:
 
 
 def report_html(report: Report) -> str:
-    """What stands between an answer and the whole truth."""
+    """The report of an answer."""
     return page(report_line(report))
 
 
 def report_line(report: Report) -> str:
-    """The same within something else: places that it names are folded."""
+    """The report inside another element: the places that it names are folded."""
     words = safe(report.summary())
     if report.complete and not report.losses:
         words = f"<small>{words}</small>"
@@ -207,7 +207,7 @@ def report_line(report: Report) -> str:
 
 
 def _lines(problem: Problem) -> str:
-    """Where it is shown by marks below, they stay below it."""
+    """Lines of a message. Marks below a place in a text stay aligned with it."""
     said = problem.message if problem.message.startswith(problem.place) else str(problem)
     return "<br>".join(map(safe, said[:_PLACE_MAX].split("\n")))
 
@@ -216,7 +216,7 @@ def _lines(problem: Problem) -> str:
 
 
 def schema_html(schema: Schema) -> str:
-    """Columns, a row for each."""
+    """A table with one row for each column."""
     known = schema.metadata
     rows = [(name, type_, known[name].get("title"), known[name].get("unit")) for name, type_ in schema]
     titles = ("column", "type", "title", "unit") if any(row[2] for row in rows) else ("column", "type")

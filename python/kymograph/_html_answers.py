@@ -63,7 +63,7 @@ def _folded(table: Table, is_open: bool, about: str) -> str:
 
 
 def _columns(table: Table, rows: Sequence[tuple[Any, ...]]) -> list[Column]:
-    """Columns as people see them: a process is one, and so is a number with its bounds."""
+    """Displayed columns: a process is one column, and so is a number with its bounds."""
     names, types, known = table.schema.names, table.schema.types, table.schema.metadata
     columns, begin = [], 0
     while begin < len(names):
@@ -83,7 +83,7 @@ _TAILS = {"process": ("", "_pid", "_tid"), "irq": ("", "_number", "_hard"), "tim
 
 
 def _parts(names: Sequence[str], kind: str) -> int:
-    """How many columns belong together, from the first one on."""
+    """Number of columns that belong together, from the first one on."""
     tails = _TAILS.get(kind, ("", "_low", "_high"))
     stem = names[0].removesuffix(tails[0])
     return len(tails) if tuple(names[: len(tails)]) == tuple(stem + tail for tail in tails) else 1
@@ -118,7 +118,7 @@ _MEASURES: dict[str, tuple[Callable[..., str], str]] = {
 
 
 def _said(kind: str, time: Callable[[int], Words]) -> tuple[_Say, bool]:
-    """How cells of a kind are said, and whether they stand left."""
+    """The format of cells of a kind, and whether they are left-aligned."""
     if kind == "process":
         return lambda cell: shown.NOTHING if cell == (None, None, None) else Words(shown.process(*cell)), True
     if kind == "irq":
@@ -147,7 +147,7 @@ def _range(time: Callable[[int], Words], begin: int | None, end: int | None) -> 
 
 
 def _is_unix(table: Table) -> bool | None:
-    """Whether times count from 1970: columns that have times say so."""
+    """Whether times count from 1970, according to the time columns."""
     kinds = zip(table.schema.metadata.values(), table.schema.types, strict=True)
     times = [type_.startswith("Timestamp") for about, type_ in kinds if about.get("class") in ("timestamp", "time-range")]
     return all(times) if times else None

@@ -1,4 +1,4 @@
-"""Traces in notebooks: facts, and how dense they are over time.
+"""Traces in notebooks: facts, and event density over time.
 
 ::
 
@@ -26,7 +26,7 @@ _TRACES_SHOWN, _NAMES_SHOWN = 4, 6
 
 
 def trace_html(info: Info) -> str:
-    """What a notebook shows of traces."""
+    """The HTML of traces."""
     more = len(info.traces) - _TRACES_SHOWN
     names = ", ".join(trace.name for trace in info.traces[:_TRACES_SHOWN]) + (f", and {more:,} more" if more > 0 else "")
     paths = hinted(", ".join(trace.path for trace in info.traces[:_TRACES_SHOWN]))
@@ -81,7 +81,7 @@ def _busiest(info: Info) -> str:
 
 
 def _density(info: Info) -> str:
-    """Bars in the colour of text, what the highest means, and times below."""
+    """Bars in the text color, the value of the highest one, and times below."""
     density, begin, end = info.density_bits, info.begin_ns, info.end_ns
     highest = max(density, default=0)
     if highest == 0 or begin is None or end is None:
@@ -105,7 +105,7 @@ def _density(info: Info) -> str:
 
 
 def _bar(height: float) -> str:
-    """In the colour of text."""
+    """One bar, in the text color."""
     return f"<span style='width:90%;border-bottom:{height:.1f}px solid;opacity:.6'></span>" if height else ""
 
 
@@ -114,7 +114,7 @@ def _rate(bits: int, nanos: float) -> str:
 
 
 def _axis(begin: int, end: int, is_unix: bool) -> str:
-    """Round times below a plot; of several in a second all but the first say its parts alone."""
+    """Round times below a plot; of several in one second, all but the first show only the fraction."""
     length = max(end - begin, 1)
     step = _step(length)
     marks, second = [], None
@@ -144,11 +144,11 @@ _STEPS: list[int] = [step * 10**power for power in range(9) for step in (1, 2, 5
 
 
 def _step(length: int) -> int:
-    """So that there are a few marks, and no more than fit."""
+    """Distance between marks: a few marks, and no more than fit."""
     fitting = (step for step in _STEPS if length / step < 4)
     return next(fitting, -(-length // (3 * _STEPS[-1])) * _STEPS[-1])
 
 
 def _digits(step_ns: float) -> int:
-    """Digits behind the seconds that tell steps apart."""
+    """Number of digits of the second that distinguish steps."""
     return next((digits for digits in (0, 3, 6) if step_ns >= 10 ** (9 - digits)), 9)

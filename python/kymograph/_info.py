@@ -1,4 +1,4 @@
-"""What traces hold, at a glance."""
+"""Overview of traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class TraceInfo:
-    """What one trace says of itself."""
+    """The description of one trace in its metadata."""
 
     name: str
     path: str
@@ -42,7 +42,7 @@ class TraceInfo:
 
 @dataclass(frozen=True)
 class Info:
-    """What traces hold; as text it is what ``kymo info`` shows.
+    """Overview of traces; as text, the output of ``kymo info``.
 
     >>> info = trace.info()
     >>> info.events, info.events_is_exact, info.streams

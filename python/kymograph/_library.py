@@ -1,4 +1,4 @@
-"""Which native library is loaded: that with SQL, if the package `kymograph_sql` is installed, else our own; never both, so that
+"""Chooses the native library: the one with SQL if the package `kymograph_sql` is installed, else our own. Never both, so that
 types, caches and the command are one."""
 
 import sys
@@ -11,7 +11,7 @@ WITHOUT_SQL = f"this kymograph has no SQL: `pip install 'kymograph[sql]=={VERSIO
 
 
 def choose() -> None:
-    """Puts the library with SQL where `kymograph._native` is looked for."""
+    """Makes the library with SQL importable as `kymograph._native`."""
     try:
         from kymograph_sql import _native  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The native part of `kymograph`; what is written for people is beside it."""
+"""The native part of `kymograph`; the modules beside it are the public interface."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

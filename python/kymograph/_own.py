@@ -7,7 +7,8 @@
     chunk 2 ──step, step, ...──> state ─┐       ├─merge──> state ──finish──> result
     chunk 3 ──step, step, ...──> state ─┴─merge─┘
 
-Batches reach ``step`` in the order of time within a chunk; ``merge`` gets what neighbours found, the earlier one first.
+``step`` receives the batches of a chunk in time order; ``merge`` receives the states of neighboring chunks, the
+earlier one first.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class Analysis(Generic[State, Result]):
-    """What an analysis of your own is made of. `Trace.run` runs it on all cores, `Trace.check` says whether it is right.
+    """Base class of your own analyses. `Trace.run` runs one on all cores; `Trace.check` tests it.
 
     >>> class Busiest(kymograph.Analysis[dict[int, int], list[int]]):
     ...     "The workers with most jobs."
@@ -69,24 +70,24 @@ class Analysis(Generic[State, Result]):
     columns: ClassVar[Sequence[str] | None] = None
 
     def init(self) -> State:
-        """The state before any row."""
+        """The state before the first row."""
         raise NotImplementedError(f"{type(self).__name__} has no init()")
 
     def step(self, state: State, batch: Batch) -> State | None:
-        """The state behind the rows of a batch; ``None``: the same object, which has changed."""
+        """The state after the rows of a batch; ``None``: ``state`` itself, changed in place."""
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def merge(self, left: State, right: State) -> State | None:
-        """What two neighbours found, the earlier one first; ``None``: ``left``, which has changed."""
+        """The merged state of two neighbors, the earlier one first; ``None``: ``left``, changed in place."""
         raise NotImplementedError(f"{type(self).__name__} has no merge()")
 
     def finish(self, state: State) -> Result:
-        """The result. It may be asked more than once and must not change the state."""
+        """The result. It may be called several times, and must not change the state."""
         return state  # type: ignore[return-value]
 
 
 def made(analysis: type[Analysis[State, Result]] | Analysis[State, Result]) -> Analysis[State, Result]:
-    """An analysis, of which the class may be given."""
+    """The analysis itself; makes one if its class is given."""
     one = analysis() if isinstance(analysis, type) else analysis
     if not isinstance(one, Analysis):
         raise TypeError(f"an analysis of your own is a kymograph.Analysis, or a class that is one; this is {analysis!r}")
@@ -95,12 +96,12 @@ def made(analysis: type[Analysis[State, Result]] | Analysis[State, Result]) -> A
 
 
 def events_of(trace: Trace, analysis: Analysis[Any, Any], span: Mapping[str, Any]) -> Events:
-    """The rows that an analysis looks at."""
+    """The rows that an analysis reads."""
     return trace.events(analysis.events, where=analysis.where, columns=analysis.columns, **span)
 
 
 def stepped(analysis: Analysis[State, Any], batches: Iterable[Batch]) -> State:
-    """The state behind these batches."""
+    """The state after these batches."""
     state = analysis.init()
     for batch in batches:
         changed = analysis.step(state, batch)
@@ -109,14 +110,14 @@ def stepped(analysis: Analysis[State, Any], batches: Iterable[Batch]) -> State:
 
 
 def merged(analysis: Analysis[State, Any], left: State, right: State) -> State:
-    """What two neighbours found."""
+    """The merged state of two neighbors."""
     both = analysis.merge(left, right)
     return left if both is None else both
 
 
 class Tree(Generic[State]):
-    """States of neighbours, merged as a tree as soon as both are there: whatever the order in which they come, those are
-    merged that stand beside each other, and the tree has one shape.
+    """Merges states of neighbors as a tree, as soon as both are there. In any order of arrival, the
+    tree has the same shape: it only merges neighbors.
 
     ::
 
@@ -134,7 +135,7 @@ class Tree(Generic[State]):
         self._waiting: dict[tuple[int, int], State] = {}
 
     def add(self, place: int, state: State) -> None:
-        """Takes what one part found."""
+        """Adds the state of one part."""
         level = 0
         while level + 1 < len(self._widths):
             beside = place ^ 1
@@ -147,13 +148,13 @@ class Tree(Generic[State]):
         self._waiting[level, place] = state
 
     def top(self) -> State:
-        """What all of them found."""
+        """The merged state of all parts."""
         (state,) = self._waiting.values()
         return state
 
 
 def run(trace: Trace, analysis: Analysis[State, Result], threads: int, span: Mapping[str, Any]) -> tuple[Result, Report]:
-    """An analysis on so many threads, and what stands between its result and the whole truth."""
+    """Runs an analysis on several threads; returns its result and a report on missing data."""
     threads = threads or os.cpu_count() or 1
     events = events_of(trace, analysis, span)
     try:
@@ -213,7 +214,7 @@ def _in_chunks(events: Events, analysis: Analysis[State, Any], threads: int) -> 
 def check(
     trace: Trace, analysis: Analysis[Any, Any], cuts: int, rounds: int, seed: int | None, tolerance: float, span: Mapping[str, Any]
 ) -> None:
-    """Raises where pieces give another result than the whole."""
+    """Raises `CheckError` if pieces give another result than the whole."""
     seed = random.randrange(1 << 32) if seed is None else seed
     events = events_of(trace, analysis, span)
     rows = 0
@@ -240,7 +241,7 @@ def check(
 
 
 def _pieces(events: Events, ends: Sequence[int]) -> Iterator[Iterator[Batch]]:
-    """The rows up to each end and those behind the last one; pieces have to be used up one after the other."""
+    """The rows up to each end, and those after the last end. Use up each piece before you take the next."""
     batches = iter(events)
     rest: list[Batch] = []
     begin = 0
@@ -269,7 +270,7 @@ def _compare(whole: object, pieces: object, tolerance: float, cuts: tuple[int, .
 
 
 def first_difference(whole: Any, pieces: Any, tolerance: float = 0.0, where: str = "result") -> str | None:
-    """Where two results differ first, in words."""
+    """Description of the first difference between two results."""
     said = f"{where} is {_short(whole)} in one piece and {_short(pieces)} in several"
     if hasattr(whole, "__arrow_c_stream__") and hasattr(pieces, "__arrow_c_stream__"):
         return first_difference(_plain(whole), _plain(pieces), tolerance, where)
@@ -298,7 +299,7 @@ def first_difference(whole: Any, pieces: Any, tolerance: float = 0.0, where: str
 
 
 def _methods(value: object) -> set[str]:
-    """What its class and those above it define, but for the one above all."""
+    """Methods that its class and base classes define, without those of `object`."""
     return {name for each in type(value).__mro__[:-1] for name in vars(each)}
 
 

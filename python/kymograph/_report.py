@@ -1,4 +1,4 @@
-"""What stands between an answer and the whole truth."""
+"""Reports: data that is missing from an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kymograph._errors import LossWarning, UnreadableWarning
 
 @dataclass(frozen=True)
 class Problem:
-    """A place and a sentence."""
+    """A problem: its place, and a sentence."""
 
     #: The file.
     place: str
@@ -24,7 +24,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Report:
-    """What was lost, could not be read, or had to be assumed.
+    """Losses, unreadable data, and assumptions.
 
     >>> trace.info().report
     Report(unreadable=(), assumptions=(), events_discarded=0, events_discarded_is_lower_bound=False, packets_lost=0)
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def losses(self) -> str | None:
-        """What tracers lost, in a sentence; ``None``: nothing that they know of."""
+        """Losses of the tracers, as a sentence; ``None``: they report none."""
         parts = []
         if self.events_discarded == 0 and self.events_discarded_is_lower_bound:
             parts.append("an unknown number of events discarded")
@@ -62,7 +62,7 @@ class Report:
         return f"the tracer reports {' and '.join(parts)}" if parts else None
 
     def summary(self) -> str:
-        """Everything in a few words."""
+        """A summary in a few words."""
         parts = ["complete" if self.complete else f"{_counted(len(self.unreadable), 'place')} could not be read"]
         parts += [self.losses] if self.losses else []
         parts += [_counted(len(self.assumptions), "assumption")] if self.assumptions else []
@@ -74,7 +74,7 @@ class Report:
         return report_html(self)
 
     def __add__(self, other: Report) -> Report:
-        """What stands between two parts of an answer and the whole truth."""
+        """The report on two parts of an answer together."""
         return Report(
             unreadable=tuple(dict.fromkeys(self.unreadable + other.unreadable)),
             assumptions=tuple(dict.fromkeys(self.assumptions + other.assumptions)),
@@ -85,7 +85,7 @@ class Report:
 
     @classmethod
     def _of(cls, text: str) -> Report:
-        """From what the native part says."""
+        """Makes a report from the one of the native library."""
         said = json.loads(text)
         return cls(
             unreadable=tuple(Problem(**each) for each in said["unreadable"]),
@@ -96,7 +96,7 @@ class Report:
         )
 
     def _warn(self, *, losses: bool = False, stacklevel: int = 3) -> Report:
-        """Warns of what could not be read, on behalf of the line that asked; of losses where nobody else says so."""
+        """Warns about unreadable data, at the line of the caller; and about losses, if the result has no report."""
         for problem in self.unreadable[:_WARNINGS_MAX]:
             warnings.warn(str(problem), UnreadableWarning, stacklevel=stacklevel)
         more = len(self.unreadable) - _WARNINGS_MAX

@@ -1,4 +1,4 @@
-"""Values as words for people who read a notebook: with units, few digits, and what is exact behind them.
+"""Values as text for notebooks: with units and few digits; the exact value is in a tooltip.
 
 ::
 
@@ -6,7 +6,7 @@
     1457113582470818709 ns                       "17:46:22.470818709"       exactly "2016-03-04 17:46:22.470818709 UTC; ..."
     None                                         "–"
 
-The command's words are made likewise; times are in UTC here, as they are in the columns.
+The command formats values in the same way; times are in UTC here, as in the columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 
 class Words(NamedTuple):
-    """What a cell says."""
+    """The text of a cell."""
 
     value: str
     #: The same exactly, or as a whole.
@@ -41,7 +41,7 @@ _RATES = (("bit/s", 1, 999.5), ("kbit/s", 1e3, 999.5e3), ("Mbit/s", 1e6, 999.5e6
 _TEXT_MAX, _TITLE_MAX = 96, 1024
 
 def duration(nanos: float, more: int = 0) -> str:
-    """``12.3 ms``; ``more``: with so many digits more."""
+    """``12.3 ms``; ``more``: the number of further digits."""
     return _scaled(nanos, _DURATIONS + _HOURS, more)
 
 
@@ -75,7 +75,7 @@ def number(value: float, more: int = 0) -> str:
 
 
 def _scaled(value: float, units: Iterable[tuple[str, float, float]], more: int, least: int = 0) -> str:
-    """With three digits that say something, and `least` behind the point."""
+    """With three significant digits, and at least `least` decimals."""
     unit, scale, _ = next(each for each in units if abs(value) < each[2] or each[2] == math.inf)
     scaled = value / scale
     if scale == 1 and value == int(value):
@@ -85,7 +85,7 @@ def _scaled(value: float, units: Iterable[tuple[str, float, float]], more: int, 
 
 
 def measure(cell: tuple[Any, ...], say: Callable[..., str], unit: str) -> Words:
-    """A number that `say` says, perhaps with a lower and an upper bound: ``12.3 ms``, ``[11.9, 14.0]``."""
+    """A number as formatted by `say`, perhaps with a lower and an upper bound: ``12.3 ms``, ``[11.9, 14.0]``."""
     value, *bounds = cell
     if value is None or value != value:
         return NOTHING
@@ -111,7 +111,7 @@ def measure(cell: tuple[Any, ...], say: Callable[..., str], unit: str) -> Words:
 
 
 def day(nanos: int) -> str | None:
-    """``2016-03-04``, in UTC; ``None`` for what no calendar has."""
+    """``2016-03-04``, in UTC; ``None`` for dates outside of the calendar."""
     try:
         return f"{datetime.fromtimestamp(nanos // 1_000_000_000, UTC):%Y-%m-%d}"
     except (OverflowError, ValueError, OSError):
@@ -138,18 +138,18 @@ def since_origin(nanos: int) -> str:
 
 
 def bar(value: float, most: float, width: int = 20) -> str:
-    """``██████▌``: as long as the value is of the most; what there is is visible."""
+    """``██████▌``: the length is the share of the maximum; any value above zero is visible."""
     eighths = 0 if value <= 0 or most <= 0 else max(1, round(value / most * width * 8))
     return "█" * (eighths // 8) + "▏▎▍▌▋▊▉"[eighths % 8 - 1 : eighths % 8]
 
 
 def days(nanos: Iterable[int | None]) -> set[str | None]:
-    """The days on which instants are."""
+    """The days of some instants."""
     return {day(each) for each in nanos if each is not None}
 
 
 def times(nanos: Iterable[int | None], zone: str) -> tuple[str, Callable[[int], Words]]:
-    """What stands above a column of instants, and how each is said: the day stands above, if it is the same for all."""
+    """The heading of a column of instants, and their format: the heading has the day if all share it."""
     known = days(nanos)
     one = next(iter(known)) if len(known) == 1 else None
     say = time_of_day if one else instant
@@ -157,7 +157,7 @@ def times(nanos: Iterable[int | None], zone: str) -> tuple[str, Callable[[int], 
 
 
 def text(value: object) -> Words:
-    """Any value on one line; of a long one the beginning."""
+    """Any value on one line; only the beginning of a long one."""
     if value is None:
         return NOTHING
     if value == "":
@@ -171,14 +171,14 @@ def text(value: object) -> Words:
 
 
 def escaped(words: str) -> str:
-    """Without characters that end a line, are not seen, or turn text around."""
+    """Escapes line breaks, invisible characters, and characters that reverse text."""
     if words.isprintable():
         return words
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
 
 
 def process(name: str | None, pid: int | None, tid: int | None) -> str:
-    """``bash (123)``; of a thread that is not the first one ``java (124 of 123)``; thread 0 is what a CPU is without any."""
+    """``bash (123)``; of a thread that is not the first one ``java (124 of 123)``; thread 0 is an idle CPU."""
     if name is None and tid == 0:
         return "idle"
     known = "unknown" if name is None else text(name).value
@@ -200,12 +200,12 @@ def counted(count: int, what: str) -> str:
 
 
 def length(begin: int, end: int) -> str:
-    """How long a span is: ``71.210 ms``."""
+    """The length of a span: ``71.210 ms``."""
     return _scaled(end - begin, _DURATIONS + _HOURS, 0, 3)
 
 
 def span(begin: int, end: int, is_unix: bool) -> str:
-    """From when to when, and how long that is."""
+    """Begin, end and length of a span."""
     if begin == end:
         return f"{instant(begin)} UTC" if is_unix else since_origin(begin)
     long = length(begin, end)

@@ -1,4 +1,4 @@
-"""Queries in SQL: tables that are there without an import, and rows as columns."""
+"""SQL queries: tables without an import step, and rows as columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LETTERS_SHOWN = 60
 class Database:
     """The traces as tables, with views and settings of its own; `Trace.database` makes it.
 
-    Several threads may ask it. In a child of its process a fork leaves nothing of it.
+    Several threads may use it. A forked child needs a new one.
 
     >>> database = trace.database(memory="256MiB")
     >>> database.sql("create view long as select * from \\"jobs:end\\" where result < 0")
@@ -38,12 +38,12 @@ class Database:
         self._native = _native.Database(session, words("database", options, options))
 
     def sql(self, query: str) -> Rows:
-        """What a query gives; see `Trace.sql`."""
+        """The result of a query; see `Trace.sql`."""
         return Rows(self._native.sql(query), query)
 
     @property
     def tables(self) -> dict[str, str]:
-        """Tables and functions, and what they are. Views are not among them; ``show tables`` has those.
+        """Tables and functions, each with its description. ``show tables`` also lists views.
 
         >>> trace.database().tables["streams"]
         'data streams'
@@ -51,7 +51,7 @@ class Database:
         return dict(self._native.tables())
 
     def explain(self, query: str) -> str:
-        """How a query is answered: what is decoded, asked by the decoder, and which packets are not read.
+        """The plan of a query: decoded columns, filters in the decoder, and packets that are skipped.
 
         >>> print(trace.database().explain("select time from \\"jobs:begin\\" where worker = 1"))
         TraceExec: table=jobs:begin, filter=worker == 1, columns=[time], packets=17 of 17 (0 skipped), ...
@@ -65,8 +65,8 @@ class Database:
 
 
 class Rows(Lazy):
-    """What a query gives, as columns; `Trace.sql` makes it. Nothing is read before somebody asks for rows, and whoever asks again
-    reads again: names mean what they meant when the query was asked.
+    """The result of a query, as columns; `Trace.sql` makes it. Reading starts when you take the first rows; each new iteration
+    reads again. Names keep the meaning that they had when the query was made.
 
     >>> rows = trace.sql("select worker, count(*) as jobs from \\"jobs:begin\\" group by worker order by worker")
     >>> rows

@@ -1,4 +1,4 @@
-"""Columns: whatever takes Arrow takes them as they are, and without any other package they give plain values."""
+"""Columns: libraries that support Arrow take them directly; without such a library they give plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Taken = TypeVar("Taken")
 
 
 class Columns:
-    """Something with columns. pyarrow, polars, pandas and DuckDB take it without copying, by the Arrow C interface::
+    """Data with columns. pyarrow, polars, pandas and DuckDB take it without copying, by the Arrow C interface::
 
         pyarrow.table(columns)
         polars.DataFrame(columns)
@@ -53,7 +53,7 @@ class Columns:
         return frame
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first rows, which are read for it."""
+        """HTML for notebooks: the first rows, which are read for it."""
         from kymograph._html import stream_html
 
         return stream_html(self._title, self)
@@ -75,7 +75,7 @@ class Schema:
 
     @property
     def metadata(self) -> Mapping[str, Mapping[str, str]]:
-        """What is known of each column besides: of answers ``class``, ``title`` and ``unit``."""
+        """Metadata of each column: in answers ``class``, ``title`` and ``unit``."""
         return dict(zip(self.names, self._native.metadata, strict=True))
 
     def to_pyarrow(self) -> pyarrow.Schema:
@@ -119,7 +119,7 @@ class Batch(Columns):
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._native.num_rows
 
     def __len__(self) -> int:
@@ -172,18 +172,18 @@ class Batch(Columns):
 
 
 class Lazy(Columns):
-    """Columns of which nothing is read before somebody asks for rows; whoever asks again reads again."""
+    """Columns that are read on demand; each new iteration reads again."""
 
     _native: _native.Events | _native.Rows
 
     @property
     def schema(self) -> Schema:
-        """Names and types of the columns. There are none if a query only changed something."""
+        """Names and types of the columns; none for a statement that returns no rows."""
         return Schema(self._native.schema)
 
     @property
     def report(self) -> Report | None:
-        """What stands between the rows and the whole truth; ``None`` before somebody read to the end.
+        """Report on data that is missing from the rows; ``None`` before they were read to the end.
 
         >>> events = trace.events("jobs:end")
         >>> events.report
@@ -195,7 +195,7 @@ class Lazy(Columns):
         return None if said is None else Report._of(said)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches, in the order of time if nothing else was asked for; read ahead by all threads of the trace."""
+        """Iterates over batches, by default in time order; all threads of the trace read ahead."""
         stream = self._native.stream()
         try:
             for batch in stream:
@@ -213,8 +213,8 @@ class Lazy(Columns):
         return self._taken(super().to_polars)
 
     def _taken(self, take: Callable[[], Taken]) -> Taken:
-        """What somebody takes who knows nothing of us. That our stream ended with an error he says in his own words: here errors are
-        ours, Ctrl-C is `KeyboardInterrupt`, and what could not be read is warned of."""
+        """Calls a library that reads our stream. The library would report our errors in its own words: here they are our
+        exceptions, Ctrl-C is `KeyboardInterrupt`, and unreadable data gives a warning."""
         try:
             taken = take()
         except Exception:

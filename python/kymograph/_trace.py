@@ -1,4 +1,4 @@
-"""Open traces, and what can be asked of them."""
+"""Open traces, and questions to them."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def open(  # noqa: A001  (people write kymograph.open)
     Args:
         path: A folder with a ``metadata`` file, a folder above such, a single stream file, or an archive of them, as a path
             or a ``file:`` URL; or several of these.
-        threads: How many may read; 0: as ``KYMO_THREADS`` says, or one for each core.
-        clock_shift: Time that every clock is ahead, in nanoseconds or as a ``timedelta``.
-        trace_offsets: Times that the clocks of single traces are ahead besides, by the path of a trace, or of a folder or archive
-            with traces below; of several, the one nearest to a trace counts.
-        cache: Where to remember what was found; ``True``: as the command (`cache_folder`), ``False``: nowhere.
+        threads: Number of reading threads; 0: ``KYMO_THREADS``, or one for each core.
+        clock_shift: Offset that is added to every clock, in nanoseconds or as a ``timedelta``.
+        trace_offsets: Further offsets for the clocks of single traces, by the path of a trace, or of a folder or archive that
+            contains traces; the closest path counts.
+        cache: Folder for results that later calls reuse; ``True``: the command's (`cache_folder`), ``False``: none.
 
     Raises:
         OpenError: There is no trace, or none that can be understood. Of several, those that can be read are read.
@@ -60,7 +60,8 @@ def open(  # noqa: A001  (people write kymograph.open)
 class Trace(Analyses):
     """One or more open traces; `kymograph.open` makes it.
 
-    It may be used by several threads at once, pickled (another process opens the traces itself), and used after a fork.
+    Several threads may use it at the same time. You can pickle it (the other process opens the traces itself), and use it
+    after a fork.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Trace(Analyses):
 
     @property
     def _session(self) -> _native.Session:
-        """The open session of this process: what a parent opened is the parent's."""
+        """The open session of this process. A session of the parent process is not used."""
         process, session = self._opened
         if process != os.getpid():
             self._opened = process, session = self._open()
@@ -108,7 +109,7 @@ class Trace(Analyses):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What was opened.
+        """The paths that were opened.
 
         >>> trace.paths
         ('examples/traces/demo',)
@@ -116,7 +117,7 @@ class Trace(Analyses):
         return tuple(self._paths)
 
     def info(self, *, exact: bool = False) -> Info:
-        """What the traces hold, at a glance: from their metadata, the packet index, and a few packets of many.
+        """Overview of the traces: from their metadata, the packet index, and a sample of packets.
 
         Args:
             exact: Counts every event instead of estimating.
@@ -143,12 +144,12 @@ class Trace(Analyses):
         gmt: bool = False,
         keep_bytes: bool = False,
     ) -> Events:
-        """Events as columns, in the order of time; nothing is read before somebody asks for rows.
+        """Events as columns, in time order; reading starts when you take the first rows.
 
         Args:
             event: Names of events; ``*`` is any text, ``?`` any character. ``None``: all.
             where: Only events for which this expression is true, in the language of ``kymo filter``.
-            begin: Only events that are not before this: as the command takes it, a ``datetime``, a ``numpy.datetime64``, or
+            begin: Only events at or after this time: text as for the command, a ``datetime``, a ``numpy.datetime64``, or
                 nanoseconds since the clock's origin.
             end: Only events that are not after this.
             columns: Only these columns, in this order. ``None``: ``time``, ``cycles``, ``stream``, ``name`` if there may be
@@ -182,10 +183,10 @@ class Trace(Analyses):
         end: Time | None = None,
         gmt: bool = False,
     ) -> Iterator[Event]:
-        """Single events in the order of time, for loops; what many events have is had faster as columns (`events`).
+        """Single events in time order, for loops. For the values of many events, columns are faster (`events`).
 
-        Threads read ahead as long as somebody holds the iterator. An event that is kept keeps the batch that it was read
-        with. What could not be read, and what was lost, is warned of at the end.
+        Threads read ahead while the iterator exists. An event keeps its whole batch in memory. Warnings about unreadable
+        data and losses come at the end.
 
         Args:
             event: Names of events; ``*`` is any text, ``?`` any character. ``None``: all.
@@ -236,7 +237,7 @@ class Trace(Analyses):
         where: str | None = None,
         sizes: bool = False,
     ) -> Answer:
-        """How often events occur, by ``class``, ``stream`` or ``trace``; with ``sizes``, how large they are too.
+        """Number of events by ``class``, ``stream`` or ``trace``; with ``sizes``, also their sizes.
 
         >>> trace.count()["count"].rows()[:2]
         [('jobs:chunk', 1200, 16851.67...), ('jobs:begin', 400, 5617.22...)]
@@ -259,12 +260,12 @@ class Trace(Analyses):
         """Latency between a start event and its matching end event: ``kymo pairs``.
 
         Args:
-            start: Events that begin something: ``NAME`` or ``NAME if EXPR``. Without it and ``stop``, those that have the
+            start: Events that begin a pair: ``NAME`` or ``NAME if EXPR``. Without ``start`` and ``stop``, events with the
                 roles ``begin`` and ``end``.
-            stop: Events that end it.
-            key: What both have in common: ``FIELD``, or ``FIELD=FIELD`` where it has another name in the event that ends.
-            group: A field of the event that begins, by which pairs are told apart.
-            nested: What begins again while it is open is open twice.
+            stop: Events that end a pair.
+            key: The field that both events share: ``FIELD``, or ``FIELD=FIELD`` if the end event has another name for it.
+            group: A field of the begin event; pairs are grouped by it.
+            nested: Pairs of one key may be open at the same time, and the last one to begin ends first.
 
         >>> trace.pairs(start="jobs:begin", stop="jobs:end", key="id")["total"]["count"]
         [400]
@@ -300,9 +301,9 @@ class Trace(Analyses):
         return self._ask("analyse", options, _options(), f"./{name}" if name.startswith("-") else name)
 
     def state_at(self, at: Time, **options: Unpack[StateOptions]) -> Answer:
-        """What CPUs and threads do at an instant: who runs where, who waits for what, since when and until when.
+        """States of CPUs and threads at an instant: running and waiting threads, with begin and end of each state.
 
-        The first time, the trace is read as a whole; what is found is kept in the cache, for any other instant.
+        The first call reads the whole trace and keeps the states in the cache, for every instant.
 
         >>> kernel.state_at("17:46:23.5", top=5)  # doctest: +SKIP
         """
@@ -311,17 +312,17 @@ class Trace(Analyses):
         return self._ask("state", {"at": at, **options}, {"at", *StateOptions.__annotations__})
 
     def sql(self, query: str) -> Rows:
-        """What a query gives, as columns; docs/sql.md says what tables and functions there are. Nothing is imported first.
+        """The result of an SQL query, as columns; docs/sql.md describes the tables and functions. No import is necessary.
 
-        Nothing is read before somebody asks for rows, but what analyses such as ``cpu()`` find. Of several statements, each
-        behind a semicolon, the last one's rows are given; those before it are of use if they change something. Views and
-        settings stay for this trace, in this process; `database` makes others beside them.
+        Reading starts when you take the first rows, except that analyses such as ``cpu()`` run at once. Of several
+        statements, separated by semicolons, the rows of the last one are returned; the others may make views and
+        settings. These stay for this trace, in this process; `database` makes separate ones.
 
         Raises:
             QuestionError: The query is wrong.
-            UnanswerableError: The trace does not hold what would answer.
-            MemoryLimitError: More memory is needed than a query may have (1 GiB, see `database`), when it is read.
-            NotInstalledError: SQL is not there: ``pip install 'kymograph[sql]'``.
+            UnanswerableError: The trace lacks the data that the query needs.
+            MemoryLimitError: Reading needs more memory than a query may have (1 GiB, see `database`).
+            NotInstalledError: SQL is not installed: ``pip install 'kymograph[sql]'``.
 
         >>> trace.sql("select name, count(*) as events from events group by name order by events desc limit 1").to_polars()["name"][0]
         'jobs:chunk'
@@ -343,8 +344,8 @@ class Trace(Analyses):
         """The trace as tables, with views and settings of its own.
 
         Args:
-            memory: What sorting, grouping and joining may hold; beyond it, they write to temporary files.
-            unordered: Does not rely on events being in the order of time: for clocks that step back.
+            memory: Limit for sorting, grouping and joining; beyond it, they write to temporary files.
+            unordered: Does not rely on time order: for clocks that step back.
 
         >>> trace.database(memory="64MiB").sql("select count(*) from streams").to_polars().item()
         2
@@ -357,8 +358,8 @@ class Trace(Analyses):
         """Prints events as text, in the order of time: ``kymo print``.
 
         Args:
-            file: What to write to; ``None``: ``sys.stdout``. A binary file gets the bytes as the command writes them; of what
-                is no valid text, others get escapes.
+            file: Output file; ``None``: ``sys.stdout``. A binary file gets the bytes that the command writes; a text file gets
+                escapes for bytes that are not valid text.
 
         >>> trace.print(limit=1, clock_gmt=True)
         [00:02:52.255263261] (+?.?????????) vm jobs:submit: { cpu_id = 1 }, ...
@@ -379,7 +380,7 @@ class Trace(Analyses):
             Report._of(report)._warn(losses=True)
 
     def lines(self, **options: Unpack[PrintOptions]) -> Iterator[str]:
-        """What `print` prints, line by line, as it is asked for.
+        """The output of `print`, line by line, on demand.
 
         >>> for line in trace.lines(format="json", event="jobs:end", limit=1):
         ...     print(json.loads(line)["payload"]["result"])
@@ -425,11 +426,11 @@ class Trace(Analyses):
         begin: Time | None = None,
         end: Time | None = None,
     ) -> Result:
-        """The result of an analysis of your own, on all cores; `Analysis` says what it is made of.
+        """The result of your own analysis, on all cores; see `Analysis`.
 
-        The trace is cut into slices of time. Each is read and stepped through by one thread, its rows in the order of time;
-        neighbours are merged, the earlier one first, as a tree. How many slices there are depends on the trace and on the
-        number of threads alone.
+        The trace is cut into time slices. One thread reads each slice and calls ``step`` with its rows in time order. Then
+        the states of neighbors are merged as a tree, the earlier one first. The number of slices depends only on the trace
+        and on the number of threads.
 
         >>> class Chunks(kymograph.Analysis):
         ...     events, columns = "jobs:chunk", ["time"]
@@ -457,20 +458,20 @@ class Trace(Analyses):
         paths: StrPath | Sequence[StrPath] | None = None,
         **options: Any,
     ) -> Any:
-        """An analysis by name, or one of your own, here or on a cluster.
+        """An analysis by name, or your own, here or on a cluster.
 
-        Workers open the traces by themselves, and refuse others; where to read goes out, states of the analysis come back. A
-        worker that is killed or says nothing for long costs time, not the answer. Where traces cannot be read in parts, this
-        process reads them, and so it does for ``period``, ``"periods"``, ``"count"`` and ``"state"``.
+        Workers open the traces by themselves, and refuse other ones; places to read go out, states of the analysis come back.
+        A worker that is killed or stalls costs time, not the answer. If traces cannot be read in parts, this process reads
+        them, and so it does for ``period``, ``"periods"``, ``"count"`` and ``"state"``.
 
         Args:
             what: ``"cpu"``, ``"io"`` and so on, or an `Analysis`.
             client: A ``dask.distributed.Client``, or an executor of `concurrent.futures`. ``None``: all cores of this machine.
-            readers: How many will read at the same time, if not as many as the client has threads.
-            progress: Is called with how many parts are known, and of how many.
-            retries: How often a part is read again after a worker died or stalled.
-            patience: Seconds after which a part of which nothing was heard is read by another worker too (Dask).
-            paths: Where workers find the traces, if not where they were opened here.
+            readers: Number of readers at the same time; by default the number of the client's threads.
+            progress: Called with the number of finished parts, and the number of all parts.
+            retries: Number of times that a part is read again after a worker died or stalled.
+            patience: Seconds after which another worker also reads an overdue part (Dask).
+            paths: Paths of the traces for the workers, if they differ from those here.
             options: Those of the analysis.
 
         >>> trace.analyze("pairs", start="jobs:begin", stop="jobs:end", key="id")
@@ -503,19 +504,19 @@ class Trace(Analyses):
         begin: Time | None = None,
         end: Time | None = None,
     ) -> None:
-        """Whether an analysis of your own says the same of pieces as of the whole.
+        """Tests whether your own analysis gives the same result for pieces as for the whole trace.
 
-        It is run in one piece, as `run` runs it, and so many times (``rounds``) in pieces between random rows, of which
-        neighbours are merged in random order.
+        It runs once in one piece, as `run` does, and ``rounds`` times in pieces that are cut at random rows; neighbors are
+        merged in random order.
 
         Args:
-            cuts: Pieces of each round, less one.
-            rounds: How often.
-            seed: The same seed cuts the same.
-            tolerance: How much numbers with a point may differ, relative to the larger one: sums of them depend on the order.
+            cuts: Number of cuts in each round.
+            rounds: Number of rounds.
+            seed: The same seed makes the same cuts.
+            tolerance: Allowed relative difference of floating-point numbers, whose sums depend on the order.
 
         Raises:
-            CheckError: It does not; says where results differ first.
+            CheckError: The results differ; the text names the first difference.
 
         >>> class Last(kymograph.Analysis):
         ...     "It takes the wrong one of two."
@@ -533,7 +534,7 @@ class Trace(Analyses):
         _own.check(self, _own.made(analysis), cuts, rounds, seed, tolerance, {"begin": begin, "end": end})
 
     def verify(self) -> list[Finding]:
-        """Everything that is wrong with the traces' files, where, and what to do: ``kymo check``.
+        """All problems of the traces' files, with place and remedy: ``kymo check``.
 
         >>> trace.verify()
         []
@@ -554,7 +555,7 @@ class Trace(Analyses):
 
 
 def local_path(path: StrPath) -> str:
-    """A path, or that of a ``file:`` URL."""
+    """A path, or the path of a ``file:`` URL."""
     text = os.fsdecode(path)
     scheme, colon, _ = text.partition("://")
     if not colon or not scheme.isalpha():
@@ -595,7 +596,7 @@ def _opened_again(
 
 
 def _warn(lines: str) -> None:
-    """Warns of what means nothing, on behalf of the line that asked our caller."""
+    """Warns about parts of a question that match nothing, at the line of the caller's caller."""
     if not lines.strip():
         return
     import warnings
@@ -607,7 +608,7 @@ def _warn(lines: str) -> None:
 
 
 def _writer(file: SupportsWrite) -> Callable[[bytes], object]:
-    """What takes pieces of output for a file."""
+    """A function that writes pieces of output to a file."""
     is_text = isinstance(file, io.TextIOBase) or (hasattr(file, "encoding") and not isinstance(file, io.RawIOBase))
     if not is_text:
         return file.write

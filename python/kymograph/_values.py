@@ -1,4 +1,4 @@
-"""Small values that questions about files are answered with."""
+"""Small values: answers to questions about files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class SupportsWrite(Protocol):
-    """What can be written to: files of text or bytes."""
+    """Files of text or bytes that can be written to."""
 
     def write(self, text: Any, /) -> object: ...
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a trace."""
+    """A problem of a trace."""
 
     #: ``error``: something cannot be read; ``warning``: it can.
     severity: Literal["error", "warning"]
@@ -49,12 +49,12 @@ class ExportedTable:
 
     @classmethod
     def of(cls, path: str, rows: int, replaced_texts: int) -> ExportedTable:
-        """What the native part says."""
+        """Makes findings from those of the native library."""
         return cls(pathlib.Path(path), rows, replaced_texts)
 
 
 def findings(*paths: StrPath) -> list[Finding]:
-    """Everything that is wrong with traces, where, and what to do, even if they cannot be opened.
+    """All problems of traces, with place and remedy, even if the traces cannot be opened.
 
     >>> [finding.severity for finding in kymograph.findings("nowhere")]
     ['error']

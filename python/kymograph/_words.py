@@ -1,4 +1,4 @@
-"""Options as the words of the command line: what they mean is decided in one place, for both."""
+"""Options as words of the command line, so that one parser defines their meaning for both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Offsets: TypeAlias = Mapping[StrPath, int | timedelta] | Mapping[str, int | time
 
 
 class Options(TypedDict, total=False):
-    """What every analysis may be told; ``kymo cpu --help`` says what each means."""
+    """Options of all analyses; ``kymo cpu --help`` describes each."""
 
     #: Looks only at events for which this expression is true.
     where: str
@@ -75,7 +75,7 @@ class Options(TypedDict, total=False):
 
 
 class StateOptions(TypedDict, total=False):
-    """What `Trace.state_at` may be told."""
+    """Options of `Trace.state_at`."""
 
     #: Threads that are shown at most.
     top: int | Literal["all"]
@@ -94,7 +94,7 @@ class StateOptions(TypedDict, total=False):
 
 
 class PrintOptions(TypedDict, total=False):
-    """What `Trace.print` may be told; ``kymo print --help`` says what each means."""
+    """Options of `Trace.print`; ``kymo print --help`` describes each."""
 
     format: Literal["text", "details", "json", "csv", "none"]
     event: str | Sequence[str]
@@ -126,7 +126,7 @@ _RENAMED = {"where": "filter", "gmt": "clock-gmt"}
 
 
 def words(method: str, options: Mapping[str, Any], known: Iterable[str]) -> list[str]:
-    """The words that say these options; ``None`` says nothing."""
+    """The command-line words for these options; ``None`` gives no word."""
     known = frozenset(known)
     line: list[str] = []
     for name, value in options.items():
@@ -145,7 +145,7 @@ def words(method: str, options: Mapping[str, Any], known: Iterable[str]) -> list
 
 
 def names(columns: Sequence[str] | None) -> list[str] | None:
-    """Names of columns: one alone is a text, which has letters."""
+    """Names of columns. A single name may be given as a string, which would otherwise iterate over its letters."""
     if isinstance(columns, str):
         raise TypeError(f"columns are a list of names: [{columns!r}]")
     return None if columns is None else list(columns)
@@ -164,7 +164,7 @@ def _word(name: str, value: Any) -> str:
 
 
 def duration(length: Duration) -> str:
-    """A length of time as the command takes it."""
+    """A duration in the syntax of the command."""
     if isinstance(length, str):
         return length
     if not isinstance(length, (timedelta, SupportsIndex)):
@@ -176,7 +176,7 @@ def duration(length: Duration) -> str:
 
 
 def time(when: Time) -> str:
-    """A point in time as the command takes it."""
+    """A time in the syntax of the command."""
     if isinstance(when, str):
         return when
     nanos = time_ns(when)
@@ -185,7 +185,7 @@ def time(when: Time) -> str:
 
 
 def time_ns(when: Time) -> int:
-    """A point in time in nanoseconds, exactly."""
+    """A time in nanoseconds, exactly."""
     if isinstance(when, datetime):
         # pandas' has nanoseconds besides.
         nanos = getattr(when, "nanosecond", 0)
@@ -200,6 +200,6 @@ def time_ns(when: Time) -> int:
 
 
 def timedelta_ns(length: timedelta) -> int:
-    """A length of time in nanoseconds, exactly."""
+    """A duration in nanoseconds, exactly."""
     nanos = getattr(length, "nanoseconds", 0)
     return (length.days * 86_400 + length.seconds) * 1_000_000_000 + length.microseconds * 1_000 + int(nanos)

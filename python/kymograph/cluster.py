@@ -1,11 +1,11 @@
-"""Analyses on other processes and machines: parts of a question go out, what is known of them comes back.
+"""Analyses on other processes and machines: parts of a question go out, encoded states come back.
 
 ::
 
     plan ──> parts ──read, anywhere──> what is known of each ──finish, while the others are read──> answer
 
-`Trace.analyze` does it on a Dask cluster or on an executor of `concurrent.futures`. Whatever else can call a function somewhere
-does it with the same two functions, `read` and `Plan.finish`:
+`Trace.analyze` does this on a Dask cluster or on an executor of `concurrent.futures`. Other systems that run functions
+elsewhere need two functions, `read` and `Plan.finish`:
 
 >>> plan = kymograph.cluster.plan(kernel, "io", readers=8)  # doctest: +SKIP
 >>> answer = plan.finish(pool.map(kymograph.cluster.read, plan.parts))  # doctest: +SKIP
@@ -54,7 +54,7 @@ _OPEN_MAX = 8
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of which traces; all that a reader has to know."""
+    """A question and its traces: everything that a reader needs."""
 
     #: Where the traces are, and how they are opened.
     paths: tuple[str, ...]
@@ -70,7 +70,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a question, to be given to `read`; it can be pickled and takes a few hundred bytes."""
+    """A part of a question, as an argument for `read`; it can be pickled and takes a few hundred bytes."""
 
     question: Question = _field(repr=False)
     #: Its place in the order of time.
@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of parts that follow each other, to be given to `Plan.finish`; it can be pickled."""
+    """The result of one part, or of several consecutive parts, for `Plan.finish`; it can be pickled."""
 
     question: Question = _field(repr=False)
     #: The first part, and the one behind the last one.
@@ -101,11 +101,11 @@ def _received(question: Question, first: int, end: int, state: Any, report: Repo
 
 
 def read(part: Part) -> Known:
-    """Reads a part on this thread, wherever that is. It depends on nothing else, so that it can be done again.
+    """Reads a part on this thread. A part depends on no other one, so you can repeat the call, or make it elsewhere.
 
     Raises:
         OpenError: There are no traces at the paths here.
-        OtherTraceError: They are other traces than those that were shared out.
+        OtherTraceError: They differ from the traces of the plan.
         UnsliceableError: They cannot be read in parts.
     """
     _keep_memory()
@@ -136,7 +136,7 @@ def _keep_memory() -> None:
 
 
 def merge(*known: Known) -> Known:
-    """What is known of parts that follow each other, in order: for whoever merges before everything is there.
+    """Merges the results of consecutive parts, in order, before all parts are there.
 
     >>> plan = kymograph.cluster.plan(kernel, "cpu", readers=8)  # doctest: +SKIP
     >>> kymograph.cluster.merge(*map(kymograph.cluster.read, plan.parts[1:3]))  # doctest: +SKIP
@@ -157,7 +157,7 @@ def merge(*known: Known) -> Known:
 
 
 class Plan(Generic[Result]):
-    """A question that is shared out; `plan` makes it."""
+    """A question that is divided into parts; `plan` makes it."""
 
     def __init__(
         self, question: Question, shares: Sequence[bytes], finish: Callable[[Iterator[Known], int], Result]
@@ -167,7 +167,7 @@ class Plan(Generic[Result]):
         self._finish = finish
 
     def finish(self, known: Iterable[Known]) -> Result:
-        """The answer, from what is known of all parts, in whatever order that comes: other threads put it together meanwhile.
+        """The answer, from the results of all parts, in any order. Other threads merge them as they come.
 
         Raises:
             ValueError: Parts are missing, or there twice.
@@ -176,7 +176,7 @@ class Plan(Generic[Result]):
             return self._finish(checked, len(self.parts))
 
     def _checked(self, known: Iterable[Known]) -> Generator[Known]:
-        """Each part once, and none is missing."""
+        """Checks that each part is there exactly once."""
         spans: list[tuple[int, int]] = []
         for each in known:
             place = bisect_left(spans, (each.first, each.end))
@@ -203,13 +203,13 @@ def plan(
     paths: StrPath | Sequence[StrPath] | None = None,
     **options: Any,
 ) -> Plan[Any]:
-    """Shares a question out.
+    """Divides a question into parts.
 
     Args:
         what: The name of an analysis of the command (``"cpu"``, ``"io"``, ...), or one of your own.
-        readers: How many will read at the same time: there are several parts for each of them.
-        paths: Where readers find the traces, if not where `trace` was opened; ``file:`` URLs are paths.
-        options: Those of the analysis; of your own ``begin`` and ``end``.
+        readers: Number of readers at the same time: there are several parts for each of them.
+        paths: Paths of the traces for the readers, if they differ from those of `trace`; ``file:`` URLs are paths.
+        options: Options of the analysis; for your own analyses ``begin`` and ``end``.
 
     Raises:
         UnsliceableError: The traces cannot be read in parts.
@@ -246,7 +246,7 @@ def _path(path: StrPath) -> str:
 
 
 def _offsets_at(trace: Trace, at: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """The offsets of single traces, by the paths that readers find these at."""
+    """The offsets of single traces, by their paths for the readers."""
     opened = tuple(map(os.path.abspath, trace.paths))
     offsets = sorted((os.path.abspath(path), offset) for path, offset in trace._trace_offsets)
     if at == opened or not offsets:
@@ -305,7 +305,7 @@ def _pickled(value: object) -> bytes:
 
 
 class _Reader:
-    """Open traces, asked a question of the command."""
+    """Open traces, for a question of the command."""
 
     def __init__(self, question: Question) -> None:
         self._asked, _ = _trace(question)._session.shares(list(question.line))
@@ -318,7 +318,7 @@ class _Reader:
 
 
 class _OwnReader:
-    """Open traces, of which somebody's own analysis gets events."""
+    """Open traces, for an analysis of the user's own."""
 
     def __init__(self, question: Question) -> None:
         assert question.own is not None
@@ -351,7 +351,7 @@ _open: OrderedDict[tuple[int, Question], _Reader | _OwnReader] = OrderedDict()
 
 
 def _reader(question: Question, again: bool = False) -> _Reader | _OwnReader:
-    """What this process reads parts of a question with."""
+    """The reader of this process for parts of a question."""
     key = (os.getpid(), question)
     with _lock:
         known = None if again else _open.get(key)
@@ -410,7 +410,7 @@ def analyze(
 def _on_executor(
     shared: Plan[Any], executor: Executor, progress: Callable[[int, int], object] | None, retries: int
 ) -> Generator[Known]:
-    """What the processes of an executor know of each part, as it comes."""
+    """Results of the processes of an executor, as they come."""
     from concurrent.futures import FIRST_COMPLETED, Future, wait
 
     def submit(part: Part) -> Future[Known]:

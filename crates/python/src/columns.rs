@@ -46,7 +46,7 @@ impl Schema {
         self.inner.fields().iter().map(|field| field.data_type().to_string()).collect()
     }
 
-    /// What is known of each column beside name and type.
+    /// Metadata of each column.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let fields = self.inner.fields().iter();
@@ -94,13 +94,13 @@ impl Batch {
         (0..rows.num_rows()).map(|row| PyTuple::new(py, columns.iter().map(|column| &column[row]))).collect()
     }
 
-    /// So many rows from one on; nothing is copied.
+    /// A slice of `count` rows; it shares the memory.
     fn slice(&self, begin: usize, count: usize) -> Self {
         let begin = begin.min(self.inner.num_rows());
         Self { inner: self.inner.slice(begin, count.min(self.inner.num_rows() - begin)) }
     }
 
-    /// The numbers of a column without nulls as NumPy takes them: the name of their type, and their bytes.
+    /// The numbers of a column without nulls for NumPy: the name of their type, and their bytes.
     fn buffer<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Option<(&'static str, Bound<'py, PyBytes>)>> {
         let array = self.column(column)?;
         let Some((name, width)) = numpy_type(array.data_type()).filter(|_| array.null_count() == 0) else {

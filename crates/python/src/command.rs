@@ -6,8 +6,8 @@ use std::io::Write;
 use crate::interpreter::detached;
 use pyo3::prelude::*;
 
-/// Does what a command line asks for and ends the process, as the program `kymo` does. Nothing of Python is run after it:
-/// whoever waits for the end of the process waits for the command alone.
+/// Runs a command line and ends the process, as the program `kymo` does. Nothing of Python is run
+/// after it: a parent that waits for the process waits for the command alone.
 #[pyfunction]
 pub(crate) fn run_command(py: Python<'_>, words: Vec<OsString>) {
     detached(py, || {

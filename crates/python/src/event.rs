@@ -23,7 +23,7 @@ use crate::interpreter::{detached, staying};
 use crate::pull::{Names, next_batch, pulled};
 use crate::session::Session;
 
-/// Events in the order of time; ends by itself, or when nobody holds it any more.
+/// Events in time order. Reading ends at the last event, or when the iterator is dropped.
 #[pyclass(module = "kymograph._native")]
 pub(crate) struct EventLoop {
     /// The lock is never contended: the caller has the iterator for itself.
@@ -31,7 +31,7 @@ pub(crate) struct EventLoop {
     classes: Arc<Classes>,
     batch: Option<Arc<Shelf>>,
     next: usize,
-    /// Called with the report, at the end, if that has something to say.
+    /// Called at the end with the report, if the report is not empty.
     at_end: Option<Py<PyAny>>,
 }
 
@@ -130,11 +130,12 @@ impl Classes {
     }
 }
 
-/// An event of a trace: what happened, when, and its fields.
+/// An event of a trace: its name, its time, and its fields.
 ///
-/// Fields are those of the payload, of the event's contexts, and of its packet's context; where several have the same name,
-/// the first of these. Values are Python's own: `int`, `float`, `str`, `bool`, `bytes`, `list`, `dict`, and `None` for what an
-/// optional does not hold. An enumeration is its number; see `labels`.
+/// Fields are those of the payload, of the event's contexts, and of its packet's context; if
+/// several have the same name, the first of these counts. Values are Python's own: `int`, `float`,
+/// `str`, `bool`, `bytes`, `list`, `dict`, and `None` for what an optional does not hold. An
+/// enumeration is its number; see `labels`.
 #[pyclass(frozen, freelist = 64, module = "kymograph", name = "Event")]
 pub(crate) struct Event {
     shelf: Arc<Shelf>,
@@ -163,7 +164,7 @@ impl Event {
         })
     }
 
-    /// Every field with its scope and name, in the order in which names are looked for.
+    /// Every field with its scope and name, in the order of name lookup.
     fn all(&self) -> Vec<(Scope, &str, Option<FieldRef<'_>>)> {
         let batch = &self.shelf.batch;
         let own = batch.class_fields(self.at);
@@ -188,7 +189,7 @@ impl Event {
 
 #[pymethods]
 impl Event {
-    /// The name of its class; `None` if that has none.
+    /// The name of its class; `None` if the class has no name.
     #[getter]
     #[inline]
     fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
@@ -201,14 +202,14 @@ impl Event {
         self.class(py).id
     }
 
-    /// When it happened, in nanoseconds since the clock's origin; `None` without a clock, or if they do not fit 64 bits.
+    /// Its time in nanoseconds since the clock's origin; `None` without a clock, or beyond 64 bits.
     #[getter]
     #[inline]
     fn time(&self) -> Option<i64> {
         self.shelf.batch.nanos(self.at)
     }
 
-    /// When it happened, in cycles of its clock; `None` without a clock.
+    /// Its time in cycles of its clock; `None` without a clock.
     #[getter]
     fn cycles(&self) -> Option<u64> {
         let batch = &self.shelf.batch;
@@ -273,7 +274,7 @@ impl Event {
         self.all().into_iter().filter_map(pair).collect()
     }
 
-    /// The labels that the value of an enumeration has; of a map of bits, the names of those that are set.
+    /// The labels of an enumeration's value, or the names of the set bits of a bit map.
     fn labels(&self, name: &Bound<'_, PyString>) -> PyResult<Vec<String>> {
         match self.field(name)? {
             Some(field) => Ok(labels(field)),
@@ -352,7 +353,8 @@ pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8], encoding: TextEncoding) -
     PyBytes::new(py, bytes).call_method1("decode", (codec, errors))
 }
 
-/// Begins a loop over events that the words choose; and warnings. `at_end` is called with the report, as JSON.
+/// Begins a loop over the events that the words select; returns it with warnings. `at_end` is
+/// called with the report, as JSON.
 #[pyfunction]
 pub(crate) fn messages(
     py: Python<'_>,

@@ -19,7 +19,7 @@ use crate::interpreter::detached;
 use crate::process::Owned;
 use crate::stream::{Ends, Rows, Stream};
 
-/// Events that nobody has read yet.
+/// Events before reading has begun.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Events {
     table: Owned<EventTable>,

@@ -15,12 +15,12 @@ use crate::interpreter::detached;
 use crate::interrupt::PATIENCE;
 use crate::process::{Owned, foreign};
 
-/// Bytes that are handed over together.
+/// Bytes of one chunk.
 const CHUNK_BYTES: usize = 1 << 16;
-/// Chunks that may wait.
+/// Maximum number of chunks that wait for the reader.
 const CHUNKS_WAITING: usize = 4;
 
-/// Pieces of text that another thread makes as they are asked for. That thread knows nothing of Python.
+/// Pieces of text that another thread makes on demand. That thread does not use Python.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Pieces {
     pieces: Mutex<Owned<Receiver<Piece>>>,

@@ -53,7 +53,7 @@ impl Session {
         }
     }
 
-    /// What the traces hold: for people as `kymo info` shows it, as its JSON, and the report.
+    /// Overview of the traces: as text of `kymo info`, as its JSON, and the report.
     fn info(&self, py: Python<'_>, exact: bool) -> PyResult<(String, String, String)> {
         let progress = Progress::default();
         let info = match exact {
@@ -65,7 +65,7 @@ impl Session {
         Ok((said.text, said.json, words::report(&info.report)))
     }
 
-    /// What the traces hold, in a few words.
+    /// Overview of the traces in a few words.
     fn summary(&self, py: Python<'_>) -> String {
         words::summary(&detached(py, || self.inner.info()))
     }
@@ -89,13 +89,13 @@ impl Session {
         Shares::new(py, &self.inner, &line)
     }
 
-    /// From when to when the words mean, in nanoseconds.
+    /// Begin and end that the words select, in nanoseconds.
     fn span(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Option<i64>, Option<i64>)> {
         let chosen = words::chosen(&self.inner, &line).map_err(|why| refused(py, why))?;
         Ok((chosen.begin_ns, chosen.end_ns))
     }
 
-    /// What the words ask to print, in pieces for whoever asks, and warnings.
+    /// The printed text that the words select, in pieces on demand; and warnings.
     fn pieces(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Pieces, String)> {
         let asked = detached(py, || words::print_options(&self.inner, &line));
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
@@ -119,7 +119,7 @@ impl Session {
         Ok((tables.collect(), words::report(&exported.report), warnings))
     }
 
-    /// Events as columns, and warnings; the words say which events.
+    /// Events as columns, selected by the words; and warnings.
     fn events(
         &self,
         py: Python<'_>,
@@ -141,7 +141,7 @@ impl Session {
     }
 }
 
-/// What is wrong with traces, as JSON.
+/// Problems of traces, as JSON.
 #[pyfunction]
 pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
     let progress = Progress::default();
@@ -149,7 +149,7 @@ pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> 
     Ok(words::findings(&findings.map_err(|it| cancelled(py, it))?))
 }
 
-/// Where the command remembers what it found.
+/// The cache folder of the command.
 #[pyfunction]
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     kymo_session::cache_folder()

@@ -21,7 +21,7 @@ use crate::process::Owned;
 use crate::session::Session;
 use crate::stream::{self, Ends, Stream};
 
-/// The tables of open traces. Views and settings stay.
+/// The tables of open traces, with views and settings that stay for later queries.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Database {
     inner: Owned<kymo_session::Database>,
@@ -53,14 +53,14 @@ impl Database {
         Ok(Rows::new(asked?.map_err(|failure| not_answered(py, &failure))?))
     }
 
-    /// Tables and functions, and what they are.
+    /// Tables and functions, each with its description.
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let database = self.inner.get(py)?;
         Ok(detached(py, || database.tables()))
     }
 }
 
-/// Rows that nobody has read yet.
+/// Rows before reading has begun.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Rows {
     query: Owned<SqlQuery>,

@@ -2,7 +2,7 @@
 //! kernel reads and writes.
 //!
 //! ```text
-//! program    one system call: the system adds 1 to the word, and wakes who waits     no descriptor, no path, no lock
+//! program    one system call: the system adds 1 to the word, and wakes waiters       no descriptor, no path, no lock
 //! recorder   one system call: waits unless the word is another than it was
 //! ```
 //!
@@ -98,7 +98,7 @@ impl Drop for Bell {
 fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
     // Safety: it cannot fail.
     let user = unsafe { libc::geteuid() };
-    // Another user who could write to the file could ring without end, or truncate it.
+    // Another user with access to the file could ring without end, or truncate it.
     let is_one = found.st_mode & libc::S_IFMT == libc::S_IFREG && found.st_uid == user && found.st_mode & 0o077 == 0;
     is_one.then_some(kymo_lane::Bell { device: found.st_dev, inode: found.st_ino })
 }
@@ -114,7 +114,7 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     let flags = libc::O_CREAT | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let bell = Bell::map(Descriptor::open_in(folder.0, BELL_NAME, flags)?.0)?;
     let which = bell.which;
-    // Before the word, whose release publishes both.
+    // Before the word: its release publishes both.
     DEVICE.store(which.device, Ordering::Relaxed);
     INODE.store(which.inode, Ordering::Relaxed);
     // Another thread may still ring the previous bell: it stays mapped, like this one.

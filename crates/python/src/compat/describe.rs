@@ -11,7 +11,8 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use super::unreadable;
 use crate::session::Session;
 
-/// What the traces of a session say of themselves, with their texts and the times of their streams.
+/// Descriptions of the traces of a session, with their metadata texts and the times of their
+/// streams.
 #[pyfunction]
 pub(super) fn describe<'py>(py: Python<'py>, session: &Session) -> Dict<'py> {
     let session = session.inner();

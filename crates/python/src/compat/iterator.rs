@@ -15,7 +15,7 @@ use crate::interpreter::{detached, staying};
 use crate::pull::{next_batch, pulled};
 use crate::session::Session;
 
-/// What `TraceCollectionMessageIterator` is made of.
+/// The native part of `TraceCollectionMessageIterator`.
 #[pyclass(subclass, module = "kymograph._native")]
 pub(crate) struct MessageIterator {
     begun: Option<Begun>,
