@@ -90,6 +90,8 @@ impl<P: Piece> State<P> {
 
     /// Whether a slice has to wait for its turn.
     fn is_full(&self, number: u64) -> bool {
+        // The slice in turn never waits: the consumer waits for its pieces, and only they make
+        // room.
         !self.is_stopped && number != self.turn && self.bytes > self.bytes_max
     }
 
@@ -158,6 +160,8 @@ impl<P: Piece> Desk<P> {
     /// Changes the state that other threads may wait for.
     fn change<T>(&self, mut state: MutexGuard<'_, State<P>>, with: impl FnOnce(&mut State<P>) -> T) -> T {
         let changed = with(&mut state);
+        // Readers and the consumer wait for different conditions on one variable, so all of them
+        // look.
         self.changed.notify_all();
         changed
     }
@@ -202,6 +206,8 @@ impl<P: Piece> Desk<P> {
             let read = reader.read(&slice, &mut |piece| {
                 self.change(self.lock(), |state| state.put(number, piece));
                 self.pass_on(take)?;
+                // This thread is the only one that takes pieces. Waiting without taking any would
+                // stop all.
                 while self.lock().is_full(number) {
                     drop(self.wait_until(|state| state.is_due() || !state.is_full(number)));
                     self.pass_on(take)?;

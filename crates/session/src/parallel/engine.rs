@@ -17,6 +17,8 @@ use kymo_scan::merge::{Keyed, Part};
 use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
+/// With one for each thread, a thread that is done would wait for the caller to merge the next. The
+/// number also bounds memory: rounds hold decoded events.
 const ROUNDS_IN_FLIGHT: u64 = 2;
 /// Rounds that the caller's thread makes alone before others start: they are small, and threads
 /// that read ahead are of no use to a caller that wants a few events.
@@ -169,6 +171,7 @@ impl<W: Work> Shared<W> {
             let done = job.run(work);
             queues = self.lock();
             queues.done.push(done);
+            // One suffices: only the caller's thread waits for this.
             self.done_changed.notify_one();
         }
     }
@@ -207,6 +210,8 @@ impl<W: Work> Job<W> {
             Self::Refill { stream, mut cursor, spare } => {
                 spare.into_iter().for_each(|batch| cursor.recycle(batch));
                 let (mut items, mut rows, mut ended) = (Vec::new(), 0, false);
+                // Until there are rows for a whole batch: a job for each small packet would cost
+                // more than its work.
                 let wanted = cursor.batch_rows();
                 while !ended && rows < wanted && items.len() < REFILL_BATCHES {
                     match cursor.next_item() {
@@ -279,6 +284,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
 
     /// Takes the finished work.
     fn collect(&mut self, faults: &mut Vec<StreamFault>) {
+        // All at once, so that workers need not wait for the lock while the merger takes them.
         let done = std::mem::take(&mut self.shared.lock().done);
         for done in done {
             self.take(done, faults);
@@ -347,6 +353,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
         if !queues.done.is_empty() {
             return;
         }
+        // The caller's thread counts as one of `threads`, so it works too while nothing is done.
         if let Some(job) = queues.pop() {
             drop(queues);
             let done = job.run(self.work);

@@ -130,6 +130,8 @@ impl Exactly<'_> {
             };
             return Items::ExactArrows(flights.iter().map(arrow).collect());
         }
+        // As cells count them: a message where it comes, a wakeup where it leaves. Otherwise the
+        // numbers would change with the zoom.
         let counted = |flight: &Flight| if are_messages(key) { flight.end } else { flight.begin };
         let mut flights: Vec<&Flight> =
             flights.iter().filter(|flight| (first..end).contains(&counted(flight))).collect();

@@ -315,6 +315,8 @@ impl Timeline {
     /// Leaves unbuilt chunks to the builders, if these are many: they read them next, and meanwhile
     /// the content is guessed.
     fn put_off(&self, parts: &mut [Part], level: Level, known: usize) {
+        // The chunk at `known` counts as built: the state before it is there, so reading it gives
+        // exact values.
         let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk > known);
         if parts.iter().filter(|part| unbuilt(part)).count() <= READ_MAX {
             return;
@@ -380,6 +382,8 @@ impl Timeline {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut read = Vec::new();
+            // Relaxed: the counter only gives each chunk to one thread; results come back when
+            // threads are joined.
             while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 read.push((chunk, self.exact(chunk, wanted.as_deref(), known, progress)?));
             }
@@ -462,6 +466,7 @@ impl Timeline {
         if let Some(node) = looked_at.filter(|node| node.knows(wanted)) {
             return Ok(node);
         }
+        // A result without the state before does for a question that has none either.
         let is_it = |(was_known, node): &&(bool, Arc<Node>)| (*was_known || !is_known) && node.knows(wanted);
         if let Some((_, node)) = found.as_ref().filter(is_it) {
             return Ok(Arc::clone(node));
@@ -473,6 +478,7 @@ impl Timeline {
         });
         *found = Some((is_known, Arc::clone(&node)));
         if is_known {
+            // Only a result that stays true is kept for later questions.
             self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
             self.meet(&node);
@@ -503,6 +509,7 @@ impl Timeline {
             TrackKind::States => {
                 let meaning = meaning(key)?;
                 let value = |value: u64| self.names.value(&self.analysis, meaning, value);
+                // In 128 bits: a bucket may be so wide that the product exceeds 64.
                 let share = |covered: u64| ((u128::from(covered) * 65535) >> level) as u16;
                 let buckets = cells::buckets(cells, level, carry).map(|found| StateBucket {
                     bucket: bucket(found.bucket),

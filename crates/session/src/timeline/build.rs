@@ -20,16 +20,19 @@ use crate::answers::analyse::Reader;
 use crate::open::progress::{Cancelled, Progress};
 
 /// Chunks that may be read before those before them are sealed, for each thread.
+/// States of unsealed chunks stay in memory.
 const AHEAD: usize = 2;
 /// A chunk that is read as soon as so many others is not read before its turn, for each thread.
 const SOON: usize = 4;
 /// How long a thread waits for questions before it reads another chunk.
+/// A limit, so that a viewer that asks all the time does not stop the building.
 const YIELDS_MAX: u32 = 50;
 
 /// Where threads meet.
 pub(super) struct Desk {
     held: Mutex<Held>,
     changed: Condvar,
+    // Only compared with earlier values. The lock orders everything that it stands for.
     version: AtomicU64,
 }
 
@@ -138,6 +141,7 @@ impl Desk {
     /// These chunks are in view and not built: they are read next, and those that were in view
     /// before are not.
     pub(super) fn want(&self, mut chunks: Vec<usize>) {
+        // Threads take the last one first.
         chunks.reverse();
         let mut held = self.lock();
         if held.wanted != chunks {
@@ -186,6 +190,7 @@ impl Desk {
     pub(super) fn take_known(&self) -> Option<(usize, State)> {
         self.stop();
         let mut held = self.idle();
+        // A chunk behind a gap has a node, but the state behind the gap is unknown.
         if held.built != held.known || held.known != held.seal {
             return None;
         }
@@ -207,6 +212,8 @@ impl Held {
         if self.is_stopped || self.failure.is_some() || self.built == self.chunks {
             return Job::End;
         }
+        // Sealing comes first: it is the only step that goes chunk by chunk, and others wait for
+        // it. `before` is absent while a thread seals, so no two threads seal at the same time.
         if self.waiting.contains_key(&self.seal)
             && let Some(before) = self.before.take()
         {
@@ -315,6 +322,7 @@ impl Timeline {
         crate::parallel::priority::background();
         while let Some(job) = desk.next(threads) {
             let _working = Working(desk);
+            // A weak reference: building ends when the last user of the timeline lets go of it.
             let Some(timeline) = timeline.upgrade() else { return };
             let done = match job {
                 Job::Read(chunk) => timeline.build_read(chunk),
@@ -386,6 +394,7 @@ impl Timeline {
             None => self.names.learn(&before, &sealed),
             Some(_) => self.names.learn_routes(&sealed),
         }
+        // Before the node is made: another thread can seal the next chunk meanwhile.
         self.desk.change(|held| held.before = Some(before));
         self.build_node(chunk, sealed, level)
     }
@@ -394,6 +403,7 @@ impl Timeline {
         let node = Arc::new(self.analysis.node(sealed, level, false));
         self.meet(&node);
         self.pyramid.put((0, chunk), &node, &|at| self.level_at(at))?;
+        // Under one lock, so that exactly one thread sees the last node come.
         let is_complete = self.desk.change(|held| {
             held.built(chunk);
             held.built == self.chunks.len()

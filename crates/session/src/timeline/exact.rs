@@ -112,6 +112,7 @@ impl Runs {
         let run = Run { begin: at, end: at, value, flags: flag(doubts.0) };
         let at_once = i64::from(begins).min(ends).max(0);
         for _ in 0..at_once {
+            // More than wanted is enough to know: one bucket may hold billions of changes.
             if self.done.len() > self.wanted.most {
                 return;
             }
@@ -271,6 +272,8 @@ impl Shared {
     /// The turn of a chunk, for all threads that want it at the same time.
     pub(super) fn turn(&self, chunk: usize) -> Arc<Turn> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Weak, so that a result lives only as long as a thread waits for it. The cache keeps it
+        // longer.
         if let Some(turn) = turns.get(&chunk).and_then(Weak::upgrade) {
             return turn;
         }

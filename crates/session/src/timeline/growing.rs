@@ -171,6 +171,8 @@ impl Timeline {
         let before = self.chunks[..kept.chunks].to_vec();
         let kept_of = Before { chunks: before, is_alike };
         let chunks = chunks::from(session, &prepared, (span, until), kept_of);
+        // The last chunk ends at the watermark and will be longer, so nodes above it stay out of
+        // the file.
         let settled = if until.is_some() { chunks.len() - 1 } else { usize::MAX };
         let pyramid = self.pyramid.grown(chunks.len(), kept.chunks, settled);
         self.names.met_lanes(&analysis, true);

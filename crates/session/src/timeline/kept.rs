@@ -61,6 +61,7 @@ impl Home {
         if index.spans != spans || !places.iter().map(Vec::len).eq(heights(spans.len())) {
             return None;
         }
+        // The next process goes on from one state, so nodes behind a gap would be of no use.
         let built = places[0].iter().take_while(|place| place.is_some()).count();
         if places[0][built..].iter().any(Option::is_some) || before.is_some() == (built == spans.len()) {
             return None;

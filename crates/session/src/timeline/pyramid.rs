@@ -155,6 +155,8 @@ impl Cache {
         }
         let most = self.bytes_max.unwrap_or(CACHE_BYTES);
         if self.bytes > most {
+            // Down to seven eighths, so that the search through all nodes is not made for each new
+            // one.
             self.shrink(most - most / 8);
         }
     }
@@ -288,10 +290,12 @@ impl Pyramid {
             Stored::File(place) => place,
             Stored::Memory(node) => return Ok(Arc::clone(node)),
         };
+        // No page begins before the key: the node has nothing of the track.
         let Some(number) = place.page(key) else { return Ok(Arc::new(Node::new(place.level, place.base))) };
         if let Some(node) = lock(&self.cache).get(Key::Page(at, number)) {
             return Ok(node);
         }
+        // Without the lock: two threads may read the same page, but none waits for another's file.
         let node = Arc::new(self.read(place.pages[number])?);
         lock(&self.cache).put(Key::Page(at, number), &node);
         Ok(node)
@@ -311,6 +315,7 @@ impl Pyramid {
         let Page { at, size_bytes, .. } = page;
         let mut bytes = Vec::new();
         self.file.read((at, size_bytes), &mut bytes)?;
+        // Other processes can write to the cache's folder, so bytes are not trusted.
         let node = (hash(&bytes) == page.hash).then(|| Node::decode(&bytes)).flatten();
         node.ok_or(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes: bytes.len() } })
     }
@@ -455,6 +460,7 @@ impl<'a> Writing<'a> {
         let node = Arc::new(std::mem::replace(&mut self.held, Node::new(self.head.0, self.head.1)));
         let bytes = node.encode();
         let at = self.pyramid.file.append(&bytes)?;
+        // The node above reads these pages soon.
         lock(&self.pyramid.cache).put(Key::Page(self.at, self.pages.len()), &node);
         self.pages.push(Page { from, at, size_bytes: bytes.len() as u64, hash: hash(&bytes) });
         Ok(())

@@ -67,6 +67,7 @@ pub(super) fn lanes(
     let mut lanes: Vec<LaneFacts> = lanes.into_iter().map(|(_, lane)| lane).collect();
     let span = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
     lanes.iter_mut().for_each(|lane| clamp(lane, span));
+    // The order of files in a folder must not change answers.
     lanes.sort_by_key(rank);
     lanes
 }
@@ -105,6 +106,8 @@ fn host(trace: &Arc<Trace>, hosts: &mut Vec<(Option<String>, usize)>) -> u16 {
         Some(EnvironmentValue::Text(name)) => Some(name.clone()),
         _ => None,
     };
+    // Without a host name, each trace counts as a machine: two unknown machines may use the same
+    // thread numbers.
     let itself = Arc::as_ptr(trace) as usize;
     let is_same = |known: &(Option<String>, usize)| match &name {
         Some(name) => known.0.as_ref() == Some(name),
@@ -170,6 +173,7 @@ fn add_packets(lane: &mut LaneFacts, stream: &DataStream, wanted: Range<usize>) 
             lane.holes.add(begin, nanos(loss.end_cycles).unwrap_or(i64::MAX));
         }
         if packets.is_some() {
+            // A lost packet has an unknown number of events, and so has the sum from here on.
             lane.lost = None;
         } else if let Some(events) = events {
             lane.lost = lane.lost.zip(events.count).map(|(sum, count)| sum.saturating_add(count));

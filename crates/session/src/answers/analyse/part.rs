@@ -164,6 +164,7 @@ impl<'a> Reader<'a> {
 
     /// Feeds a part until all of its events are read. False: something is not as it should be that is relied on.
     fn feed_all(&mut self, part: &mut dyn AnyPart, relies: bool, faults: &mut Vec<Fault>) -> bool {
+        // A reader reads many parts: streams that were finished in the last one have events again.
         self.mergers.iter_mut().flatten().for_each(Merger::restart);
         loop {
             for lane in 0..self.prepared.lanes.len() {
@@ -171,6 +172,8 @@ impl<'a> Reader<'a> {
                     if self.feed(lane, part, faults).is_break() {
                         part.finish(lane);
                     }
+                    // Whether times of packets are right shows only when their events are read, so
+                    // this is asked all the time.
                     if relies && (!faults.is_empty() || self.strays(lane)) {
                         return false;
                     }
@@ -261,6 +264,7 @@ impl<'a> Reader<'a> {
                 None => self.decode(stream, faults)?,
             };
             let before = |time: i64| rows.start + decoded.rows.times[rows.clone()].partition_point(|&at| at < time);
+            // Times of a batch are in order, so its wanted rows are one range.
             let (from, to) = (before(begin), before(end));
             if to < rows.end {
                 self.behind[stream] = Some(Projected { decoded: Arc::clone(&decoded), rows: to..rows.end });

@@ -35,6 +35,7 @@ const SHARE_BYTES_MIN_OF_MANY: u64 = 16 << 20;
 const PART_BYTES_MAX: u64 = 1 << 30;
 
 /// The same where parts wait until all before them are merged.
+/// Shorter parts keep fewer notes waiting for their turn.
 const WAITING_BYTES_MAX: u64 = 32 << 20;
 /// The same of a part that is read elsewhere.
 const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
@@ -301,6 +302,8 @@ impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let mut held = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+            // The job that panicked will not be put back. With the count too high, other threads
+            // would wait for ever.
             held.busy = held.busy.saturating_sub(1);
             held.is_vain = true;
             drop(held);
@@ -406,6 +409,7 @@ impl<'a> Desk<'a> {
     fn job(&mut self) -> Option<Job<'a>> {
         let job = match self.is_vain {
             true => None,
+            // Merging goes before reading, so that few states wait in memory.
             false => self.known().or_else(|| self.read()),
         };
         self.busy += usize::from(job.is_some());
@@ -517,6 +521,7 @@ impl Parts {
             Readers::Here => (PART_BYTES_MIN, WAITING_BYTES_MAX),
             Readers::Elsewhere => (SHARE_BYTES_MIN, SHARE_WAITING_BYTES_MAX),
         };
+        // Too little for two parts each: cutting and merging would cost more than they save.
         if session.slice_bytes.is_none() && total < 2 * readers * least {
             return Err(Unsliceable);
         }
@@ -558,6 +563,7 @@ impl Parts {
                 && let Some(mut slice) = current.next_slice()?
             {
                 slice.begin = slice.begin.max(self.begin);
+                // Slices are cut at packets, which may lie across the borders of the question.
                 slice.end = slice.end.into_iter().chain(self.end).min();
                 return Ok(Some(self.cut(slice)));
             }

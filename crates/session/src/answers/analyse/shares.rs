@@ -137,6 +137,8 @@ impl Known {
         bytes: &'a [u8],
     ) -> Result<(Self, &'a [u8]), ShareFailure> {
         let (head, rest) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareProblem::NoShare)?;
+        // The bytes come from another process, and each number in them is checked before it is
+        // used.
         let state_bytes = usize::try_from(head.state_bytes).map_err(|_| ShareProblem::NoShare)?;
         let (state, rest) = rest.split_at_checked(state_bytes).ok_or(ShareProblem::NoShare)?;
         if head.magic != MAGIC || head.first >= head.end {
@@ -146,6 +148,7 @@ impl Known {
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
         let state = analysis.decode(&setup, state)?;
         let streams = asked.session.streams().len();
+        // Later code finds streams by these numbers.
         let is_stream = |stream: &usize| *stream < streams;
         if !head.streams.doubts.keys().chain(head.streams.left_out.keys()).all(is_stream) {
             return Err(ShareProblem::NoShare.into());
@@ -356,6 +359,8 @@ impl Arrived {
         loop {
             let known = Known::decode(analysis, asked, bytes).and_then(|(known, rest)| {
                 bytes = rest;
+                // Locked only for this: decoding a state takes long, and other threads decode
+                // theirs.
                 lock().add(known.first, known.end, known.streams)?;
                 Ok((known.first.into(), known.end.into(), known.state))
             });
