@@ -94,6 +94,7 @@ impl Builder {
     /// Writes the pending operations, so that the position is where the next field begins.
     pub(crate) fn flush(&mut self) {
         let Some(run) = self.run.take() else { return };
+        // A check of no bits would check nothing.
         if run.bits == 0 {
             self.block.remove(run.need);
             return;
@@ -130,6 +131,7 @@ impl Builder {
 
     /// Moves on by `bits` in the current run; returns their offset in it.
     fn take(&mut self, bits: u64) -> u32 {
+        // Offsets of reads have 32 bits.
         if self.run.as_ref().is_some_and(|run| run.bits + bits > u64::from(u32::MAX)) {
             self.flush();
         }
@@ -146,6 +148,8 @@ impl Builder {
 
     /// Sets the byte order of the next fixed-size field, where orders may meet inside a byte.
     pub(crate) fn order(&mut self, order: ByteOrder, reversed: bool) {
+        // A run is checked as a whole, but the change of order has to be checked at its own
+        // position.
         if self.mixed_orders {
             self.flush();
             self.block.push(Op::Order { order, reversed });
@@ -268,6 +272,7 @@ fn mask(log2: u8) -> u64 {
 
 /// The phase where two paths meet.
 pub(crate) fn join(one: Phase, other: Phase) -> Phase {
+    // The lowest bit in which they differ is not known any more, and neither is anything above it.
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
     Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }

@@ -61,6 +61,8 @@ impl ClockConverter {
     /// Nanoseconds since the clock's origin, rounded down, however large.
     #[must_use]
     pub fn nanos_wide(&self, cycles: u64) -> i128 {
+        // Whole seconds apart: the rest times 10^9 mostly fits 64 bits, and divisions of 128 bits
+        // are slow.
         let (seconds, rest) = (cycles / self.frequency_hz, cycles % self.frequency_hz);
         let nanos = match rest.checked_mul(NANOS as u64) {
             Some(product) => i128::from(product / self.frequency_hz),
@@ -103,6 +105,7 @@ impl ClockConverter {
         let nanos = i128::from(nanos) - self.offset_ns;
         let frequency = i128::from(self.frequency_hz);
         let (seconds, rest) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
+        // Rounded up, because `nanos` rounds down: a cycle less would be before the time.
         let cycles = seconds.saturating_mul(frequency) + (rest * frequency + NANOS - 1) / NANOS;
         if cycles < 0 { Some(0) } else { u64::try_from(cycles).ok() }
     }

@@ -279,6 +279,8 @@ impl<'a> ColumnFace<'a> {
     fn column(&self, builder: &mut Builder, cell: Cell) -> u16 {
         let &(table, choices) = self.tables.last().expect("table 0 is open in every scope");
         let columns = &mut builder.program.columns;
+        // Only inside a choice a row may leave the cell empty, and only then the column has a mark
+        // for each row.
         columns.push(Column { table, cell, nullable: choices > 0 });
         (columns.len() - 1) as u16
     }
@@ -427,6 +429,7 @@ impl Face for ColumnFace<'_> {
     }
 
     fn option(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+        // The walk reports each option, but the variant has one column: the first option makes it.
         if index == 0 {
             let option = self.column(builder, Cell::U16);
             *self.choices() += 1;

@@ -139,6 +139,7 @@ impl Decoder {
             // Records that are read count, also those that no filter wants.
             let mut reads = self.compile.after();
             let stop = eval::scan_few(plan, window, position, state, records, limit, &mut reads);
+            // Relaxed: a count that is late only means that the code is compiled a little later.
             lazy.evaluated.fetch_add(self.compile.after() - reads, Ordering::Relaxed);
             if stop != ScanStop::Full || records.len() >= limit {
                 return stop;

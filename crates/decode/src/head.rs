@@ -92,6 +92,7 @@ pub(crate) fn read(
         stream_id: value(slots::STREAM_ID),
         total_bits: value(slots::TOTAL),
         content_bits: value(slots::CONTENT),
+        // The clock and not the field: the field may hold only the low bits of the time.
         begin_cycles: value(slots::BEGIN).map(|_| state.clock),
         end_cycles: value(slots::END),
         discarded: value(slots::DISCARDED),

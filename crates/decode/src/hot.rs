@@ -27,6 +27,7 @@ impl<T> Hot<T> {
         if let Some(made) = self.made.get() {
             return made.as_ref();
         }
+        // `swap` lets one thread through. `get_or_init` alone would let all others wait for it.
         let is_due = after == 0
             || self.uses.fetch_add(records, Ordering::Relaxed) >= after && !self.is_begun.swap(true, Ordering::Relaxed);
         if is_due { self.made.get_or_init(make).as_ref() } else { None }

@@ -238,6 +238,8 @@ impl<'a> Lower<'a> {
         if self.roles != Roles::Ignored && measure::has_roles(class) || self.is_referred() {
             return false;
         }
+        // Where byte orders may meet inside a byte, each number states its own, and one pass over
+        // several could not.
         if self.builder.mixed_orders() && measure::only_order(class).is_none() {
             return false;
         }
@@ -365,6 +367,8 @@ impl<'a> Lower<'a> {
             Source::Constant(value) => Op::Set { to, value },
             Source::Register(from) => Op::Copy { to, from },
         });
+        // In a register of its own: the position moves by the whole length, and other fields may
+        // refer to it.
         self.builder.push(Op::Cut { start, length: to, unit: measure::unit(encoding) });
         self.value(face, Value::Text { start, length: to, encoding }, &[start, to]);
     }
@@ -508,6 +512,8 @@ impl<'a> Lower<'a> {
             });
             self.path.steps.pop();
             let (block, after) = block?;
+            // No value selects this option. Its block was written nevertheless, so that faces meet
+            // every option.
             if ranges.is_empty() {
                 continue;
             }
@@ -529,6 +535,7 @@ impl<'a> Lower<'a> {
         let signed = class.and_then(FieldClass::integer_meaning).is_some_and(|meaning| meaning.signed);
         let (lowest, highest) =
             if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
+        // Ranges come from metadata and may exceed the values of the selector's type.
         let inside = ranges.iter().filter(|range| range.upper >= lowest && range.lower <= highest);
         let ranges = inside.map(|range| (range.lower.max(lowest) as u64, range.upper.min(highest) as u64));
         (ranges.collect(), signed)

@@ -7,11 +7,14 @@ use kymo_units::ByteOrder;
 /// The size in bits of a field that begins at a multiple of its alignment, if it is always the same.
 pub(crate) fn fixed_size(class: &FieldClass) -> Option<u64> {
     match &class.kind {
+        // Checked, here and below: lengths come from metadata, and may be any.
         FieldKind::StaticText(text) => text.length.checked_mul(8),
         FieldKind::StaticBlob(blob) => blob.length.checked_mul(8),
         FieldKind::Structure(structure) => structure_size(structure),
         FieldKind::StaticArray(array) => {
             let size = fixed_size(&array.element)?;
+            // The last element is not followed by padding, so it counts with its size, not its
+            // stride.
             let stride = size.checked_next_multiple_of(array.element.alignment())?;
             match array.length.checked_sub(1) {
                 None => Some(0),

@@ -62,6 +62,7 @@ pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
 /// Gives each path a slot: the same ones every time, for every order of the paths.
 pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap {
     let mut paths: Vec<&FieldPath> = paths.collect();
+    // The paths come from a set, in an order that differs from run to run.
     paths.sort_unstable();
     paths.dedup();
     let slots = (REFERENCES..u16::MAX).map(Slot);

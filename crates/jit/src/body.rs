@@ -116,6 +116,8 @@ fn end(builder: &mut FunctionBuilder<'_>, stuck: Block) {
 }
 
 fn answer(builder: &mut FunctionBuilder<'_>, behind: Value, is_kept: bool) {
+    // Both answers in one register: the loop tests one word, and `STUCK` stays apart from all of
+    // them.
     let doubled = builder.ins().ishl_imm_u(behind, 1);
     let answer = if is_kept { builder.ins().bor_imm_u(doubled, 1) } else { doubled };
     builder.ins().return_(&[answer]);

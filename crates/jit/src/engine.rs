@@ -60,6 +60,8 @@ impl Engine {
             ("use_colocated_libcalls", "false"),
             ("is_pic", "false"),
             ("opt_level", "speed"),
+            // Every program was verified, and Cranelift's own check of its input costs time for
+            // each function. Tests compare with the evaluator instead.
             ("enable_verifier", "false"),
         ] {
             flags.set(name, value).ok()?;

@@ -65,6 +65,8 @@ impl Target {
     fn of(builder: Builder, is_host: bool) -> Option<Self> {
         let mut flags = settings::builder();
         for (name, value) in [
+            // Code that is copied anywhere may call nothing: no function that probes the stack, and
+            // no tables for unwinding that would refer to its address.
             ("is_pic", "true"),
             ("opt_level", "speed"),
             ("enable_verifier", "false"),

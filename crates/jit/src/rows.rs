@@ -87,6 +87,8 @@ impl Rows {
         sound::check(window, positions, &state.slots, self.slots);
         cells.reset(program, positions.len());
         let mut row = 0;
+        // A row that machine code cannot fill may only need room. The evaluator makes it, and
+        // machine code goes on.
         while row < positions.len() {
             row = self.run_from(row, window, positions, state, cells);
             if let Some(&position) = positions.get(row) {
@@ -118,6 +120,7 @@ impl Rows {
             many.resize_with(count, || Column { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() });
             &mut many[..]
         };
+        // Anew for each run: the evaluator may have moved the columns when it made room.
         for (index, column) in columns.iter_mut().enumerate() {
             let (bytes, validity) = cells.column_mut(index as u16);
             column.cells = bytes.as_mut_ptr();

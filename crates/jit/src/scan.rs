@@ -143,6 +143,8 @@ impl Scan {
         if *position >= window.end() {
             return ScanStop::End;
         }
+        // Calls of functions with tests return a shifted position, which must not lose its upper
+        // bit.
         if window.end() >= body::POSITION_MAX {
             return eval::scan(&self.plan, window, position, state, records, limit);
         }
@@ -169,6 +171,7 @@ impl Scan {
     ) -> Result<(), Fault> {
         let plan = &*self.plan;
         let clock = state.clock;
+        // A record that cannot be read must not move the clock: the caller may go on from there.
         let found = eval::scan_one(plan, window, *position, state).inspect_err(|_| state.clock = clock)?;
         if found.kept {
             records.cycles.push(state.clock);
@@ -183,11 +186,15 @@ impl Scan {
     /// Compiles a layout with its test when they were needed often enough.
     fn heat(&self, class: usize) {
         let unit = self.class_unit[class];
+        // Of several threads exactly one gets this number, so a layout is compiled once. The others
+        // go on with the evaluator and do not wait.
         if self.used[unit].fetch_add(1, Ordering::Relaxed) != self.compile_after {
             return;
         }
         let Some(entry) = self.compile(class) else { return };
         for (class, _) in self.class_unit.iter().enumerate().filter(|(_, of_class)| **of_class == unit) {
+            // After the code is complete. Other threads are in the loop meanwhile, and read the
+            // word for each record.
             self.entries[class].store(entry.0, Ordering::Release);
         }
     }
@@ -216,10 +223,14 @@ impl Scan {
     ) -> i64 {
         let count = records.len();
         let limit = limit.max(count);
+        // Before the addresses are taken: machine code never allocates, and the arrays must not
+        // move.
         records.cycles.reserve(limit - count);
         records.classes.reserve(limit - count);
         records.positions.reserve(limit - count);
         let mut arguments = Arguments {
+            // The address that the packet's first byte would have, so that positions need no
+            // subtraction. It may lie outside of any memory, and is never read itself.
             base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
             end: window.end(),
             position: *position,
@@ -298,6 +309,7 @@ impl<'b, 'f> Loop<'b, 'f> {
         builder.switch_to_block(entry);
         let arguments = builder.block_params(entry)[0];
         let stuck = builder.create_block();
+        // The loop's code stays together, without the code that is rarely run.
         builder.set_cold_block(stuck);
         let mut variable = |offset: i32| {
             let variable = builder.declare_var(types::I64);
@@ -348,6 +360,7 @@ impl<'b, 'f> Loop<'b, 'f> {
         self.exit(full, FULL);
         let stuck = self.stuck;
         self.builder.switch_to_block(stuck);
+        // Everything is as it was before the record, because the evaluator reads all of it again.
         let position = self.builder.use_var(self.start);
         self.builder.def_var(self.position, position);
         let clock = self.builder.use_var(self.clock_before);
@@ -435,6 +448,7 @@ impl<'b, 'f> Loop<'b, 'f> {
         self.builder.ins().jump(behind, &found);
         self.builder.switch_to_block(behind);
         let start = self.builder.use_var(self.start);
+        // A record without any bits would be found again for ever. The evaluator reports it.
         let empty = self.builder.ins().icmp(IntCC::Equal, next, start);
         self.leave_if(empty, self.stuck);
         self.builder.def_var(self.position, next);
@@ -445,6 +459,7 @@ impl<'b, 'f> Loop<'b, 'f> {
     fn fixed(&mut self, entry: Value, from: Value, end: Value) -> Vec<BlockArg> {
         let bits = self.builder.ins().ushr_imm_u(entry, i64::from(Entry::BITS));
         let left = self.builder.ins().isub(end, from);
+        // Compared with the rest, because `from + bits` could wrap.
         let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
         self.leave_if(short, self.stuck);
         let position = self.builder.ins().iadd(from, bits);

@@ -244,6 +244,8 @@ impl<'b, 'f> Translator<'b, 'f> {
         let position = self.position();
         let up = self.builder.ins().iadd_imm_s(position, below);
         let aligned = self.builder.ins().band_imm_s(up, !below);
+        // Padding behind the end is a fault too. Positions stay far below 2^64, so rounding up
+        // cannot wrap.
         let past = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, aligned, self.end);
         self.stuck_if(past);
         self.builder.def_var(self.position, aligned);
@@ -313,6 +315,8 @@ impl<'b, 'f> Translator<'b, 'f> {
                 if let Some(ninth) = ninth {
                     let most = self.constant(63);
                     let up = self.builder.ins().isub(most, shift);
+                    // In two steps: with a shift of 0 the ninth byte moves by 64 bits, and a single
+                    // shift by 64 would be one by 0.
                     let high = self.builder.ins().ishl(ninth, up);
                     let high = self.builder.ins().ishl_imm_u(high, 1);
                     value = self.builder.ins().bor(value, high);
@@ -368,6 +372,7 @@ impl<'b, 'f> Translator<'b, 'f> {
     fn skip(&mut self, count: Source, bits: u64) {
         let count_value = self.source(count);
         let size = self.constant(bits);
+        // A length from the trace may be anything: the product is checked in 128 bits.
         let high = self.builder.ins().umulhi(count_value, size);
         let low = self.builder.ins().imul(count_value, size);
         self.stuck_if(high);
@@ -413,6 +418,7 @@ impl<'b, 'f> Translator<'b, 'f> {
     fn bytes(&mut self, start: u16, length: Source) {
         let length_value = self.source(length);
         let left = self.left();
+        // In bytes, because the length in bits could exceed 64 bits.
         let left_bytes = self.builder.ins().ushr_imm_u(left, 3);
         let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, length_value, left_bytes);
         self.stuck_if(short);
@@ -542,6 +548,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let bit = self.builder.ins().ctz(zeros);
         let byte = self.builder.ins().ushr_imm_u(bit, 3);
         let end = self.builder.ins().iadd(at, byte);
+        // The zero may lie in the bytes that were read beyond the length.
         let shorter = self.builder.ins().umin(end, bytes);
         self.builder.def_var(length, shorter);
         self.builder.ins().jump(behind, &[]);
@@ -632,6 +639,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let before = self.builder.use_var(clock);
         let value = self.builder.ins().band_imm_s(value, low as i64);
         let before_low = self.builder.ins().band_imm_s(before, low as i64);
+        // The header has the low bits alone. Fewer than before means that they wrapped once.
         let wrapped = self.builder.ins().icmp(IntCC::UnsignedLessThan, value, before_low);
         let lap = self.constant(low + 1);
         let zero = self.constant(0);
@@ -663,12 +671,15 @@ impl<'b, 'f> Translator<'b, 'f> {
         }
         if let Some(out) = self.out {
             let cursor = self.builder.use_var(out.cursor);
+            // A loop writes without bound, so each round asks once. Pieces of fixed text in it need
+            // no check: the reserve behind the limit holds them.
             let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, cursor, out.limit);
             self.full_if_zero(fits, out.full);
         }
         self.phase = head_phase;
         let start = self.position();
         self.block(body)?;
+        // Rounds that take bits are bounded by the packet; only others need a count.
         if !always_moves(body) {
             self.count_idle(start);
         }

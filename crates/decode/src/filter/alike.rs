@@ -58,6 +58,8 @@ impl<'f> Meanings<'f> {
     /// The meaning of the expression for a class: the binding, or why there is none.
     pub(super) fn of(&mut self, fields: &ClassFields<'_>) -> (&mut Known, Result<Arc<Binding>, Vec<Problem>>) {
         let mut found: Vec<Found> = self.names.iter().map(|(path, _)| fields.find(path)).collect();
+        // Taken out before the comparison: suggestions differ for nearly every class, and say
+        // nothing of the meaning.
         let near: Vec<Vec<String>> = found.iter_mut().map(take_near).collect();
         let sources = fields.all_sources();
         let is_same = |known: &Known| known.found == found && known.sources == sources;

@@ -184,6 +184,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
         if operation == Arithmetic::Add && are_unsigned {
             let sum = self.builder.ins().iadd(one, other);
+            // A sum that wrapped is less than each of its addends.
             let wrapped = self.builder.ins().icmp(IntCC::UnsignedLessThan, sum, one);
             self.leave_if(wrapped, unknown);
             return sum;
