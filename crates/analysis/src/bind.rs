@@ -5,7 +5,7 @@
 //! Needs    ─┼─> for each class of events: roles, each with the first section whose condition holds
 //! classes  ─┘        │
 //!                    ├─ BoundClass (one for each combination of sections): where the fields are
-//!                    └─ FieldReader of the data stream class: columns of what is asked for, nothing else
+//!                    └─ FieldReader of the data stream class: columns of the requested fields, nothing else
 //! ```
 //!
 //! Which section a class has is known from metadata ([`matching`]); only conditions that depend on an event's fields
@@ -63,7 +63,7 @@ pub struct StreamBinding {
     pub(crate) conditions: Vec<StreamFilter>,
 }
 
-/// What a class of events is among all that are bound.
+/// Number of a class of events among all bound classes.
 #[derive(Debug)]
 pub(crate) enum Numbers {
     /// Nothing.
@@ -74,7 +74,7 @@ pub(crate) enum Numbers {
     Depends(Variants),
 }
 
-/// What a class may be, depending on its events.
+/// Roles that a class may have, depending on its events.
 #[derive(Debug)]
 pub(crate) struct Variants {
     /// For each role the conditions of its sections; of the first that holds the place counts, or the number of all if
@@ -163,7 +163,7 @@ struct Binder<'a> {
     conditions: Vec<Condition<'a>>,
 }
 
-/// A condition, and the classes whose events are asked.
+/// A condition, and the classes with the events that it tests.
 struct Condition<'a> {
     filter: &'a kymo_filter::Filter,
     event_classes: Vec<usize>,
@@ -246,7 +246,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// Asks for what is needed of a role.
+    /// Requests the fields that a role needs.
     fn ask(
         &mut self,
         event_class: usize,
@@ -367,7 +367,7 @@ struct Asked {
     paths: Vec<Path>,
 }
 
-/// What is asked of a section.
+/// Fields that a section needs.
 struct AskedSection {
     fields: Vec<Place>,
     context: [Place; CONTEXT.len()],

@@ -56,7 +56,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Queued(i64);
 
-/// What is known of a device.
+/// State of a device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Device {
     reads: u64,
@@ -86,7 +86,7 @@ pub struct State {
     sums: Sums,
 }
 
-/// What is decided.
+/// Results that are final.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sums {
     devices: BTreeMap<DeviceKey, Device>,
@@ -124,7 +124,7 @@ impl Timed for Request {
 }
 
 impl Block {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Latencies of requests to block devices";
@@ -139,7 +139,7 @@ impl Block {
         Question::new(Self::needs(), &[Role::BlockIssue], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     pub(crate) fn needs() -> Needs {
         use block::*;
         Needs {
@@ -162,7 +162,7 @@ impl Block {
         Self { lanes, has_several_hosts, holes, wishes: setup.wishes.clone() }
     }
 
-    /// What became of a request that was issued.
+    /// Outcome of an issued request.
     fn decide(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Request, i64>) {
         let (device, _) = key;
         match *fate {
@@ -185,13 +185,13 @@ impl Block {
         *if self.holes.touch(i64::MIN, end) { &mut device.lost_inside } else { &mut device.began_before } += 1;
     }
 
-    /// Nobody saw it completed: it was not, or in a hole.
+    /// No completion was seen: it never came, or came in a hole.
     fn left_open(&self, device: &mut Device, request: &Request) {
         let is_lost = self.holes.touch(request.time, i64::MAX);
         *if is_lost { &mut device.lost_inside } else { &mut device.never_ended } += 1;
     }
 
-    /// What became of a request that waited.
+    /// Outcome of a waiting request.
     fn decide_queued(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Queued, i64>) {
         if let Fate::Pair(Queued(begin), end) = *fate
             && !self.holes.touch(begin, end)
@@ -216,7 +216,7 @@ pub(crate) fn is_write(rwbs: Option<Value<'_>>) -> bool {
     }
 }
 
-/// What an event tells in one of its roles.
+/// Facts of an event in one of its roles.
 fn note(meaning: Meaning<'_>) -> Option<Note> {
     if meaning.role == Role::DiskState {
         let device = meaning.integer(disk_state::DISK_DEV)?;

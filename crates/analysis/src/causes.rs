@@ -137,7 +137,7 @@ impl Causes {
         Question::new(Self::needs(), &[], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         use block::*;
         let asked = vec![DEV, SECTOR, SECTORS, BYTES, RWBS, BLOCK_TID];
@@ -274,8 +274,8 @@ mod tests {
         Step::Asked { is_issued, tid: Some(tid), extent, is_write: false }
     }
 
-    /// Thread 7 asks for something that waits, grows and is done after it slept; what others ask for, what was done before and what it
-    /// asks for later is none of that.
+    /// Thread 7 makes a request that waits, grows and ends after it slept. Requests of others,
+    /// earlier ones and later ones do not count.
     #[test]
     fn requests_are_those_of_the_thread_that_were_open_when_it_slept() {
         let steps = [

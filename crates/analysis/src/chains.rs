@@ -37,7 +37,7 @@ pub trait Timed {
     fn time(&self) -> i64;
 }
 
-/// What is open and undecided, by key. Keys come from traces: the hash function is drawn at random.
+/// Open and undecided pairs, by key. Keys come from traces: the hash function is drawn at random.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(
     bound = "K: Serialize + DeserializeOwned + Eq + Hash, B: Serialize + DeserializeOwned, E: Serialize + DeserializeOwned"
@@ -89,7 +89,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         }
     }
 
-    /// Beginnings that are not nested replace what is open.
+    /// A new begin replaces the open one, unless pairs are nested.
     fn clear_the_way(&mut self, key: &K, tell: &mut impl FnMut(&K, Fate<B, E>)) {
         if self.is_nested {
             return;
@@ -171,7 +171,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         self.chains.iter().flat_map(|(key, chain)| chain.ends.iter().map(move |end| (key, end)))
     }
 
-    /// Forgets the older half of what is open.
+    /// Forgets the older half of the open pairs.
     #[cold]
     fn give_up(&mut self, mut tell: impl FnMut(&K, Fate<B, E>)) {
         let mut times: Vec<i64> = self.open().map(|(_, open)| open.time()).collect();
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(chains.alone().count(), 2);
     }
 
-    /// A beginning that is over still replaces what was open in the part before.
+    /// A begin that has ended still replaces the open one of the part before.
     #[test]
     fn what_is_over_replaces() {
         let (mut left, _) = chains(false, "(");

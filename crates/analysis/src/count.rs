@@ -30,7 +30,7 @@ pub struct State {
 }
 
 impl Count {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions::NONE;
         const SENTENCE: &str = "Number of events of each class";
@@ -44,7 +44,7 @@ impl Count {
         Question::new(Self::needs(), &[], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }

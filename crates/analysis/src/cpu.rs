@@ -50,7 +50,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["cpu", "thread", "process"], ..SupportedOptions::COMMON };
@@ -71,7 +71,7 @@ impl Cpu {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         use {fork::*, priority::*, switch::*, thread_state::*};
         Needs {
@@ -200,7 +200,7 @@ impl Analysis for Cpu {
     fn forget(&self, state: &mut State, at: i64) -> bool {
         for (_, cpu) in state.cpus.iter_mut().flatten() {
             let tail = cpu.tail.map(|(_, tid)| (at, tid));
-            // Whose run goes on is known: no edge belongs to anybody.
+            // The thread of each current run is known, so no edge is left without an owner.
             let head = tail.map(|(time, _)| Head { time, prev: 0 });
             *cpu = CpuState { head, tail, ..CpuState::default() };
         }

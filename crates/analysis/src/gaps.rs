@@ -46,7 +46,7 @@ pub struct State {
     busy: Busy,
 }
 
-/// What is known of a lane.
+/// State of a lane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Edges {
     /// Its first and its last event.
@@ -70,7 +70,7 @@ pub struct Lane {
 const LONGEST: usize = 10;
 
 impl Gaps {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { threads: false, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Longest times without events, and how many events were lost in them";
@@ -85,7 +85,7 @@ impl Gaps {
         Question::new(Self::needs(), &[], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
@@ -127,7 +127,7 @@ impl Gaps {
 }
 
 impl Edges {
-    /// Adds what comes after.
+    /// Adds the part that follows.
     fn merge(&mut self, later: Self, gap: impl FnOnce(&mut Ranking<(i64, i64)>, i64, i64)) {
         if let Some(((_, last), (first, _))) = self.ends.zip(later.ends) {
             gap(&mut self.gaps, last, first);

@@ -143,7 +143,7 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(Path, &str)>) -> Vec<Guess> {
             }
         }
     }
-    // An event begins one thing; what ends may have begun in several ways.
+    // An event begins one kind of pair, but an end may belong to several begins.
     found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)).then(one.2.cmp(&other.2)));
     let mut begun = vec![false; unknown.len()];
     let mut ended: Vec<Option<Pairing>> = vec![None; unknown.len()];
@@ -153,7 +153,7 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(Path, &str)>) -> Vec<Guess> {
             continue;
         }
         let pairing = Pairing::new(&unknown[begin], &unknown[end], place, sure);
-        // All that begins what this event ends has the same key.
+        // All begins of this end have the same key.
         if ended[end].as_ref().is_some_and(|known| !known.has_same_key(&pairing)) {
             continue;
         }
@@ -180,7 +180,7 @@ struct Pairing {
 impl Pairing {
     fn new(begin: &Unknown<'_>, end: &Unknown<'_>, place: Option<&(Path, &str)>, sure: f64) -> Self {
         let mut both: Vec<&FieldOf> = begin.fields.iter().filter(|field| end.fields.contains(field)).collect();
-        // A stable sort: of what is as good, the first one.
+        // A stable sort: of equally good ones, the first one.
         both.sort_by_key(|field| std::cmp::Reverse(is_identity(&field.name)));
         let key = both.first().copied().cloned();
         let second = both.get(1).filter(|field| is_identity(&field.name) > 0);

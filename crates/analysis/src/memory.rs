@@ -34,7 +34,7 @@ pub struct Memory {
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    /// Who used what.
+    /// Memory by thread.
     shares: Shares<Usage>,
     /// Pages over time: series are [`TAKEN`] and [`GIVEN`].
     course: Course,
@@ -57,12 +57,12 @@ pub struct Note {
 enum What {
     /// Pages are taken or given back, by a thread if the event says by which.
     Used(Usage, Option<i32>),
-    /// What is told of threads.
+    /// Names and processes of threads.
     Told(Told),
 }
 
 impl Memory {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["thread", "process", "cpu"], durations: false, ..SupportedOptions::COMMON };
@@ -79,7 +79,7 @@ impl Memory {
         Question::new(Self::needs(), &[Role::PageAlloc, Role::PageFree], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         let mut roles = vec![(Role::PageAlloc, vec![page::ORDER]), (Role::PageFree, vec![page::ORDER])];
         roles.extend(shares::needs());
@@ -92,7 +92,7 @@ impl Memory {
         Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), periods: Periods::new(setup) }
     }
 
-    /// What an event tells in one of its roles.
+    /// Facts of an event in one of its roles.
     fn told(&self, lane: &LaneFacts, cpu: u32, meaning: Meaning<'_>) -> Option<What> {
         match meaning.role {
             Role::PageAlloc | Role::PageFree => {

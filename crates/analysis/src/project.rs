@@ -36,7 +36,7 @@ pub struct Projector<'b> {
     /// Positions number by number.
     positions: Vec<u64>,
     packet: Option<Arc<Packet>>,
-    /// What tests of conditions need of the packet.
+    /// Values of the packet that conditions need.
     condition_states: Vec<State>,
     values: Arc<[Option<PacketValue>]>,
     state: State,
@@ -101,7 +101,7 @@ impl<'b> Projector<'b> {
         }
     }
 
-    /// Reads what is asked of a packet, when another one begins.
+    /// Reads the requested values of a packet, when it begins.
     fn enter(&mut self, events: &Events) {
         if self.packet.as_ref().is_some_and(|packet| Arc::ptr_eq(packet, &events.packet)) {
             return;
@@ -192,7 +192,7 @@ impl<'b> Projector<'b> {
             if self.stream.reader.read(event_class, window, positions, &mut self.state, cells).is_ok() {
                 continue;
             }
-            // Nobody knows which record it is that cannot be read where several cannot: those that can are kept.
+            // If several records cannot be read, it is unknown which: the readable ones are kept.
             let mut readable: Vec<u64> = positions.to_vec();
             let mut at: Vec<u32> = (0..positions.len() as u32).collect();
             while let Err(fault) = self.stream.reader.read(event_class, window, &readable, &mut self.state, cells) {

@@ -28,7 +28,7 @@ pub use course::{Course, Periods};
 /// The analysis.
 #[derive(Debug)]
 pub struct Rates {
-    /// What is told apart: names of classes, or nothing.
+    /// Grouping: by names of classes, or none.
     names: Vec<Arc<str>>,
     /// For each class the place of its name.
     name_of_class: Vec<u32>,
@@ -48,7 +48,7 @@ pub struct State {
 #[derive(Debug)]
 pub struct Lane {
     cpu: Option<u32>,
-    /// What its series begin with.
+    /// Number of its first series.
     series: u64,
     /// The period that it is in, and from when to when that is.
     period: i64,
@@ -60,7 +60,7 @@ pub struct Lane {
 }
 
 impl Rates {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["class", "name", "cpu", "stream"], cpus: true, ..SupportedOptions::NONE };
@@ -76,7 +76,7 @@ impl Rates {
         Question { has_periods: true, ..Question::new(Self::needs(), &[], Self::new) }
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
@@ -207,7 +207,7 @@ impl Rates {
     }
 }
 
-/// What a series adds up to.
+/// Total of a series.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
@@ -219,7 +219,7 @@ struct Sum {
 }
 
 impl Lane {
-    /// Puts what was counted in the period into the course.
+    /// Adds the counts of the period to the course.
     fn flush(&mut self) {
         for name in self.counted.drain(..) {
             let count = std::mem::take(&mut self.counts[name as usize]);

@@ -43,7 +43,7 @@ pub struct Sched {
     tables: Tables,
     /// Holes of all lanes.
     holes: Windows,
-    /// What each class of events says of calls.
+    /// For each class of events, its facts about calls.
     calls: Vec<lane::CallClass>,
     /// Names that classes give to calls.
     names: Vec<String>,
@@ -75,7 +75,7 @@ impl Tables {
 }
 
 impl Sched {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["total", "thread", "priority", "top", "waker", "run", "state"],
@@ -94,7 +94,7 @@ impl Sched {
         Question::new(Self::needs(), &[Role::Switch], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         use {fork::*, priority::*, switch::*, syscall_entry::*, thread_state::*, wake::*};
         Needs {

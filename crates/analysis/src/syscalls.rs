@@ -69,7 +69,7 @@ impl Limits {
 }
 
 impl Syscalls {
-    /// What people see of it before they ask.
+    /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
             by: &["syscall", "thread", "error", "slowest", "distribution"],
@@ -89,7 +89,7 @@ impl Syscalls {
         Question::new(Self::needs(), &[Role::SyscallEntry], Self::new)
     }
 
-    /// What it asks of events.
+    /// Roles and fields that it needs.
     fn needs() -> Needs {
         Needs {
             roles: vec![
@@ -133,7 +133,7 @@ impl Syscalls {
 /// How many of the slowest calls are shown by default.
 const SLOW: usize = 10;
 
-/// What calls ask of switches.
+/// Fields of switches that calls need.
 pub(crate) fn switch_fields() -> Vec<FieldIndex> {
     vec![switch::PREV_TID, switch::PREV_STATE, switch::NEXT_TID, switch::PREV_COMM, switch::NEXT_COMM]
 }

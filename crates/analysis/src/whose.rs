@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CPU 0   ├──────── bash ────────┤├─ idle ─┤├──── make ────┤
-//!           · ·   ·  ·· ·      ·   ·            · ░░ lost ░░ ·      events that say of nobody whose they are
+//!           · ·   ·  ·· ·      ·   ·            · ░░ lost ░░ ·      events without a process or thread
 //! ```
 //!
 //! Kernels' events rarely say their thread: then they are of the thread that their CPU runs, which

@@ -7,11 +7,11 @@ use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
-/// What lies in a device's number beside its major number.
+/// Bits of a device's number for its minor number.
 const MINOR_BITS: u32 = 20;
 
 impl Block {
-    /// What is known of devices, with what has not ended.
+    /// States of devices, with open requests.
     fn devices(&self, state: &State) -> BTreeMap<DeviceKey, Device> {
         let mut devices: BTreeMap<DeviceKey, Device> = state.sums.devices.clone();
         for ((device, _), request) in state.issued.open() {
@@ -43,7 +43,7 @@ impl Block {
         Answer { tables }
     }
 
-    /// What people call a device.
+    /// Name of a device for people.
     pub(super) fn disk(&self, state: &State, key: DeviceKey) -> Cell {
         let (host, device) = key;
         let name = match state.sums.names.get(&key) {

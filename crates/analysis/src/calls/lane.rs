@@ -153,7 +153,7 @@ pub struct CallLane<'a, W: Watch> {
     settings: &'a Settings,
     facts: &'a LaneFacts,
     now: Place,
-    /// What CPU events are of that do not say it.
+    /// CPU of events that do not name one.
     cpu: u32,
     /// By CPU; almost always one.
     cpus: Vec<CpuRun<W>>,
@@ -225,7 +225,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         &mut self.totals
     }
 
-    /// What the lane found out, by CPU, and its totals.
+    /// Results of the lane by CPU, and its totals.
     pub(super) fn end(self) -> (Vec<CpuRun<W>>, W::Totals) {
         (self.cpus, self.totals)
     }
@@ -287,7 +287,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         run.summary.exit(exit, |met| watch.settle_in_run(totals, counted, met.outcome(is_certain)));
     }
 
-    /// Looks whether a hole begins or ends between what is known of the run and what comes.
+    /// Cuts the run if a hole begins or ends between its last event and this one.
     #[inline]
     fn hole(&mut self, at: usize) {
         let Self { facts, watch, now, cpus, .. } = self;
@@ -304,7 +304,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         run.last_ns = now.time;
     }
 
-    /// Keeps what an event's context says of its thread's process.
+    /// Keeps the process of the thread, from an event's context.
     #[inline]
     fn said(&mut self, meaning: &Meaning<'_>, at: usize) {
         let run = &mut self.cpus[at].1;
@@ -364,7 +364,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
     }
 
-    /// Notes an event whose thread is known by itself.
+    /// Notes an event that names its own thread.
     fn single<N: From<NoteOf<W>>>(
         &mut self,
         meaning: &Meaning<'_>,

@@ -138,7 +138,7 @@ where
         for (key, runs) in self.tails(watch) {
             begins.extend(runs.iter().filter(|run| is_touched(run.1)).map(|run| (key, run.1.begin)));
         }
-        // What their threads were in when these runs began is counted, though the runs go on.
+        // Calls that were open when these runs began are counted, though the runs go on.
         for (key, begin) in begins {
             let slot = self.slot(key);
             let lives = &mut self.lives[slot];
@@ -255,7 +255,7 @@ impl<W: Watch> Merging<'_, W> {
         if right.over > 0 { base } else { 0 }
     }
 
-    /// What is known of a life that goes on in the part that follows.
+    /// Adds the part of a life that is in the part that follows.
     fn go_on(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>) {
         let known = left.last(self.sink.spare);
         known.tell(&life);
@@ -269,14 +269,14 @@ impl<W: Watch> Merging<'_, W> {
         self.append(left, life.summary);
     }
 
-    /// Adds what the last life did.
+    /// Adds a summary to the last life.
     fn append(&mut self, lives: &mut LivesOf<W>, summary: SummaryOf<W>) {
         let key = lives.key;
         let life = lives.last(self.sink.spare);
         self.sink.append(key, life, summary, W::Run::default());
     }
 
-    /// Puts aside what a life does.
+    /// Puts a life aside, piece by piece.
     fn defer(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>) {
         let pieces = std::mem::take(&mut life.earlier);
         let last = std::mem::take(&mut life.summary);
@@ -295,7 +295,7 @@ impl<W: Watch> Merging<'_, W> {
         left.rare().deferred.push(runs(last));
     }
 
-    /// What had to wait until it is known who lives.
+    /// Adds a note that had to wait until the current life is known.
     fn deferred(&mut self, left: &mut LivesOf<W>, mut deferred: DeferredOf<W>) {
         match &mut deferred {
             Deferred::Run(end, _) if end.run.begin.is_none() => self.join_tail(end),
@@ -319,7 +319,7 @@ impl<W: Watch> Merging<'_, W> {
             }
             Deferred::Death { begin, place, .. } => {
                 let whose = left.whose(begin);
-                // Where the head began before the left part too, what comes before that has the last word.
+                // If the head began before the left part too, an earlier part decides.
                 if begin.is_none() && !self.is_anchored && whose == Whose::Early {
                     left.rare().deferred.push(deferred);
                 } else if left.is_last(whose) {
@@ -343,7 +343,7 @@ impl<W: Watch> Merging<'_, W> {
         (end.run.begin.is_none() && !self.is_anchored).then_some((end.place.lane, end.cpu))
     }
 
-    /// Adds what the part before knows of a run that it did not end.
+    /// Adds the beginning of a run from the part before.
     fn join_tail(&mut self, end: &mut EndOf<W>) {
         let at = (end.place.lane, end.cpu);
         let mut tail = self.tails.remove(&at).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::{BoundClass, ColumnKind, Comm, EventRows, LaneFacts, Meaning, Notes, 
 #[derive(Debug)]
 pub struct Lane<'a> {
     facts: &'a LaneFacts,
-    /// What CPU events are of that do not say it.
+    /// CPU of events that do not name one.
     cpu: u32,
     /// Almost always one.
     cpus: Vec<LaneCpu>,
@@ -53,7 +53,7 @@ pub struct Fork {
     pub(super) child: i32,
     pub(super) child_pid: Option<i32>,
     pub(super) comm: Comm,
-    /// Who made it, and of which process that is.
+    /// The thread that made it, and its process.
     pub(super) parent: Option<(i32, i32)>,
 }
 
@@ -107,11 +107,11 @@ struct SwitchCells<'a> {
     next_comm: Option<Words<'a>>,
     next_prio: Option<Words<'a>>,
     context: Option<(Words<'a>, Words<'a>)>,
-    /// What names are in.
+    /// Fields that hold names.
     bytes: &'a [u8],
 }
 
-/// What a switch says.
+/// Facts of a switch.
 struct Said {
     prev: i32,
     next: i32,
@@ -210,7 +210,7 @@ impl<'a> Lane<'a> {
         Self { facts, cpu, cpus: Vec::new() }
     }
 
-    /// What its CPUs did.
+    /// Results of its CPUs.
     pub(super) fn end(self) -> Vec<(u32, CpuState)> {
         self.cpus.into_iter().map(|cpu| (cpu.number, cpu.state)).collect()
     }

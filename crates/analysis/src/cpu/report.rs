@@ -21,7 +21,7 @@ struct CpuRow {
     idle_ns: u64,
     unknown_ns: u64,
     switches: u64,
-    /// Of what is busy, in holes.
+    /// Busy time in holes.
     doubt_ns: u64,
     holes: Windows,
     lost: Option<u64>,
@@ -108,7 +108,8 @@ impl Cpu {
         Whole { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
     }
 
-    /// Adds the migrations from runs before the first switches: what ran there is only known at the end.
+    /// Adds the migrations from runs before the first switches: their threads are known only at the
+    /// end.
     fn were_on(&self, state: &State, threads: &mut HashMap<ThreadId, ThreadRow>) {
         let mut heads = Vec::new();
         for (known, facts) in state.cpus.iter().zip(&self.lanes) {
@@ -141,7 +142,7 @@ impl Cpu {
         row.holes.extend(&cpu.odd);
         let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, Run)> {
             let end = end.max(begin);
-            // No switch says who ran at the other end.
+            // No switch names the thread at the other end.
             let is_doubtful = facts.holes.touch(begin, end);
             if is_doubtful {
                 row.holes.add(begin, end);
@@ -328,7 +329,7 @@ impl ThreadRow {
         self.doubt_ns += run.doubt_ns;
     }
 
-    /// Whether somebody wants to know of it.
+    /// Whether the answer includes it.
     pub(super) fn is_wanted(&self, wishes: &Wishes, id: ThreadId) -> bool {
         wishes.wants_duration(self.run_ns) && wishes.wants_thread(id.key.tid, || self.name())
     }

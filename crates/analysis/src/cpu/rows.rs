@@ -86,13 +86,13 @@ impl ThreadRow {
         self.last_cpu = cpu;
     }
 
-    /// What was counted is forgotten; who it is, and where it runs, is not.
+    /// Forgets the counts, but not its identity, nor where it runs.
     pub(super) fn forget(&mut self) {
         let Self { lives_before, running_on, comm, pid, last_cpu, prio, .. } = *self;
         *self = Self { lives_before, running_on, comm, pid, last_cpu, prio, first_cpu: last_cpu, ..Self::default() };
     }
 
-    /// Before anything else that is known of it, it ran on a CPU whose switch to it nobody saw.
+    /// Its first known fact is a run on a CPU without a visible switch to it.
     pub(super) fn was_on(&mut self, cpu: u32) {
         let cpu = Small::of_cpu(cpu);
         self.migrations += u32::from(self.first_cpu.differs(cpu));

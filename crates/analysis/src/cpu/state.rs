@@ -14,24 +14,24 @@ use crate::threads::{Slot, ThreadId, ThreadKey, Threads};
 pub struct State {
     /// By lane, then by CPU.
     pub(super) cpus: Vec<Vec<(u32, CpuState)>>,
-    /// By lane, what each CPU runs.
+    /// For each lane, the current run of each CPU.
     pub(super) running: Vec<Vec<Running>>,
     pub(super) threads: Threads<ThreadRow>,
     pub(super) over: Over,
 }
 
-/// What a CPU runs.
+/// The current run of a CPU.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) cpu: u32,
     tid: i32,
     /// Which life of the thread.
     pub(super) since: i64,
-    /// Where the thread is kept; it is 0 for what does not come from this part.
+    /// Index of the thread; 0 for a thread of another part.
     slot: Slot,
 }
 
-/// Where it is known what a CPU runs; the place is made if there is none.
+/// Entry of a CPU's current run; a new one if there is none.
 #[inline]
 fn place(cpus: &mut Vec<Running>, cpu: u32) -> usize {
     cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl Cpu {
         threads.merge(right.threads, |id, row| over.take(&self.wishes, id, row));
     }
 
-    /// Adds what a CPU did in the part that follows, and the run across the border.
+    /// Adds the results of a CPU in the part that follows, and the run across the border.
     fn merge_cpu(&self, left: &mut State, lane: usize, number: u32, right: CpuState) {
         let facts = &self.lanes[lane];
         let Some((_, known)) = left.cpus[lane].iter_mut().find(|known| known.0 == number) else {

@@ -26,7 +26,7 @@ pub struct CpuState {
     /// Its last switch: when, and the thread that it began.
     pub(super) tail: Option<(i64, i32)>,
     pub(super) sums: CpuSums,
-    /// Runs that ended with another thread than they began with: something was lost that nobody counted.
+    /// Runs that ended with another thread than they began with: uncounted events were lost.
     pub(super) odd: Windows,
     /// One of them is not explained by events that are known to be lost.
     pub(super) is_uncounted: bool,
@@ -39,7 +39,7 @@ pub(super) struct Head {
     pub(super) prev: i32,
 }
 
-/// What a CPU did between its first and its last switch.
+/// Sums of a CPU between its first and its last switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CpuSums {
     pub(super) busy_ns: u64,
@@ -107,7 +107,7 @@ impl Bins {
         }
         course[last] += from.abs_diff(end);
         let border = |bin: usize| self.begin.saturating_add_unsigned(bin as u64 * self.width);
-        // What is before the first bin and behind the last one is theirs.
+        // Time before the first bin and behind the last one counts for these.
         LastBin { begin: border(last), end: border(last + 1), bin: last }
     }
 }

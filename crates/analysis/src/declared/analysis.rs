@@ -34,7 +34,7 @@ enum Kind {
     Counter,
 }
 
-/// What is needed of a rule when an event fulfills it.
+/// Fields of a rule that an event which matches it must have.
 #[derive(Clone, Copy, Debug)]
 struct RuleFacts {
     item: usize,
@@ -119,7 +119,7 @@ impl Declared {
         Frame { holes: &self.holes, span_ns: crate::setup::span_ns(&self.lanes), wishes: &self.wishes }
     }
 
-    /// What an event does by a rule; `None` if it lacks a field.
+    /// Effect of an event by a rule; `None` if it lacks a field.
     fn change(&self, rule: RuleFacts, meaning: Meaning<'_>, is_wanted: bool) -> Option<Change> {
         let labels = (0..rule.key_fields).map(|place| meaning.value(rule::KEY_1 + place).map(Label::from));
         let key = Key::from(labels.collect::<Option<Vec<Label>>>()?);
@@ -145,7 +145,7 @@ impl Declared {
         crate::setup::span_ns(&self.lanes).filter(|_| time != i64::MIN).map(|_| self.periods.of(time).0)
     }
 
-    /// What an item leaves out, if anything.
+    /// Note on events that an item leaves out, if any.
     pub(super) fn left_out(name: &str, lacking: u64, given_up: u64) -> Option<Table> {
         let columns =
             vec![Column::of("without_field", "Without a field", "events"), Column::of("given_up", "Given up", "keys")];

@@ -19,7 +19,7 @@ use crate::rates::{Course, Periods};
 use crate::statistics::shorten;
 use crate::{Merge, Wishes};
 
-/// What is known of one item.
+/// State of one item.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Counters {
     keys: HashMap<Key, Counter>,
@@ -41,7 +41,7 @@ struct CourseOf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counter {
     changes: u64,
-    /// What was added before it was set, compared with before.
+    /// Changes before it was set, relative to the begin.
     before: Option<Walk>,
     /// Where it stood since it was set.
     since: Option<Walk>,
@@ -59,7 +59,7 @@ struct Walk {
 const KEYS_MAX: usize = 1 << 16;
 /// Periods of all keys that are kept.
 const COURSE_MAX: usize = 1 << 16;
-/// Keys whose course is shown by default.
+/// Number of keys with a course by default.
 const COURSES: usize = 10;
 
 impl Walk {

@@ -54,7 +54,7 @@ pub struct HistoryTexts {
     holes: Windows,
 }
 
-/// What is known of an item.
+/// State of an item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Item {
     name: String,
@@ -71,7 +71,7 @@ struct Since {
     value: u64,
 }
 
-/// Nobody said yet which state it is; also one of those that are too many to be told apart.
+/// The state is still unknown; also for keys beyond the limit.
 const UNKNOWN: u64 = 0;
 /// It is in no state.
 const NOTHING: u64 = 1;
@@ -135,7 +135,7 @@ impl History {
     }
 }
 
-/// Writes what has ended.
+/// Writes the runs that have ended.
 fn tell(runs: &mut RunWriter, texts: &mut HistoryTexts, key: u64, fate: &Fate<Since, i64>) {
     match *fate {
         Fate::Pair(Since { value: NOTHING, .. }, _) | Fate::Replaced(_) => {}
@@ -207,7 +207,7 @@ impl HistoryTexts {
     pub fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer {
         let mut now: HashMap<u64, Run> = HashMap::new();
         for run in runs {
-            // A later run says more than one that nobody saw begin.
+            // A later run tells more than one without a visible begin.
             let known = now.entry(run.key).or_insert(*run);
             if (known.begin, known.end) < (run.begin, run.end) {
                 *known = *run;

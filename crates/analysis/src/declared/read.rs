@@ -57,14 +57,14 @@ struct ReadItem {
     rules: Vec<(usize, Rule)>,
 }
 
-/// What a rule of an item may say.
+/// Words that a rule of an item may have.
 struct Grammar<'k> {
     /// How messages call the rule.
     place: &'static str,
     words: &'static [&'static str],
     act: Act,
     key: &'k [FieldSource],
-    /// What all of them have.
+    /// Words that all of them have.
     value: Option<FieldSource>,
 }
 
@@ -73,7 +73,7 @@ fn get<'v, 't>(table: &'v DeTable<'t>, word: &str) -> Option<&'v Value<'t>> {
 }
 
 impl Declarer<'_> {
-    /// Tells of words that nobody knows there.
+    /// Reports unknown words.
     fn words(&mut self, table: &DeTable<'_>, place: &'static str, words: &[&str]) {
         for (key, _) in table {
             let name = key.get_ref().as_ref();
@@ -254,7 +254,7 @@ impl Declarer<'_> {
         }
     }
 
-    /// A text or an integer as it is, or what a field says.
+    /// A literal text or integer, or the value of a field.
     fn value(&mut self, value: &Value<'_>) -> Option<FieldSource> {
         match value.get_ref() {
             DeValue::String(text) => Some(FieldSource::Text(text.clone().into_owned())),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! key 5   ? ──────┤ busy ├──── idle ────┤ busy ├── (nothing) ──┤ busy ── still at the end
-//!         until the first event that sets one, nobody knows
+//!         unknown until the first event that sets one
 //! ```
 //!
 //! Each setting ends the state before and begins one, also if it is the same again. "Nothing" is a state too, which is not
@@ -19,7 +19,7 @@ use crate::statistics::{saturated, shorten};
 use crate::windows::Windows;
 use crate::{Histogram, Merge, Wishes};
 
-/// What is known of one item.
+/// State of one item.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct States {
     chains: Chains<Key, Since, i64>,
@@ -28,7 +28,7 @@ pub(super) struct States {
     pub(super) lacking: u64,
 }
 
-/// What states are looked at with.
+/// Settings for looking at states.
 pub(super) struct Frame<'a> {
     pub(super) holes: &'a Windows,
     pub(super) span_ns: Option<(i64, i64)>,
@@ -45,7 +45,7 @@ struct Since {
 /// How something is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum How {
-    /// Nobody said it yet.
+    /// No event has set it yet.
     Unknown,
     Is(Label),
     /// It is in no state.
@@ -138,7 +138,7 @@ impl States {
         table
     }
 
-    /// With what the edges of the trace cut.
+    /// With the runs that the edges of the trace cut.
     fn whole(&self, frame: &Frame<'_>) -> Sums {
         let mut sums = self.sums.clone();
         for (key, &time) in self.chains.alone() {

@@ -9,8 +9,8 @@ pub const SPANS_MAX: u64 = 1 << 18;
 /// A span is not longer than half of all time.
 const SHIFT_MAX: u32 = 62;
 
-/// First and last events by spans of time, which are 2^`shift` nanoseconds long. As long as they have to be, and not
-/// longer: that follows from the events, in whatever order they come.
+/// First and last events by spans of time, which are 2^`shift` nanoseconds long. As long as they
+/// have to be, and not longer: that follows from the events, in any order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Busy {
     shift: u32,
@@ -56,7 +56,7 @@ impl Busy {
         self.keep_within_bounds();
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds busy times of another part.
     pub(super) fn merge(&mut self, other: &Self) {
         self.shift = self.shift.max(other.shift.min(SHIFT_MAX));
         let own = std::mem::take(&mut self.spans);
@@ -74,7 +74,7 @@ impl Busy {
         self.keep_within_bounds();
     }
 
-    /// Adds what does not begin before the last one.
+    /// Adds a span that does not begin before the last one.
     fn put(&mut self, (first, last): (i64, i64)) {
         match self.spans.last_mut().filter(|known| known.0 >> self.shift == first >> self.shift) {
             Some(known) => known.1 = known.1.max(last),

@@ -14,7 +14,7 @@ pub(super) struct Words {
     spans: Vec<(usize, usize)>,
 }
 
-/// What a word says of when something happens.
+/// Meaning of a word for the time of an event.
 pub(super) struct Beginning(&'static str);
 
 /// Words of which one ends what the other began, and how sure that is.
@@ -65,7 +65,7 @@ const PAIRS: &[(&str, &str, f64)] = &[
     ("get", "put", 0.35),
 ];
 
-/// Words of which one stands for who was first, the other for who followed.
+/// Words of which one stands for the earlier one, the other for its successor.
 pub(super) const SUCCESSIONS: [(&str, &str); 4] =
     [("prev", "next"), ("previous", "next"), ("from", "to"), ("old", "new")];
 
@@ -109,7 +109,7 @@ impl Words {
         self.words.iter().enumerate().filter(move |(at, _)| *at != without).map(|(_, word)| word.as_str())
     }
 
-    /// What is left without a word, as a key.
+    /// The rest of a name without a word, as a key.
     pub(super) fn without(&self, word: usize) -> String {
         let mut rest = self.words[..word].join(" ");
         rest.push_str(" * ");
@@ -147,11 +147,11 @@ impl Beginning {
     }
 }
 
-/// How much a field's name looks like that of what tells things apart; 0: not at all.
+/// How much a field's name looks like an identifier; 0: not at all.
 pub(super) fn is_identity(name: &str) -> u8 {
     let words = Words::of(name);
     let last = words.words.last().map(String::as_str);
-    // Where something happens tells less than what it is.
+    // The place of an event tells less than its object.
     if ["lcore", "cpu", "location", "thread", "core", "tid", "pid", "vtid", "vpid"]
         .iter()
         .any(|word| words.at(word).is_some())

@@ -107,7 +107,7 @@ fn within(bucket: u16, value: u64) -> bool {
     (low..=high).contains(&value)
 }
 
-/// What buckets say about the sums, which are stored beside them.
+/// Bounds of the stored sums, computed from the buckets.
 struct Bounds {
     count: u64,
     first: u16,
@@ -120,7 +120,7 @@ struct Bounds {
 impl Bounds {
     fn check(&self, sum: u128, squares: Squares) -> Result<(), Fault> {
         if self.count == u64::MAX {
-            // The count has stopped, so the buckets say less than what was recorded.
+            // The count is saturated, so the buckets hold fewer values than were recorded.
             return Ok(());
         }
         let [low, high] = self.sum;

@@ -21,7 +21,7 @@ struct Done {
 /// Where acts go: to the run, or to the log.
 type Acts<'a> = dyn FnMut(Place, Act) + 'a;
 
-/// Counts what came of a call within a run.
+/// Counts the outcome of a call within a run.
 pub(super) fn settle_in_run(
     limits: &Limits,
     op_of: impl Fn(CallId) -> Op,
@@ -33,7 +33,7 @@ pub(super) fn settle_in_run(
     settle_any(limits, op_of, totals, (rows, true), outcome, &mut |place, act| acts.push((place, act)));
 }
 
-/// Counts what came of a call of a life.
+/// Counts the outcome of a call of a life.
 pub(super) fn settle(
     limits: &Limits,
     op_of: impl Fn(CallId) -> Op,
@@ -119,7 +119,7 @@ impl Done {
                 );
             }
             Op::Read | Op::Write | Op::Sync => acts(self.place(), Act::Use(self.target(false), used)),
-            // It counts with what it changes.
+            // It is counted by the act that changes the fd.
             Op::Open if self.entry.is_some() => {}
             _ => acts(self.place(), Act::Count(used)),
         }
@@ -148,7 +148,7 @@ impl Done {
         }
     }
 
-    /// What it changes.
+    /// Its effect on fds.
     fn change(&mut self, counts: bool, acts: &mut Acts<'_>) {
         let is_error = self.is_error();
         let Some(entry) = &mut self.entry else { return };

@@ -15,7 +15,7 @@ pub struct Use {
     pub(super) bytes: u64,
     pub(super) category: Category,
     pub(super) is_error: bool,
-    /// What the same call does besides.
+    /// The second operation of one call.
     pub(super) is_second: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Slow {
     pub(super) end: Place,
     pub(super) call: CallId,
     pub(super) ret: Option<i64>,
-    /// Of what was opened.
+    /// Path, for an open.
     pub(super) path: Option<Box<[u8]>>,
 }
 

@@ -8,10 +8,10 @@ use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::{Histogram, Merge};
 
-/// An interrupt of a machine, whatever the CPU.
+/// An interrupt of a machine, on any CPU.
 type Key = (u16, bool, i64);
 
-/// What is known of an interrupt.
+/// State of an interrupt.
 #[derive(Default)]
 struct Row {
     durations: Histogram,
@@ -35,7 +35,7 @@ struct Whole {
 }
 
 impl Row {
-    /// Adds what is known of a CPU, up to the trace's end.
+    /// Adds the state of a CPU, up to the trace's end.
     fn add(&mut self, scope: Scope<'_>, service: &Service) {
         self.durations.merge_from(&service.durations);
         self.waits.merge_from(&service.waits);
@@ -73,7 +73,7 @@ impl Irq {
     pub(super) fn report(&self, state: &State) -> Answer {
         let whole = self.whole(state);
         let is_named = |name: &str| self.wishes.by.iter().any(|wanted| wanted == name);
-        // Who wants each interrupt apart and says nothing else wants them all.
+        // Another word, which only separates interrupts, selects no table: then all are wanted.
         let is_any = !["hard", "soft", "top"].into_iter().any(is_named);
         let wants = |name: &str| is_any || is_named(name);
         let mut tables = Vec::new();
@@ -205,7 +205,7 @@ impl Irq {
         table
     }
 
-    /// Distributions over all of a kind; of each interrupt if somebody asks for that.
+    /// Distributions over all of a kind; of each interrupt on request.
     fn distributions(&self, whole: &Whole, is_hard: bool) -> Vec<Table> {
         let rows = || whole.all.iter().filter(move |(key, _)| key.1 == is_hard);
         let sum = |values: &dyn Fn(&Row) -> &Histogram| {

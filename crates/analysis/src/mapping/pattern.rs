@@ -63,7 +63,7 @@ impl Pattern {
                 (Some(wanted), Some(letter)) if wanted == letter => {
                     (at, of) = (at + letter.len_utf8(), of + letter.len_utf8());
                 }
-                // The last star takes one letter more; what stands behind it is tried again.
+                // The last star takes one letter more, and the rest of the pattern is tried again.
                 _ => {
                     let star = stars.last_mut()?;
                     star.end += rest[star.end..].chars().next()?.len_utf8();
@@ -75,11 +75,11 @@ impl Pattern {
     }
 }
 
-/// A star, and what it stands for.
+/// A star, and the text that it matches.
 struct Star {
     begin: usize,
     end: usize,
-    /// What of the pattern stands behind it.
+    /// The rest of the pattern behind it.
     behind: usize,
 }
 

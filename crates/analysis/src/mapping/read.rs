@@ -31,7 +31,7 @@ pub(super) fn mapping(text: &str) -> Result<Mapping, MappingErrors> {
     if problems.is_empty() { Ok(mapping) } else { Err(MappingErrors { problems }) }
 }
 
-/// Reads texts, and says what is wrong with them.
+/// Reads texts, and reports their errors.
 pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) problems: Vec<MappingProblem>,
@@ -66,7 +66,7 @@ impl Reader<'_> {
     fn mapping(&mut self, table: &DeTable<'_>) -> Mapping {
         let mut mapping = Mapping::new("");
         let mut is_named = false;
-        // Roles are in the order of the text, whatever order the tree has.
+        // Roles keep the order of the text, which the tree does not.
         let mut sections: Vec<(usize, Section)> = Vec::new();
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -255,7 +255,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is wrong with an expression that stands in a text.
+    /// The problems of an expression in a text.
     fn expression<T>(&mut self, value: &Value<'_>, text: &str, problem: &Problem) -> Option<T> {
         let span = value.span();
         // Where the text is written as it is, the place in it is known too.

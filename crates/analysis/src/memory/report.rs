@@ -189,7 +189,8 @@ impl Memory {
 }
 
 impl Whole {
-    /// What somebody used: not what is in doubt of it, maybe what is in doubt of others.
+    /// Pages of a thread with bounds: without its doubtful ones, or with the doubtful ones of
+    /// others.
     fn cells(&self, share: &Share<Usage>) -> Vec<Cell> {
         let of = |all: &Pages, doubt: &Pages, others: &Pages| {
             let low = all.count - doubt.count;
@@ -218,7 +219,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// What was used, of which so many events are lost.
+/// Pages that were taken and given back, if this many events are lost.
 fn seen(usage: &Usage, lost: Option<u64>) -> Vec<Cell> {
     let of = |pages: &Pages| {
         let missing = (lost == Some(0) && pages.unsized_count == 0).then_some(0);

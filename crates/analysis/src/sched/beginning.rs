@@ -3,7 +3,7 @@
 //! ```text
 //! CPU 0   ├─ 5 ─┤ switch                      5 ran on a CPU when that began: it stays open until the trace is over
 //! CPU 1   ├──────── 6 ────────┤ switch        6 as well
-//!                 7, 8 woken  ↑ 7 and 8, and whoever is seen first behind this, were there since the begin
+//!                 7, 8 woken  ↑ 7 and 8, and each thread that is first seen after this, were there since the begin
 //! ```
 //!
 //! Without this, every number that a trace names would be remembered until its end, where it does not say which threads are
@@ -17,7 +17,7 @@ use super::state::State;
 use crate::threads::Slot;
 
 impl State {
-    /// Whoever is open was there when the trace began, if nothing can say otherwise any more.
+    /// Open lives were there when the trace began, if nothing can contradict that any more.
     pub(super) fn begin(&mut self, sched: &Sched) {
         let is_awaited =
             || sched.lanes.iter().zip(&self.running).any(|(lane, cpus)| lane.cpu.is_none() || cpus.is_empty());
@@ -40,7 +40,8 @@ impl State {
         }
     }
 
-    /// Open lives of a thread are there since the trace began; what the first one did then.
+    /// Open lives of a thread are there since the trace began; `begin` is the state of the first
+    /// one then.
     pub(super) fn begin_thread(&mut self, sched: &Sched, slot: Slot, mut begin: Row) {
         let thread = self.lives.threads[slot as usize];
         let (mut next, mut number) = (self.lives.first_of(&thread), 0);

@@ -22,30 +22,30 @@ pub(super) enum Call {
     BeforeCpu(u32, u32),
 }
 
-/// Who wakes.
+/// A waker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Who {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
     /// No thread ran.
     Idle,
     /// A thread; the life that was there at this time.
     Thread(ThreadId),
-    /// Who ran on this CPU of this lane when the part began.
+    /// The thread that ran on this CPU of this lane when the part began.
     Before(u32, u32),
 }
 
 /// A thread waits for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wait {
-    /// Who woke it first.
+    /// Its first waker.
     pub(super) waker: Who,
     /// The CPU that it is meant to run on.
     pub(super) target: Option<u32>,
     /// The target is a wakeup's, which knows better than a waking.
     pub(super) is_woken: bool,
-    /// Who woke it is over, and has nothing else to be counted.
+    /// The waker's life is over, and nothing else of it is to be counted.
     pub(super) is_last: bool,
 }
 
@@ -59,13 +59,13 @@ impl Wait {
     }
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Now {
-    /// What it did when this piece of its life began, and woken since if its head says so.
+    /// Its state when this piece of its life began, and woken since if its head says so.
     #[default]
     Before,
-    /// Nobody knows, since nothing was seen of it.
+    /// Unknown, since nothing was seen of it.
     Unknown,
     /// It was made, and nothing else.
     New,
@@ -77,13 +77,13 @@ pub(super) enum Now {
     Blocked(Call),
     /// It was woken.
     Waiting(Wait),
-    /// Its CPU runs something else, and nobody saw how that came.
+    /// Its CPU runs something else, after an unseen switch.
     Lost,
     /// It will never do anything again.
     Dead,
 }
 
-/// Names of what times are of, in the order of [`Row::times_ns`].
+/// Names of states, in the order of [`Row::times_ns`].
 pub(super) const STATES: [&str; 6] = ["running", "preempted", "waiting", "blocked", "new", "unknown"];
 
 impl Now {

@@ -22,7 +22,7 @@ pub struct Lane<'a> {
     pub(super) facts: &'a LaneFacts,
     /// For each class of events.
     calls: &'a [CallClass],
-    /// What CPU events are of that do not say it.
+    /// CPU of events that do not name one.
     cpu: u32,
     /// By CPU; almost always one.
     pub(super) cpus: Vec<LaneCpu>,
@@ -34,7 +34,7 @@ pub struct Lane<'a> {
 #[derive(Debug)]
 pub(super) struct LaneCpu {
     pub(super) known: CpuState,
-    /// What was seen of calls since its last switch.
+    /// Calls that were seen since its last switch.
     pub(super) seen: Seen,
 }
 
@@ -46,7 +46,7 @@ pub struct CpuState {
     pub(super) head: Option<CpuHead>,
     /// Its last switch.
     pub(super) tail: Option<CpuTail>,
-    /// What was seen of calls before the first switch, or at all if there is none.
+    /// Calls that were seen before the first switch, or all calls if there is none.
     pub(super) seen: Seen,
 }
 
@@ -64,11 +64,11 @@ pub(super) struct CpuTail {
     pub(super) time: i64,
     pub(super) next: i32,
     pub(super) comm: Comm,
-    /// Nobody saw it: it runs that thread since then at least.
+    /// The switch was not seen: the CPU runs that thread since then at least.
     pub(super) is_assumed: bool,
 }
 
-/// What was seen of calls in a run.
+/// Calls that were seen in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Seen {
     /// Neither an entry nor an exit.
@@ -79,7 +79,7 @@ pub(super) enum Seen {
 }
 
 impl LaneCpu {
-    /// What the part that follows must know.
+    /// State for the part that follows.
     pub(super) fn state(&self) -> CpuState {
         match self.known.head {
             Some(_) => self.known,
@@ -168,7 +168,7 @@ pub struct Rename {
 
 const _: () = assert!(size_of::<Note>() <= 80, "notes are written and read again for each switch");
 
-/// What a class of events says of calls.
+/// Facts of a class of events about calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallClass {
     /// The call that it is the entry of, if its name says that.
@@ -177,8 +177,8 @@ pub(super) struct CallClass {
     is_all: bool,
 }
 
-/// What classes of events say of calls, and the names of these, in their order. A call whose name is in a field is called
-/// as its class.
+/// Facts of classes of events about calls, and the names of calls, in their order. A call whose
+/// name is in a field is called as its class.
 pub(super) fn calls(classes: &[BoundClass]) -> (Vec<CallClass>, Vec<String>) {
     let mut names: Vec<String> = classes.iter().filter_map(entered).collect();
     names.sort_unstable();
@@ -322,7 +322,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// What is told of threads when they are made, or known from elsewhere.
+/// Facts about threads from their forks or from other events.
 fn rare(role: Role, meaning: Meaning<'_>) -> Option<Note> {
     let named = |tid: i32, pid, comm| Named { tid, pid, comm };
     match role {

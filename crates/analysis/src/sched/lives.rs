@@ -24,7 +24,7 @@ pub(super) type Place = u32;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Life {
     pub(super) id: ThreadId,
-    /// Whose life it is.
+    /// Thread of the life.
     pub(super) slot: Slot,
     /// How many lives that are not open were before in this part.
     pub(super) number: u32,
@@ -40,10 +40,10 @@ pub(super) struct Life {
     pub(super) row: Row,
 }
 
-/// So many lives that somebody has woken are not worth a look at which ones are over.
+/// Up to this many woken lives, a search for those that are over does not pay off.
 const WOKEN: usize = 16;
 
-/// What is in a place.
+/// Content of a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
     /// Nothing.
@@ -182,7 +182,7 @@ impl Lives {
         }
     }
 
-    /// A thread is there of which nobody knows since when.
+    /// A thread is there since an unknown time.
     fn appear(&mut self, slot: Slot, now: i64) -> Place {
         let Thread { opening, first, .. } = self.threads[slot as usize];
         let at = self.add(slot, now, opening == Opening::Open);
@@ -242,7 +242,7 @@ impl Lives {
         Some(&self.places[self.thread(key)?.living? as usize])
     }
 
-    /// Whether the life of what the thread does next may be the one that began before the part.
+    /// Whether the thread's next event may be of the life that began before the part.
     pub(super) fn is_first(&self, key: ThreadKey) -> bool {
         self.thread(key).map_or(self.begin.is_none(), |thread| match thread.living {
             Some(at) => self.places[at as usize].is_open && thread.first.is_none(),
@@ -297,7 +297,7 @@ impl Lives {
         self.places[last as usize].next = Some(at);
     }
 
-    /// Takes a life of the part that follows. What it has woken is not put together yet.
+    /// Takes a life of the part that follows. Its woken lives are not put together yet.
     pub(super) fn insert(&mut self, slot: Slot, life: Life) -> Place {
         let (at, number) = (self.take(), life.number + self.threads[slot as usize].ended);
         self.places[at as usize] = Life { slot, number, next: None, woken: Vec::new(), ..life };
@@ -319,7 +319,7 @@ impl Lives {
             return;
         }
         if life.woken.len() == life.woken.capacity() && life.woken.len() >= WOKEN {
-            // Those who are over do not matter any more.
+            // Lives that are over do not matter any more.
             let (mut list, id) = (std::mem::take(&mut life.woken), life.id);
             list.sort_unstable();
             list.dedup();
@@ -330,7 +330,7 @@ impl Lives {
         self.places[waker as usize].woken.push(woken);
     }
 
-    /// Nobody asks for a life any more.
+    /// Nothing refers to a life any more.
     pub(super) fn release(&mut self, at: Place) {
         let life = &mut self.places[at as usize];
         life.row.clear();

@@ -40,7 +40,7 @@ impl Sched {
             }
         }
         for cpu in state.cpus.iter_mut().flatten() {
-            // What was seen in a run that nobody saw begin is of use to whoever learns whose it was.
+            // Events of a run without a visible begin are kept until its thread is known.
             let seen = if cpu.tail.is_none() { cpu.seen } else { Seen::Nothing };
             *cpu = CpuState { head: None, seen, ..*cpu };
         }
@@ -48,7 +48,8 @@ impl Sched {
         state.is_later = true;
     }
 
-    /// Nothing will be known of what was before: open lives are from now on what they are shown as.
+    /// Nothing will be known of the time before: open lives keep the identity that they are shown
+    /// with.
     fn close_lives(&self, state: &mut State) {
         let firsts = self.firsts(state);
         self.close_rows(state);
@@ -74,7 +75,7 @@ impl Sched {
         }
     }
 
-    /// Calls and threads that CPUs had before they switched are what their first switch says.
+    /// The first switch of a CPU names the thread and the call that it had before.
     fn close_rows(&self, state: &mut State) {
         let cpus: Vec<Who> = state.lives.iter().flat_map(|life| life.row.who()).collect();
         let is_before = |who: &Who| matches!(who, Who::Before(..));
@@ -91,7 +92,8 @@ impl Sched {
         state.running = running;
     }
 
-    /// CPUs that switch for the first time in a period behind the first one: since it began, they ran what that says.
+    /// CPUs that switch for the first time in a later period: since its begin, they ran the thread
+    /// that this switch names.
     pub(super) fn begin_cpus(&self, left: &mut State, right: &State) {
         let is_new = |(lane, cpu, _): &(usize, u32, _)| left.running(*lane, *cpu).is_none();
         let begin = |lane: usize, time: i64| self.lanes[lane].span_ns.map_or(time, |span| span.0.min(time));

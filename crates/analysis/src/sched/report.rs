@@ -48,7 +48,7 @@ impl Sched {
         self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
     }
 
-    /// Whether somebody wants to know of the wakeup.
+    /// Whether the answer includes the wakeup.
     pub(super) fn wants(&self, thread: ThreadId, start: Start, ns: u64) -> bool {
         let wishes = &self.wishes;
         wishes.wants_duration(ns)
@@ -205,7 +205,7 @@ impl Sched {
         }
     }
 
-    /// Distributions of what somebody names explicitly: by thread, by priority.
+    /// Distributions on request: by thread, by priority.
     fn distributions(&self, whole: &Whole<'_>, all: &Histogram) -> Vec<Table> {
         let is_named = |name: &str| self.wishes.by.iter().any(|wanted| wanted == name);
         let mut tables = Vec::new();

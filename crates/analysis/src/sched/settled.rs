@@ -3,7 +3,7 @@
 //! ```text
 //! life ──is over──> sums, distributions                    of all
 //!              └──> rankings: waits, runs, states, ...     only rows that may be shown
-//!              └──> its name                               as long as a row, or somebody who lives, refers to it
+//!              └──> its name                               as long as a row, or a living thread, refers to it
 //! ```
 
 use std::cmp::Ordering;

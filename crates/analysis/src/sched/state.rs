@@ -36,9 +36,10 @@ pub struct State {
     pub(super) is_anchored: bool,
     /// Threads that CPUs ran when they began to record.
     pub(super) firsts: HashSet<ThreadKey>,
-    /// It was put together: who was woken by a life is not known any more.
+    /// It was merged: the lives that a life has woken are not known any more.
     pub(super) is_merging: bool,
-    /// A period was before: who ran then on CPUs that had not switched yet will never be known.
+    /// There was a period before: the threads of CPUs that had not switched then will never be
+    /// known.
     pub(super) is_later: bool,
     /// When the first and the last event were.
     pub(super) span: Option<(i64, i64)>,
@@ -90,7 +91,7 @@ impl State {
         known.map_or(Call::None, |known| known.seen.or(Call::None))
     }
 
-    /// A call, if nothing is known of what was before.
+    /// A call, if nothing before is known.
     pub(super) fn known_call(&self, call: Call) -> Call {
         match call {
             Call::BeforeRow => Call::None,
@@ -99,7 +100,7 @@ impl State {
         }
     }
 
-    /// Who is on a CPU, as its run says.
+    /// The thread of a CPU, from its run.
     pub(super) fn who(&self, lane: usize, cpu: u32, run: Option<Running>) -> Who {
         match run {
             None => Who::Before(lane as u32, cpu),
@@ -121,7 +122,7 @@ impl State {
         thread.close(time);
         let Some(at) = thread.living else { return };
         let life = self.lives.at(at);
-        // What an open life did before its first switch is known when it is joined.
+        // The state of an open life before its first switch is known when it is joined.
         if !life.is_open || life.row.is_known() {
             life.row.end(time, |begin, end| sched.is_whole(begin, end));
         }
@@ -145,8 +146,8 @@ impl State {
         self.lives.release(at);
     }
 
-    /// Whom a life that is over has woken, it will wake no more: one who lives long may be woken by a million others. Whether
-    /// somebody may ask for it later.
+    /// A life that is over leaves the lists of the lives that it has woken: a thread that lives
+    /// long may be woken by a million others. Returns whether the life may be asked for later.
     fn settle_woken(&mut self, sched: &Sched, at: Place) -> bool {
         let life = self.lives.at(at);
         // Only a thread that is over has its last name, by which it may be wanted.
@@ -167,7 +168,7 @@ impl State {
         is_awaited
     }
 
-    /// Forgets names that nobody will ask for.
+    /// Forgets names that nothing refers to.
     #[inline]
     pub(super) fn tidy(&mut self) {
         if self.settled.is_crowded() {

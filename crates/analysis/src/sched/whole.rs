@@ -78,7 +78,7 @@ impl Sched {
         firsts
     }
 
-    /// What a thread did from the trace's begin to what was seen of it first.
+    /// The state of a thread from the trace's begin to its first event.
     pub(super) fn first_row(&self, life: Option<&Life>, firsts: &[First], begin: i64) -> Row {
         let switch = life.and_then(|life| life.row.first_switch());
         let mut row = Row::unknown(begin);
@@ -92,7 +92,7 @@ impl Sched {
         row
     }
 
-    /// Who somebody is, as far as a state tells that nothing comes before.
+    /// The identity of a thread, from a state that nothing comes before.
     pub(super) fn identified(&self, state: &State, who: Who) -> Who {
         let Who::Before(lane, cpu) = who else { return who };
         let head = state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
@@ -147,7 +147,7 @@ impl Whole<'_> {
         self.last.name(id, Name { number, comm: row.comm(), pid: row.pid }, true);
     }
 
-    /// Who somebody is.
+    /// The identity of a thread.
     pub(super) fn identified(&self, who: Who) -> Who {
         self.sched.identified(self.state, who)
     }
@@ -157,7 +157,7 @@ impl Whole<'_> {
         self.open.get(&key).copied().unwrap_or(0)
     }
 
-    /// What a life is shown as.
+    /// The displayed identity of a life.
     pub(super) fn name(&self, id: ThreadId) -> Option<Name> {
         let settled = || {
             let name = (*self.state.settled.names.get(&id)?)?;
@@ -166,7 +166,7 @@ impl Whole<'_> {
         self.last.names.get(&id).copied().flatten().or_else(settled)
     }
 
-    /// What wakeups of each priority add up to.
+    /// Sums of wakeups by priority.
     pub(super) fn priorities(&self) -> BTreeMap<Option<i32>, Priority> {
         let mut priorities = self.state.settled.wakeups.priorities.clone();
         for (prio, late) in &self.last.wakeups.priorities {

@@ -5,18 +5,19 @@ use serde::{Deserialize, Serialize};
 
 use super::Amount;
 
-/// What somebody did.
+/// Usage, and the doubtful part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Share<A> {
     pub(crate) all: A,
-    /// Of that, what may have been somebody else's.
+    /// The part that may belong to another thread.
     pub(crate) doubt: A,
 }
 
-/// What a run did, as long as nobody knows its ends.
+/// Usage of a run while its ends are unknown.
 ///
-/// An *epoch* is the time between two holes, by the number of holes that began before it. Only what is of the first epoch
-/// may be of that in which the run began, only what is of the last one of that in which it ends: all else is in doubt.
+/// An *epoch* is the time between two holes, by the number of holes that began before it. Only
+/// usage in the first epoch can belong to the thread of the run's begin, and only usage in the last
+/// one to the thread of its end: the rest is in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending<A> {
     /// The first and the last epoch, if there are any.
@@ -36,7 +37,7 @@ impl<A: Amount> Share<A> {
 }
 
 impl<A: Amount> Pending<A> {
-    /// Adds what was done in an epoch; `None`: in a hole.
+    /// Adds usage in an epoch; `None`: in a hole.
     #[inline]
     pub(crate) fn add(&mut self, epoch: Option<usize>, amount: A) {
         match epoch {
@@ -45,7 +46,7 @@ impl<A: Amount> Pending<A> {
         }
     }
 
-    /// Adds what was done later.
+    /// Adds later usage.
     pub(crate) fn append(&mut self, later: Self) {
         later.epochs.into_iter().for_each(|epoch| self.push(epoch));
         self.doubt.add(&later.doubt);

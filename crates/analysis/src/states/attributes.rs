@@ -1,7 +1,7 @@
 //! The current values and since when, and runs of the earlier values.
 //!
 //! ```text
-//! part k     thread 7, state:   ?? ─── blocked ──── running ─ …         ??: what the part before says
+//! part k     thread 7, state:   ?? ─── blocked ──── running ─ …         ??: as the part before says
 //! part k+1                      ?? ──────── preempted ── running ─ …
 //! merged                        ?? ─── blocked ──── running ─┴──── preempted ── …
 //! ```
@@ -17,7 +17,8 @@ use crate::runs::{Run, RunWriter};
 
 /// Set in the value of a run with an end that does not agree with its value: events were lost.
 pub const DOUBT: u64 = 1 << 63;
-/// Set in the value of a run that does not end by itself: what had the value is gone, as a thread is that dies in a call.
+/// Set in the value of a run that does not end by itself: its owner is gone, such as a thread that
+/// dies in a call.
 const CUT: u64 = 1 << 62;
 /// The flags in values beside their meanings.
 pub const FLAGS: u64 = DOUBT | CUT;
@@ -103,7 +104,7 @@ struct First {
     at: i64,
     before: Before,
     change: Change,
-    /// When and how it changed again; what it was before that.
+    /// Time and value of its next change; and the value before that.
     next: Option<(i64, Before)>,
 }
 
@@ -111,7 +112,7 @@ struct First {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Track {
     first: Option<First>,
-    /// What it is, and since when.
+    /// Its value, and since when.
     now: Option<(Option<u64>, i64)>,
 }
 
@@ -169,7 +170,7 @@ impl Track {
         }
     }
 
-    /// Adds what came after.
+    /// Adds the part that follows.
     fn then(&mut self, key: u64, later: Self, runs: &mut RunWriter) {
         let Some(first) = later.first else { return };
         if self.now.is_none() {
@@ -188,7 +189,8 @@ impl Track {
     }
 }
 
-/// What had a value has another one, and did before that what somebody says.
+/// Writes the run of a value that ends; `before` is the value before the end, as the event names
+/// it.
 fn end(key: u64, (value, begin): (Option<u64>, i64), (end, before): (i64, Before), runs: &mut RunWriter) {
     if let Some(value) = value {
         let flags = match before {

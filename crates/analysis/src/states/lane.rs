@@ -19,9 +19,9 @@ use crate::Comm;
 pub struct Sequence {
     /// The first thing that was seen of it.
     pub(super) first: Option<(i64, Edge)>,
-    /// What began and ended: from when to when, and what.
+    /// Completed runs: begin, end and value.
     pub(super) done: Vec<(i64, i64, u64)>,
-    /// What began last, if it has not ended.
+    /// The last run, if it has not ended.
     pub(super) open: Option<(i64, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl Sequence {
         }
     }
 
-    /// Adds what came after.
+    /// Adds the part that follows.
     pub(super) fn then(&mut self, later: Self) {
         match later.first {
             None => return,

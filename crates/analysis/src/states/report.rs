@@ -51,7 +51,7 @@ impl Texts {
     }
 }
 
-/// All runs, in the order of what they are of, and of time.
+/// All runs, in the order of their subjects, and of time.
 pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolError> {
     let columns = vec![
         Column::new("what", "What", Class::Text),
@@ -123,7 +123,7 @@ pub struct Moment<'a> {
     pub wishes: &'a Wishes,
 }
 
-/// Where a thread comes: by what it does, since when, machine and number.
+/// Order of threads: by state, its begin, machine and number.
 type Order = (Doing, i64, u16, i32);
 
 /// Runs of a thing at an instant, by track.
@@ -140,7 +140,8 @@ impl Moment<'_> {
         for run in runs {
             let Some((kind, host, number, track)) = Entity::of_key(run.key) else { continue };
             let things = if kind == EntityKind::Cpu { &mut cpus } else { &mut threads };
-            // Where events were lost, a later run says more than an earlier one that nobody saw end.
+            // Where events were lost, a later run tells more than an earlier one without a visible
+            // end.
             let known = &mut things.entry((host, number)).or_default()[track];
             if known.is_none_or(|known| (known.begin, known.end) < (run.begin, run.end)) {
                 *known = Some(*run);

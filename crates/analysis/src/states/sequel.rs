@@ -4,7 +4,7 @@
 //! ```text
 //! before        ── blocked ──┐                        ┌ running ── ...
 //! part                       └ woken ─┴─ running ─ … ─┘
-//! what it adds  ends: blocked; runs: woken, ...; open: running
+//! its results  ends: blocked; runs: woken, ...; open: running
 //! ```
 
 use std::collections::BTreeMap;
@@ -49,7 +49,8 @@ impl States {
         let of_cpus = cpus.map(|(lane, cpu)| Entity::new(EntityKind::Cpu, self.lanes[lane].host, cpu.cast_signed()));
         let mut entities = part.attributes.entities();
         entities.extend(of_cpus.chain(callers.flatten()));
-        // Calls are those of the thread that a CPU runs: who asks for that thread's asks a second time.
+        // Calls belong to the thread that a CPU runs, so a question for that thread needs a second
+        // look.
         entities.into_iter().flat_map(keys).collect()
     }
 
@@ -97,8 +98,9 @@ impl States {
         Sequel { inner, ended, open }
     }
 
-    /// Calls of threads that run go to them. As long as a CPU has not changed threads since the trace began, nobody knows whose
-    /// they are: they wait, or are nobody's. Which things that changes.
+    /// Calls of threads that run go to them. As long as a CPU has not changed threads since the
+    /// trace began, their thread is unknown: they wait, or stay without one. Returns the things
+    /// that this changes.
     fn settle_calls(&self, state: &mut State) -> Vec<Entity> {
         let mut changed = Vec::new();
         for lane in 0..state.cpus.len() {

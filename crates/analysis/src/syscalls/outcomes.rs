@@ -12,7 +12,7 @@ pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
     ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
 }
 
-/// Counts what came of a call within a run.
+/// Counts the outcome of a call within a run.
 #[inline]
 pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
     let (record, slow) = settled(limits, totals, outcome);
@@ -24,7 +24,7 @@ pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut Call
     }
 }
 
-/// Counts what came of a call of a life.
+/// Counts the outcome of a call of a life.
 pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
     let (record, slow) = settled(limits, totals, outcome);
     rows.slow.extend(slow);
@@ -33,7 +33,7 @@ pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, 
     }
 }
 
-/// What came of a call, if that is asked for; all calls together are counted already.
+/// Outcome of a call, on request; all calls together are counted already.
 #[inline]
 fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (Option<Record>, Option<Slow>) {
     let (call, cpu, fate) = match outcome {

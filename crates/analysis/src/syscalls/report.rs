@@ -18,7 +18,7 @@ type ThreadRow<'a> = (Vec<Cell>, CallId, &'a CallRow);
 /// Everything that is known.
 struct Found<'a> {
     calls: BTreeMap<CallId, Whole>,
-    /// Calls of threads, the most time first: the thread, the call, and what is known.
+    /// Calls of threads, the most time first: the thread, the call, and its sums.
     threads: Vec<ThreadRow<'a>>,
     /// Rows of threads that others rank above.
     dropped: u64,
@@ -44,7 +44,7 @@ impl Syscalls {
         Answer { tables }
     }
 
-    /// What is known of lives that were over before the trace was, and of the others.
+    /// Lives that were over before the trace was, and the others.
     fn found<'a>(&self, over: &'a Totals, more: &'a Totals, bases: &'a Bases) -> Found<'a> {
         let numbers = Numbers { bases, firsts: &more.firsts };
         let mut calls: BTreeMap<CallId, Whole> = BTreeMap::new();

@@ -39,7 +39,7 @@ pub(super) struct Record {
     pub(super) fate: Fate,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(super) enum Fate {
@@ -131,7 +131,7 @@ impl CallRun {
         &self.few[..usize::from(self.count).min(FEW)]
     }
 
-    /// Adds what the same run did later.
+    /// Adds the later calls of the same run.
     pub(super) fn extend(&mut self, limits: &Limits, later: Self) {
         later.records().iter().for_each(|record| self.push(limits, *record));
         if let Some(many) = later.many {

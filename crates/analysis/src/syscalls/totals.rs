@@ -24,7 +24,7 @@ pub struct Totals {
     slow: Vec<(Slow, Who)>,
     /// Calls of lives that are over.
     pub(super) threads: Ranking<ThreadCall>,
-    /// Calls of whom nobody knows, when the trace is over.
+    /// Calls of unknown threads, when the trace is over.
     #[serde(skip)]
     pub(super) unknown: CallRows,
     /// Threads that were there before anything else was known of them, when the trace is over.
@@ -33,7 +33,7 @@ pub struct Totals {
     /// Memory of lives that are over.
     #[serde(skip)]
     spare: Vec<Vec<(CallId, CallRow)>>,
-    /// How long the slowest ones took here: what is faster than all of them is none.
+    /// Durations of the slowest ones here: a faster call is not among them.
     #[serde(skip)]
     longest_ns: BinaryHeap<Reverse<u64>>,
 }
@@ -55,7 +55,7 @@ pub struct ThreadCall {
     pub(super) row: CallRow,
 }
 
-/// Lives that begin before another one is over; what is more is given back.
+/// Maximum number of kept lives; memory of further ones is given back.
 const SPARE: usize = 64;
 
 impl ThreadCall {
@@ -122,7 +122,7 @@ impl Totals {
         }
     }
 
-    /// What was counted is forgotten; which lives were before is not.
+    /// Forgets the counts, but not the earlier lives.
     pub(super) fn forget(&mut self, wishes: &Wishes) {
         let Self { firsts, spare, .. } = std::mem::replace(self, Self::new(wishes));
         (self.firsts, self.spare) = (firsts, spare);

@@ -22,11 +22,11 @@ pub struct Change {
     pub(super) time: i64,
     /// The track.
     pub(super) key: u64,
-    /// What.
+    /// Its new value.
     pub(super) to: To,
 }
 
-/// What something is from now on.
+/// The new value of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum To {
     /// This value of its track.
@@ -38,7 +38,7 @@ pub(super) enum To {
 }
 
 impl To {
-    /// The value, of what was this before.
+    /// The new value, for things that had this one before.
     fn value(self, was: Option<u64>) -> Option<u64> {
         match self {
             Self::Value(value) => Some(value),
@@ -74,7 +74,7 @@ impl Lasting {
         Sequel { changes, before }
     }
 
-    /// What there is, of what others found out.
+    /// Values that exist, from those that are known of chunks before.
     pub(super) fn before(known: &HashMap<u64, Option<(u64, i64)>>) -> Self {
         let lasting = known.iter().filter(|(key, _)| super::is_lasting(**key));
         Self(lasting.filter_map(|(key, now)| Some((*key, now.as_ref()?.0))).collect())

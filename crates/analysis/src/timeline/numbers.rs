@@ -61,14 +61,14 @@ pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterato
 fn bucket(cells: &[Cell], level: Level, carry: Option<u64>, last: Option<u64>) -> Option<Bucket> {
     let width = 1i64 << level;
     let is_carry = |cell: &&Cell| carry == Some(cell.value);
-    // What has no cell lasts as long as the bucket.
+    // A value without a cell lasts as long as the bucket.
     let whole = carry.filter(|_| !cells.iter().any(|cell| is_carry(&cell)));
     let whole = whole.map(|carry| Cell { value: carry, time: width, ..Cell::default() });
     let all = cells.iter().map(|cell| Cell { time: cell.time + if is_carry(&cell) { width } else { 0 }, ..*cell });
     let (mut min, mut max, mut sum, mut time, mut changes) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0, 0u32);
     for cell in all.chain(whole) {
         let now = number(cell.value);
-        // Of what lasts but a moment, the time may be lost.
+        // The duration of a very short value may be lost.
         if cell.begins > 0 || cell.time > 0 || is_carry(&&cell) {
             (min, max) = (min.min(now), max.max(now));
         }

@@ -25,7 +25,7 @@ struct Item {
     unit: Option<String>,
 }
 
-/// What is needed of a rule when an event fulfills it.
+/// Fields of a rule that an event which matches it must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fulfilled {
     item: usize,
@@ -83,7 +83,7 @@ impl Own {
         self.rules.get(number).copied()
     }
 
-    /// What the track of a key is called.
+    /// Name of the track of a key.
     pub(super) fn called(&self, rule: Fulfilled, key: &[String]) -> Called {
         let Item { names: [analysis, name], unit } = &self.items[rule.item];
         let name = if key.is_empty() { name.clone() } else { format!("{name} {}", key.join(", ")) };

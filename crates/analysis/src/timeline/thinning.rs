@@ -17,9 +17,10 @@ pub(super) const AS_NUMBERS: usize = usize::MAX - 1;
 /// Values that numbers are thinned to, beside those that last longer than the bucket.
 pub(super) const KEPT: usize = 3;
 
-/// Leaves of each bucket, of cells that were added up, so many values: those that last longest there or happen most often, and all
-/// that are there before it or behind it, see [`Cell::stays`]. The rest becomes one: what lasts longer than that is told as it is.
-/// With [`AS_NUMBERS`] the values are numbers, and the least and the greatest are left.
+/// Leaves of each bucket, of cells that were added up, so many values: those that last longest
+/// there or happen most often, and all that are there before it or behind it, see [`Cell::stays`].
+/// The rest becomes one cell; longer values stay as they are. With [`AS_NUMBERS`] the values are
+/// numbers, and the least and the greatest are left.
 pub(super) fn thin(cells: &mut Vec<Cell>, most: usize) {
     if most == AS_NUMBERS {
         return thin_numbers(cells);
@@ -79,7 +80,8 @@ fn thinned(cells: &[Cell]) -> Vec<Cell> {
     kept
 }
 
-/// One cell for several: its number is what they are on average, by how long they last, or how often they begin.
+/// One cell for several: its number is their average, weighted by duration, or by how often they
+/// begin.
 fn average(cells: &[Cell]) -> Cell {
     let mut all = Cell { bucket: cells[0].bucket, ..Cell::default() };
     cells.iter().for_each(|cell| all.add(cell));
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
     use crate::testing::Random;
 
-    /// What is left out is less than what is kept, and sums stay.
+    /// Less is omitted than is kept, and sums stay.
     #[test]
     fn a_thinned_bucket_keeps_what_lasts_longest_and_what_stays() {
         for seed in 0..300 {

@@ -14,7 +14,7 @@ use crate::threads::{ThreadId, ThreadKey};
 /// Everything that is known.
 struct Whole {
     shares: shares::Whole<Events>,
-    /// Events that say their process, and of which thread of it nobody knows.
+    /// Events that name their process, but not their thread.
     of_processes: u64,
     /// Events that are lost, if that is known.
     lost: Option<u64>,
@@ -197,7 +197,7 @@ impl Whose {
 }
 
 impl Whole {
-    /// Events of which nobody knows of which thread they are.
+    /// Events of unknown threads.
     fn of_no_thread(&self) -> u64 {
         self.shares.unknown.0 + self.of_processes
     }
@@ -207,7 +207,8 @@ impl Whole {
         self.bounded(share, self.of_processes)
     }
 
-    /// Events of somebody: not what is in doubt of them, maybe what is in doubt of others.
+    /// Events of a thread with bounds: without its doubtful ones, or with the doubtful ones of
+    /// others.
     fn cell(&self, share: &Share<Events>) -> Cell {
         self.bounded(share, 0)
     }

@@ -1,8 +1,8 @@
 //! Cells as bytes.
 //!
 //! ```text
-//! what lasts     (step to the bucket, begins, net)  value  time            three to five bytes
-//! what happens   step to the bucket, how many  │  value, how often  │ ...  two bytes each
+//! states         (step to the bucket, begins, net)  value  time            three to five bytes
+//! instants       step to the bucket, how many  │  value, how often  │ ...  two bytes each
 //! ```
 //!
 //! Numbers take seven bits a byte. Times are whole units: see [`unit`].
@@ -17,7 +17,7 @@ pub(super) fn unit(level: Level) -> u32 {
 /// Buckets of any level that there may be: their times fit into 64 bits at every level that is wider.
 pub(super) const BUCKETS_MAX: u64 = 1 << 62;
 
-/// What does not fit into two bits of a cell's head stands behind it.
+/// A number that does not fit into two bits of a cell's head stands behind it.
 pub(super) const MANY: u32 = 3;
 
 pub(super) fn zigzag(number: i64) -> u64 {
@@ -116,7 +116,7 @@ pub(super) fn write(bytes: &mut Vec<u8>, cells: &[Cell], (level, base, is_plain)
     }
 }
 
-/// From one value of a bucket to the next, of what happens.
+/// From one value of a bucket to the next, of instants.
 pub(super) fn step_of(value: u64, before: u64) -> u64 {
     if value == OTHERS { OTHERS } else { value.wrapping_sub(before) }
 }
@@ -126,7 +126,8 @@ pub(super) fn value_of(step: u64, before: u64) -> u64 {
     if step == OTHERS { OTHERS } else { before.wrapping_add(step) }
 }
 
-/// What begins a cell of what lasts: of almost all the net is 0, 1 or -1, and many begin once or never.
+/// The head of a cell of a state: of almost all the net is 0, 1 or -1, and many begin once or
+/// never.
 pub(super) fn head_of(step: u64, begins: u32, net: u64) -> u64 {
     step << 4 | u64::from(begins.min(MANY)) << 2 | net.min(MANY.into())
 }
@@ -145,7 +146,7 @@ fn write_lasting(bytes: &mut Vec<u8>, cell: &Cell, (before, unit): (&mut u64, u3
     put(bytes, zigzag(cell.time >> unit));
 }
 
-/// Cells that were written. Bytes that nobody wrote end them.
+/// Cells that were written. Unwritten bytes end them.
 #[derive(Clone, Debug)]
 pub(super) struct Written<'a> {
     bytes: &'a [u8],

@@ -22,7 +22,7 @@ use crate::timeline::cells::{Cell, LEVEL_MAX, Level};
 const LEVEL: Compression = Compression::new(4);
 /// Bytes of a column that gets a table of its own: it takes about a hundred.
 const OWN_TABLE_BYTES: usize = 1 << 10;
-/// Bytes of all columns together at most: what claims to have more was not written here.
+/// Bytes of all columns together at most: a file that claims more was not written here.
 const COLUMNS_BYTES_MAX: u64 = 1 << 30;
 
 /// The columns, in their order. All numbers take seven bits a byte.
@@ -30,18 +30,20 @@ const COLUMNS_BYTES_MAX: u64 = 1 << 30;
 enum Column {
     /// Steps from one track's key to the next.
     Keys,
-    /// Of tracks: how many cells they have, or which nodes below have them, and what stands in the columns behind.
+    /// Of tracks: how many cells they have, or which nodes below have them, and the content of the
+    /// columns behind.
     Heads,
-    /// What tracks are behind all that happened, since when, and how often something happened.
+    /// Last values of tracks, since when, and numbers of events.
     Extras,
     /// First buckets.
     Firsts,
-    /// Of what lasts: steps to the bucket, begins and nets. Of what happens: steps to the next bucket that has cells.
+    /// Of states: steps to the bucket, begins and nets. Of instants: steps to the next bucket that
+    /// has cells.
     Steps,
-    /// How many cells a bucket has, of what happens.
+    /// Number of cells of a bucket, of instants.
     Counts,
     Values,
-    /// How often what happens does; of what lasts, begins that do not fit into the step.
+    /// Counts of instants; of states, begins that do not fit into the step.
     Begins,
     /// The same of nets.
     Nets,
@@ -71,7 +73,7 @@ pub(super) fn pack(node: &Node) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(bytes, LEVEL);
     let written = columns.iter().try_for_each(|column| {
         encoder.write_all(column)?;
-        // What follows gets another table of codes.
+        // The following columns get another table of codes.
         if column.len() >= OWN_TABLE_BYTES { encoder.flush() } else { Ok(()) }
     });
     written.and_then(|()| encoder.finish()).expect("memory takes all bytes")
@@ -164,7 +166,7 @@ pub(super) fn unpack(mut bytes: &[u8]) -> Option<Node> {
     reading.columns.iter().all(|column| column.is_empty()).then_some(node)
 }
 
-/// Columns of which what stands first was not read yet.
+/// Columns with their first value still unread.
 struct Reading<'a> {
     columns: [&'a [u8]; COLUMNS],
     level: Level,
