@@ -1,10 +1,10 @@
-//! Questions about whole traces: analyses, counts, what traces consist of, what is wrong with them.
+//! Questions about whole traces: analyses, counts, contents, problems.
 //!
 //! ```text
-//! analyse    an analysis, read by parts on several threads, and what it needs to know of events (roles)
+//! analyse    an analysis, read by parts on several threads, and the roles of events that it needs
 //! count      events by class                  info       streams, clocks, environment
-//! check      what violates the specification  explain    what a filter means for each class of events
-//! json       answers as JSON                  losses     what tracers say they lost
+//! check      violations of the specification  explain    meaning of a filter for each class of events
+//! json       answers as JSON                  losses     losses that tracers report
 //! ```
 
 pub(crate) mod analyse;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! EventsQuestion ──> EventTable ─┬─ stream()      all threads read; rows in the order of time
-//!                    (schema)    ├─ partitions(n) each reads by itself; slices of time go to whoever asks
-//!                                └─ chunks()      slices of time, for whoever has an order of his own
+//!                    (schema)    ├─ partitions(n) each reads by itself; slices of time go to the next caller
+//!                                └─ chunks()      slices of time, for callers with their own order
 //! ```
 //!
 //! Nothing is read before the caller asks for batches.
@@ -131,7 +131,7 @@ struct Plan {
     columns: Arc<Columns>,
     /// Slices were found to be no way to read the traces.
     is_unsliceable: AtomicBool,
-    /// Asked of those who read shares.
+    /// Requests to readers of shares.
     identity: OnceLock<TraceIdentity>,
 }
 

@@ -3,14 +3,14 @@
 //! It must never know any face. Every face asks here, so one question has one answer.
 //!
 //! ```text
-//! open       traces and what is selected of them: discovery, identity, offsets, indexes, times as people write them, progress
-//! cache      files that keep what was found, for the next time
+//! open       traces and selections: discovery, identity, offsets, indexes, times as people write them, progress
+//! cache      files with results, for the next time
 //! parallel   threads that read
 //! print      events as text                      answers    analyses, counts, checks, information
 //! events     events as columns of Arrow          timeline   tiles and items for the viewer
 //! sql        tables for queries                  messages   batches for Python
 //! cut        parts of traces as traces           export     tables as files
-//! follow     traces that grow                    notes      what people write beside traces
+//! follow     traces that grow                    notes      people's notes beside traces
 //!
 //! open needs cache; print, events, answers need open and parallel; sql and timeline need answers
 //! ```

@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// Events `e` with a number `n`, in packets that say when they are and what was lost.
+/// Events `e` with a number `n`, in packets with times and losses.
 pub(crate) const METADATA: &str = "/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le; };
 clock { name = c; freq = 1000000000; };
@@ -36,7 +36,7 @@ stream {
 event { name = e; fields := struct { integer { size = 32; align = 8; } n; }; };
 ";
 
-/// What a stream does that it should not.
+/// A fault of a stream.
 struct Habits {
     /// Events leave the time of their packets, or it steps back, one in so many.
     strays: u64,
@@ -58,7 +58,7 @@ pub(crate) fn packet(file: &mut Vec<u8>, context: [u64; 4], times: &[u64]) {
     }
 }
 
-/// A stream file, with what can go wrong in its times.
+/// A stream file, with faults in its times.
 fn stream(random: &mut Random, habits: &Habits) -> Vec<u8> {
     let mut file = Vec::new();
     let mut now = random.below(200);
@@ -91,7 +91,7 @@ fn stream(random: &mut Random, habits: &Habits) -> Vec<u8> {
     file
 }
 
-/// A folder with a trace of a few streams; two in three have what goes wrong in times, some are damaged.
+/// A folder with a trace of a few streams; two in three have faults in times, some are damaged.
 pub(crate) fn trace(path: &Path, number: u64, random: &mut Random) {
     std::fs::create_dir(path).unwrap();
     std::fs::write(path.join("metadata"), METADATA).unwrap();

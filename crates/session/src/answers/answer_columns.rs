@@ -148,7 +148,7 @@ impl Columns {
         self.push(column, "_hard", flags(cells, is_hard));
     }
 
-    /// Nanoseconds as what they mean.
+    /// Meaning of nanoseconds.
     fn times(&self, nanos: ArrayRef) -> ArrayRef {
         if !self.times_are_unix {
             return nanos;
@@ -158,7 +158,7 @@ impl Columns {
     }
 }
 
-/// What of a number.
+/// Part of a number.
 #[derive(Clone, Copy)]
 enum Part {
     Value,
@@ -194,7 +194,7 @@ fn part_of<T: Copy>(number: &Bounded<T>, part: Part) -> T {
     }
 }
 
-/// What 63 bits do not hold is null, as is a bound that is none.
+/// Numbers beyond 63 bits are null, and so is an absent bound.
 fn as_integer(cell: &Cell, part: Part) -> Option<i64> {
     match cell {
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => part_of(number, part).try_into().ok(),

@@ -10,7 +10,7 @@ use kymo_format::model::{
 };
 use serde::Serialize;
 
-/// The scopes whose fields are told.
+/// Scopes of the reported fields.
 const SCOPES: [Scope; 4] =
     [Scope::PacketContext, Scope::EventCommonContext, Scope::EventSpecificContext, Scope::EventPayload];
 
@@ -67,7 +67,7 @@ fn base(meaning: &IntegerMeaning) -> Option<u8> {
     }
 }
 
-/// Of a field, by the names of what is in it.
+/// Bases of a field, by the names inside it.
 #[cfg(feature = "columns")]
 pub(crate) fn bases_of_field(dialect: Dialect, class: &FieldClass) -> Vec<FieldBase> {
     let mut found = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn fields(stream: &DataStreamClass, event: usize) -> impl Iterator<It
             Some(FieldKind::Structure(structure)) => &structure.members[..],
             _ => &[],
         };
-        // What has a role in a packet's context is for whoever reads packets.
+        // Fields with a role in a packet's context are for readers of packets.
         let is_shown = move |member: &&Member| scope != Scope::PacketContext || member.class.roles().is_empty();
         members.iter().filter(is_shown).map(move |member| (scope, member))
     })

@@ -6,8 +6,8 @@ use kymo_scan::DataStream;
 
 use crate::open::report::Report;
 
-/// What tracers say they lost in some packets of a stream, from their counters alone. What the stream's first packet
-/// tells was lost before it.
+/// Losses that tracers report in some packets of a stream, from their counters alone. The count in
+/// the stream's first packet tells was lost before it.
 pub(crate) fn losses(stream: &DataStream, packets: Range<usize>, report: &mut Report) {
     if packets.start == 0
         && let Some(first) = stream.packets.first().and_then(|packet| packet.discarded)

@@ -53,7 +53,7 @@ impl Default for FileSpool {
 }
 
 impl FileSpool {
-    /// A spool whose file goes to the first of these folders where one can be made.
+    /// A spool with its file in the first of these folders where one can be made.
     #[must_use]
     pub fn new(folders: Vec<PathBuf>) -> Self {
         Self { folders, state: Mutex::default() }
@@ -79,7 +79,7 @@ impl FileSpool {
     fn open(&self) -> io::Result<Open> {
         let mut error = io::Error::from(ErrorKind::NotFound);
         for folder in &self.folders {
-            // What cannot be made is found out by what follows.
+            // An error shows in the next step.
             let _ = fs::create_dir_all(folder);
             match tempfile::tempfile_in(folder) {
                 Ok(file) => return Ok(Open { file: Arc::new(file), folder: Arc::new(folder.clone()) }),
@@ -108,7 +108,7 @@ impl FileSpool {
     }
 }
 
-/// What a failed write means.
+/// Meaning of a failed write.
 pub(crate) fn unwritten(at: u64, needed_bytes: usize, folder: PathBuf, cause: io::Error) -> SpoolError {
     let kind = match cause.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {

@@ -1,7 +1,8 @@
 //! The columns of a table of events, and where each class' values of them are.
 //!
-//! Fields of one name are one column, whatever class, data stream or trace they are of; it has the least type that holds
-//! all. Only classes that have a wanted field are looked at, as a kernel's trace has a thousand.
+//! Fields of one name are one column, for all classes, data streams and traces; it has the least
+//! type that holds all. Only classes that have a wanted field are looked at, as a kernel's trace
+//! has a thousand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -54,7 +55,7 @@ pub(super) struct Columns {
     pub(super) streams: Vec<StreamColumns>,
 }
 
-/// What is the same for all data streams of a class.
+/// Facts that all data streams of a class share.
 #[derive(Debug)]
 pub(super) struct StreamClass {
     decoder: Arc<Decoder>,
@@ -181,7 +182,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Makes these the table's columns; what is shown of fields has `metadata`.
+    /// Makes these the table's columns; `metadata` describes the fields.
     fn choose(
         &mut self,
         wanted: &[String],
@@ -295,7 +296,7 @@ pub(super) fn name_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// What is known while classes are looked at.
+/// State while classes are visited.
 struct Making<'a> {
     question: &'a EventsQuestion,
     taken: &'static [&'static str],

@@ -164,7 +164,7 @@ impl Group {
         Some(all.as_ref().map(|cells| (cells, &self.class.fields()[field].shape)))
     }
 
-    /// Reads what was asked for so far.
+    /// Reads the fields that were requested so far.
     pub(super) fn read_ahead(&self, place: &Place<'_>) {
         if self.class.wants_all() {
             return self.read_all(place);
@@ -186,7 +186,7 @@ impl Group {
         single[field].get_or_init(|| self.run(reader, place));
     }
 
-    /// The scan read the records before: what it accepted can be read again.
+    /// The scan read the records before: those that it accepted can be read again.
     fn run(&self, reader: &ColumnReader, place: &Place<'_>) -> Option<Cells> {
         let mut cells = Cells::default();
         let mut state = place.events.state();

@@ -14,7 +14,7 @@ use kymo_source::{FileIdentity, TraceFolder};
 use crate::cache::PacketCache;
 use crate::open::Session;
 
-/// What is known of traces that were open before.
+/// Facts about traces that were open before.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     /// As they were opened last.
@@ -43,7 +43,7 @@ impl Earlier {
         traces.iter().find(|trace| trace.folder.path() == folder.path()).map(|trace| &**trace)
     }
 
-    /// What is known of its packets.
+    /// Facts about its packets.
     pub(crate) fn packets<'a>(&'a self, cache: Option<&'a PacketCache>) -> EarlierPackets<'a> {
         EarlierPackets { earlier: self, cache }
     }

@@ -10,7 +10,7 @@ use crate::open::report::Problem;
 /// Formats other than CTF.
 const IMPORTERS: &[&dyn Importer] = &[];
 
-/// What was found.
+/// Results.
 #[derive(Debug)]
 pub(crate) struct Discovered {
     /// Traces in the order of the paths, and paths at which there is none.
@@ -39,13 +39,14 @@ pub(crate) fn discover_all(path: &Path) -> Result<Vec<TraceFolder>, Error> {
     skipped.into_iter().next_back().map_or(Ok(found), Err)
 }
 
-/// What a recorder says of the trace that it has begun in a folder, which may have no metadata yet.
+/// A recorder's description of the trace that it has begun in a folder, which may have no metadata
+/// yet.
 pub(crate) fn live(folder: &Path) -> Option<Live> {
     Live::of(folder)
 }
 
 impl Discovered {
-    /// The traces, and what could not be looked at.
+    /// The traces, and unreadable folders.
     pub(crate) fn split(self) -> (Vec<TraceFolder>, Vec<Error>) {
         let (mut traces, mut errors) = (Vec::new(), Vec::new());
         for found in self.found {
@@ -59,7 +60,7 @@ impl Discovered {
     }
 }
 
-/// What could not be looked at, for a report.
+/// Unreadable folders, for a report.
 pub(crate) fn problem(error: &Error) -> Problem {
     Problem { place: error.path.display().to_string(), message: error.kind.to_string() }
 }

@@ -111,7 +111,7 @@ impl<'a> Offsets<'a> {
         }
     }
 
-    /// How far a trace is ahead: what is given for the path that is nearest to it.
+    /// The offset of a trace: the one that is given for the path nearest to it.
     pub(crate) fn of(&self, trace: &Path) -> i64 {
         if self.given.is_empty() {
             return 0;
@@ -122,7 +122,8 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// The path without links, from the root. What is inside of an archive is no file: as much of the path as there is.
+/// The path without links, from the root. Inside of an archive there are no files: resolves the
+/// existing part of the path.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = absolute.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));

@@ -4,7 +4,7 @@
 //! is the caller's duty.
 //!
 //! ```text
-//! cancel() ──> cursors deliver nothing more ──> whatever reads comes to an end ──> whole(answer): Err(Cancelled)
+//! cancel() ──> cursors deliver nothing more ──> all reading comes to an end ──> whole(answer): Err(Cancelled)
 //! ```
 //!
 //! A job that is canceled need not know: its result is thrown away where it was begun. As a
@@ -82,12 +82,13 @@ impl Progress {
         self.stop.is_raised()
     }
 
-    /// What the job found, which is the whole answer only if it was not canceled. All threads that read for it must have ended.
+    /// The job's result, which is the whole answer only if it was not canceled. All threads that
+    /// read for it must have ended.
     pub(crate) fn whole<T>(&self, answer: T) -> Result<T, Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(answer) }
     }
 
-    /// What ends cursors.
+    /// The flag that ends cursors.
     pub(crate) fn stop(&self) -> Stop {
         self.stop.clone()
     }
@@ -125,7 +126,7 @@ impl Steps {
     pub(crate) fn at(&mut self, progress: &Progress, packet: &Packet, position: u64) {
         let mut step = 0;
         if self.packet.replace(packet.number) != Some(packet.number) {
-            // What was skipped of the packet before is behind too.
+            // The skipped rest of the packet before counts too.
             step += self.bytes - self.done;
             (self.bytes, self.done) = (packet.row.total_bits / 8, 0);
         }
@@ -176,7 +177,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
     }
 
-    /// What is done and what was expected, after a job.
+    /// Bytes done and bytes expected, after a job.
     fn after(job: impl FnOnce(&Session, &Progress)) -> (u64, u64) {
         let (session, progress) = (Session::open(&[demo()], &OpenOptions::default()).unwrap(), Progress::default());
         job(&session, &progress);

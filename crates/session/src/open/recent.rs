@@ -103,7 +103,7 @@ impl Recent {
         Ok(())
     }
 
-    /// What the file says, or what is wrong with it; a file that is not there says nothing.
+    /// The content of the file, or its problem; an absent file counts as empty.
     fn content(&self) -> Result<Content, String> {
         let wrong =
             |why: String| format!("{}: {why}; the file is rewritten when a trace is opened", self.path.display());
@@ -125,9 +125,10 @@ fn told(entry: Entry) -> RecentTraces {
     RecentTraces { paths: entry.paths, opened_ns: entry.opened_ns, there }
 }
 
-/// The path from the root on, so that it leads there from anywhere, and is the same however somebody came there.
+/// The path from the root on, so that it leads there from anywhere, and is the same for every way
+/// there.
 fn whole(path: &Path) -> PathBuf {
-    // Windows' own way to write it is one that nobody writes.
+    // Windows' own form of it is not for people.
     let found = if cfg!(windows) { std::path::absolute(path) } else { std::fs::canonicalize(path) };
     found.or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }

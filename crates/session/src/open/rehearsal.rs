@@ -2,8 +2,8 @@
 //! long many would take.
 //!
 //! ```text
-//! thread 0   ├─ read ─┤ merge ├─ read ─┤          what each piece of work takes is measured; when it would begin follows
-//! thread 1   ├─── read ───┤├─ read ─┤ merge       from that, and so does what is there to be done next
+//! thread 0   ├─ read ─┤ merge ├─ read ─┤          the duration of each piece of work is measured; its begin follows
+//! thread 1   ├─── read ───┤├─ read ─┤ merge       from that, and so does the next piece of work
 //! done one after the other, in the order of the beginnings
 //! ```
 //!
@@ -38,7 +38,7 @@ pub struct Took {
     pub time: Duration,
 }
 
-/// How many threads are rehearsed, and what they do.
+/// Number of rehearsed threads, and their work.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     pub(crate) threads: usize,

@@ -49,14 +49,14 @@ impl Report {
         self.events_discarded > 0 || self.discarded_is_lower_bound || self.packets_lost > 0
     }
 
-    /// Adds what another part of the job found lost.
+    /// Adds the losses of another part of the job.
     pub(crate) fn add_losses(&mut self, part: &Self) {
         self.events_discarded = self.events_discarded.saturating_add(part.events_discarded);
         self.discarded_is_lower_bound |= part.discarded_is_lower_bound;
         self.packets_lost = self.packets_lost.saturating_add(part.packets_lost);
     }
 
-    /// Adds what another part of the job could not read or had to assume, as far as it is new.
+    /// Adds the new problems and assumptions of another part of the job.
     pub(crate) fn add_problems(&mut self, part: &Self) {
         for (known, new) in [(&mut self.unreadable, &part.unreadable), (&mut self.assumptions, &part.assumptions)] {
             for problem in new {
@@ -67,7 +67,8 @@ impl Report {
         }
     }
 
-    /// What another job lost that read some of the same streams: at least as much as the one that lost more.
+    /// Adds the losses of another job that read some of the same streams: at least the larger of
+    /// both.
     pub(crate) fn raise_losses(&mut self, other: &Self) {
         let is_same = self.events_discarded == other.events_discarded;
         self.discarded_is_lower_bound |= other.discarded_is_lower_bound || !is_same;
@@ -75,7 +76,7 @@ impl Report {
         self.packets_lost = self.packets_lost.max(other.packets_lost);
     }
 
-    /// Adds what the streams say they lost.
+    /// Adds the losses that the streams report.
     pub(crate) fn count_losses(&mut self, round: &Round<Batch>) {
         for part in &round.parts {
             match &part.batch.content {

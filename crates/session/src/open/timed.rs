@@ -12,8 +12,8 @@ use crate::open::progress::Progress;
 type Cycles = Option<(u64, u64)>;
 
 impl Session {
-    /// The same traces, whose packets all say when they are, as far as there is a clock. Where they do not say it themselves their streams are
-    /// read.
+    /// The same traces with times in all packets, as far as there is a clock. Where they do not say
+    /// it themselves their streams are read.
     pub(crate) fn timed(self: &Arc<Self>) -> Arc<Self> {
         let lacks: Vec<bool> = self.streams().iter().map(|(_, stream)| lacks_times(stream)).collect();
         if !lacks.contains(&true) {
@@ -44,7 +44,7 @@ fn lacks_times(stream: &DataStream) -> bool {
 fn times_of_events(mut cursor: Cursor) -> Vec<Cycles> {
     let mut times: Vec<Cycles> = Vec::new();
     while let Some(item) = cursor.next_item() {
-        // What cannot be read is told by whoever reads it for its own sake.
+        // The job that reads these events reports unreadable places.
         let Item::Batch(batch) = item else { continue };
         if let Content::Events(events) = &batch.content {
             let number = events.packet.number as usize;
@@ -63,7 +63,7 @@ fn times_of_events(mut cursor: Cursor) -> Vec<Cycles> {
     times
 }
 
-/// The packets with what is known of their events; one without events is where the one before ends.
+/// The packets with facts about their events; one without events is where the one before ends.
 fn with_times(packets: &Packets, seen: &[Cycles]) -> Packets {
     let Some((first, _)) = seen.iter().copied().flatten().next() else { return packets.clone() };
     let mut at = packets.first().and_then(|row| row.begin_cycles).unwrap_or(first);

@@ -27,7 +27,7 @@ pub struct DetailsOptions {
     pub stream_name: bool,
 }
 
-/// What a message carries.
+/// Content of a message.
 #[derive(Debug, Default)]
 pub(crate) enum Body {
     #[default]
@@ -40,7 +40,7 @@ pub(crate) enum Body {
     },
 }
 
-/// A message and what stands before it.
+/// A message and the text before it.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) message: Message<Body>,
@@ -50,7 +50,7 @@ pub(crate) struct Block {
     introduces: bool,
 }
 
-/// What is the same in all messages of a stream.
+/// Facts that all messages of a stream share.
 pub(crate) struct StreamDetails {
     trace: usize,
     paint: Paint,
@@ -119,7 +119,7 @@ pub(crate) fn stream_ids(trace: &Trace) -> Vec<u64> {
     trace.streams.iter().map(id).collect()
 }
 
-/// What a stream's beginning says of its trace.
+/// Facts about the trace in a stream's beginning.
 fn about_trace(trace: &Trace, ids: &[u64], options: &PrintOptions) -> String {
     let paint = options.pretty.paint;
     let mut lines = Vec::new();

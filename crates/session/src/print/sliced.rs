@@ -67,7 +67,7 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     Ok(())
 }
 
-/// What a thread reads slices with.
+/// Reader of slices of a thread.
 struct Reader<'a> {
     work: &'a PrintWork<'a>,
     cursors: Vec<Cursor>,
@@ -125,7 +125,7 @@ fn take_first(round: &mut Round<Batch>) -> Option<Round<Batch>> {
     Some(Round { parts: vec![part], order: vec![Place { part: 0, row }] })
 }
 
-/// What there is of a slice, in this order.
+/// Parts of a slice, in this order.
 enum Piece {
     /// Its first event.
     First(Round<Batch>),
@@ -157,7 +157,7 @@ struct End {
 
 impl PrintSink<'_> {
     fn write(&mut self, piece: Piece, progress: &Progress) -> ControlFlow<()> {
-        // What is left of all slices is nothing, but there may be many.
+        // After a cancel the remaining slices are empty, but there may be many.
         if progress.is_cancelled() {
             return ControlFlow::Break(());
         }

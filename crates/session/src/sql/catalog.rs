@@ -13,7 +13,7 @@ use super::{facts, terms};
 
 /// Where names are looked for that say nothing else.
 const TRACE: &str = "trace";
-/// Where event record classes are, whatever else has their names.
+/// Schema of event record classes, even if other tables have their names.
 const EVENT: &str = "event";
 
 /// The tables and functions of a session.
@@ -27,7 +27,7 @@ impl TraceCatalog {
         Self { shared }
     }
 
-    /// What can be typed: tables, functions, columns.
+    /// Words for completion: tables, functions, columns.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words: BTreeSet<String> = self.names(TRACE).into_iter().collect();
         words.extend(table_functions().map(|function| function.name.to_owned()));
@@ -39,7 +39,7 @@ impl TraceCatalog {
         words.into_iter().collect()
     }
 
-    /// Tables and functions, and what they are.
+    /// Tables and functions, each with its description.
     pub(super) fn tables(&self) -> Vec<(String, String)> {
         let what = |name: &str| match name {
             EVENTS => "all events",

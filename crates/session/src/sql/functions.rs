@@ -23,7 +23,7 @@ use crate::open::zone::Zone;
 pub(super) struct TableFunction {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it says, in a sentence.
+    /// Its description, in a sentence.
     pub(super) description: &'static str,
 }
 
@@ -39,7 +39,7 @@ const OF_STATES: [TableFunction; 2] = [
     TableFunction { name: "thread_states", description: "What each thread did, from when to when" },
 ];
 
-/// What was told to a function.
+/// Arguments of a function.
 #[derive(Default)]
 struct Told {
     /// The table that is wanted.

@@ -62,7 +62,7 @@ impl From<ArrowError> for WriteFailure {
     }
 }
 
-/// Memory for what is not yet in a Parquet file.
+/// Memory for rows that are not yet in a Parquet file.
 const PARQUET_BYTES: usize = 32 << 20;
 /// Rows that a table looks at to know how wide its columns are.
 const ROWS_LOOKED_AT: usize = 2000;
@@ -101,7 +101,7 @@ pub fn write_answer(answer: &mut SqlAnswer, format: AnswerFormat, path: Option<&
     }
 }
 
-/// Keeps what the system says is wrong: writers of formats make a text of it.
+/// Keeps the system's error: writers of formats turn it into text.
 struct Faulty<W> {
     out: W,
     fault: Arc<Mutex<Option<io::Error>>>,
@@ -302,7 +302,7 @@ fn cells(column: &ArrayRef) -> Result<Vec<String>, ArrowError> {
     Ok((0..column.len()).map(text).collect())
 }
 
-/// Without what would move the cursor; line ends stay.
+/// Without characters that move the cursor; line ends stay.
 fn shown(text: &str) -> String {
     if !text.contains(|letter: char| letter.is_control() && letter != '\n') {
         return text.to_owned();

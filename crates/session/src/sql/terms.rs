@@ -19,7 +19,8 @@ const SCOPES: [Scope; 4] =
 /// Columns of integers have their labels in another one, with this behind its name.
 const LABEL: &str = "_label";
 
-/// What each column is, if all events of these names agree; no names: all events, of whose fields nothing is said.
+/// Meaning of each column, if all events of these names agree; no names: all events, without facts
+/// about their fields.
 pub(super) fn terms(session: &Session, events: &[String], schema: &Schema) -> Vec<Option<Term>> {
     let is_name = |index: usize| schema.field(index).name() == "name" && events.is_empty();
     let term = |index: usize| {
@@ -68,7 +69,7 @@ fn members(stream: &DataStreamClass, event: usize, scope: Scope) -> impl Iterato
     members.iter()
 }
 
-/// Tables do not have what packets say of themselves.
+/// Tables do not have the fields of packets with roles.
 fn is_shown(scope: Scope, member: &model::Member) -> bool {
     scope != Scope::PacketContext || member.class.roles().is_empty()
 }
@@ -171,7 +172,7 @@ fn labels(mappings: &[Mapping]) -> Vec<Label> {
     labels
 }
 
-/// What is left of a range; `taken` is sorted.
+/// The rest of a range; `taken` is sorted.
 fn without(lower: i128, upper: i128, taken: &[(i128, i128)]) -> Vec<(i128, i128)> {
     let (mut next, mut left) = (lower, Vec::new());
     for &(low, high) in taken {

@@ -54,7 +54,7 @@ impl Timeline {
         json!({"findings": findings, "losses": losses, "losses_omitted": omitted})
     }
 
-    /// Keeps what could not be read, but for what opening tells.
+    /// Keeps faults that reading found, without those that opening reports.
     pub(super) fn meet_faults(&self, faults: &[Fault]) {
         for Fault { fault, .. } in
             faults.iter().filter(|fault| !matches!(fault.fault.kind, StreamFaultKind::Cut { .. }))

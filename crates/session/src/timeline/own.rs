@@ -35,7 +35,7 @@ impl OwnTracks {
     }
 }
 
-/// What all of them give together, and their texts, with which what was built for them is known again.
+/// All of them together, and their texts, which identify the pyramid that was built for them.
 pub(super) fn all(files: &[OwnTracks]) -> (Own, String) {
     let declarations: Vec<Declaration> = files.iter().map(|file| file.declaration.clone()).collect();
     let texts = files.iter().flat_map(|file| ["\0", &file.text]).collect();

@@ -1,8 +1,8 @@
 //! A timeline of some events: where the events are that a filter selects.
 //!
 //! ```text
-//! of the selected events   how many there are, how long takes what begins and ends with two of them, who is woken, who sends to whom
-//! of all events            when whoever is woken runs
+//! of the selected events   their number, durations between pairs of them, woken threads, messages
+//! of all events            the time when a woken thread runs
 //! nowhere                  states, durations inside each other, counters: of these, some events say nothing that is true
 //! ```
 //!

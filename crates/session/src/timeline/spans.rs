@@ -39,7 +39,7 @@ impl Spans {
     }
 }
 
-/// What is behind a time, which is in this bucket, is not all known yet.
+/// Events behind a time in this bucket are not all known yet.
 pub(super) fn building_from(spans: &mut Vec<Span>, bucket: u32) {
     let lowered = spans.iter().flat_map(|span| match span.quality {
         Quality::Exact => {
@@ -52,7 +52,7 @@ pub(super) fn building_from(spans: &mut Vec<Span>, bucket: u32) {
     *spans = lowered.filter(|span| span.begin < span.end).collect();
 }
 
-/// More may come in the bucket of the time up to which everything is there: what is known of it is not all.
+/// More events may come in the bucket of the watermark: its content is incomplete.
 pub(super) fn not_whole(spans: &mut Vec<Span>, bucket: Option<u64>) {
     let Some(bucket) = bucket.and_then(|bucket| u32::try_from(bucket).ok()) else { return };
     let is_there = |span: &Span| (span.begin..span.end).contains(&bucket) && span.quality == Quality::Exact;

@@ -21,7 +21,7 @@ enum CpuOf {
     Stream(u32),
     /// Each event tells.
     Event,
-    /// Nobody tells.
+    /// Unknown.
     Nobody,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn lanes(
     lanes
 }
 
-/// These lanes in a span of time within theirs. What they are known to have lost before, in `before`, stays lost.
+/// These lanes in a span of time within theirs. Known earlier losses, in `before`, stay.
 pub(super) fn within(
     lanes: &[LaneFacts],
     before: &[LaneFacts],
@@ -95,7 +95,7 @@ pub(super) fn within(
     before
 }
 
-/// Leaves of a lane's span what is asked for.
+/// Clamps a lane's span to the requested one.
 fn clamp(lane: &mut LaneFacts, (begin, end): (i64, i64)) {
     lane.span_ns = lane.span_ns.map(|span| (span.0.clamp(begin, end), span.1.clamp(begin, end)));
 }
@@ -156,7 +156,7 @@ fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, ro
     }
 }
 
-/// Adds what packets say: from when to when they are, and what is missing.
+/// Adds the facts of packets: their span of time, and their losses.
 fn add_packets(lane: &mut LaneFacts, stream: &DataStream, wanted: Range<usize>) {
     let Some(clock) = stream.clock else { return };
     let nanos = |cycles: Option<u64>| cycles.map(|cycles| clock.nanos_saturating(cycles));

@@ -20,15 +20,15 @@ use crate::open::report::Report;
 use crate::open::when::When;
 use crate::open::{Session, trace_name};
 
-/// What is known before reading.
+/// Facts that are known before reading.
 pub(crate) struct Prepared {
-    /// What events mean.
+    /// Meanings of events.
     pub(crate) bindings: Arc<Bindings>,
     /// For each data stream its place in [`Bindings::streams`]; `None`: it has no events that are asked for.
     pub(crate) streams: Vec<Option<usize>>,
     /// For each data stream which of its events are read.
     pub(crate) filters: Vec<Option<Arc<StreamFilter>>>,
-    /// What CPUs recorded.
+    /// Lanes: the recordings of CPUs.
     pub(crate) lanes: Vec<LaneFacts>,
     /// All that is read.
     pub(crate) whole: Slice,
@@ -100,7 +100,7 @@ impl Prepared {
         }
     }
 
-    /// What is known to be lost before anything is read.
+    /// Losses that are known before anything is read.
     pub(super) fn losses(&self, session: &Session) -> Report {
         let mut report = session.opening_report().clone();
         for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
@@ -118,7 +118,7 @@ fn facts<'a>(
     FilterFacts { clock, trace_name, suggests: false, instant }
 }
 
-/// Finds what is bound and selected; `None`: that is everything.
+/// Finds bound and selected events; `None`: all events.
 fn filter(
     (trace, stream): (&Arc<Trace>, &DataStream),
     bindings: &Bindings,

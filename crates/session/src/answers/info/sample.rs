@@ -21,7 +21,7 @@ const SAMPLE_BYTES: u64 = 64 << 10;
 /// Events of a packet that are looked into.
 const SAMPLE_EVENTS: usize = 1 << 16;
 
-/// What was found.
+/// Results.
 #[derive(Default)]
 pub(super) struct Sampled {
     pub(super) classes: HashMap<String, u64>,
@@ -110,7 +110,7 @@ impl Session {
     }
 }
 
-/// What was found in a packet.
+/// Results of a packet.
 struct Looked {
     records: Records,
     /// How far it was read.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! rehearsal   ── job ──> thread 3          each is a thread, with memory of its own as threads have it;
-//!             <── what came of it, how long it took          one works at a time
+//!             <── result and duration ──                     one works at a time
 //! ```
 
 use std::cmp::Reverse;
@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use super::{Desk, Done, Job, Worker, lock};
 use crate::open::rehearsal::{Rehearsal, Took, Work};
 
-/// What a thread is told to do; nothing: it may leave.
+/// The job of a thread; `None`: it may leave.
 type Told<'a> = Option<Job<'a>>;
 
-/// What came of it, and how long it took.
+/// The result, and its duration.
 type Answer<'a> = (Option<Done<'a>>, Duration);
 
-/// Does what the threads would, in the order in which they would begin it: each time the work of the one that would be free
-/// first. What it took is when that one is free again.
+/// Does the work of all threads in the order in which they would begin it: each time the work of
+/// the thread that would be free first. The duration determines when that one is free again.
 pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'a> + Sync, rehearsal: &Rehearsal) {
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -38,7 +38,7 @@ pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'
             free.push(Reverse((begun.elapsed(), number)));
         }
         let mut done: Vec<Option<Done<'_>>> = threads.iter().map(|_| None).collect();
-        // Those that wait for what others do.
+        // Threads that wait for the results of others.
         let mut idle = Vec::new();
         while let Some(Reverse((now, number))) = free.pop() {
             if let Some(done) = done[number].take() {
@@ -73,7 +73,7 @@ impl Work {
     }
 }
 
-/// A thread, as who rehearses sees it.
+/// A thread, as the rehearsal sees it.
 struct Thread<'a> {
     told: Sender<Told<'a>>,
     done: Receiver<Answer<'a>>,
