@@ -1,4 +1,4 @@
-//! What statistics take: `cargo run --release -p kymo-analysis --example statistics_speed`.
+//! The cost of statistics: `cargo run --release -p kymo-analysis --example statistics_speed`.
 //!
 //! Prints `name<TAB>nanoseconds per operation`, the median of 15 runs.
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Runs of which the median is taken.
 const RUNS: usize = 15;
 
-/// Prints what one of `count` operations takes.
+/// Prints the time of one of `count` operations.
 fn measure<T>(name: &str, count: usize, mut work: impl FnMut() -> T) {
     let mut runs: Vec<f64> = (0..RUNS)
         .map(|_| {
@@ -60,7 +60,7 @@ fn histograms() {
     measure("histogram: five quantiles of 3000 values", 1, || listed.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]));
 }
 
-/// What a table of threads may count.
+/// Counts of a table of threads.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Busy {
     runs: u64,

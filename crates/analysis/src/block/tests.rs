@@ -43,7 +43,7 @@ fn requests_are_queued_issued_and_completed() {
     );
 }
 
-/// What a hole overlaps is doubtful, and so is what has no begin behind one.
+/// A request that a hole overlaps is doubtful, and so is one without a begin behind a hole.
 #[test]
 fn holes_make_requests_doubtful() {
     check(

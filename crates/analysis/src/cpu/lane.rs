@@ -1,10 +1,10 @@
-//! Reads switches: most of what there is to know of one is where the fields of its class say, so that the columns of a
+//! Reads switches. All events of a class have their fields in the same columns, so the columns of a
 //! batch are looked up once.
 //!
 //! ```text
 //! batch     prev_tid │ next_tid │ next_comm │ ...        one class of events almost always
-//! switch    who ran, how long ──> sums of the CPU
-//!           who is next       ──> note
+//! switch    thread, time  ──────> sums of the CPU
+//!           next thread   ──────> note
 //! ```
 
 use kymo_ir::Cells;

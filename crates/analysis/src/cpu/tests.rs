@@ -1,4 +1,4 @@
-//! Cases of `cpu`: who ran how long, and what cannot be known.
+//! Cases of `cpu`: times of threads, and unknown times.
 
 use expect_test::{Expect, expect};
 
@@ -67,7 +67,7 @@ fn numbers_of_threads_are_used_again() {
     );
 }
 
-/// What lies in a hole may have been otherwise: numbers get bounds.
+/// In a hole anything may have happened: numbers get bounds.
 #[test]
 fn holes_give_bounds() {
     check(
@@ -111,7 +111,7 @@ fn a_process_has_more_than_one_cpu() {
     );
 }
 
-/// A switch away from a thread that was not running: something is missing that nobody counted.
+/// A switch away from a thread that was not running: uncounted events are missing.
 #[test]
 fn odd_switches_are_holes() {
     check(
@@ -131,7 +131,7 @@ fn odd_switches_are_holes() {
     );
 }
 
-/// Nobody knows what a CPU without switches did.
+/// The threads of a CPU without switches are unknown.
 #[test]
 fn a_cpu_without_switches_is_unknown() {
     check(

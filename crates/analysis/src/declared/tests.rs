@@ -1,4 +1,4 @@
-//! Cases of own analyses: what files say, what is wrong with them, and what comes out. Conditions are asked of events where
+//! Cases of own analyses: files, their errors, and their answers. Conditions are evaluated where
 //! classes are bound, and are tested there (`tests/suite/projection.rs`).
 
 use expect_test::{Expect, expect};
@@ -13,7 +13,7 @@ fn slot(value: &str) -> Slot {
     value.parse().map_or_else(|_| Slot::Text(value.as_bytes().into()), Slot::Integer)
 }
 
-/// A trace from lines as in [`Script`], whose events have names and fields, bound to what a file says.
+/// A trace from lines as in [`Script`], with names and fields of events, bound to a file.
 fn script(text: &str, declaration: &Declaration) -> Script {
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let lanes: Vec<&str> = lines.extract_if(.., |line| line.starts_with("lane")).collect();
@@ -132,7 +132,7 @@ fn events_concern_pairs_states_and_counters() {
     );
 }
 
-/// What a hole overlaps may have been otherwise; a thread's own events only, and states of all together.
+/// In a hole anything may have happened; a thread's own events only, and states of all together.
 #[test]
 fn doubts_and_wishes() {
     let wishes = Wishes { tids: vec![5], by: vec!["value".to_owned()], ..Wishes::default() };
@@ -188,7 +188,7 @@ fn cuts_change_nothing() {
     }
 }
 
-/// Ends come before what begins, others stay in the order of the file.
+/// Ends come before begins, others stay in the order of the file.
 #[test]
 fn ends_come_first() {
     let declaration = Declaration::parse(SERVER).unwrap();
@@ -197,7 +197,7 @@ fn ends_come_first() {
     assert_eq!(Role::Rule.facts().fields.len(), rule::KEY_8 + 1);
 }
 
-/// Everything that is wrong is told at once, with where it is and what was meant.
+/// All errors are reported at once, with places and suggestions.
 #[test]
 fn mistakes_are_told_with_their_places() {
     check_problems(
@@ -239,7 +239,7 @@ change = [{ event = "e*", add = { capture = 2 } }, { event = "e", to = 999999999
     check_problems("name = 'a'\n[[states]", &expect!["2:10: this is no TOML: unclosed array table, expected `]`"]);
 }
 
-/// What the documentation shows works.
+/// The examples of the documentation work.
 #[test]
 fn examples_are_right() {
     let text = include_str!("../../../../docs/own-analyses.md");
@@ -252,7 +252,7 @@ fn examples_are_right() {
     }
 }
 
-/// Written by hand: what a worker is at any instant, whatever is unknown, and whatever events are lost.
+/// Written by hand: the state of a worker at any instant, with unknown times and lost events.
 #[test]
 fn states_are_asked_at_an_instant() {
     let declaration = Declaration::parse(SERVER).unwrap().states();

@@ -1,4 +1,4 @@
-//! Cases of `io`: which file an fd is, and who used it.
+//! Cases of `io`: the file of an fd, and its users.
 
 use expect_test::{Expect, expect};
 
@@ -76,8 +76,8 @@ fn what_is_read_and_written_is_counted() {
     );
 }
 
-/// A thread of the process closes and opens on another CPU what this one reads: each read is of the file that the fd was
-/// when the read was entered, also where that was runs before.
+/// A thread of the process closes and opens on another CPU the fd that this one reads: each read is
+/// of the file that the fd was when the read was entered, also where that was runs before.
 #[test]
 fn threads_of_a_process_share_their_fds() {
     check(
@@ -155,7 +155,8 @@ fn fds_are_made_and_copied() {
     );
 }
 
-/// Without its entry nobody knows the file; without its process an fd is the thread's own; in holes all may have been more.
+/// Without its entry the file is unknown; without its process an fd is the thread's own; in holes
+/// there may have been more.
 #[test]
 fn what_is_not_known_is_said() {
     check(
@@ -261,13 +262,13 @@ fn cuts_change_nothing() {
     }
 }
 
-/// A machine on which processes are made and end, share their fds among threads, and become other programs. Where it is not
-/// `is_honest`, what is said of processes is wrong.
+/// A machine on which processes are made and end, share their fds among threads, and become other
+/// programs. Where it is not `is_honest`, the reported processes are wrong.
 fn processes(seed: u64, is_honest: bool) -> String {
     let mut random = Random(seed);
     let lanes = 1 + random.below(3);
     let mut script: String = (0..lanes).map(|lane| format!("lane cpu={lane} span=0..9000\n")).collect();
-    // Threads that live, and their processes; what the CPUs run.
+    // Threads that live, and their processes; the threads of the CPUs.
     let mut alive: Vec<(usize, usize)> = (1..=4).map(|tid| (tid, 1 + tid / 3)).collect();
     let mut current = vec![0; lanes];
     let mut time = 0;

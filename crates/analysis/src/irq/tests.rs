@@ -51,7 +51,7 @@ fn handlers_nest() {
     );
 }
 
-/// What began before the trace, never ended, or does not fit.
+/// Interrupts that began before the trace, never ended, or do not fit.
 #[test]
 fn ends_that_do_not_fit() {
     check(
@@ -83,7 +83,8 @@ fn ends_that_do_not_fit() {
     );
 }
 
-/// A softirq waits since it was raised first; what was raised while it is served waits for the next time.
+/// A softirq waits since it was raised first; one that is raised while it is served waits for the
+/// next time.
 #[test]
 fn softirqs_wait() {
     check(
@@ -192,7 +193,7 @@ fn anything_cut_anywhere() {
     }
 }
 
-/// Whoever names interrupts wants no softirqs, and the other way round.
+/// A selection of interrupts excludes softirqs, and the other way round.
 #[test]
 fn interrupts_are_chosen_by_number() {
     let script = "lane cpu=0 span=0..1000

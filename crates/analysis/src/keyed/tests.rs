@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(found, wanted);
     }
 
-    /// Bytes that nobody vouches for: an error, or a table that works.
+    /// Untrusted bytes: an error, or a table that works.
     #[test]
     fn damaged_tables_are_refused_or_harmless(
         events in vec((0u16..20, any::<u16>()), 1..60),
@@ -194,7 +194,7 @@ fn many_runs_become_fewer() {
     assert_eq!(spool.kept_bytes(), 0);
 }
 
-/// What the table takes is close to its budget at any time, whether keys or values are what grows.
+/// The memory of the table is close to its budget at any time, whether keys or values grow.
 #[test]
 fn memory_stays_within_the_budget() {
     let budget_bytes = 1 << 20;
@@ -214,7 +214,7 @@ fn memory_stays_within_the_budget() {
     }
 }
 
-/// A spool that takes a number of blocks, and gives back what was changed.
+/// A spool that takes a number of blocks, and gives back changed ones.
 #[derive(Debug, Default)]
 struct BadSpool {
     kept: MemorySpool,

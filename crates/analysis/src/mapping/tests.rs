@@ -12,7 +12,7 @@ fn check(text: &str, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-/// What stands in a mapping is what is written, with what roles mean.
+/// A mapping has the rules of its text, with the meaning of roles.
 #[test]
 fn a_mapping_is_written_as_it_is_read() {
     let text = r#"
@@ -71,7 +71,7 @@ fn a_mapping_is_written_as_it_is_read() {
     assert_eq!(Mapping::parse(&once).unwrap().to_string(), once);
 }
 
-/// All mistakes are told at once, with what was meant.
+/// All mistakes are reported at once, with suggestions.
 #[test]
 fn mistakes_are_told_with_their_place() {
     check(

@@ -1,4 +1,4 @@
-//! Cases of `memory`: whose pages they are, and how certain that is.
+//! Cases of `memory`: the owners of pages, and how certain they are.
 
 use expect_test::{Expect, expect};
 
@@ -57,7 +57,7 @@ fn pages_are_of_who_runs() {
     );
 }
 
-/// Where events say whose they are, nobody asks who runs.
+/// Where events name their thread, the running thread does not matter.
 #[test]
 fn events_that_say_whose_they_are() {
     check(
@@ -80,7 +80,7 @@ fn events_that_say_whose_they_are() {
     );
 }
 
-/// What lies behind a hole is of the thread that a switch names on the same side, or in doubt.
+/// Pages behind a hole are of the thread that a switch names on the same side, or in doubt.
 #[test]
 fn holes_give_bounds() {
     check(
@@ -111,7 +111,7 @@ fn holes_give_bounds() {
     );
 }
 
-/// Between two holes nobody knows who ran; lost events may be of any size.
+/// Between two holes the thread is unknown; lost events may be of any size.
 #[test]
 fn lost_events_bound_no_pages() {
     check(
@@ -222,7 +222,7 @@ fn wishes_narrow() {
     );
 }
 
-/// Sizes that no kernel has are those that nobody told.
+/// Sizes that no kernel has count as unknown.
 #[test]
 fn sizes_that_are_none() {
     check(

@@ -1,4 +1,4 @@
-//! Cases of `pairs`: what belongs together, what is left over, and cuts in between.
+//! Cases of `pairs`: pairs, unmatched events, and cuts in between.
 
 use expect_test::{Expect, expect};
 use kymo_filter::Path;
@@ -23,7 +23,7 @@ fn check(script: &str, options: &PairsOptions, wishes: &Wishes, expect: &Expect)
     script.check_cuts(&pairs, 200);
 }
 
-/// Of groups that nobody asked for nothing is counted, nor ends of which nobody knows the group.
+/// Unwanted groups are not counted, nor are ends of unknown groups.
 #[test]
 fn names_choose_groups() {
     check(
@@ -86,7 +86,8 @@ fn requests_meet_replies_on_other_cpus() {
     );
 }
 
-/// What begins twice ends twice, the last one first; a key may have several fields, texts too.
+/// A pair that begins twice ends twice, the last one first; a key may have several fields, texts
+/// too.
 #[test]
 fn nested_beginnings_end_in_the_other_order() {
     check(
@@ -174,7 +175,7 @@ fn equal_events_make_periods() {
     );
 }
 
-/// What was lost may have been the real end.
+/// A lost event may have been the real end.
 #[test]
 fn holes_make_pairs_doubtful() {
     check(

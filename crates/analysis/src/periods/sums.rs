@@ -18,7 +18,7 @@ use crate::windows::Windows;
 /// Resolved options for sums; by default, periods are grouped by name alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// The periods whose parts are summed up.
+    /// The periods with parts to sum up.
     pub(super) parent: Option<usize>,
     /// Which periods are parts, in the order of definitions.
     pub(super) parts: Vec<usize>,
@@ -30,7 +30,7 @@ pub struct Sums {
 /// Options for sums. By default periods are grouped by name alone, the longest first.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodsQuestion {
-    /// Name of the periods whose parts are summed up: parts are the periods within them.
+    /// Name of the periods with parts to sum up: parts are the periods within them.
     pub aggregate_by: Option<String>,
     /// Names of the periods that are parts; all that are within, if empty.
     pub select: Vec<String>,

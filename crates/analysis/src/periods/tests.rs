@@ -1,4 +1,4 @@
-//! Cases of periods: which ones there are, and what is wrong with definitions.
+//! Cases of periods: the found periods, and errors in definitions.
 
 mod sums;
 
@@ -58,7 +58,7 @@ fn ends_are_compared_with_begins() {
     assert_eq!(found, "r 10..40 1 5 0\nr 20..50 2 6 9\nr 25..40 1 - 0\nnever ended 0");
 }
 
-/// Colons have white space around them, of whatever kind; only the first one may stand alone.
+/// Colons have white space around them, of any kind; only the first one may stand alone.
 #[test]
 fn parts_stand_between_colons() {
     let captures = |text: &str| {
@@ -93,7 +93,8 @@ fn children_need_a_parent_and_end_with_it() {
          50 -frame 1
          50 +frame 1",
     );
-    // At 5 there is no frame; on CPU 2 neither; what began at 20 did not end before its frame; that of 30 not yet begun then.
+    // At 5 there is no frame; on CPU 2 neither; the one of 20 did not end before its frame; that of
+    // 30 not yet begun then.
     assert_eq!(found, "frame 10..30\ndraw 12..15\nframe 30..50\nnever ended 2");
 }
 

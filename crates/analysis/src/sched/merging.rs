@@ -1,8 +1,8 @@
 //! Adds the part that follows: this part's end resolves the facts that it could not know.
 //!
 //! ```text
-//! left     ... CPU 0 runs 7, in read          who: 7       call: read      7 is a life since 10
-//! right    CPU 0 wakes 9, leaves 7 ...        who: Before  call: Before    7 is open since 20
+//! left     ... CPU 0 runs 7, in read          thread: 7       call: read      7 is a life since 10
+//! right    CPU 0 wakes 9, leaves 7 ...        thread: Before  call: Before    7 is open since 20
 //! ```
 
 use hashbrown::HashMap;

@@ -1,4 +1,4 @@
-//! Cases of `sched`: how long threads wait, what they do else, and what cannot be known.
+//! Cases of `sched`: how long threads wait, their other states, and unknown times.
 
 mod many;
 
@@ -61,7 +61,7 @@ fn threads_wait_and_run() {
     );
 }
 
-/// What was said before a thread's first switch: that it was made, or that it waited for something.
+/// Events before a thread's first switch: that it was made, or that it waited for something.
 #[test]
 fn first_wakeups_count() {
     check(
@@ -266,7 +266,8 @@ fn numbers_are_used_again() {
     );
 }
 
-/// A switch away from a thread that was not running: what the one that was does since is unknown.
+/// A switch away from a thread that was not running: the state of the one that was running is
+/// unknown since then.
 #[test]
 fn odd_switches() {
     check(
@@ -302,7 +303,7 @@ fn odd_switches() {
     );
 }
 
-/// Who wakes may have run since before the trace, be nobody, or be unknown.
+/// A waker may have run since before the trace, be an idle CPU, or be unknown.
 #[test]
 fn wakers() {
     check(
@@ -409,7 +410,7 @@ fn wishes_narrow() {
     );
 }
 
-/// Processes are known from what events say of who was there, as long as they speak of the thread that leaves.
+/// Processes are known from the contexts of events, as long as these name the thread that leaves.
 #[test]
 fn processes_come_from_contexts() {
     check(

@@ -1,4 +1,4 @@
-//! Whatever happens to the bytes of a state, they are refused, or are the state.
+//! Damaged bytes of a state are refused, or are the state.
 
 use super::{Head, StateError, checksum, decode, encode};
 use crate::block::Block;
@@ -92,7 +92,7 @@ fn resealed(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(sealed)
 }
 
-/// Merges a forged state on either side, and finishes; what went wrong.
+/// Merges a forged state on either side, and finishes; returns the faults.
 fn merged<A: Analysis>(analysis: &A, script: &Script, sealed: &[u8]) -> Option<String> {
     let wishes = Wishes::default();
     let setup = script.setup(&wishes);
@@ -110,7 +110,7 @@ fn merged<A: Analysis>(analysis: &A, script: &Script, sealed: &[u8]) -> Option<S
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(merge)).err()?;
     let said =
         panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref().map(|said: &&str| (*said).into()));
-    // Sums that are too large wrap in what is handed out: a forged number comes of that, which is what was asked for.
+    // Sums that are too large wrap in the answer: a forged state gives a forged number.
     said.filter(|said| !said.contains("with overflow"))
 }
 

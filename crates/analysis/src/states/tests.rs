@@ -1,4 +1,4 @@
-//! Cases of `states`: what is known at instants, and what is not.
+//! Cases of `states`: known and unknown states at instants.
 
 use std::sync::Arc;
 
@@ -110,7 +110,8 @@ fn threads_and_cpus() {
     );
 }
 
-/// What began before the trace, what nobody saw end, and what cannot be: a thread on two CPUs, exits of other calls.
+/// States from before the trace, without an end, and impossible ones: a thread on two CPUs, exits
+/// of other calls.
 #[test]
 fn what_was_lost() {
     check(
@@ -158,7 +159,7 @@ fn what_was_lost() {
     );
 }
 
-/// Cut anywhere, merged in any order: the same runs, whatever the trace says.
+/// Cut anywhere, merged in any order: the same runs, for any trace.
 #[test]
 fn any_cut_tells_the_same() {
     for seed in 0..60 {

@@ -60,7 +60,7 @@ fn calls_are_matched_in_runs_and_across_them() {
     );
 }
 
-/// What the edges of the trace cut off.
+/// Calls that the edges of the trace cut.
 #[test]
 fn calls_begin_before_and_never_end() {
     check(
@@ -134,7 +134,8 @@ fn what_does_not_fit_was_lost_inside() {
     );
 }
 
-/// A hole of this CPU doubts what is around it here; a hole of another one only what left this CPU.
+/// A hole of this CPU makes calls around it doubtful; a hole of another CPU only calls that left
+/// this one.
 #[test]
 fn holes_doubt_what_they_may_hold() {
     check(
@@ -168,8 +169,9 @@ fn holes_doubt_what_they_may_hold() {
     );
 }
 
-/// Who ran before a hole is known if that is who runs behind it: what lies in the hole is its too. Nobody knows who wrote before the
-/// first switch, nor who polled when 9 is found where 8 was; behind the hole it is 9.
+/// The thread before a hole is known if it is the one behind the hole: calls in the hole are its
+/// own too. The thread that wrote before the first switch is unknown, and so is the one that polled
+/// when 9 is found in the place of 8; behind the hole it is 9.
 #[test]
 fn holes_cut_runs() {
     check(
@@ -205,7 +207,8 @@ fn holes_cut_runs() {
     );
 }
 
-/// The number of a dead thread, and of one that nobody saw die, belongs to another thread from then on.
+/// The number of a dead thread, and of one without a visible death, belongs to another thread from
+/// then on.
 #[test]
 fn numbers_of_threads_are_used_again() {
     check(
@@ -234,7 +237,7 @@ fn numbers_of_threads_are_used_again() {
     );
 }
 
-/// A CPU without switches: nobody knows whose calls these are, but they are calls.
+/// A CPU without switches: the threads of these calls are unknown, but the calls count.
 #[test]
 fn calls_of_nobody_are_counted() {
     check(
@@ -415,7 +418,7 @@ pub(crate) fn random_script(seed: u64, calls: &[&str], is_sane: bool) -> String 
         .collect();
     // Most of the time switches make sense.
     let sense = [2, 8, 1000][random.below(3)];
-    // Where nothing is lost and somebody relies on it, they always do.
+    // Without losses, and if that is relied on, they always do.
     let is_sane = is_sane && seed.is_multiple_of(3);
     let mut current: Vec<usize> = (0..lanes).map(|lane| if is_sane && lane < tids { lane + 1 } else { 0 }).collect();
     let mut time = 0;

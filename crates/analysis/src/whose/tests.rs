@@ -1,4 +1,4 @@
-//! Cases of `threads`: whose events they are, and how certain that is.
+//! Cases of `threads`: the owners of events, and how certain they are.
 
 use expect_test::{Expect, expect};
 
@@ -62,7 +62,7 @@ fn events_are_of_who_runs() {
     );
 }
 
-/// Where events say whose they are, nobody asks who runs.
+/// Where events name their thread, the running thread does not matter.
 #[test]
 fn events_that_say_whose_they_are() {
     check(
@@ -97,7 +97,7 @@ fn events_that_say_whose_they_are() {
     );
 }
 
-/// A number that is used again is another thread, which keeps what it did by itself.
+/// A number that is used again is another thread, with counts of its own.
 #[test]
 fn numbers_that_are_used_again() {
     check(
@@ -131,7 +131,7 @@ fn numbers_that_are_used_again() {
     );
 }
 
-/// What lies behind a hole is of the thread that a switch names on the same side, or in doubt.
+/// Events behind a hole are of the thread that a switch names on the same side, or in doubt.
 #[test]
 fn holes_give_bounds() {
     check(
@@ -169,7 +169,8 @@ fn holes_give_bounds() {
     );
 }
 
-/// Programs say who they are; what says no more than a process is of none of its threads for certain.
+/// Programs name themselves; an event that names only a process is of none of its threads for
+/// certain.
 #[test]
 fn programs_without_a_kernel() {
     check(
@@ -211,7 +212,7 @@ fn programs_without_a_kernel() {
     );
 }
 
-/// What one asks for is all that is counted: CPUs; rows of threads are shown by number and name.
+/// Only the selection is counted: CPUs; rows of threads are shown by number and name.
 #[test]
 fn some_cpus_and_some_threads() {
     let script = "lane cpu=0 span=0..1000
@@ -259,7 +260,7 @@ fn some_cpus_and_some_threads() {
     );
 }
 
-/// However it is cut, what contradicts itself gives the same answer.
+/// However it is cut, a contradictory trace gives the same answer.
 #[test]
 fn nonsense_is_cut_anywhere() {
     for seed in 0..60 {

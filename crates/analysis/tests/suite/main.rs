@@ -1,4 +1,5 @@
-//! What events mean, what is read of them, and what the document says of both; one binary, which is linked once.
+//! Meanings of events, fields that are read, and the document about both; one binary, which is
+//! linked once.
 
 mod documentation;
 mod mappings;

@@ -1,4 +1,5 @@
-//! The mappings that are built in, and guesses, asked of small metadata: what each class of events means.
+//! The mappings that are built in, and guesses, with small metadata: the meaning of each class of
+//! events.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::fmt::Write;
@@ -99,8 +100,8 @@ fn check_with(mappings: &[Mapping], environment: &str, contexts: &str, events: &
     expected.assert_eq(&shown);
 }
 
-/// Version 2.0: `sys_*` and one exit for all; softirqs without prefix; wakeups that wake nobody; no `bytes` and no
-/// process ids.
+/// Version 2.0: `sys_*` and one exit for all; softirqs without prefix; wakeups without a thread; no
+/// `bytes` and no process ids.
 #[test]
 fn lttng_kernel_of_2_0() {
     check(
@@ -211,7 +212,7 @@ fn lttng_kernel_of_2_13() {
     );
 }
 
-/// Functions begin and end, whatever the trace calls events like those of the kernel.
+/// Functions begin and end, even if the trace names events like those of the kernel.
 #[test]
 fn lttng_ust() {
     check(
@@ -235,7 +236,8 @@ fn lttng_ust() {
     );
 }
 
-/// What perf converts: the subsystem stands before the name, pids are threads, the CPU is in the event.
+/// Traces that perf converts: the subsystem stands before the name, pids are threads, the CPU is in
+/// the event.
 #[test]
 fn perf() {
     let common = "perf_tid perf_pid perf_cpu common_pid";
@@ -411,7 +413,7 @@ fn check_guesses(contexts: &str, events: &str, expected: Expect) {
     expected.assert_eq(&shown);
 }
 
-/// Pairs by names, with the best key that both have; what a mapping knows is not guessed.
+/// Pairs by names, with the best key that both have; pairs of a mapping are not guessed.
 #[test]
 fn pairs_are_guessed() {
     check_guesses(

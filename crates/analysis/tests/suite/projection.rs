@@ -1,4 +1,5 @@
-//! Rows of what was asked for, against all columns of the same events, which are read by other programs.
+//! Rows of the requested fields, against all columns of the same events, which are read by other
+//! programs.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::path::{Path, PathBuf};
@@ -62,7 +63,8 @@ fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&Events, &[i64])
     }
 }
 
-/// What the projector finds of switches and wakeups is what stands in all columns of their classes.
+/// The projector finds the same fields of switches and wakeups as all columns of their classes
+/// have.
 #[test]
 fn rows_hold_what_all_columns_hold() {
     for compile in [Compile::Never, Compile::AtOnce] {
@@ -234,7 +236,7 @@ fn conditions_choose_sections() {
     .assert_eq(&projected("sections", &[Mapping::parse(MAPPING).unwrap()], &needs));
 }
 
-/// Rules of own analyses do not compete: an event fulfils all whose conditions hold.
+/// Rules of own analyses do not compete: an event matches all with true conditions.
 #[test]
 fn events_fulfil_all_rules_whose_conditions_hold() {
     let declaration = Declaration::parse(
@@ -262,7 +264,7 @@ fn events_fulfil_all_rules_whose_conditions_hold() {
     "#]].assert_eq(&projected("rules", &mappings, &needs));
 }
 
-/// Events that have what is needed, with what was read of them.
+/// Events that have the needed fields, with the values that were read.
 fn projected(name: &str, mappings: &[Mapping], needs: &Needs) -> String {
     let root = std::env::temp_dir().join(format!("kymo-projection-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&root).unwrap();

@@ -1,4 +1,4 @@
-//! Acts that are done apart, in ranges, come to what they come to one after the other.
+//! Acts that are done apart, in ranges, have the same results as one after the other.
 
 use std::collections::BTreeSet;
 
@@ -87,10 +87,10 @@ fn seen(files: &Files, over: &Over) -> BTreeSet<String> {
     rows.chain(threads).chain(slow).chain(processes).collect()
 }
 
-/// Random acts of threads that are of random processes; then everything is used that anybody could know.
+/// Random acts of threads that are of random processes; then every fd is used.
 fn random_log(random: &mut Random) -> Vec<Logged> {
     let mut log = Vec::new();
-    // What was looked up is used when the call ends, by one or two acts at one place.
+    // A looked-up file is used when the call ends, by one or two acts at one place.
     let mut is_in_call = [false; LAST_TID + 1];
     let mut born = [None; LAST_TID + 1];
     for time in 0..30 + random.below(300) as i64 {
@@ -161,8 +161,9 @@ fn what_is_done_apart_is_what_is_done_in_order() {
     assert!(taken > 1000, "only {taken} lives are done with apart");
 }
 
-/// Parts of random acts are done alone, but for what some threads did before a place, and now and then for what nobody should do
-/// without saying it: either that is found, or it comes to what it comes to in order.
+/// Parts of random acts are done alone, without acts of some threads before a place, and now and
+/// then with an act that contradicts the trace: either it is found, or the results are those of
+/// acts in order.
 #[test]
 fn what_is_done_alone_is_done_again() {
     let (mut odd, mut same) = (0, 0);
@@ -190,7 +191,7 @@ fn what_is_done_alone_is_done_again() {
                 // Lives that end, and threads that are made, are seen by every part.
                 let is_seen = matches!(act, Act::Died | Act::Fork(..) | Act::Known(_) | Act::FileState { .. });
                 let is_head = place < since && heads[key.tid as usize] && !is_seen;
-                // What is at one place comes from one place.
+                // Acts at one place come from one place.
                 let is_next = hidden.is_none_or(|(at, _)| at != place);
                 let is_hidden =
                     if is_next { is_wild && random.below(30) == 0 } else { hidden.is_some_and(|(_, is)| is) };
@@ -226,7 +227,7 @@ fn what_is_done_alone_is_done_again() {
     assert!(odd > 500 && same > 500, "{odd} contradict themselves, {same} do not");
 }
 
-/// Does what a part has settled alone; says what is known of files, and of lives that are over.
+/// Does the settled acts of a part alone; returns the known files, and lives that are over.
 fn alone(limits: &Limits, wishes: &Wishes, since: Place, part: &mut Log) -> (FileRows, Over) {
     let mut waiting = Waiting::alone(part.take_settled());
     let mut apart = Apart::new(limits, wishes, Pids::default(), Memory::default(), Mode::Alone(since));

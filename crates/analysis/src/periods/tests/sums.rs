@@ -1,4 +1,4 @@
-//! Cases of sums over periods: by name, by what is told of them, within each other; and cuts in between.
+//! Cases of sums over periods: by name, by captures, within each other; and cuts in between.
 
 use expect_test::{Expect, expect};
 
@@ -8,7 +8,7 @@ use crate::roles::Role;
 use crate::testing::{Random, Script, text};
 use crate::{Analysis, BoundClass, BoundRole, Slot, Wishes};
 
-/// What is asked.
+/// The options.
 #[derive(Clone, Copy, Default)]
 struct Asked<'a> {
     definitions: &'a [&'a str],
@@ -25,7 +25,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// A trace from lines as in [`Script`], whose events have names and fields, bound to what definitions say.
+/// A trace from lines as in [`Script`], with names and fields of events, bound to definitions.
 fn script(definitions: &Definitions, text: &str) -> Script {
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let lanes: Vec<&str> = lines.extract_if(.., |line| line.starts_with("lane")).collect();
@@ -109,7 +109,7 @@ const EVENTS: &str = "lane cpu=0 span=0..1000
      400 0 begin id=3 client=ann
      420 0 parse_begin id=3";
 
-/// As people look at it first: how long, of whom, which were the longest, which never ended.
+/// The first view: durations, groups, the longest ones, those that never ended.
 #[test]
 fn periods_are_counted_by_name() {
     check(
@@ -147,7 +147,7 @@ fn periods_are_counted_by_name() {
     );
 }
 
-/// What is told of a request tells apart its parts, too.
+/// Captures of a request also group its parts.
 #[test]
 fn periods_are_counted_by_what_is_told_of_them() {
     let asked = Asked { group_by: &["request.client", "table"], ..REQUESTS };
@@ -187,8 +187,8 @@ fn periods_are_counted_by_what_is_told_of_them() {
     );
 }
 
-/// Queries that overlap count twice in the share, once in what is covered; waits lie within queries and are not looked at
-/// unless that is asked for.
+/// Queries that overlap count twice in the share, once in the covered time; waits lie within
+/// queries and are not looked at unless that is asked for.
 #[test]
 fn parts_of_requests_are_summed_up() {
     let asked = Asked { aggregate_by: Some("request"), select: &["parse", "query"], ..REQUESTS };
@@ -241,7 +241,8 @@ fn parts_of_requests_are_summed_up() {
     );
 }
 
-/// Frames follow each other; what lies between is part of the one before. The first one began when its event was seen.
+/// Frames follow each other; events between two of them are part of the first. The first one began
+/// when its event was seen.
 #[test]
 fn an_event_ends_a_period_and_begins_the_next() {
     let asked = Asked {
@@ -304,7 +305,7 @@ fn each_period_follows_the_one_that_it_is_within() {
     );
 }
 
-/// Where events may be missing, a period is no measure; nor is what contains it.
+/// Where events may be missing, a period is no measure; nor is one that contains it.
 #[test]
 fn losses_leave_doubts() {
     let events = "lane cpu=0 span=0..1000 hole=40..45 hole=300..400 lost=?
@@ -357,7 +358,7 @@ fn losses_leave_doubts() {
     );
 }
 
-/// Whatever happens, in whatever order: cuts change nothing.
+/// With any events in any order, cuts change nothing.
 #[test]
 fn cuts_change_nothing() {
     let definitions = Definitions::parse(&owned(REQUESTS.definitions), &owned(REQUESTS.captures)).unwrap();

@@ -1,4 +1,4 @@
-//! Traces of many threads: random ones cut anywhere, and lives that nobody asks for.
+//! Traces of many threads: random ones cut anywhere, and lives without further use.
 
 use expect_test::expect;
 
@@ -6,7 +6,7 @@ use super::super::Sched;
 use crate::testing::{Random, Script, Sum, text};
 use crate::{Analysis, Wishes, encode};
 
-/// A machine on which threads are made, wake one who lives long, and die.
+/// A machine on which threads are made, wake a long-lived thread, and die.
 fn short_lives(count: usize) -> String {
     let mut script = "lane cpu=0 span=0..1000000000\nlane cpu=1 span=0..1000000000\n".to_owned();
     let mut add = |time: usize, event: &str| script += &format!("{time} {event}\n");
@@ -18,7 +18,7 @@ fn short_lives(count: usize) -> String {
         add(time + 1, &format!("0 thread_wakeup woken_tid={tid} target_cpu=0"));
         add(time + 5, &format!("0 thread_switch prev_tid=0 next_tid={tid} next_comm=n{number} next_prio=20"));
         add(time + 9, "0 thread_wakeup woken_tid=1 target_cpu=1");
-        // Sometimes the old one runs when who woke it has died.
+        // Sometimes the old one runs when its waker has died.
         let away = format!("0 thread_switch prev_tid={tid} prev_state=32 next_tid=0");
         add(time + [20, 40][number % 2], &away);
         add(time + 30, "1 thread_switch prev_tid=0 next_tid=1 next_comm=old next_prio=10");
@@ -27,7 +27,8 @@ fn short_lives(count: usize) -> String {
     script
 }
 
-/// Lives that are over take no memory but that of rows that are shown, also those who woke one who lives on.
+/// Lives that are over take no memory but that of rows that are shown, also those that woke a
+/// living thread.
 #[test]
 fn lives_that_are_over_are_forgotten() {
     let script = Script::parse(&short_lives(20_000));
@@ -38,7 +39,8 @@ fn lives_that_are_over_are_forgotten() {
     assert!(bytes < 200_000, "{bytes} bytes");
 }
 
-/// Where nobody says that threads are made, all of them may have been there before the trace: they are forgotten as well.
+/// Without events about forks, all of them may have been there before the trace: they are forgotten
+/// as well.
 #[test]
 fn lives_that_were_there_before_are_forgotten() {
     let mut script = "lane cpu=0 span=0..10000000\n".to_owned();
@@ -107,7 +109,7 @@ fn anything_cut_anywhere() {
     }
 }
 
-/// What adds up: latencies where they end, times where they pass, all else where it begins.
+/// Sums: latencies count where they end, times where they pass, all else where it begins.
 const SUMS: &[(&str, &[&str], &[&str])] = &[
     ("total", &[], &["count", "total", "unseen", "wrong_cpu"]),
     ("per-thread", &["thread", "incarnation"], &["count", "total", "unseen"]),
@@ -139,7 +141,7 @@ fn periods_add_up() {
     for seed in 0..150_u64 {
         let script = plausible(&mut Random(seed));
         check_periods(&begun(&script), |_| true);
-        // Who runs before a CPU's first switch is known late: that changes nothing of what threads wait.
+        // The thread before a CPU's first switch is known late: that does not change waiting times.
         check_periods(&script, |sum| sum.keys.is_empty() || sum.class == "per-priority");
         let script = anything(&mut Random(seed.wrapping_mul(77_777)), 20 + (seed as usize % 5) * 20);
         check_periods(&begun(&script), |_| true);

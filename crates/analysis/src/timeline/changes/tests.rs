@@ -10,7 +10,7 @@ use crate::timeline::cells::{Cell, Level, add_up};
 use crate::timeline::node::Node;
 use crate::timeline::{Thing, Timeline, TrackKey};
 
-/// A component's states: since when it is what, `None`: in no state.
+/// A component's states, with their begins; `None`: in no state.
 type Told = Vec<(i64, Option<u64>)>;
 
 /// The nodes of a script's chunks, in buckets of a level, each sealed in order and alone.
@@ -35,7 +35,7 @@ fn nodes(script: &Script, cuts: &[i64], level: Level) -> Vec<Node> {
     nodes
 }
 
-/// The cells of a component, and what it is behind everything.
+/// The cells of a component, and its last state.
 type Said = (Vec<Cell>, Option<(u64, i64)>);
 
 /// Those of all components.
@@ -53,8 +53,8 @@ fn cells(nodes: &[&Node]) -> BTreeMap<u64, Said> {
     all
 }
 
-/// What cells of a component must be in buckets of a level, as somebody finds out by going from one change to the next; up to the
-/// bucket of the last one.
+/// Expected cells of a component in buckets of a level, found by going from one change to the next;
+/// up to the bucket of the last one.
 fn replayed(told: &Told, level: Level) -> Vec<Cell> {
     let mut cells = Vec::new();
     let mut edge = |at: i64, value: u64, (begins, net): (u32, i32)| {
@@ -107,7 +107,7 @@ fn states_are_what_somebody_replays_by_hand() {
     }
 }
 
-/// What a component is behind a chunk, and since when; nothing where nothing was declared last.
+/// State of a component behind a chunk, and since when; nothing where nothing was declared last.
 #[test]
 fn the_last_state_is_known() {
     let script = Script::parse("lane\n10 0 state name=a state=1\n20 0 state name=a state=1\n30 0 state name=a");
@@ -119,14 +119,14 @@ fn the_last_state_is_known() {
     assert_eq!(last(&[10, 25], 1), None);
     assert_eq!(last(&[10, 25], 2), Some(Some((1 | 1 << 62, 20))));
     assert_eq!(last(&[10, 25], 3), Some(None));
-    // What is set again ends and begins.
+    // A state that is set again ends and begins.
     let found = cells(&nodes(&script, &[15], 0).iter().collect::<Vec<_>>());
     let (cells, _) = found.into_values().next().unwrap();
     let edges: Vec<(u64, u32, i32)> = cells.iter().map(|cell| (cell.bucket, cell.begins, cell.net)).collect();
     assert_eq!(edges, [(10, 1, 1), (20, 1, 0), (30, 0, -1)]);
 }
 
-/// Names are told by what they are called, and states by their names.
+/// Components are identified by their names, and so are states.
 #[test]
 fn components_have_names() {
     let script =

@@ -46,13 +46,13 @@ fn cells(nodes: &[Node]) -> Vec<Cell> {
     all
 }
 
-/// A message as somebody finds it: when it leaves and comes, from which thread to which.
+/// A message: when it leaves and comes, from which thread to which.
 type Found = (i64, i64, i32, i32);
 
 /// Something that is sent or received: when, by which thread, with which key and group, and how many are received.
 type Said = (i64, usize, (usize, usize), usize);
 
-/// What somebody finds who looks, for everything that is received, for the oldest that was sent and is not received yet.
+/// A simple search: each receipt belongs to the oldest sent message that is not received yet.
 fn replayed(said: &[Said]) -> Vec<Found> {
     let (mut on_their_way, mut found): (Vec<&Said>, Vec<Found>) = (Vec::new(), Vec::new());
     for one in said {
@@ -75,7 +75,7 @@ fn messages_are_what_somebody_finds_by_hand() {
         let random = &mut Random(seed);
         let (mut script, mut time, mut said) = (String::from("lane\nlane\n"), 5, Vec::new());
         for _ in 0..150 {
-            // At one time, what is sent comes first: that is told elsewhere.
+            // At one time, sent messages come first: another test covers that.
             time += 1 + (random.below(3) * random.below(9)) as i64;
             let (thread, key, receives) = (1 + random.below(4), (random.below(3), random.below(2)), random.below(3));
             let role = if receives == 0 { "send" } else { "receive" };
@@ -111,7 +111,7 @@ fn messages_are_what_somebody_finds_by_hand() {
     }
 }
 
-/// What is sent at the time at which it is received has arrived, whichever lane tells of it first.
+/// A message that is sent at the time of its receipt has arrived, whichever lane comes first.
 #[test]
 fn what_takes_no_time_arrives() {
     let script = Script::parse("lane\nlane\n10 0 receive key=1 @tid=7\n10 1 send key=1 @tid=8");
@@ -122,7 +122,7 @@ fn what_takes_no_time_arrives() {
     assert_eq!((from.thing, from.number, to.thing, to.number), (Thing::ThreadEvents, 8, Thing::ThreadEvents, 7));
 }
 
-/// Where events tell of no thread, what a lane recorded is where messages come from.
+/// Where events name no thread, messages come from the lane.
 #[test]
 fn lanes_send_where_nobody_tells_of_threads() {
     let script = Script::parse("lane\nlane host=1\n10 0 send key=1\n20 0 receive key=1\n30 1 receive key=1");
@@ -134,7 +134,8 @@ fn lanes_send_where_nobody_tells_of_threads() {
     assert_eq!((from.thing, from.number), (Thing::LaneEvents, 0));
 }
 
-/// What nobody receives does not stay for ever: of a key the last ones, of all together the latest.
+/// Messages that are never received do not stay for ever: of a key the last ones, of all together
+/// the latest.
 #[test]
 fn what_nobody_receives_is_given_up() {
     let mut messages = Messages::default();
@@ -152,7 +153,7 @@ fn what_nobody_receives_is_given_up() {
         messages.follow(&sent);
         assert!(messages.0.len() <= OPEN_MAX, "{}", messages.0.len());
     }
-    // Who looks at a chunk alone is told that they are gone.
+    // A chunk that is read alone reports that they are gone.
     let last = messages.follow(&[post(1_000_000, 0, 1), post(1_000_001, many.cast_unsigned() - 1, 1)]);
     assert_eq!(last.arrivals.iter().map(|arrival| arrival.end).collect::<Vec<_>>(), [1_000_001]);
 }

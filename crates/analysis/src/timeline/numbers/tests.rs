@@ -25,7 +25,8 @@ fn values_are_numbers() {
     }
 }
 
-/// What a number is in a bucket, and just before it, that somebody counts nanosecond by nanosecond; `values`: since when it is what.
+/// A number in a bucket, and just before it, counted nanosecond by nanosecond; `values`: values
+/// with their begins.
 fn counted(values: &[(i64, f64)], (begin, end): (i64, i64)) -> Option<Bucket> {
     let at = |time: i64| values.iter().rev().find(|(since, _)| *since <= time).map(|(_, number)| *number);
     let lasting: Vec<f64> = (begin..end).filter_map(at).collect();
@@ -55,7 +56,7 @@ fn nodes(script: &Script, cuts: &[i64], level: Level, is_whole: bool) -> Vec<Nod
     nodes
 }
 
-/// A chunk's node, by what the nodes before it know.
+/// A chunk's node, from the nodes before it.
 fn look(timeline: &Timeline, chunk: State, nodes: &[Node], (begin, level, is_whole): (i64, Level, bool)) -> Node {
     let now = |key: u64| Some((key, nodes.iter().rev().find_map(|node| node.track(key))?.last));
     let mut known: HashMap<u64, _> = timeline.asked(&chunk).into_iter().filter_map(now).collect();
@@ -129,7 +130,7 @@ fn are_alike(one: &[Bucket], other: &[Bucket], slack: f64) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(is_alike)
 }
 
-/// Threads that run and wait are those whose states say so.
+/// Threads that run and wait are those with these states.
 #[test]
 fn crowds_are_what_states_say() {
     let script = "
@@ -143,7 +144,7 @@ fn crowds_are_what_states_say() {
     let script = Script::parse(script);
     for cuts in [vec![], vec![20], vec![15, 30, 45]] {
         let nodes = nodes(&script, &cuts, 0, true);
-        // Thread 5 ran when the trace began: whoever asks adds that, see `Crowd::counting`.
+        // Thread 5 ran when the trace began: the caller adds that, see `Crowd::counting`.
         let found = tracks(&nodes.iter().collect::<Vec<_>>(), 0, &|_| Some(value(0.0)));
         let of = |crowd: Crowd| {
             let buckets = &found[&crowd.key(0)];
@@ -154,7 +155,7 @@ fn crowds_are_what_states_say() {
     }
 }
 
-/// What is thinned has the same extremes, the same sum of times, the same average and the same end.
+/// Thinned cells have the same extremes, the same sum of times, the same average and the same end.
 #[test]
 fn thinned_numbers_say_the_same() {
     for seed in 0..300 {

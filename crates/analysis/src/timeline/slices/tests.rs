@@ -1,4 +1,5 @@
-//! Durations by depth: what is drawn, against a list by hand and a simple count; cut anywhere, and read alone.
+//! Durations by depth: the drawn ones, against a list by hand and a simple count; cut anywhere, and
+//! read alone.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ fn nodes(script: &Script, cuts: &[i64]) -> (Vec<Node>, HashMap<u64, String>) {
     (nodes, names)
 }
 
-/// A chunk's node, by what the nodes before it know.
+/// A chunk's node, from the nodes before it.
 fn look(timeline: &Timeline, chunk: State, nodes: &[Node], begin: i64) -> Node {
     let find = |keys: Vec<u64>| -> Known {
         let now = |key: u64| Some((key, nodes.iter().rev().find_map(|node| node.track(key))?.last));
@@ -117,7 +118,8 @@ fn what_lies_inside_has_its_depth_and_what_overlaps_lies_side_by_side() {
     .assert_eq(&drawn(by_turns));
 }
 
-/// Its own thread's comes first, then who began last; a lane stands for its thread where no event says it.
+/// The one of its own thread comes first, then the last one that began; a lane stands for its
+/// thread where no event says it.
 #[test]
 fn what_ends_elsewhere_ends_where_it_began() {
     let script = "
@@ -130,7 +132,7 @@ fn what_ends_elsewhere_ends_where_it_began() {
         50 0 begin key=2 name=c
         60 1 end key=2
         70 1 end key=2";
-    // The second one has the key when the first one might end elsewhere: nobody sees that end.
+    // The second one has the key when the first one might end elsewhere: that end is not seen.
     expect![[r#"
         thread 7, depth 0: 10 a begins;
         thread 8, depth 0: 20 b begins; 30 b ends;
@@ -176,7 +178,8 @@ fn where_events_are_missing_depths_come_back() {
     .assert_eq(&drawn(functions));
 }
 
-/// Cells of one bucket are in the order of values, which are numbers that nobody knows: here in that of words.
+/// Cells of one bucket are in the order of values, which are numbers without a fixed order: here
+/// they are in the order of words.
 fn sorted(lines: &str) -> String {
     let sort = |line: &str| {
         let (track, cells) = line.split_once(": ").unwrap();
@@ -216,7 +219,7 @@ fn random_script(random: &mut Random) -> String {
     script
 }
 
-/// Cut anywhere, the same; also what a chunk says that is read alone.
+/// Cut anywhere, the same; also a chunk that is read alone.
 #[test]
 fn any_cut_draws_the_same() {
     for seed in 0..200 {
@@ -233,7 +236,7 @@ fn any_cut_draws_the_same() {
     }
 }
 
-/// Where nothing is lost, what is drawn is what a stack says: as many begin and last as long.
+/// Without losses, the drawn durations are those of a stack: as many begin and last as long.
 #[test]
 fn what_is_nested_is_drawn_as_a_stack_says() {
     for seed in 0..50 {
