@@ -30,7 +30,7 @@ fn columns(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// What `print` says of events `e`: time, cycles, stream, number.
+/// The output of `print` for events `e`: time, cycles, stream, number.
 type Row = (Option<i64>, u64, u64, u64);
 
 fn printed(path: &Path, question: &EventsQuestion) -> (Vec<Row>, Report) {
@@ -111,7 +111,7 @@ fn random_traces_read_in_any_way_are_what_is_printed() {
                 sliced += 1;
             }
             Err(EventsFailure::Unsliceable) => {
-                // Who asks again gets everything in one.
+                // A second request gets everything in one.
                 let again = table.partitions(3);
                 assert_eq!(again.len(), 1);
                 assert_eq!(parts(again).expect("it needs no slices"), expected_sorted, "trace {number}");
@@ -281,7 +281,7 @@ fn a_stream_that_is_dropped_ends_its_threads() {
     assert_eq!(Arc::strong_count(&session), 1, "nobody reads any more");
 }
 
-/// A packet's context has `cpu_id`; so have some events, whose own it is then.
+/// A packet's context has `cpu_id`; so have some events, and then their own counts.
 #[test]
 fn a_field_that_only_some_events_have_of_their_own() {
     let metadata = "/* CTF 1.8 */

@@ -1,4 +1,4 @@
-//! What is asked where events are decoded is what SQL asks of rows; plans, order, memory, losses.
+//! Filters in the decoder give the same rows as SQL filters on rows; plans, order, memory, losses.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Database, SqlFailure, SqlOptions};
 use crate::made_traces::{METADATA, Random, packet};
 use crate::{OpenOptions, Session};
 
-/// Two data stream classes whose events `e` have not all the same fields.
+/// Two data stream classes with different fields of events `e`.
 const FIELDS: &str = "/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = true; } := i8;
 typealias integer { size = 8; align = 8; } := u8;
@@ -294,7 +294,7 @@ fn packets_of_other_times_are_skipped_and_nothing_is_sorted() {
                     packets=4 of 200 (196 skipped), in order=by all threads\n";
     assert_eq!(plan(&database, query).trim_start(), expected);
     assert_eq!(asked(&database, query)[..3], ["400 | 0", "401 | 0", "402 | 1"]);
-    // Rows have the order of time if nobody asks for another, and a limit is the first of them.
+    // Rows are in time order by default, and a limit takes the first of them.
     let all = asked(&database, "select time from e");
     assert_eq!(all, (0..2000).map(|time| time.to_string()).collect::<Vec<_>>());
     assert_eq!(asked(&database, "select time from e limit 3"), ["0", "1", "2"]);
@@ -375,7 +375,7 @@ fn packets_that_lie_about_time_change_nothing() {
         let (one, several) = (open(&path, 1, None), open(&path, 3, Some(1 + random.below(3000))));
         let query = "select n, count(*), sum(cycles) from e group by n order by n";
         let options = SqlOptions { is_unordered: true, ..SqlOptions::default() };
-        // Without a packet, there is no data stream whose events have fields.
+        // Without a packet, there is no data stream with fields of events.
         if one.streams().is_empty() {
             continue;
         }
@@ -449,7 +449,7 @@ fn options_that_mean_nothing_to_a_function_are_refused() {
     assert_eq!(asked(&database, "select count(*) from rates('by=cpu')").len(), 1);
 }
 
-/// Whoever has seen enough stops those who read for him.
+/// A caller that has seen enough stops its readers.
 #[test]
 fn an_answer_can_be_dropped() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The same trace in one chunk and in many, at all levels; what is kept; what is refused.
+//! The same trace in one chunk and in many, at all levels; kept pyramids; refused questions.
 
 mod declared;
 mod findings;
@@ -31,7 +31,8 @@ fn built(path: &Path, slice_bytes: Option<u64>, cache: Option<&Path>) -> Arc<Tim
     timeline
 }
 
-/// What a bucket of a track holds: values by name, how often something begins, shares of the bucket.
+/// Content of a bucket of a track: values by name, how often something begins, shares of the
+/// bucket.
 #[derive(Debug, PartialEq)]
 struct Said {
     values: [String; 3],
@@ -39,7 +40,8 @@ struct Said {
     shares: [i32; 2],
 }
 
-/// What a tile says, by the ids of tracks and by buckets; what is before the first bucket is that of bucket -1.
+/// Content of a tile, by the ids of tracks and by buckets; the state before the first bucket is in
+/// bucket -1.
 fn said(timeline: &Timeline, level: Level, (first, count): (u64, u32)) -> BTreeMap<(String, i64), Said> {
     let catalogue = timeline.catalogue(0, 0);
     let tracks = catalogue.tracks.iter().map(|track| track.number).collect();
@@ -110,7 +112,8 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32) -> Vec<StateBucket> {
     buckets.into_iter().map(of).collect()
 }
 
-/// Whether nodes of the pyramid, which round times to a 64th of a bucket and tell a few values apart, say what was read.
+/// Whether nodes of the pyramid, which round times to a 64th of a bucket and tell a few values
+/// apart, agree with the chunks that were read.
 fn agrees(node: &Said, read: &Said) -> bool {
     // Begins and ends that were rounded, as often up as down: two of them, or as many as the root of all that there are.
     let slack = 65536 / 64 * read.begins.isqrt().max(2);
@@ -128,7 +131,7 @@ fn a_pyramid_says_what_the_chunks_say_at_every_level() {
     agree_at_every_level(&built(&demo(), Some(1), None), &built(&demo(), None, None));
 }
 
-/// Many chunks say what one does.
+/// Many chunks give the same answer as one.
 fn agree_at_every_level(many: &Timeline, one: &Timeline) {
     assert!(many.chunks.len() > 8 && one.chunks.len() == 1, "{} {}", many.chunks.len(), one.chunks.len());
     assert!(many.pyramid.heights() > 2);
@@ -217,7 +220,7 @@ fn a_pyramid_that_was_kept_answers_alike_and_is_made_anew_when_it_is_broken() {
         let mut paths = std::fs::read_dir(cache.path()).unwrap().map(|entry| entry.unwrap().path());
         paths.find(|path| path.extension().is_some_and(|extension| extension == "tiles"))
     };
-    // Whoever has built the last chunk keeps them, after those who waited for it were told.
+    // The thread that has built the last chunk keeps them, after it has woken the waiting threads.
     let file = (0..2000).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(if kept().is_some() { 0 } else { 5 }));
         kept()
@@ -239,7 +242,8 @@ fn a_pyramid_that_was_kept_answers_alike_and_is_made_anew_when_it_is_broken() {
     assert_eq!(open().status().state, TimelineState::Idle);
 }
 
-/// One that ends before everything is built leaves what there is; the next one goes on, and says what one says that did all.
+/// One that ends before everything is built leaves the built part; the next one goes on, and
+/// answers like one that did all.
 #[test]
 fn what_is_half_built_is_kept_and_gone_on_with() {
     let cache = tempfile::tempdir().unwrap();
@@ -304,7 +308,7 @@ fn questions_out_of_bounds_are_refused_in_words() {
     assert_eq!(ask(20, 1 << 40, 1, vec![0]), Ok(1));
 }
 
-/// The times of a track's events, by the track's number, with what they are called.
+/// The times of a track's events, by the track's number, with their names.
 fn instants(timeline: &Timeline, question: &TileQuestion) -> BTreeMap<u32, Vec<(i64, String)>> {
     let tiles = timeline.tiles(question, &Progress::default()).unwrap();
     assert!(tiles.spans.iter().any(|span| span.quality == Quality::Exact), "{:?}", tiles.spans);

@@ -19,7 +19,7 @@ use crate::alone;
 
 /// So many times the demo: enough that its parts go to several threads.
 const COPIES: usize = 200;
-/// How often a job may be done before somebody cancels it.
+/// How often a job may be done before it is canceled.
 const ATTEMPTS: usize = 100;
 
 /// Says whether there is a whole answer.
@@ -34,7 +34,7 @@ fn open(threads: usize) -> Arc<Session> {
     Arc::new(Session::open(&vec![demo(); COPIES], &options).expect("it is there"))
 }
 
-/// What no event is. As nothing is found, jobs tell nothing of how far they are.
+/// A filter that matches no event: without results, jobs report nothing on the way.
 fn never() -> Selection {
     let filter = Filter::parse("id == 4000000000").expect("it is an expression");
     Selection { filter: Some(filter), ..Selection::default() }
@@ -204,7 +204,7 @@ fn check_jobs(session: &Arc<Session>) {
         progress.cancel();
         assert_eq!(job(&progress), Err(Cancelled), "{name}");
         assert_eq!(progress.bytes().0, 0, "{name}");
-        // Whoever cancels may come too late, but not always.
+        // A cancel may come too late, but not always.
         let is_midway = |_| {
             let finds = !name.contains("nothing");
             let (outcome, done, total) = cancelled_while_it_reads(job, finds);
@@ -228,7 +228,7 @@ fn check_shares(session: &Arc<Session>) {
     assert!(is_cancelled(shares.read(&parts[0], &progress).map(drop)));
     assert!(is_cancelled(shares.merge(&states, &progress).map(drop)));
     assert!(is_cancelled(shares.finish(states.iter(), states.len(), &progress).map(drop)));
-    // What was cancelled changed nothing.
+    // The canceled jobs changed nothing.
     let finished = shares.finish(states.iter(), states.len(), &Progress::default()).expect("all is there");
     let asked = session.ask(&kind("count"), &AnalysisOptions::default(), &Progress::default());
     assert_eq!(finished, asked.expect("it has an answer"));
@@ -264,7 +264,7 @@ fn check_events(session: &Arc<Session>) {
     wait_for_threads(before, "events");
 }
 
-/// Whoever drops messages leaves no thread that reads on, even where nothing is ever found.
+/// Dropped messages leave no thread that reads on, even without any result.
 fn check_messages(session: &Arc<Session>) {
     let before = threads();
     for selection in [Selection::default(), never()] {

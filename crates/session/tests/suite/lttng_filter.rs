@@ -1,4 +1,5 @@
-//! What LTTng itself recorded with a filter, and what ours keeps of the same events: equal, or listed with a reason.
+//! Events that LTTng itself recorded with a filter, and events that our filter keeps: equal, or
+//! listed with a reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,7 @@ fn corpus() -> Option<PathBuf> {
     corpus.join("filter_conformance.tsv").is_file().then_some(corpus)
 }
 
-/// Expressions with what ours says where that is not what LTTng says, and the reason.
+/// Expressions with our result where it differs from LTTng's, and the reason.
 fn deviations() -> BTreeMap<String, (String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filter/lttng-deviations.tsv");
     let text = fs::read_to_string(path).expect("the list of deviations is part of the project");

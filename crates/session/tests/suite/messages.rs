@@ -1,4 +1,5 @@
-//! Messages that are pulled one by one say what `print` says, in the same order: fields as its JSON, marks as its details.
+//! Messages that are pulled one by one have the content of `print`, in the same order: fields as
+//! its JSON, marks as its details.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

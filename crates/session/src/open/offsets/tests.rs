@@ -1,4 +1,4 @@
-//! Copies of the demo trace whose clocks are taken to be apart.
+//! Copies of the demo trace with clocks that are taken to be apart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn events_come_in_the_order_of_shifted_times() {
     }
 }
 
-/// Whoever gives two for a trace means the one that is nearer to it.
+/// Of two offsets for a trace, the one that is nearer to it counts.
 #[test]
 fn the_nearest_counts() {
     let folder = copies();
@@ -119,7 +119,7 @@ fn mistakes_are_refused() {
         two.display()
     );
     assert_eq!(failure.to_string(), expected);
-    // It is there, but nobody opens it.
+    // It is there, but not opened.
     assert!(matches!(refused(&[("hosts/two", 1)], &["one"]), OffsetFailure::NoTrace { .. }));
     let failure = refused(&[("one", 1), ("hosts/../one/", -2)], &["one"]);
     assert!(failure.to_string().ends_with("two offsets are given for its clocks, +1 ns and -2 ns; one is expected"));
@@ -147,7 +147,7 @@ fn parts_say_so_of_their_clocks() {
     }
 }
 
-/// A cut between two times takes other events of a trace whose clock is elsewhere.
+/// A cut between two times takes other events of a trace with another offset.
 #[test]
 fn what_is_cut_depends_on_offsets() {
     let folder = copies();
@@ -165,7 +165,7 @@ fn what_is_cut_depends_on_offsets() {
     assert!(same > later && later > apart && apart * 2 == same, "{same} {later} {apart}");
 }
 
-/// What is read elsewhere with other offsets is not put together with what is read here.
+/// Parts that are read elsewhere with other offsets are not merged with parts that are read here.
 #[test]
 fn shares_are_of_one_offset() {
     let folder = copies();

@@ -1,4 +1,4 @@
-//! Whatever a trace is like: several threads print what one prints.
+//! For any trace, several threads print the same as one.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use crate::made_traces::{METADATA, Random, packet, trace};
 use crate::open::report::Report;
 use crate::{OpenOptions, PrintFormat, PrintOptions, Progress, Session};
 
-/// Text, number of events, and what is reported.
+/// Text, number of events, and the report.
 fn printed(path: &Path, options: &PrintOptions, threads: usize, slice_bytes: Option<u64>) -> (String, u64, Report) {
     let opened = Session::open(&[path.to_owned()], &OpenOptions { threads, ..OpenOptions::default() });
     let Ok(mut session) = opened else { return (String::new(), 0, Report::default()) };
@@ -32,7 +32,7 @@ fn check(name: &str, path: &Path, options: &PrintOptions, slice_bytes: u64) {
     );
 }
 
-/// Traces of few streams whose packets are short, so that cuts come everywhere.
+/// Traces of few streams with short packets, so that cuts come everywhere.
 #[test]
 fn random_traces_sliced_at_random() {
     let folder = tempfile::tempdir().unwrap();

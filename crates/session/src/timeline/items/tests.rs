@@ -1,4 +1,4 @@
-//! A machine whose schedule is known: what tiles and items say of it, in one chunk and in many.
+//! A machine with a known schedule: its tiles and items, in one chunk and in many.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ const PACKET_EVENTS: usize = 40;
 /// When the trace begins.
 const BEGIN: u64 = 1000;
 
-/// What really happened: who ran on the CPU from when to when, who was woken when, and when it ran then.
+/// The true schedule: runs on the CPU with begin and end, and wakeups with the time when the thread
+/// ran.
 #[derive(Debug, Default)]
 struct Truth {
     ran: Vec<(i64, i64, u32)>,
@@ -232,7 +233,7 @@ fn the_longest_arrow_of_a_bucket_is_known_where_the_trace_was_read() {
     assert_eq!(buckets.iter().map(|bucket| bucket.count as usize).sum::<usize>(), all);
 }
 
-/// Who wants a chunk that others read waits for them: there is one node, and all have it.
+/// A question for a chunk that others read waits for them: there is one node, and all have it.
 #[test]
 fn a_chunk_that_many_want_is_read_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +251,8 @@ fn a_chunk_that_many_want_is_read_once() {
     assert!(nodes.iter().all(|node| Arc::ptr_eq(node, &nodes[0])));
 }
 
-/// A question that needs a chunk takes more memory than one whose chunk was read, and what is refused takes none.
+/// A question that needs a chunk takes more memory than one for a chunk that was read, and a
+/// refused one takes none.
 #[test]
 fn questions_say_how_much_memory_they_take() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,14 +6,14 @@ use super::*;
 use crate::print::{PrintFormat, PrintOptions};
 use crate::{ItemQuestion, TrackItem};
 
-/// When something begins, when it ends if it does, and what it is.
+/// Begin, end if any, and value.
 type Told = (i64, Option<i64>, String);
 
 fn mapping() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/oracles/jobs-states.toml")
 }
 
-/// The same said by an own analysis, and what its queue holds.
+/// The same as an own analysis, and the length of its queue.
 const OWN: &str = r#"
     name = "jobs"
     [[states]]
@@ -51,7 +51,7 @@ pub(super) fn events() -> Vec<Value> {
     String::from_utf8(lines).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What each component is told to be, by the id of its track, as the mapping means it.
+/// Expected states of each component, by the id of its track, from the mapping.
 fn replayed() -> BTreeMap<String, Vec<Told>> {
     let mut all: BTreeMap<String, Vec<Told>> = BTreeMap::new();
     for event in events() {
@@ -86,7 +86,7 @@ fn told(timeline: &Timeline, track: &Track) -> Vec<Told> {
             };
             assert!(begin_known && !in_doubt && value.kind == "state", "{value:?}");
             let run = (begin_ns, end_known.then_some(end_ns), value.label);
-            // What reaches into the next page is told there, too.
+            // A run that reaches into the next page is there, too.
             if told.last() != Some(&run) {
                 told.push(run);
             }
@@ -129,7 +129,7 @@ fn declared_states_are_what_events_say() {
     }
 }
 
-/// An own analysis that says the same has the same runs; its counter is what the events add up to.
+/// An own analysis that says the same has the same runs; its counter is the sum of the events.
 #[test]
 fn states_and_counters_of_own_analyses_are_tracks() {
     let expected = replayed();
@@ -168,7 +168,7 @@ fn states_and_counters_of_own_analyses_are_tracks() {
     }
 }
 
-/// What a counter is at the end of each bucket in which it changes.
+/// Value of a counter at the end of each bucket in which it changes.
 fn numbers(timeline: &Timeline, track: u32, level: Level) -> BTreeMap<u64, f64> {
     let (mut found, behind) = (BTreeMap::new(), timeline.span.0.abs_diff(timeline.span.1) >> level);
     for first in (0..=behind).step_by(BUCKETS_MAX as usize) {

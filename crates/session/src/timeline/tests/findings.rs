@@ -1,8 +1,9 @@
-//! What is told of what is wrong with traces.
+//! Findings: reported problems of traces.
 
 use super::*;
 
-/// What cannot be read is told with what opening tells, also where the pyramid comes from the cache.
+/// Unreadable places are reported with the findings of opening, also if the pyramid comes from the
+/// cache.
 #[test]
 fn what_is_wrong_is_told() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Traces that are shown piece by piece, as a recorder writes them: at each time what is told of the time before is what is told of all of
-//! them in the end.
+//! Traces that are shown piece by piece, as a recorder writes them: at each time the answers about
+//! the time before are the answers about all of them in the end.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ impl Growing {
             let Some(end) = rows.last().map(|row| row.offset_bytes + row.total_bits / 8) else { continue };
             let file = trace.folder.stream(stream.files[0] as usize).path().to_owned();
             let bytes = std::fs::read(&file).unwrap();
-            // What is there stays as it is: somebody may be reading it.
+            // Existing files stay as they are: a reader may use them.
             let path = self.folder.path().join(file.file_name().unwrap());
             let mut grown = std::fs::File::options().append(true).create(true).open(path).unwrap();
             let there = grown.metadata().unwrap().len() as usize;
@@ -50,8 +50,8 @@ fn build(timeline: &Arc<Timeline>) {
     timeline.wait(&Progress::default()).unwrap();
 }
 
-/// The same by what does not depend on what comes later: names of lanes, which have other numbers if they are met in another order, and
-/// numbers of threads, whose names change.
+/// The same by stable keys: names of lanes, which have other numbers if they are met in another
+/// order, and numbers of threads, because names change.
 fn lasting(timeline: &Timeline, said: BTreeMap<(String, i64), Said>) -> BTreeMap<(String, i64), Said> {
     let tracks = timeline.catalogue(0, 0).tracks;
     let name = |id: String| match tracks.iter().find(|track| track.id == id && id.starts_with("events/")) {
@@ -68,7 +68,7 @@ fn lasting(timeline: &Timeline, said: BTreeMap<(String, i64), Said>) -> BTreeMap
     said.into_iter().map(renamed).collect()
 }
 
-/// What is told of a part of the whole buckets before a time, of both, at some levels.
+/// Answers about the whole buckets before a time, of both, at some levels.
 fn compare(grown: &Timeline, whole: &Timeline, until: i64, random: &mut Random) {
     let level_max = whole.status().level_max;
     assert_eq!(grown.span, whole.span);
@@ -81,7 +81,7 @@ fn compare(grown: &Timeline, whole: &Timeline, until: i64, random: &mut Random) 
         let first = random.below(buckets - count + 1);
         let [told, expected] =
             [grown, whole].map(|timeline| lasting(timeline, said(timeline, level, (first, count as u32))));
-        // What happens later has tracks, too, that are empty here.
+        // Later events have tracks, too, that are empty here.
         let is_empty = |said: &Said| said.begins == 0 && said.values.iter().all(|value| value == "-");
         let keys = |said: &BTreeMap<(String, i64), Said>| -> Vec<(String, i64)> {
             said.iter().filter(|(_, said)| !is_empty(said)).map(|(key, _)| key.clone()).collect()
@@ -107,7 +107,8 @@ fn check(path: &Path, slice_bytes: u64, random: &mut Random) {
     while until <= end {
         if !random.one_in(4) {
             build(&timeline);
-            // What was before the first switch, say, is learned from it: at once as piece by piece.
+            // The state before the first switch, for example, follows from it: at once as piece by
+            // piece.
             let at_once = growing.session(None).growing_timeline(&TimelineOptions::default(), until).unwrap();
             build(&at_once);
             compare(&timeline, &at_once, until, random);
@@ -120,7 +121,7 @@ fn check(path: &Path, slice_bytes: u64, random: &mut Random) {
         assert_eq!(timeline.status().end_ns, until - 1);
         until += 1 + random.below(step.max(1)) as i64;
         growing.reveal(Some(until));
-        // As whoever follows does where no file has grown.
+        // As a follower does if no file has grown.
         let is_same = random.one_in(3) && growing.session(None).bytes() == timeline.session.bytes();
         let session = if is_same { Arc::clone(&timeline.session) } else { growing.session(Some(slice_bytes)) };
         timeline = timeline.grown(&session, Some(until)).unwrap();
@@ -149,7 +150,7 @@ fn a_programs_trace_is_told_of_while_it_grows() {
     }
 }
 
-/// What a bucket holds in which the watermark lies is not all yet; so it is not exact, and what is behind it is unknown.
+/// The bucket with the watermark is incomplete: it is not exact, and buckets behind it are unknown.
 #[test]
 fn what_is_at_the_watermark_is_not_exact() {
     let growing = Growing::new(&demo());

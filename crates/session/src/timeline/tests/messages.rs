@@ -1,5 +1,6 @@
-//! Messages of the sample against a replay of its events as they are printed, in one chunk and in many: jobs go from who submits them to who begins
-//! them, and their results back to who submits the next one.
+//! Messages of the sample against a replay of its events as they are printed, in one chunk and in
+//! many: jobs go from the submitting thread to the worker, and their results back to the thread
+//! that submits the next one.
 
 use serde_json::Value;
 
@@ -29,10 +30,11 @@ const ROLES: &str = r#"
     count = "queue_depth"
 "#;
 
-/// When a message leaves and comes, from which thread to which, and what it is called.
+/// When a message leaves and comes, from which thread to which, and its name.
 type Sent = (i64, i64, i64, i64, String);
 
-/// All messages of some events, in the order of their begins. Those that come at once and go the same way are told with the average of what they took.
+/// All messages of some events, in the order of their begins. Those that come at once and go the
+/// same way are reported with the average of their durations.
 fn replayed(is_there: impl Fn(&Value) -> bool) -> Vec<Sent> {
     let mut ways: BTreeMap<(i64, i64, i64, String), Vec<i64>> = BTreeMap::new();
     for (begin, end, from, to, name) in sent(is_there) {
@@ -131,7 +133,7 @@ fn messages_are_those_of_the_events() {
         for (at, sent) in expected.iter().enumerate().step_by(40) {
             let window = (sent.0, expected.get(at + 12).map_or(status.end_ns, |behind| behind.0));
             let inside = expected.iter().filter(|sent| (window.0..window.1).contains(&sent.0));
-            // What comes several chunks behind the window nobody looks for.
+            // A message that comes several chunks behind the window is not looked for.
             let found = told(timeline, track.number, window);
             let missing: Vec<_> = inside.filter(|sent| !found.contains(sent)).collect();
             assert!(missing.iter().all(|sent| sent.1 >= window.1), "{window:?}: {missing:?}");

@@ -1,8 +1,8 @@
-//! What threads are called.
+//! Names of threads.
 
 use super::*;
 
-/// Where a kernel tells nothing of them, threads are called what their own events say.
+/// Without a kernel trace, threads have the names of their own events.
 #[test]
 fn threads_are_called_what_their_events_say() {
     let timeline = built(&demo(), None, None);

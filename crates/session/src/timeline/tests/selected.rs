@@ -1,5 +1,5 @@
-//! What is told of some events of made traces, in one chunk and in many, against what analyses say of the same events, and a replay of these as
-//! they are printed.
+//! Timelines of some events of made traces, in one chunk and in many, against analyses of the same
+//! events, and a replay of these as they are printed.
 
 use kymo_analysis::timeline::bin;
 use kymo_analysis::{Cell, Wishes};
@@ -46,7 +46,7 @@ fn printed(session: &Session, selection: &Selection) -> Vec<Value> {
     lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// What an analysis says of the longest, of the same events.
+/// The longest ones by an analysis of the same events.
 fn longest(session: &Session, name: &str, selection: &Selection) -> Vec<Vec<Cell>> {
     let wishes = Wishes { top: Some(1 << 20), ..Wishes::default() };
     let options = AnalysisOptions { selection: selection.clone(), wishes, ..AnalysisOptions::default() };
@@ -73,9 +73,9 @@ fn asked(session: &Session, selection: &Selection) -> BTreeMap<&'static str, Las
     found
 }
 
-/// How long threads wait for a CPU, of whom both is told: that they could run, and that they do.
+/// How long threads wait for a CPU, if both are selected: that they could run, and that they do.
 fn waited(events: &[Value]) -> Lasted {
-    /// What a thread does: since when it waits for a CPU, or something else.
+    /// State of a thread: waiting for a CPU since a time, or another one.
     #[derive(Clone, Copy)]
     enum Does {
         Waits(i64),
@@ -129,7 +129,7 @@ fn items(timeline: &Timeline, id: &str, level: Level) -> Option<Items> {
     Some(tiles.tracks.into_iter().next()?.items)
 }
 
-/// The timeline's heat is what is expected, at every level; how much that is, by kinds.
+/// The timeline's heat is the expected one, at every level; returns the amounts, by kinds.
 fn agree(timeline: &Timeline, expected: &BTreeMap<&str, Lasted>, place: &str) -> [usize; 4] {
     ["calls", "irqs", "waiting", "softirqs"].map(|kind| {
         let Some(expected) = expected.get(kind) else { return 0 };
@@ -166,7 +166,7 @@ fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
         for kind in ["calls", "irqs", "softirqs"] {
             expected.entry(kind).or_default();
         }
-        // What takes no time at all is nothing that lasts.
+        // A span without duration does not count.
         expected.values_mut().for_each(|all| all.retain(|(_, bin)| *bin > 0));
         for slice_bytes in [None, Some(1), Some(700)] {
             let [_, selected] = built_of(folder.path(), slice_bytes, selection);
@@ -195,7 +195,8 @@ fn durations_of_all_events_are_those_that_analyses_tell_of_them() {
     assert!(compared[..3].iter().all(|count| *count > 100), "{compared:?}");
 }
 
-/// Wakeups are there whose events are selected, and lead to when all events say that whoever is woken runs.
+/// Wakeups of selected events are there, and lead to the time when the woken thread runs, by all
+/// events.
 #[test]
 fn wakeups_of_some_events_are_among_those_of_all() {
     let (mut compared, mut known) = (0, 0);

@@ -1,8 +1,8 @@
-//! Traces whose packets do not say when they are, and whose clocks count from different origins.
+//! Traces with packets without times, and clocks with different origins.
 
 use super::*;
 
-/// The demo, whose packets lack some of their times: they are numbers with other names.
+/// The demo, with packets that lack some of their times: these have other field names.
 fn lacking(folder: &Path, fields: &[&str]) -> PathBuf {
     let trace = folder.join("trace");
     std::fs::create_dir(&trace).unwrap();
@@ -36,7 +36,7 @@ fn packets_without_times_have_those_of_their_events() {
     }
 }
 
-/// A stream file of events alone, whose clock is known by a UUID or not.
+/// A stream file of events alone, with or without a UUID of its clock.
 fn without_packets(path: &Path, clock: &str, times: &[u64]) {
     let header = "integer { size = 64; align = 8; map = clock.c.value; } timestamp;";
     let metadata = format!(

@@ -1,4 +1,4 @@
-//! What periods add up to is what the whole trace says.
+//! Periods add up to the answer for the whole trace.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,10 +32,10 @@ fn sums(answer: &Answer, class: &str, key: &str, column: &str) -> BTreeMap<Strin
     sums
 }
 
-/// An analysis, one of its tables, what its rows are of, and a column.
+/// An analysis, one of its tables, the subject of its rows, and a column.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
-/// What adds up.
+/// Sums.
 const SUMS: &[Row] = &[
     ("count", "per-class", "name", "count"),
     ("cpu", "per-cpu", "cpu", "busy"),
@@ -102,7 +102,8 @@ fn check(path: &Path, periods: &[u64]) -> usize {
         let Some(whole) = asked(path, of_rows, 1, None) else { continue };
         for &period_ns in periods {
             let Some(answer) = asked(path, of_rows, 2, Some(period_ns)) else { continue };
-            // Who runs before the first switch of a CPU, only the period knows in which that is.
+            // The thread before the first switch of a CPU is known only in the period of that
+            // switch.
             let cpu = asked(path, kind("cpu"), 2, Some(period_ns));
             let unknown: u64 = cpu.map_or(0, |cpu| sums(&cpu, "per-cpu", "cpu", "unknown").values().sum());
             for &(_, class, key, column) in rows {
@@ -131,7 +132,7 @@ fn periods_add_up() {
     assert!(none.is_none(), "that would be too many");
 }
 
-/// What begins in one period and ends in another is measured, in that in which it ends.
+/// A span that begins in one period and ends in another counts in the one in which it ends.
 #[test]
 fn pairs_go_on_from_period_to_period() {
     let folder = tempfile::tempdir().unwrap();

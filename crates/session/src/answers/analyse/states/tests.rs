@@ -1,4 +1,4 @@
-//! What is kept of a trace answers as if it were found out anew, and only for the trace that it was found in.
+//! Kept states give the same answers as new ones, and only for their own trace.
 
 use kymo_analysis::Cell;
 use kymo_script::Random;
@@ -164,7 +164,8 @@ pub(in crate::answers::analyse) fn raw_events(folder: &Path, cpu: u32) -> Vec<(i
     events
 }
 
-/// Own states stand beside those of CPUs and threads, and are what the events say, read here byte by byte.
+/// Own states stand beside those of CPUs and threads, and agree with the events, read here byte by
+/// byte.
 #[test]
 fn own_states_are_what_events_say() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Any trace, cut anywhere, into 1 to 64 parts of any length, by 1 to 4 threads, whatever is asked: the answer is that of one
-//! part.
+//! Any trace, cut anywhere, into 1 to 64 parts of any length, by 1 to 4 threads, with any question:
+//! the answer is that of one part.
 //!
 //! ```text
 //! packets     [      ][   ][            ][    ]
@@ -70,7 +70,7 @@ fn questions() -> Vec<(&'static str, AnalysisKind)> {
     questions
 }
 
-/// A session whose parts are cut at random.
+/// A session with parts that are cut at random.
 struct Cutter<'a> {
     session: Session,
     path: &'a Path,
@@ -104,7 +104,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// What could be asked.
+    /// All questions.
     fn options(&self, kind: &AnalysisKind, random: &mut Random) -> AnalysisOptions {
         let span_ns = self.edges.first().zip(self.edges.last()).map_or(0, |(first, last)| last.abs_diff(*first));
         let mut sometimes = |one_in: usize| random.below(one_in) == 0;
@@ -158,8 +158,8 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Whether answers only differ in what is known to be wrong: where a loss hides who runs, `syscalls` and `io` may know a
-/// thread by another of its names.
+/// Whether answers only differ in known faults: where a loss hides the running thread, `syscalls`
+/// and `io` may know a thread by another of its names.
 fn is_open(name: &str, cut: &Answer, whole: &Answer) -> bool {
     let without_names = |answer: &Answer| {
         let mut answer = answer.clone();
@@ -173,7 +173,7 @@ fn is_open(name: &str, cut: &Answer, whole: &Answer) -> bool {
     matches!(name, "syscalls" | "io") && without_names(cut) == without_names(whole)
 }
 
-/// How often each question was answered, and what was wrong.
+/// Number of answers to each question, and the differences.
 struct Tally {
     answered: Vec<u64>,
     wrong: Vec<(usize, String)>,
@@ -221,7 +221,8 @@ fn made_schedules_with_losses_say_the_same_wherever_they_are_cut() {
     check_made(&questions(), made::schedule);
 }
 
-/// What is about threads is left out: where everything contradicts everything, who ran when is a matter of taste.
+/// Tables of threads are omitted: in a trace full of contradictions, running threads are a matter
+/// of taste.
 #[test]
 fn nonsense_says_the_same_wherever_it_is_cut() {
     let mut questions = questions();

@@ -9,7 +9,7 @@ use super::tiny_trace::{Event, EventClass, Packet, classes};
 /// When such traces end, in nanoseconds: many events have the same time.
 const END: u64 = 600;
 
-/// What happened on one to three CPUs.
+/// Events on one to three CPUs.
 fn happened(random: &mut Random) -> Vec<Vec<Event>> {
     let mut machine = Machine::new(1 + random.below(3));
     let mut now = 0;
@@ -20,7 +20,7 @@ fn happened(random: &mut Random) -> Vec<Vec<Event>> {
     machine.events
 }
 
-/// What somebody did on some CPUs, all of which was recorded, in short packets.
+/// Work on some CPUs, recorded without losses, in short packets.
 pub(crate) fn recorded(random: &mut Random) -> Vec<Packet> {
     let mut packets = Vec::new();
     for (cpu, mut events) in happened(random).into_iter().enumerate() {
@@ -36,7 +36,7 @@ pub(crate) fn recorded(random: &mut Random) -> Vec<Packet> {
     packets
 }
 
-/// What somebody did on some CPUs, and was not always recorded.
+/// Work on some CPUs, recorded with losses.
 pub(super) fn schedule(random: &mut Random) -> Vec<Packet> {
     let mut packets = Vec::new();
     for (cpu, events) in happened(random).into_iter().enumerate() {
@@ -72,7 +72,8 @@ pub(super) fn nonsense(random: &mut Random) -> Vec<Packet> {
     packets
 }
 
-/// Packets of random length, some of which are missing; `fill` says what is in one, and how many events it lost.
+/// Packets of random length, some of which are missing; `fill` determines the content of one, and
+/// its number of lost events.
 fn packets_of(
     cpu: u32,
     random: &mut Random,
@@ -124,7 +125,7 @@ struct Thread {
     call: Option<&'static str>,
 }
 
-/// CPUs and threads, and what happens to them.
+/// CPUs and threads, and their events.
 #[derive(Debug)]
 struct Machine {
     threads: BTreeMap<i32, Thread>,

@@ -1,4 +1,5 @@
-//! Traces in which something is missing, and what is worked out by hand of them: `tests/analyses/odd-traces.txt`.
+//! Traces in which something is missing, and answers that were worked out by hand:
+//! `tests/analyses/odd-traces.txt`.
 //!
 //! ```text
 //! case ─┬─ packets, events ──> a tiny trace ──> Session::ask ──> Answer
@@ -12,7 +13,7 @@ use kymo_analysis::{Answer, Bounded, Cell, Table};
 use super::tiny_trace::{Event, Packet, write};
 use crate::{AnalysisKind, AnalysisOptions, OpenOptions, PairsQuestion, Progress, Session};
 
-/// What follows a word that says how sure the expectation is.
+/// The text after a word that says how sure the expectation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// There is such a row.
@@ -112,7 +113,7 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    /// What is wrong with an answer.
+    /// Differences of an answer.
     fn problem(&self, answer: &Answer) -> Result<(), String> {
         let table = answer.tables.iter().find(|table| table.class == self.table);
         let is_meant = |row: &&Vec<Cell>| {
@@ -159,10 +160,10 @@ fn is_meant(table: &Table, row: &[Cell], column: &str, text: &str) -> bool {
     }
 }
 
-/// A number, what it is at least, and at most if anything bounds it; `None`: there is none.
+/// A number, its lower bound, and its upper bound if any; `None`: there is none.
 type Bounds = Option<(i128, i128, Option<i128>)>;
 
-/// What a cell says; `None`: it is no number.
+/// Number of a cell; `None`: it is no number.
 fn bounds(cell: &Cell) -> Option<Bounds> {
     let exact = |number: i128| Some((number, number, Some(number)));
     let whole = |number: &Bounded<u64>| {
@@ -179,7 +180,7 @@ fn bounds(cell: &Cell) -> Option<Bounds> {
     })
 }
 
-/// What the file says: `40[30,70]`, `none` is no bound, `-` is no number.
+/// Number in the file: `40[30,70]`, `none` is no bound, `-` is no number.
 fn expected(text: &str) -> Bounds {
     if text == "-" {
         return None;
@@ -220,7 +221,7 @@ fn pairs(options: &[&str]) -> PairsQuestion {
 
 fn asked(folder: &Path, expectation: &Expectation<'_>) -> Answer {
     let mut session = Session::open(&[folder.to_path_buf()], &OpenOptions::default()).expect("the trace can be opened");
-    // Everything apart: what is expected must not depend on it.
+    // Everything apart: expectations must not depend on it.
     session.slice_bytes = Some(1);
     let kind = kind(expectation.analysis, &expectation.options);
     match session.ask(&kind, &AnalysisOptions::default(), &Progress::default()) {

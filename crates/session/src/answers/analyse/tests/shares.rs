@@ -1,4 +1,5 @@
-//! What is read elsewhere, and sent as bytes, comes to the same as what is read here.
+//! Parts that are read elsewhere, and sent as bytes, give the same answer as parts that are read
+//! here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ fn shares(path: &Path, kind: &AnalysisKind, slice_bytes: u64) -> Result<Shares, 
     Shares::new(open(path, slice_bytes), kind.clone(), AnalysisOptions::default())
 }
 
-/// What is known of each share, read by a session of its own each time.
+/// The state of each share, read by a session of its own each time.
 fn read(path: &Path, kind: &AnalysisKind, all: &[Share]) -> Result<Vec<Vec<u8>>, ShareFailure> {
     let read = |share: &Share| shares(path, kind, 1)?.read(&Share::decode(&share.encode())?, &Progress::default());
     all.iter().map(read).collect()
@@ -114,7 +115,7 @@ fn what_does_not_belong_is_refused() {
     assert!(matches!(other, Err(ShareFailure::State(_))), "{other:?}");
 }
 
-/// A trace whose packets are the same but for one that is missing is another trace.
+/// A trace without one of its packets is another trace.
 #[test]
 fn shares_of_another_trace_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +136,7 @@ fn shares_of_another_trace_are_refused() {
     assert!(refused.to_string().starts_with("these are other traces: here are "), "{refused}");
 }
 
-/// Bytes that somebody changed are refused, or come to something else; nothing breaks.
+/// Changed bytes are refused, or give another answer; nothing breaks.
 #[test]
 fn damaged_shares_are_harmless() {
     let counts = kind("count");

@@ -1,4 +1,5 @@
-//! Threads at the desk: what is left to do of merges comes back in order, and a thread that panics leaves nobody waiting.
+//! Threads at the desk: the remaining work of merges comes back in order, and a thread that panics
+//! leaves no other one waiting.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ struct State {
     ends: u64,
 }
 
-/// What is left to do of a merge.
+/// The remaining work of a merge.
 struct Left<'a> {
     counting: &'a Counting,
     number: u64,

@@ -1,4 +1,5 @@
-//! Two CPUs whose threads call, sleep, ask disks and wake each other as is written down here: what items say of their waiting.
+//! Two CPUs with threads that call, sleep, use disks and wake each other by a script: items about
+//! their waiting.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ event { name = "block_rq_complete"; id = 9; fields := struct { uint32_t dev; uin
 const DISK: u32 = 8 << 20 | 1;
 const SECTORS: u32 = 8;
 
-/// A wait as it was, with what is told of it.
+/// A true wait, with the expected facts about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Waited {
     begin: i64,
@@ -169,7 +170,8 @@ impl Machine {
         self.event(cpu, exit, &[&number.to_le_bytes(), more]);
     }
 
-    /// Asks the disk for three things; only while nobody else does, so that they are told apart by their places.
+    /// Asks the disk for three things; only while no other thread does, so that their places
+    /// distinguish them.
     fn ask(&mut self, cpu: usize, tid: u32) {
         let mut requests = Vec::new();
         for _ in 0..3 {
@@ -276,7 +278,7 @@ fn tracks(timeline: &Timeline) -> HashMap<String, Track> {
     timeline.catalogue(0, 0).tracks.into_iter().map(|track| (track.id.clone(), track)).collect()
 }
 
-/// What is told of a thread at a time: the run's begin and end, what it does, why.
+/// The item of a thread at a time: the run's begin and end, its state, the reason.
 fn asked(timeline: &Timeline, tracks: &HashMap<String, Track>, tid: u32, at: i64) -> (i64, i64, String, Option<Wait>) {
     let track = tracks[&format!("thread/0/{tid}/state")].number;
     let question = ItemQuestion { track, begin_ns: at, end_ns: at, limit: 1 };
@@ -324,7 +326,8 @@ fn why_threads_wait_is_told_as_it_was_however_long_that_took() {
     assert!(many.chunks.len() > 40 && one.chunks.len() == 1, "{}", many.chunks.len());
     let (mut called, mut asked_disks, mut across) = (0, 0, 0);
     let (of_many, of_one) = (tracks(&many), tracks(&one));
-    // The first thread runs before any switch says so, and what it calls then is found out too late for chunks before that.
+    // The first thread runs before any switch, and its calls until then are known too late for
+    // chunks before that.
     let switched = machine.done.iter().filter(|(tid, ..)| *tid == 1).map(|(_, waited, _)| waited.begin).min().unwrap();
     let is_known = |waited: &Waited| waited.begin > 0 && waited.call.is_none_or(|(entered, _)| switched < entered);
     for (tid, waited, has_called) in machine.done.iter().filter(|(_, waited, _)| is_known(waited)) {
@@ -335,12 +338,13 @@ fn why_threads_wait_is_told_as_it_was_however_long_that_took() {
             let wait = wait.unwrap();
             let mut expected = waited.clone();
             if expected.state == "waiting for a CPU" {
-                // Who ran on the CPU that took it, when it was woken.
+                // The thread that ran on the CPU that took it, when it was woken.
                 let ran = asked_cpu(timeline, tracks, expected.to.unwrap(), waited.begin);
                 expected.instead = Some(ran);
             }
             let chunk = |at: i64| timeline.chunk_at(at - timeline.span.0);
-            // Only what was asked for in the chunk in which it begins to wait is known, and done there or where it was woken.
+            // Only requests in the chunk in which it begins to wait are known, if they end there or
+            // where it was woken.
             expected.requests.retain(|(asked, _)| chunk(*asked) == chunk(begin));
             let is_read = |end: &i64| [begin, waited.end].map(chunk).contains(&chunk(*end));
             expected.requests.iter_mut().for_each(|(_, end)| *end = end.filter(is_read));
@@ -355,7 +359,7 @@ fn why_threads_wait_is_told_as_it_was_however_long_that_took() {
     assert!(called > 200 && asked_disks > 50 && across > 10, "{called} {asked_disks} {across}");
 }
 
-/// Who runs on a CPU at a time, as its own track says.
+/// The thread on a CPU at a time, from the CPU's own track.
 fn asked_cpu(timeline: &Timeline, tracks: &HashMap<String, Track>, cpu: u32, at: i64) -> u32 {
     let track = tracks[&format!("cpu/0/{cpu}/thread")].number;
     let question = ItemQuestion { track, begin_ns: at, end_ns: at, limit: 1 };
@@ -384,7 +388,7 @@ fn what_was_not_recorded_is_said() {
     }
 }
 
-/// Answers with many items tell what is there, and not why.
+/// Answers with many items have states without reasons.
 #[test]
 fn only_a_few_are_told_why() {
     let folder = tempfile::tempdir().unwrap();
@@ -400,7 +404,7 @@ fn only_a_few_are_told_why() {
     }
 }
 
-/// What events of a kernel say, one after the other, of one thread that waits.
+/// Events of a kernel, one after the other, about one thread that waits.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// Since when, and whether it can run.
@@ -409,7 +413,8 @@ struct Seen {
     call: Option<(String, Option<i64>, i64)>,
 }
 
-/// A wait as [`replayed`] found it: thread, begin and end, call, who woke it (CPU, thread, interrupt, softirq).
+/// A wait as [`replayed`] found it: thread, begin and end, call, waker (CPU, thread, interrupt,
+/// softirq).
 type Found = (i64, (i64, i64), Option<(String, Option<i64>, i64)>, (u64, i64, bool, bool));
 
 /// All times that threads slept until they were woken, told by playing the printed events through.
@@ -427,7 +432,7 @@ fn replayed(text: &str) -> Vec<Found> {
             "sched_switch" => {
                 let (prev, next) = (number("prev_tid"), number("next_tid"));
                 on_cpu.0 = next;
-                // Some kernels tell so who was preempted.
+                // Some kernels report preempted threads so.
                 let can_run = [0, 2048].contains(&number("prev_state"));
                 threads.entry(prev).or_default().away = Some((time, can_run));
                 threads.entry(next).or_default().away = None;
@@ -455,7 +460,7 @@ fn replayed(text: &str) -> Vec<Found> {
     found
 }
 
-/// The number that a thread's label ends with; nobody's is 0.
+/// The number that a thread's label ends with; 0 without a thread.
 fn tid_of(label: &str) -> i64 {
     let digits = label.trim_end_matches(')').rsplit(|letter: char| !letter.is_ascii_digit()).next();
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
