@@ -15,11 +15,11 @@ use crate::sides::{Program, Thread};
 const LIVE: u64 = 1;
 /// State of a lane that its thread has given back.
 const LEFT: u64 = 2;
-/// Maximum number of attempts to take a sub-buffer that other threads compete for.
-/// An event is rather lost than made to wait for other threads without bound.
+/// Maximum number of attempts to take a sub-buffer that other threads compete for. An event is
+/// rather lost than made to wait for other threads without bound.
 const TRIES: u32 = 8;
-/// Number of sub-buffers that get memory at the same time.
-/// Each step costs a system call, and a program with few events should not hold the whole pool.
+/// Number of sub-buffers that get memory at the same time. Each step costs a system call, and a
+/// program with few events should not hold the whole pool.
 const STEP: u64 = 8;
 
 /// A lane, as its owning thread knows it. The first six words are all that the fast path needs, for

@@ -103,7 +103,7 @@ pub(crate) struct ProgramState {
     told: Option<u64>,
 }
 
-/// How often a program's times may step back.
+/// How often a program's times may step back. A program could otherwise fill the folder with files.
 const STEPS_BACK_MAX: u32 = 64;
 /// How many sets of contexts a program's events may carry, and how many files its lanes may use at
 /// a time.
@@ -186,6 +186,8 @@ impl Output {
         let Some(run) = rest(&mut state.resumed, *run) else { return };
         let bytes = run.from.saturating_add(run.bytes.len() as u32);
         let position = Position { sequence: run.sequence, bytes, last: run.last, discarded: run.discarded_ever };
+        // Before the run is written: events that cannot be written are lost and counted, and must
+        // not be taken a second time.
         state.progress.positions.insert(run.lane, position);
         self.take_rest(program, &run, choose);
     }
@@ -331,6 +333,8 @@ impl Output {
         let state = state(&mut self.programs, &mut self.resumed, program);
         let its = state.streams.get(&(run.lane, class)).copied();
         if let Some(stream) = its {
+            // Time must not step back in a file. If the program's does, its lane moves to another
+            // file.
             if begin >= self.chunk.end(stream) {
                 return Some(stream);
             }
@@ -387,6 +391,7 @@ impl Output {
         let state = self.state(program);
         let its: Vec<_> = state.streams.keys().filter(|(lane, _)| *lane == end.lane).copied().collect();
         let mut streams: Vec<_> = its.iter().filter_map(|key| state.streams.remove(key)).collect();
+        // The losses go to the stream with the latest packet: they happened since then.
         streams.sort_by_key(|stream| self.chunk.end(*stream));
         let Some(last) = streams.last().copied() else {
             return self.lose_quietly(program, end.lane, discarded, end.discarded_ever);
@@ -566,6 +571,8 @@ impl Output {
                 return false;
             }
         };
+        // The next chunk is announced before the old one ends, so that a follower always finds one
+        // that goes on.
         live::go_on(self.chunk.path(), chunk.path());
         let old = std::mem::replace(&mut self.chunk, chunk);
         let given_up = self.own.give_up();

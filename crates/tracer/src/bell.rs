@@ -23,9 +23,8 @@ use crate::place::Descriptor;
 /// File name of the bell in its folder.
 pub const BELL_NAME: &CStr = c"bell";
 
-/// Futex operation that adds 1 unconditionally.
-/// The comparison that the operation also has stays 0, and its count of wakeups is 0: it wakes no
-/// second set of waiters.
+/// Futex operation that adds 1 unconditionally. The comparison that the operation also has stays 0,
+/// and its count of wakeups is 0: it wakes no second set of waiters.
 const ADD_ONE: c_int = libc::FUTEX_OP_ADD << 28 | 1 << 12;
 
 /// The word of the bell that this process rings, and the device and inode of its file.

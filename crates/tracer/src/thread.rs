@@ -16,9 +16,8 @@ use crate::process::Process;
 use crate::stack::Stack;
 
 /// Levels of writes on one thread: one write, and the handlers that may interrupt it and each
-/// other.
-/// Each level costs a lane, and with it a sub-buffer. Deeper nesting is rare; its events are counted
-/// as lost.
+/// other. Each level costs a lane, and with it a sub-buffer. Deeper nesting is rare; its events are
+/// counted as lost.
 pub(crate) const LEVELS: usize = 3;
 
 /// All zeros is a valid new block.

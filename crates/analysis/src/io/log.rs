@@ -65,9 +65,8 @@ pub(super) struct Renumbered {
     pub(super) names: Option<Renumbering>,
 }
 
-/// Acts that are kept before they are packed.
-/// Packing costs time, so short logs stay as they are. Tests use small numbers, so that they reach
-/// both ways.
+/// Acts that are kept before they are packed. Packing costs time, so short logs stay as they are.
+/// Tests use small numbers, so that they reach both ways.
 const UNPACKED: usize = if cfg!(test) { 8 } else { 1 << 19 };
 /// Bytes of a packed act, about.
 const PACKED_BYTES: usize = 24;

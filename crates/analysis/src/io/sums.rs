@@ -74,8 +74,8 @@ pub struct Limits {
 /// How many of the slowest operations are shown by default.
 pub(super) const SLOW: usize = 10;
 
-/// Room for candidates for the slowest operations beyond those that are asked for.
-/// The list is sorted once for so many new ones.
+/// Room for candidates for the slowest operations beyond those that are asked for. The list is
+/// sorted once for so many new ones.
 const CANDIDATES: usize = 64;
 
 impl Use {

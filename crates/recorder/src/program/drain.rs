@@ -28,9 +28,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const FREED_TOLD: u32 = 8;
 
 /// Bytes that the recorder takes from one program before other programs have their turn, and the
-/// least that a sub-buffer counts for.
-/// Sixteen MiB are the default pool of one program. An empty sub-buffer counts too, because giving it
-/// back costs a system call.
+/// least that a sub-buffer counts for. Sixteen MiB are the default pool of one program. An empty
+/// sub-buffer counts too, because giving it back costs a system call.
 const ROUND_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u32 = 1024;
 

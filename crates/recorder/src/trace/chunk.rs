@@ -23,9 +23,8 @@ use crate::program::namespaces::{Inodes, Kinds};
 use crate::trace::file_error;
 use crate::trace::journal::{Beginning, Journal, Line};
 
-/// Files of a trace that are open at the same time.
-/// The recorder also needs a descriptor for each program, and the limit of both is that of the
-/// process.
+/// Files of a trace that are open at the same time. The recorder also needs a descriptor for each
+/// program, and the limit of both is that of the process.
 const OPEN_MAX: usize = 128;
 /// Bytes of the fields that identify the thread of a packet, which follow the header that all
 /// traces have.

@@ -29,6 +29,7 @@ pub(crate) fn say(folder: &Path, is_recording: bool, drained: Option<SystemTime>
     let state = if is_recording { "recording" } else { "ended" };
     let line = format!("kymo-live 1 {state} {} {}", watermark.as_nanos(), std::process::id());
     let file = File::options().write(true).create(true).truncate(false).open(folder.join(NAME));
+    // A line of a fixed length, in one write: a reader never meets the rest of a longer one.
     let mut bytes = format!("{line:63}\n").into_bytes();
     if let Some(session) = session {
         bytes.extend(session.as_os_str().as_encoded_bytes());

@@ -65,6 +65,7 @@ impl Repaired {
 /// Advances the position from which a later recorder continues behind a packet.
 pub(crate) fn advance(programs: &mut HashMap<u64, Progress>, packet: &Packet, base: Option<u64>) {
     let Origin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
+    // The recorder's own packets have no program.
     if program != 0 {
         let last = base.map_or(0, |base| base.saturating_add(packet.entry.end_cycles));
         let known = programs.entry(program).or_default().positions.entry(lane).or_default();
@@ -113,6 +114,7 @@ pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<(
     let length = file.metadata()?.len();
     let (mut left, mut uuid) = (Left::default(), None);
     while let Some(packet) = packet(file, left.rest.offset, length)? {
+        // The rest of an older file with the same name looks like packets, but has another UUID.
         if *uuid.get_or_insert(packet.uuid) != packet.uuid {
             break;
         }

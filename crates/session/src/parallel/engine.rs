@@ -16,9 +16,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use kymo_scan::merge::{Keyed, Part};
 use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
 
-/// Rounds that are being worked on or wait for their turn, for each thread.
-/// With one for each thread, a thread that is done would wait for the caller to merge the next. The
-/// number also bounds memory: rounds hold decoded events.
+/// Rounds that are being worked on or wait for their turn, for each thread. With one for each
+/// thread, a thread that is done would wait for the caller to merge the next. The number also
+/// bounds memory: rounds hold decoded events.
 const ROUNDS_IN_FLIGHT: u64 = 2;
 /// Rounds that the caller's thread makes alone before others start: they are small, and threads
 /// that read ahead are of no use to a caller that wants a few events.

@@ -19,13 +19,13 @@ use super::{Timeline, TimelineFailure, TimelineState};
 use crate::answers::analyse::Reader;
 use crate::open::progress::{Cancelled, Progress};
 
-/// Chunks that may be read before those before them are sealed, for each thread.
-/// States of unsealed chunks stay in memory.
+/// Chunks that may be read before those before them are sealed, for each thread. States of unsealed
+/// chunks stay in memory.
 const AHEAD: usize = 2;
 /// A chunk that is read as soon as so many others is not read before its turn, for each thread.
 const SOON: usize = 4;
-/// How long a thread waits for questions before it reads another chunk.
-/// A limit, so that a viewer that asks all the time does not stop the building.
+/// How long a thread waits for questions before it reads another chunk. A limit, so that a viewer
+/// that asks all the time does not stop the building.
 const YIELDS_MAX: u32 = 50;
 
 /// Where threads meet.

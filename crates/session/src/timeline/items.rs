@@ -35,7 +35,8 @@ pub use self::wait::{Wait, WaitCall, WaitRequest, Waker};
 
 /// Items of an answer at most.
 pub const ITEMS_MAX: u32 = 1000;
-/// Chunks that are read for an answer at most, and more to find where the last item ends.
+/// Chunks that are read for an answer at most, and more to find where the last item ends. A user
+/// that points at a run waits for the answer.
 const CHUNKS_MAX: usize = 8;
 const ENDS_MAX: usize = 3;
 
@@ -361,6 +362,8 @@ impl Walk<'_> {
         }
         let since = (open.flags & BEGIN_UNKNOWN == 0).then_some(open.begin);
         let mut run = Run { end: self.behind().max(open.begin), flags: open.flags | END_UNKNOWN, ..open };
+        // A long run may end hundreds of chunks later, but nodes skip those without a change of the
+        // track.
         for _ in 0..ENDS_MAX {
             let Some(next) = self.timeline.next_with(self.key, chunk)? else { break };
             let wanted = Wanted { window: (i64::MIN, i64::MAX), ..self.wanted(next) };
@@ -387,6 +390,7 @@ impl Walk<'_> {
             let is_in = |walk: &Self, next: usize| walk.wanted(next).read.0 < walk.window.1;
             let Some(next) = next.filter(|next| is_in(self, *next) || behind > 0) else { return Ok(None) };
             behind -= usize::from(!is_in(self, next));
+            // One more than is wanted, to know whether there are more.
             let room = self.most + 1 - self.found.len();
             let found = match kind(self.key) {
                 Some(TrackKind::Arrows) if are_messages(self.key) => self.messages(next)?,

@@ -34,8 +34,8 @@ const SHARE_BYTES_MIN_OF_MANY: u64 = 16 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
 
-/// The same where parts wait until all before them are merged.
-/// Shorter parts keep fewer notes waiting for their turn.
+/// The same where parts wait until all before them are merged. Shorter parts keep fewer notes
+/// waiting for their turn.
 const WAITING_BYTES_MAX: u64 = 32 << 20;
 /// The same of a part that is read elsewhere.
 const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;

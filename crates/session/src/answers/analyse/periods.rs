@@ -152,6 +152,8 @@ impl Periods<'_> {
                     }
                     None => runs.push(Run::new(session, period)),
                 }
+                // One run more than threads shows that the last one of these is complete. It waits
+                // for the next round.
                 if runs.len() > session.threads.max(1) {
                     next = runs.pop();
                     break;
@@ -232,6 +234,7 @@ impl Run {
         }
         let total = self.bytes + between + more;
         let most = session.slice_bytes.unwrap_or(RUN_BYTES_MAX);
+        // Reading on pays off only if the packets that both need outweigh those in between.
         (between <= shared && total <= most).then_some((wanted, total))
     }
 }

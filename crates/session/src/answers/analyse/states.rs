@@ -196,6 +196,7 @@ impl Session {
         }
         let roles = options.roles.as_ref().map(fs::read).transpose().ok()?;
         facts.push(hash(&roles.unwrap_or_default()));
+        // A new version may compute other states.
         facts.extend([hash(env!("CARGO_PKG_VERSION").as_bytes()), hash(text)]);
         Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
     }
@@ -221,6 +222,7 @@ impl Session {
         let index = Index { blocks, texts, span_ns, report };
         let file = Arc::into_inner(file).expect("whoever wrote runs is gone");
         file.0.finish(&KIND, &index, belongs.unwrap_or(0)).map_err(unwritable)?;
+        // Without a fingerprint, later changes of the traces could not be noticed.
         if let Some((named, path)) = named.zip(path).filter(|_| belongs.is_some()) {
             KIND.keep(named, path);
         }
@@ -237,6 +239,7 @@ impl Spool for RunFile {
     fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
         let Block { at, size_bytes } = block;
         self.0.read((at, (size_bytes + HASH_BYTES) as u64), bytes)?;
+        // The cache's folder is writable, so content is verified before it is used.
         let check = bytes.split_off(size_bytes);
         match hash(bytes).to_le_bytes() == *check {
             true => Ok(()),

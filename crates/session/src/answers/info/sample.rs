@@ -156,6 +156,8 @@ fn look_into(trace: &Trace, stream: &DataStream, row: &PacketRow, bytes_max: u64
     let records = &mut looked.records;
     let stop = trace.decoder.scan(stream.class, window, &mut looked.position, &mut state, records, SAMPLE_EVENTS);
     looked.end = match stop {
+        // The window may end inside of a packet. A fault that more bytes could cure is then no
+        // fault.
         ScanStop::Fault(fault) if !fault.kind.wants_more() || end == row.content_bits => {
             End::Fault(StreamFaultKind::Record { record: looked.position, fault })
         }
