@@ -24,7 +24,9 @@ mod instruction;
 mod number;
 mod text;
 
-use kymo_ir::predicate::{Assembler, Fact, Layout, Number, Outcomes, Place, Predicate, Refusal, Relation, Test};
+use kymo_ir::predicate::{
+    Assembler, Fact, Input, Layout, Number, Outcomes, Pattern, Place, Predicate, Refusal, Relation, Test, Text,
+};
 
 pub use assembly::INSTRUCTIONS_MAX;
 pub use instruction::Instruction;
@@ -153,21 +155,51 @@ impl Assembler for Compiler<'_> {
         self.code.jump(label);
     }
 
-    fn simple_test(&mut self, test: &Test, targets: Targets) -> Result<(), Refusal> {
-        if self.code.is_full() {
-            return Err(self.predicate.refusal(test, TOO_LONG));
+    fn accepts(&mut self, test: &Test) -> Result<bool, Refusal> {
+        if self.code.is_full() { Err(self.predicate.refusal(test, TOO_LONG)) } else { Ok(true) }
+    }
+
+    fn has(&mut self, input: Input, targets: Targets) -> Result<(), Refusal> {
+        let is_there = self.places[usize::from(input.0)] != Place::Missing;
+        self.jump(targets.of(is_there));
+        Ok(())
+    }
+
+    fn compare_numbers(
+        &mut self,
+        test: &Test,
+        relation: Relation,
+        left: &Number,
+        right: &Number,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
+        if self.predicate.is_real(left) || self.predicate.is_real(right) {
+            return Err(self.predicate.refusal(test, "eBPF has no real numbers"));
         }
-        match test {
-            Test::Compare { left, right, .. } if self.predicate.is_real(left) || self.predicate.is_real(right) => {
-                Err(self.predicate.refusal(test, "eBPF has no real numbers"))
-            }
-            Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
-            Test::Among { value, ranges } => self.among(value, ranges, targets),
-            Test::CompareText { relation, left, right } => self.compare_text(test, *relation, left, right, targets),
-            Test::Matches { text, pattern } => self.matches(test, text, pattern, targets),
-            Test::Has(_) => unreachable!("the layout says whether an input is there"),
-            Test::Constant(_) | Test::Not(_) | Test::All(_) | Test::Any(_) => unreachable!("these are not simple"),
-        }
+        self.compare(relation, left, right, targets)
+    }
+
+    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets) -> Result<(), Refusal> {
+        self.number(value, self.depth, targets.on_unknown)?;
+        let register = value_register(self.depth).expect("the value is in it");
+        let range = self.predicate.range(value);
+        self.search(register, (range.lowest, range.highest), ranges, targets);
+        Ok(())
+    }
+
+    fn compare_texts(
+        &mut self,
+        test: &Test,
+        relation: Relation,
+        left: &Text,
+        right: &Text,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
+        self.compare_text(test, relation, left, right, targets)
+    }
+
+    fn match_text(&mut self, test: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Refusal> {
+        self.matches(test, text, pattern, targets)
     }
 
     fn new_flag(&mut self, test: &Test) -> Result<Register, Refusal> {
@@ -233,14 +265,6 @@ impl Compiler<'_> {
         let is_unsigned = of_left.is_unsigned() && of_right.is_unsigned();
         let is_unsigned = is_unsigned || of_left.needs_unsigned() || of_right.needs_unsigned();
         self.branch(Condition::of(relation, !is_unsigned), left, right, targets);
-        Ok(())
-    }
-
-    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets) -> Result<(), Refusal> {
-        self.number(value, self.depth, targets.on_unknown)?;
-        let register = value_register(self.depth).expect("the value is in it");
-        let range = self.predicate.range(value);
-        self.search(register, (range.lowest, range.highest), ranges, targets);
         Ok(())
     }
 

@@ -19,8 +19,8 @@ mod text;
 
 use kymo_bytecode::{ARGUMENTS_MAX, Condition, Field, Instruction, Kind, Operand, Orders, Signs};
 use kymo_ir::predicate::{
-    Assembler, Bitwise, Fact, Input, InputKind, Layout, Number, Outcomes, Place, Predicate, Range, Refusal, Relation,
-    Test,
+    Assembler, Bitwise, Fact, Input, InputKind, Layout, Number, Outcomes, Pattern, Place, Predicate, Range, Refusal,
+    Relation, Test, Text,
 };
 use kymo_units::ByteOrder;
 
@@ -116,18 +116,56 @@ impl Assembler for Compiler<'_> {
         self.code.jump(label);
     }
 
-    fn simple_test(&mut self, test: &Test, targets: Targets) -> Result<(), Refusal> {
-        if self.code.is_full() {
-            return Err(self.predicate.refusal(test, TOO_LONG));
+    fn accepts(&mut self, test: &Test) -> Result<bool, Refusal> {
+        if self.code.is_full() { Err(self.predicate.refusal(test, TOO_LONG)) } else { Ok(true) }
+    }
+
+    fn has(&mut self, input: Input, targets: Targets) -> Result<(), Refusal> {
+        let is_there = self.places[usize::from(input.0)] != Place::Missing;
+        self.jump(targets.of(is_there));
+        Ok(())
+    }
+
+    fn compare_numbers(
+        &mut self,
+        _: &Test,
+        relation: Relation,
+        left: &Number,
+        right: &Number,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
+        self.compare(relation, left, right, targets)
+    }
+
+    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets) -> Result<(), Refusal> {
+        if let Number::Input(input) = value
+            && let Some(field) = self.field(*input)
+        {
+            let subject = Subject::Field(field);
+            self.search(subject, subject.limits(), ranges, targets);
+            return Ok(());
         }
-        match test {
-            Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
-            Test::Among { value, ranges } => self.among(value, ranges, targets),
-            Test::CompareText { relation, left, right } => self.compare_text(test, *relation, left, right, targets),
-            Test::Matches { text, pattern } => self.matches(test, text, pattern, targets),
-            Test::Has(_) => unreachable!("the layout says whether an input is there"),
-            Test::Constant(_) | Test::Not(_) | Test::All(_) | Test::Any(_) => unreachable!("these are not simple"),
-        }
+        let number = self.integer(value, targets.on_unknown)?;
+        self.free_integer(number);
+        let is_signed = !self.predicate.range(value).is_unsigned();
+        let subject = Subject::Register { number, is_signed };
+        self.search(subject, subject.limits(), ranges, targets);
+        Ok(())
+    }
+
+    fn compare_texts(
+        &mut self,
+        test: &Test,
+        relation: Relation,
+        left: &Text,
+        right: &Text,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
+        self.compare_text(test, relation, left, right, targets)
+    }
+
+    fn match_text(&mut self, test: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Refusal> {
+        self.matches(test, text, pattern, targets)
     }
 
     fn new_flag(&mut self, test: &Test) -> Result<u8, Refusal> {
@@ -226,22 +264,6 @@ impl Compiler<'_> {
         let unordered = if relation == Relation::NotEqual { Orders::NONE } else { Orders(0) };
         let orders = orders(relation).or(unordered);
         self.branch_orders(orders, targets, |orders| Instruction::CompareReals { left, right, orders, skip: 0 });
-        Ok(())
-    }
-
-    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets) -> Result<(), Refusal> {
-        if let Number::Input(input) = value
-            && let Some(field) = self.field(*input)
-        {
-            let subject = Subject::Field(field);
-            self.search(subject, subject.limits(), ranges, targets);
-            return Ok(());
-        }
-        let number = self.integer(value, targets.on_unknown)?;
-        self.free_integer(number);
-        let is_signed = !self.predicate.range(value).is_unsigned();
-        let subject = Subject::Register { number, is_signed };
-        self.search(subject, subject.limits(), ranges, targets);
         Ok(())
     }
 

@@ -452,6 +452,34 @@ impl Layout {
         }
         Self { size: size.next_multiple_of(8), places }
     }
+
+    /// The facts about each input that follow from its place.
+    #[must_use]
+    pub fn facts(&self) -> Vec<Fact> {
+        let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };
+        self.places.iter().map(fact).collect()
+    }
+
+    /// Checks that the inputs of the predicate can lie in these places.
+    ///
+    /// # Errors
+    ///
+    /// The first input without a place that suits it.
+    pub fn check(&self, predicate: &Predicate) -> Result<(), Refusal> {
+        let refuse = |name: &str, why| Err(Refusal { part: name.to_owned(), why });
+        if self.places.len() != predicate.inputs.len() {
+            return refuse("all inputs", "the layout has a place for each input");
+        }
+        for (input, place) in predicate.inputs.iter().zip(&self.places) {
+            if place.end() > u64::from(self.size) {
+                return refuse(&input.name, "the place is not inside of the structure");
+            }
+            if !place.suits(input.kind) {
+                return refuse(&input.name, "the place is not one for the input's type");
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Place {

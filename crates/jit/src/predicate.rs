@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{Assembler, Fact, Input, Outcomes, Relation, Test};
+use kymo_ir::predicate::{Assembler, Fact, Input, Number, Outcomes, Pattern, Relation, Test, Text};
 
 use integer::Integer;
 
@@ -99,25 +99,52 @@ impl<O: Operands> Assembler for Writer<'_, '_, O> {
         self.builder.ins().jump(label, &[]);
     }
 
-    fn simple_test(&mut self, test: &Test, targets: Targets) -> Result<(), Infallible> {
-        if let Some(undecided) = self.undecided.filter(|_| refuse_test(self.predicate, test).is_err()) {
-            self.jump(undecided);
-            return Ok(());
+    fn accepts(&mut self, test: &Test) -> Result<bool, Infallible> {
+        let undecided = self.undecided.filter(|_| refuse_test(self.predicate, test).is_err());
+        undecided.into_iter().for_each(|undecided| self.jump(undecided));
+        Ok(undecided.is_none())
+    }
+
+    fn has(&mut self, input: Input, targets: Targets) -> Result<(), Infallible> {
+        match self.operands.presence(self.builder, input) {
+            None => self.jump(targets.on_true),
+            Some(present) => self.branch(present, targets.on_true, targets.on_false),
         }
-        match test {
-            Test::Has(input) => match self.operands.presence(self.builder, *input) {
-                None => self.jump(targets.on_true),
-                Some(present) => self.branch(present, targets.on_true, targets.on_false),
-            },
-            Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
-            Test::Among { value, ranges } => {
-                let value = self.whole(value, targets.on_unknown);
-                self.search(value, (value.range.lowest, value.range.highest), ranges, targets);
-            }
-            Test::CompareText { relation, left, right } => self.compare_text(*relation, left, right, targets),
-            Test::Matches { text, pattern } => self.matches(text, pattern, targets),
-            Test::Constant(_) | Test::Not(_) | Test::All(_) | Test::Any(_) => unreachable!("these are not simple"),
-        }
+        Ok(())
+    }
+
+    fn compare_numbers(
+        &mut self,
+        _: &Test,
+        relation: Relation,
+        left: &Number,
+        right: &Number,
+        targets: Targets,
+    ) -> Result<(), Infallible> {
+        self.compare(relation, left, right, targets);
+        Ok(())
+    }
+
+    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets) -> Result<(), Infallible> {
+        let value = self.whole(value, targets.on_unknown);
+        self.search(value, (value.range.lowest, value.range.highest), ranges, targets);
+        Ok(())
+    }
+
+    fn compare_texts(
+        &mut self,
+        _: &Test,
+        relation: Relation,
+        left: &Text,
+        right: &Text,
+        targets: Targets,
+    ) -> Result<(), Infallible> {
+        self.compare_text(relation, left, right, targets);
+        Ok(())
+    }
+
+    fn match_text(&mut self, _: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Infallible> {
+        self.matches(text, pattern, targets);
         Ok(())
     }
 

@@ -19,7 +19,7 @@
 //! At the root unknown is false, and stays the same as true or false through `not`, `all` and `any`, so that most filters
 //! have no flag. Each test is written once: code is as long as the predicate.
 
-use super::{Fact, Layout, Outcomes, Place, Predicate, Refusal, Test};
+use super::{Input, Number, Outcomes, Pattern, Relation, Test, Text};
 
 /// Where a test leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +85,73 @@ pub trait Assembler {
     /// Goes to the label.
     fn jump(&mut self, label: Self::Label);
 
-    /// A test of numbers or texts, or whether an input is there.
+    /// Called before the code of a test that has no parts. `false`: this machine does not decide the test, and has
+    /// written a jump to the place that does.
     ///
     /// # Errors
     ///
-    /// This machine cannot express it.
-    fn simple_test(&mut self, test: &Test, targets: Targets<Self::Label>) -> Result<(), Self::Error>;
+    /// There is no more room for code.
+    fn accepts(&mut self, test: &Test) -> Result<bool, Self::Error>;
+
+    /// Tests whether an input is there.
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot express it; so for the tests that follow.
+    fn has(&mut self, input: Input, targets: Targets<Self::Label>) -> Result<(), Self::Error>;
+
+    /// Compares two numbers. `test` is the whole test, for errors.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Assembler::has`].
+    fn compare_numbers(
+        &mut self,
+        test: &Test,
+        relation: Relation,
+        left: &Number,
+        right: &Number,
+        targets: Targets<Self::Label>,
+    ) -> Result<(), Self::Error>;
+
+    /// Tests whether an integer lies in one of the ranges, which rise and do not touch.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Assembler::has`].
+    fn among(
+        &mut self,
+        value: &Number,
+        ranges: &[(i128, i128)],
+        targets: Targets<Self::Label>,
+    ) -> Result<(), Self::Error>;
+
+    /// Compares two texts. `test` is the whole test, for errors.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Assembler::has`].
+    fn compare_texts(
+        &mut self,
+        test: &Test,
+        relation: Relation,
+        left: &Text,
+        right: &Text,
+        targets: Targets<Self::Label>,
+    ) -> Result<(), Self::Error>;
+
+    /// Tests whether a text matches a pattern. `test` is the whole test, for errors.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Assembler::has`].
+    fn match_text(
+        &mut self,
+        test: &Test,
+        text: &Text,
+        pattern: &Pattern,
+        targets: Targets<Self::Label>,
+    ) -> Result<(), Self::Error>;
 
     /// A new flag that is not set; `test` needs it.
     ///
@@ -131,7 +192,16 @@ pub trait Assembler {
             Test::Not(test) => self.test(test, targets.swapped()),
             Test::All(tests) => self.list(tests, false, targets),
             Test::Any(tests) => self.list(tests, true, targets),
-            simple => self.simple_test(simple, targets),
+            Test::Constant(value) => {
+                self.jump(targets.of_outcome(*value));
+                Ok(())
+            }
+            _ if !self.accepts(test)? => Ok(()),
+            Test::Has(input) => self.has(*input, targets),
+            Test::Compare { relation, left, right } => self.compare_numbers(test, *relation, left, right, targets),
+            Test::Among { value, ranges } => self.among(value, ranges, targets),
+            Test::CompareText { relation, left, right } => self.compare_texts(test, *relation, left, right, targets),
+            Test::Matches { text, pattern } => self.match_text(test, text, pattern, targets),
         }
     }
 
@@ -208,35 +278,5 @@ pub trait Assembler {
                 self.search(integer, (bounds.0, middle - 1), lower, targets);
             }
         }
-    }
-}
-
-impl Layout {
-    /// The facts about each input that follow from its place.
-    #[must_use]
-    pub fn facts(&self) -> Vec<Fact> {
-        let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };
-        self.places.iter().map(fact).collect()
-    }
-
-    /// Checks that the inputs of the predicate can lie in these places.
-    ///
-    /// # Errors
-    ///
-    /// The first input without a place that suits it.
-    pub fn check(&self, predicate: &Predicate) -> Result<(), Refusal> {
-        let refuse = |name: &str, why| Err(Refusal { part: name.to_owned(), why });
-        if self.places.len() != predicate.inputs.len() {
-            return refuse("all inputs", "the layout has a place for each input");
-        }
-        for (input, place) in predicate.inputs.iter().zip(&self.places) {
-            if place.end() > u64::from(self.size) {
-                return refuse(&input.name, "the place is not inside of the structure");
-            }
-            if !place.suits(input.kind) {
-                return refuse(&input.name, "the place is not one for the input's type");
-            }
-        }
-        Ok(())
     }
 }
