@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cycles::without_tests;
 use crate::functions::blank;
@@ -16,6 +16,11 @@ const RULES: [(&str, &[&str]); 3] = [
     ("- No asynchronous runtime outside of ", &["tokio::"]),
 ];
 
+/// The rule about unsafe code: the compiler holds it, too, in crates that the sentence does not name.
+const UNSAFE: &str = RULES[0].0;
+/// Only macros write unsafe code in this crate; the workspace's lints would reject it.
+const MACROS: &str = "python";
+
 /// Sentences that are not true.
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
@@ -26,6 +31,9 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
             continue;
         };
         let (said, found) = (names(sentence), crates_with(root, words));
+        if begin == UNSAFE {
+            problems.extend(without_lints(root, &said));
+        }
         for name in found.difference(&said) {
             problems.push(format!("ARCHITECTURE.md: `{begin}...` does not name `{name}`, which has `{}`", words[0]));
         }
@@ -34,6 +42,21 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Crates without unsafe code that do not take the lints that forbid it.
+fn without_lints(root: &Path, unsafe_rooms: &BTreeSet<String>) -> Vec<String> {
+    let crates = fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let others = crates.filter(|folder| {
+        let name = folder.file_name().to_string_lossy().into_owned();
+        name != MACROS && !unsafe_rooms.contains(&name)
+    });
+    let manifests = others.map(|folder| folder.path().join("Cargo.toml"));
+    let is_lax =
+        |path: &PathBuf| fs::read_to_string(path).is_ok_and(|manifest| !manifest.contains("[lints]\nworkspace = true"));
+    let told =
+        |path: PathBuf| format!("{}: does not take the workspace's lints, which forbid unsafe code", path.display());
+    manifests.filter(is_lax).map(told).collect()
 }
 
 /// The crates whose code has one of the words.
