@@ -34,7 +34,7 @@ pub mod words;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
@@ -252,7 +252,8 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             io::stdout().write_all(&script)?;
             Ok(Outcome::Complete)
         }
-        Command::Man { page } => Ok(man(page.as_deref())?),
+        Command::Man { output: Some(folder), .. } => Ok(manual(folder)?),
+        Command::Man { page, output: None } => Ok(man(page.as_deref())?),
     }
 }
 
@@ -277,6 +278,14 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
     };
     let page = clap_mangen::Man::new(command).source(concat!("kymo ", env!("CARGO_PKG_VERSION")));
     page.render(&mut io::stdout()).map(|()| Outcome::Complete)
+}
+
+/// Writes the manual pages of all commands to a folder.
+fn manual(folder: &Path) -> io::Result<Outcome> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(named)?;
+    clap_mangen::generate_to(Arguments::command(), folder).map_err(named)?;
+    Ok(Outcome::Complete)
 }
 
 /// Opens the traces, or reports why not.

@@ -42,11 +42,18 @@ pub(crate) use sql::{SqlArguments, SqlFormat};
 pub(crate) use view::{Listen, ViewArguments};
 use when::Between;
 
+/// The version. Builds for packages also name the commit and the platform that they were built for.
+const VERSION: &str = match option_env!("KYMO_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Records, reads and shows traces.
 #[derive(Parser)]
 #[command(
     name = "kymo",
     version,
+    long_version = VERSION,
     override_usage = "kymo [OPTIONS] <TRACE>...    same as `kymo info`\n       kymo <COMMAND>",
     about = "Record programs, and read, analyze and view CTF traces of any size",
     after_help = "Examples:\n  kymo my-trace                    summarize the trace\n  \
@@ -143,12 +150,16 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual page to standard output
-    #[command(after_help = "Examples:\n  kymo man | man -l -\n  kymo man print | man -l -")]
+    /// Write manual pages to standard output or to a folder
+    #[command(after_help = "Examples:\n  kymo man | man -l -\n  kymo man print | man -l -\n  \
+                            kymo man --output ~/.local/share/man/man1    a page for each command")]
     Man {
         /// The command to document; default: all of `kymo`
         #[arg(value_name = "COMMAND")]
         page: Option<String>,
+        /// Write one page for each command to this folder, which is created if necessary
+        #[arg(long, short, value_name = "FOLDER", conflicts_with = "page")]
+        output: Option<PathBuf>,
     },
 }
 

@@ -215,6 +215,23 @@ fn a_closed_pipe_is_no_news() {
     }
 }
 
+/// A package has the pages of all commands, which the page of `kymo` lists.
+#[test]
+fn manual_pages_are_written_to_a_folder() {
+    let setup = Setup::new("man", METADATA, &[0; 12]);
+    assert_eq!(setup.status("man --output pages/man1"), Some(0));
+    let page = |name: &str| fs::read_to_string(setup.root.join("pages/man1").join(name)).expect("there is a page");
+    let all = page("kymo.1");
+    let listed = all.lines().filter_map(|line| line.strip_prefix("kymo\\-")?.strip_suffix("(1)"));
+    let names: Vec<String> = listed.map(|name| format!("kymo-{}.1", name.replace("\\-", "-"))).collect();
+    assert!(names.len() > 20 && names.contains(&"kymo-print.1".to_owned()), "{names:?}");
+    for name in &names {
+        assert!(page(name).contains("\n.SH EXTRA\nExample"), "{name}");
+    }
+    assert_eq!(setup.status("man --output trace/metadata"), Some(1));
+    assert_eq!(setup.status("man print --output pages"), Some(2));
+}
+
 /// The help of every command ends with examples, which begin like what people type, and fits a terminal.
 #[test]
 fn help_has_examples() {
