@@ -44,7 +44,7 @@ impl<M: Memory> Program<'_, M> {
     pub(crate) fn ring(&self, what: Rings) {
         self.memory.fence(SeqCst);
         let asleep = self.memory.load(header::ASLEEP, Relaxed);
-        if asleep >= what as u64 && self.memory.exchange(header::ASLEEP, asleep, 0) && !self.memory.ring() {
+        if asleep >= what as u64 && self.memory.compare_exchange(header::ASLEEP, asleep, 0) && !self.memory.ring() {
             self.memory.store(header::BELL_INODE, 0, Relaxed);
         }
     }

@@ -68,6 +68,8 @@ pub(crate) mod header {
     /// Device and inode of the file behind the program's bell. Inode 0: no bell.
     pub(crate) const BELL_DEVICE: u64 = 304;
     pub(crate) const BELL_INODE: u64 = 312;
+    /// Not 0: there was no room for the definition of an event or context.
+    pub(crate) const IS_FULL: u64 = 320;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -99,7 +101,7 @@ pub(crate) mod lane {
     pub(crate) const CUT: u64 = 16;
     /// Number of sub-buffers that it has taken.
     pub(crate) const SEQUENCE: u64 = 24;
-    /// `level << 32 | thread` of its current owner.
+    /// `level << 32 | thread` of its current owner; 0: it has none, or has not told yet.
     pub(crate) const THREAD: u64 = 32;
 }
 
@@ -291,6 +293,11 @@ impl Layout {
 fn page(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)
 }
+
+/// State of a lane that a thread owns.
+pub(crate) const LIVE: u64 = 1;
+/// State of a lane that its thread has given back.
+pub(crate) const LEFT: u64 = 2;
 
 /// Owner of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

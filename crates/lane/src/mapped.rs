@@ -65,7 +65,7 @@ impl Memory for Mapped {
     }
 
     #[inline]
-    fn exchange(&self, at: u64, old: u64, new: u64) -> bool {
+    fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool {
         self.cell(at).compare_exchange(old.to_le(), new.to_le(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 

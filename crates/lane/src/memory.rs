@@ -21,7 +21,7 @@ pub trait Memory {
     /// Compare-and-swap of a word, with acquire ordering and release ordering on success: this side
     /// sees all writes that preceded the last exchange of the word, and the next exchange sees all
     /// writes that precede this one. Returns whether it succeeded.
-    fn exchange(&self, at: u64, old: u64, new: u64) -> bool;
+    fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool;
     /// Atomic fetch-and-add, also with respect to signal handlers. Returns the old value.
     fn add(&self, at: u64, more: u64) -> u64;
     /// Loads a byte (acquire): all writes of the recorder before it set the byte are visible.

@@ -6,15 +6,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::bell::Rings;
 use crate::identity::Identity;
 use crate::layout::{
-    DESCRIPTOR_BYTES, FULL, LANE_BYTES, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header, lane,
+    DESCRIPTOR_BYTES, FULL, LANE_BYTES, LEFT, LIVE, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header,
+    lane,
 };
 use crate::memory::Memory;
 use crate::sides::{Program, Thread};
 
-/// State of a lane that a thread owns.
-const LIVE: u64 = 1;
-/// State of a lane that its thread has given back.
-const LEFT: u64 = 2;
 /// Maximum number of attempts to take a sub-buffer that other threads compete for. An event is
 /// rather lost than made to wait for other threads without bound.
 const TRIES: u32 = 8;
@@ -151,12 +148,14 @@ impl<'m, M: Memory> Program<'m, M> {
             let next = generation.wrapping_add(1);
             // The generation is in the word, so the exchange fails if another thread has taken the
             // lane and given it back in between.
-            if is_live || !self.memory.exchange(at + lane::STATE, state, u64::from(next) << 32 | LIVE) {
+            if is_live || !self.memory.compare_exchange(at + lane::STATE, state, u64::from(next) << 32 | LIVE) {
                 continue;
             }
             // The sequence goes on after the lane's last owner. The recorder knows sub-buffers by
             // lane and sequence, whichever thread wrote them.
             let sequence = self.memory.load(at + lane::SEQUENCE, Relaxed);
+            // Until this store the word is 0, so that a recorder does not take the lane for one of an
+            // earlier thread that has ended.
             self.memory.store(at + lane::THREAD, u64::from(thread.level) << 32 | u64::from(thread.tid), Relaxed);
             return Some(Lane {
                 at: 0,
@@ -187,7 +186,7 @@ impl<'m, M: Memory> Program<'m, M> {
         if has_memory {
             let more = (u64::from(number) + 1).next_multiple_of(PAGE / LANE_BYTES);
             // If this exchange fails, another thread has already raised the number.
-            self.memory.exchange(header::LANES_READY, ready, more);
+            self.memory.compare_exchange(header::LANES_READY, ready, more);
         }
         has_memory
     }
@@ -197,6 +196,8 @@ impl<'m, M: Memory> Program<'m, M> {
         // First, so that the next owner of the lane never meets an open sub-buffer of this one.
         self.close(&mut lane);
         let at = self.layout.lane(lane.number);
+        self.memory.store(at + lane::THREAD, 0, Relaxed);
+        // Release: a recorder that sees the next owner's state also sees that the thread is gone.
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
     }
 
@@ -358,7 +359,7 @@ impl<'m, M: Memory> Program<'m, M> {
                 return None;
             }
             // If this exchange fails, another thread has already raised the number.
-            self.memory.exchange(header::READY, ready, more);
+            self.memory.compare_exchange(header::READY, ready, more);
             begin = ready;
         }
     }
@@ -377,7 +378,7 @@ impl<'m, M: Memory> Program<'m, M> {
     fn own(&self, number: u32, was: u64, lane: u16) -> Option<(u32, u32)> {
         let generation = Owner::of(was).generation.wrapping_add(1);
         let taking = Owner { generation, lane, state: TAKING };
-        if !self.memory.exchange(self.layout.descriptor(number), was, taking.word()) {
+        if !self.memory.compare_exchange(self.layout.descriptor(number), was, taking.word()) {
             return None;
         }
         // A mark that stays would match again 255 generations later. In state *taking* no lane
@@ -391,23 +392,25 @@ impl<'m, M: Memory> Program<'m, M> {
     /// the lane has less than its share, the oldest of all lanes. `None`: another lane was faster,
     /// or there is none.
     fn recycle(&self, lane: &mut Lane, limit: u64) -> Option<(u32, u32)> {
-        let (held, (_, number, generation)) = self.held(lane);
+        let (held, (_, number, owner)) = self.held(lane);
         if held < self.share().min(limit)
             && let Some((_, number, was)) = self.oldest()
         {
             // Only full sub-buffers: the open one of another lane has a writer.
             return self.own(number, was, lane.number);
         }
-        let generation = generation?;
+        let mut owner = owner?;
         if lane.end > 0 && lane.current == number {
             // It is the lane's only sub-buffer. Once it is closed, the recorder may free it for any
             // lane.
             self.close(lane);
             (lane.at, lane.end) = (0, 0);
+            owner.state = FULL;
         }
+        // It may be open and not the current one: an earlier thread on this lane ended without
+        // closing it. No thread writes to it any more, because a lane has one thread at a time.
         // The exchange fails if the recorder has freed it and another lane has taken it meanwhile.
-        let was = Owner { generation, lane: lane.number, state: FULL };
-        self.own(number, was.word(), lane.number)
+        self.own(number, owner.word(), lane.number)
     }
 
     /// Number of sub-buffers up to which a lane may take those of other lanes: half of an equal
@@ -436,8 +439,8 @@ impl<'m, M: Memory> Program<'m, M> {
     }
 
     /// Number of sub-buffers that the lane owns, including those of earlier threads on it; and its
-    /// oldest one: sequence number, number, and generation.
-    fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<u32>)) {
+    /// oldest one: sequence number, number, and owner.
+    fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<Owner>)) {
         let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
         let its = |number: u64| {
             let at = self.layout.descriptor(number as u32);
@@ -446,8 +449,12 @@ impl<'m, M: Memory> Program<'m, M> {
                 && matches!(owner.state, OPEN | FULL)
                 && !owner.is_free(self.memory.byte(self.layout.freed(number as u32)));
             let sequence = || self.memory.load(at + descriptor::SEQUENCE, Relaxed);
-            is_its.then(|| (sequence(), number as u32, Some(owner.generation)))
+            is_its.then(|| (sequence(), number as u32, Some(owner)))
         };
-        (0..ready).filter_map(its).fold((0, (u64::MAX, 0, None)), |(held, oldest), found| (held + 1, oldest.min(found)))
+        let earlier = |one: (u64, u32, Option<Owner>), other: (u64, u32, Option<Owner>)| {
+            if (other.0, other.1) < (one.0, one.1) { other } else { one }
+        };
+        let none = (u64::MAX, 0, None);
+        (0..ready).filter_map(its).fold((0, none), |(held, oldest), found| (held + 1, earlier(oldest, found)))
     }
 }

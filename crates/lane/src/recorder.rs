@@ -1,7 +1,7 @@
 //! The recorder's operations on a program's memory: look, copy, free. The recorder trusts no value
 //! that it reads.
 
-use crate::layout::{DESCRIPTOR_BYTES, FULL, OPEN, Owner, descriptor, header, lane};
+use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, Owner, descriptor, header, lane};
 use crate::memory::View;
 use crate::sides::{Recorder, Thread};
 
@@ -66,8 +66,8 @@ pub struct Wants {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     state: u64,
-    /// The thread.
-    pub tid: u32,
+    /// The thread; `None`: it has just taken the lane, and is about to tell.
+    pub tid: Option<u32>,
     /// Number of nested signal handlers that the thread is in.
     pub level: u8,
 }
@@ -124,8 +124,10 @@ impl<V: View> Recorder<V> {
     pub fn holder(&self, lane: u16) -> Result<Option<Holder>, V::Fault> {
         let at = self.layout.lane(lane);
         let state = self.view.word(at + lane::STATE)?;
+        // After the state: its thread cannot be one that had the lane before.
         let thread = self.view.word(at + lane::THREAD)?;
-        Ok((state & 3 == 1).then_some(Holder { state, tid: thread as u32, level: (thread >> 32) as u8 }))
+        let tid = Some(thread as u32).filter(|_| thread != 0);
+        Ok((state & 3 == LIVE).then_some(Holder { state, tid, level: (thread >> 32) as u8 }))
     }
 
     /// Takes a lane from a thread that ended without giving it back. The recorder
@@ -138,7 +140,11 @@ impl<V: View> Recorder<V> {
         let at = self.layout.lane(lane);
         // Only the low byte is written, so the generation stays, and no compare-and-swap is
         // necessary: the thread that could change the word is gone.
-        if self.view.word(at + lane::STATE)? == holder.state { self.view.set_byte(at + lane::STATE, 2) } else { Ok(()) }
+        if self.view.word(at + lane::STATE)? != holder.state {
+            return Ok(());
+        }
+        self.view.set_word(at + lane::THREAD, 0)?;
+        self.view.set_byte(at + lane::STATE, LEFT as u8)
     }
 
     /// Snapshot of a sub-buffer; `None`: no lane owns it, or its owner is changing.

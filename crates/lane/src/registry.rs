@@ -58,7 +58,7 @@ impl<M: Memory> Program<'_, M> {
         let next = u64::from(id) + 1;
         let id = || {
             let mut ids = self.memory.load(header::IDS, Relaxed);
-            while ids < next && !self.memory.exchange(header::IDS, ids, next) {
+            while ids < next && !self.memory.compare_exchange(header::IDS, ids, next) {
                 ids = self.memory.load(header::IDS, Relaxed);
             }
             next - 1
@@ -73,13 +73,22 @@ impl<M: Memory> Program<'_, M> {
 
     fn tell(&self, definition: &[u8], kind: u64, id: impl FnOnce() -> u64) -> Option<u16> {
         let Layout { events, registry_bytes, .. } = self.layout;
-        let bytes = u32::try_from(definition.len()).ok().filter(|bytes| *bytes < registry_bytes)?;
-        let all = 8 + u64::from(bytes).next_multiple_of(8);
-        let room = |taken| taken + all <= registry_bytes.into() && self.has_registry(taken + all);
+        let all = 8 + (definition.len() as u64).next_multiple_of(8);
+        let bytes = definition.len() as u32;
+        let room = |taken| {
+            let fits = taken + all <= registry_bytes.into();
+            if !fits {
+                self.memory.store(header::IS_FULL, 1, Relaxed);
+            }
+            fits && self.has_registry(taken + all)
+        };
         if !room(self.memory.load(header::REGISTRY_TAKEN, Relaxed)) {
             return None;
         }
         let id = id();
+        if id >= events.into() {
+            self.memory.store(header::IS_FULL, 1, Relaxed);
+        }
         // The first page of control bytes always has memory.
         if id >= events.into() || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
             return None;
@@ -91,7 +100,7 @@ impl<M: Memory> Program<'_, M> {
             if !room(taken) {
                 return None;
             }
-            if self.memory.exchange(header::REGISTRY_TAKEN, taken, taken + all) {
+            if self.memory.compare_exchange(header::REGISTRY_TAKEN, taken, taken + all) {
                 break taken;
             }
         };
@@ -115,7 +124,7 @@ impl<M: Memory> Program<'_, M> {
             if !self.memory.reserve(self.layout.registry() + ready, more - ready) {
                 return false;
             }
-            self.memory.exchange(header::REGISTRY_READY, ready, more);
+            self.memory.compare_exchange(header::REGISTRY_READY, ready, more);
         }
     }
 }
@@ -147,8 +156,7 @@ impl<V: View> Recorder<V> {
     ///
     /// The memory is gone.
     pub fn is_full(&self) -> Result<bool, V::Fault> {
-        let (ids, taken) = (self.view.word(header::IDS)?, self.view.word(header::REGISTRY_TAKEN)?);
-        Ok(ids > self.layout.events.into() || taken > self.layout.registry_bytes.into())
+        Ok(self.view.word(header::IS_FULL)? != 0)
     }
 
     /// Copies the text of a definition.

@@ -56,7 +56,7 @@ impl Memory for InFile {
         self.put(at, &value.to_le_bytes());
     }
 
-    fn exchange(&self, at: u64, old: u64, new: u64) -> bool {
+    fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool {
         let is_old = self.word(at) == old;
         if is_old {
             self.put(at, &new.to_le_bytes());

@@ -175,8 +175,8 @@ impl Daemon {
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
         }
-        // The kernel sends this when another process opens a leased file. The recorder needs no
-        // notice, because it asks whether a process has the file.
+        // The kernel sends SIGIO when another process opens a leased file, unless the lease names
+        // another signal, as those of `nobody_has` do. By default SIGIO ends a process.
         signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::new(AtomicBool::new(false)))?;
         // Each program takes one descriptor.
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);

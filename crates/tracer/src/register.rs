@@ -51,10 +51,16 @@ impl Event {
 impl Context {
     /// Registers the context; returns whether recorders know it now. It must never be removed.
     pub fn register(&'static self) -> bool {
-        if self.number.load(Ordering::Acquire) > 0 {
-            return true;
+        // Of two threads that register one context, the second returns before it has a number, as
+        // with events.
+        match self.number.compare_exchange(0, BEGINS, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {}
+            Err(number) => return number != BEGINS,
         }
-        let Some(process) = here() else { return false };
+        let Some(process) = here() else {
+            self.number.store(0, Ordering::Release);
+            return false;
+        };
         let this = (&raw const *self).cast_mut();
         for (number, place) in CONTEXTS.iter().enumerate() {
             if place.compare_exchange(null_mut(), this, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -62,6 +68,7 @@ impl Context {
                 return process.program().define_context(number as u16, self.definition());
             }
         }
+        self.number.store(0, Ordering::Release);
         false
     }
 }

@@ -90,7 +90,7 @@ impl Memory for Cells {
         self.cell(at).store(value, order);
     }
 
-    fn exchange(&self, at: u64, old: u64, new: u64) -> bool {
+    fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool {
         self.cell(at).compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -309,6 +309,29 @@ fn two_threads_never_have_the_same() {
         writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
         drain(&recorder, at_once, &mut copied, &mut freed);
         check(&recorder, &copied, &threads);
+    });
+}
+
+/// A recorder that looks for threads that have ended meets a thread that takes the lane of one.
+#[test]
+fn a_lane_is_not_taken_from_a_thread_that_takes_it() {
+    model(3, 5, || {
+        let layout = layout(1, 8);
+        let cells = Arc::new(Cells::new(&layout, false));
+        write(&cells, layout, 7, 1);
+        let taker = {
+            let cells = Arc::clone(&cells);
+            loom::thread::spawn(move || {
+                Program::of(&*cells, layout).lane(Thread { tid: 8, ..Thread::default() }).expect("there are two")
+            })
+        };
+        let recorder = Recorder::new(Eyes::on(cells), layout);
+        // Without it, loom tries no way in which the other thread is between its stores at the first read.
+        loom::thread::yield_now();
+        let ended = told(recorder.holder(0)).filter(|holder| holder.tid == Some(7));
+        ended.into_iter().for_each(|holder| told(recorder.release(0, &holder)));
+        taker.join().expect("it does not panic");
+        assert_eq!(told(recorder.holder(0)).and_then(|holder| holder.tid), Some(8));
     });
 }
 

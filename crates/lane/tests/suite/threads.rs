@@ -251,6 +251,54 @@ fn what_is_overwritten_is_never_torn() {
     assert_eq!((0..8).map(|lane| told(recorder.losses(lane)).discarded).sum::<u64>(), 0);
 }
 
+/// A thread that ends without giving back its lane leaves an open sub-buffer, which later threads on the lane overwrite as any other.
+#[test]
+fn what_an_ended_thread_left_open_is_overwritten() {
+    let layout = layout(16, 4, 512);
+    let pages = Pages::of(&layout);
+    let memory = pages.mapped();
+    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
+    let recorder = Recorder::new(Eyes(&pages), layout);
+    told(recorder.say(&Wants { mode: Mode::OverwriteOldest, lane: 2, pool: 4, contexts: 0 }));
+    let mut time = 1;
+    let mut write = |tid: u32, events: u32| {
+        let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are enough");
+        for number in 0..events {
+            time += 1;
+            if let Some(slot) = program.room(&mut lane, 0, 64, || time) {
+                program.put(slot.at, &number.to_le_bytes());
+                program.publish(&mut lane, slot);
+            }
+        }
+        lane
+    };
+    let _ended = write(7, 1);
+    let holder = told(recorder.holder(0)).expect("the thread has it");
+    assert_eq!(holder.tid, Some(7));
+    told(recorder.release(0, &holder));
+    assert_eq!(told(recorder.holder(0)), None);
+    let _next = write(8, 1000);
+    let holder = told(recorder.holder(0)).expect("the next thread has it");
+    assert_eq!(holder.tid, Some(8), "it has the lane of the other");
+    assert_eq!(told(recorder.losses(0)).discarded, 0);
+    let held: Vec<u32> = (0..4).filter_map(|number| told(recorder.look(number))).map(|seen| seen.thread.tid).collect();
+    assert_eq!(held, [8, 8], "the events of the first thread were the oldest");
+}
+
+#[test]
+fn definitions_without_room_are_reported() {
+    let layout = layout(100, 4, 512);
+    for (count, bytes, is_full) in [(100, 8, false), (101, 8, true), (3, 1352, false), (4, 1352, true), (1, 4096, true)]
+    {
+        let pages = Pages::of(&layout);
+        let memory = pages.mapped();
+        let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
+        let recorder = Recorder::new(Eyes(&pages), layout);
+        (0..count).for_each(|_| _ = program.define(&vec![b'a'; bytes]));
+        assert_eq!(told(recorder.is_full()), is_full, "{count} of {bytes} bytes");
+    }
+}
+
 #[test]
 fn definitions_are_there_when_they_are_whole() {
     let layout = layout(100, 4, 512);

@@ -462,7 +462,7 @@ impl Lanes {
         let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
         for (lane, state) in &mut self.lanes {
             match memory.holder(*lane)? {
-                Some(holder) if !lives(holder.tid) => {
+                Some(holder) if holder.tid.is_some_and(|tid| !lives(tid)) => {
                     memory.release(*lane, &holder)?;
                     // The next thread that holds the lane starts another sub-buffer.
                     state.gone_at = held.get(lane).copied();

@@ -236,8 +236,7 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
 /// incomplete last write.
 fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
     let mut own = [0; 20];
-    let known = if at > 0 { 0 } else { at };
-    file.read_exact_at(&mut own[..(length - known).min(20) as usize], known)?;
+    file.read_exact_at(&mut own[..length.min(20) as usize], 0)?;
     // The first packet may itself be damaged, so the magic number is not taken from the file. With
     // the UUID behind it, 20 bytes do not occur in events by chance.
     own[..4].copy_from_slice(&magic::PACKET.to_le_bytes());
