@@ -4,7 +4,7 @@
 export CARGO_TARGET_DIR ?= $(shell python3 scripts/target.py)
 KYMO = $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
+.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
 
 demo:
 	@scripts/setup.sh build
@@ -17,6 +17,12 @@ demo:
 test:
 	@scripts/setup.sh build
 	@cargo xtask test $(if $(ALL),--all)
+
+# Packages: a Debian package, tarballs, wheels. TWICE=1 builds them a second time elsewhere, and compares: docs/release.md.
+dist:
+	@scripts/setup.sh build
+	@scripts/setup.sh web
+	@python3 scripts/dist.py $(if $(TWICE),--twice)
 
 # What `kymo view` serves: whatever its description allows and does not; many viewers at a time; tiles against a count of every event.
 api:

@@ -6,6 +6,7 @@
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
+#   setup.sh packages     what makes a minimal system to try packages in, and an emulator; without them those parts are not tried
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 # A command that fails inside of `$( )` fails the whole.
@@ -106,6 +107,14 @@ browser() {
         command -v "$name" >/dev/null && return
     done
     install chromium >/dev/null 2>&1 || echo "BROWSER ABSENT: chromium is not installed and cannot be" >&2
+}
+
+packages() {
+    local missing=()
+    command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+    command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user)
+    [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||
+        echo "NOT INSTALLED, and cannot be: ${missing[*]}" >&2
 }
 
 # What tests of recording run beside: Babeltrace, and what builds programs in C and C++. Those without it say so.

@@ -62,7 +62,7 @@ pub(crate) enum Part {
 /// Runs the stages of a part: all of them, or those whose name has one of the words in it, with what they come after. Returns what failed.
 pub(crate) fn ci(root: &Path, part: Part, all: bool, words: &[&str]) -> Vec<String> {
     let plan = Plan::new(root);
-    let stages = chosen(plan.stages(part), words);
+    let stages = chosen(plan.stages(part, all), words);
     if stages.is_empty() {
         return vec![format!("no stage is called {}", words.join(" or "))];
     }
@@ -121,7 +121,7 @@ impl<'a> Plan<'a> {
         Input::Path(self.folder().join("kymo-with-sql"))
     }
 
-    fn stages(&self, part: Part) -> Vec<Stage> {
+    fn stages(&self, part: Part, all: bool) -> Vec<Stage> {
         let (exclusive, others) = self.rust_tests().into_iter().partition(|stage| stage.halves == usize::MAX);
         let mut stages: Vec<Stage> = [self.builds(), self.web(), exclusive, self.python()].concat();
         let mut last = "wheel with SQL";
@@ -131,6 +131,12 @@ impl<'a> Plan<'a> {
         }
         // Python and what runs cargo are long chains, of which only one link at a time can run: the other stages fit beside them.
         stages.extend([others, self.scripts()].concat());
+        if all {
+            // They are built with optimization, which takes longer than all else.
+            let packages =
+                r#"scripts/setup.sh packages; python3 scripts/dist.py; python3 scripts/packages.py "$CARGO_TARGET_DIR/dist/packages""#;
+            stages.push(build("packages", packages, &["wheel with SQL", last]));
+        }
         // A new clone begins with what is built by now of other people's crates.
         stages.push(build("keep dependencies", "python3 scripts/target.py keep", &["wheel with SQL", last]));
         stages
