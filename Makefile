@@ -22,6 +22,7 @@ test:
 dist:
 	@scripts/setup.sh build
 	@scripts/setup.sh web
+	@scripts/setup.sh packages
 	@python3 scripts/dist.py $(if $(TWICE),--twice)
 
 # What `kymo view` serves: whatever its description allows and does not; many viewers at a time; tiles against a count of every event.

@@ -6,7 +6,7 @@
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
-#   setup.sh packages     what makes a minimal system to try packages in, and an emulator; without them those parts are not tried
+#   setup.sh packages     a linker for aarch64, what makes a minimal system to try packages in, and an emulator
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 # A command that fails inside of `$( )` fails the whole.
@@ -111,6 +111,7 @@ browser() {
 
 packages() {
     local missing=()
+    [ "$(uname -m)" = aarch64 ] || command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
     command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
     command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user)
     [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||
