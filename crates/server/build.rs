@@ -2,8 +2,8 @@
 //! build them, so that neither building nor testing the server needs Node.
 //!
 //! ```text
-//! web/dist/index.html          ──> Page { name: "/index.html", kind, bytes, gzip, tag }
-//! web/dist/assets/main-4f2.js  ──> Page { name: "/assets/main-4f2.js", ... }
+//! web/dist/index.html          ──> EmbeddedFile { name: "/index.html", kind, bytes, gzip, tag }
+//! web/dist/assets/main-4f2.js  ──> EmbeddedFile { name: "/assets/main-4f2.js", ... }
 //! ```
 
 use std::fmt::Write as _;
@@ -70,7 +70,7 @@ fn embed(root: &Path, path: &Path, number: usize, out: &Path, table: &mut String
     let (kind, tag) = (kind(&name), tag(&bytes));
     writeln!(
         table,
-        "Page {{ name: {name:?}, kind: {kind:?}, tag: \"{tag:016x}\", bytes: include_bytes!({source:?}), gzip: {gzip} }},"
+        "EmbeddedFile {{ name: {name:?}, kind: {kind:?}, tag: \"{tag:016x}\", bytes: include_bytes!({source:?}), gzip: {gzip} }},"
     )
     .expect("memory takes all text");
     Ok(())

@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use kymo_promises::recorded::Stage;
+use kymo_promises::recorded::RecordingStage;
 use kymo_promises::definitions;
 
 thread_local! {
-    static STAGE: Stage = Stage::new();
+    static STAGE: RecordingStage = RecordingStage::new();
 }
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -2,10 +2,10 @@
 
 #![no_main]
 
-use kymo_promises::index::Indexed;
+use kymo_promises::index::IndexedFolder;
 
 thread_local! {
-    static INDEXED: Indexed = Indexed::new();
+    static INDEXED: IndexedFolder = IndexedFolder::new();
 }
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| INDEXED.with(|indexed| indexed.hold(data)));

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use kymo_promises::random::Random;
+use kymo_promises::random::RandomNumbers;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    kymo_promises::native::hold(&mut Random::chosen(data));
+    kymo_promises::native::hold(&mut RandomNumbers::chosen(data));
 });

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use kymo_promises::random::Random;
+use kymo_promises::random::RandomNumbers;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    kymo_promises::programs::hold(&mut Random::chosen(data));
+    kymo_promises::programs::hold(&mut RandomNumbers::chosen(data));
 });

@@ -2,14 +2,14 @@
 
 #![no_main]
 
-use kymo_promises::random::Random;
-use kymo_promises::recorded::Stage;
+use kymo_promises::random::RandomNumbers;
+use kymo_promises::recorded::RecordingStage;
 use kymo_promises::recording;
 
 thread_local! {
-    static STAGE: Stage = Stage::new();
+    static STAGE: RecordingStage = RecordingStage::new();
 }
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    STAGE.with(|stage| recording::hold(&mut Random::chosen(data), stage));
+    STAGE.with(|stage| recording::hold(&mut RandomNumbers::chosen(data), stage));
 });

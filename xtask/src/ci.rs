@@ -133,8 +133,7 @@ impl<'a> Plan<'a> {
         stages.extend([others, self.scripts()].concat());
         if all {
             // They are built with optimization, which takes longer than all else.
-            let packages =
-                r#"scripts/setup.sh packages; python3 scripts/dist.py; python3 scripts/packages.py "$CARGO_TARGET_DIR/dist/packages""#;
+            let packages = r#"scripts/setup.sh packages; python3 scripts/dist.py; python3 scripts/packages.py "$CARGO_TARGET_DIR/dist/packages""#;
             stages.push(build("packages", packages, &["wheel with SQL", last]));
         }
         // A new clone begins with what is built by now of other people's crates.

@@ -44,14 +44,14 @@ pub struct Column {
     /// For people: `Run time`.
     pub title: String,
     /// The class of its cells.
-    pub class: Class,
+    pub class: CellClass,
     /// The unit of plain numbers: `switches`.
     pub unit: Option<&'static str>,
 }
 
 /// The classes of cells; named as in LAMI 1.0, where that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum CellClass {
     /// Yes or no.
     Flag,
     /// A number.
@@ -90,7 +90,7 @@ pub enum Class {
     Mixed,
 }
 
-impl Class {
+impl CellClass {
     /// Its name in LAMI 1.0, and in our own JSON too.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -181,26 +181,26 @@ pub enum Cell {
 impl Cell {
     /// Its class, no matter which class its column has; `None` where the cell is empty or unknown.
     #[must_use]
-    pub fn class(&self) -> Option<Class> {
+    pub fn class(&self) -> Option<CellClass> {
         Some(match self {
             Self::Empty | Self::Unknown => return None,
-            Self::Flag(_) => Class::Flag,
-            Self::Count(_) | Self::Integer(_) | Self::Number(_) => Class::Number,
-            Self::Text(_) => Class::Text,
-            Self::Ratio(_) => Class::Ratio,
-            Self::Timestamp(_) => Class::Timestamp,
-            Self::Duration(_) => Class::Duration,
-            Self::Size(_) => Class::Size,
-            Self::Bitrate(_) => Class::Bitrate,
-            Self::TimeRange(..) => Class::TimeRange,
-            Self::Syscall(_) => Class::Syscall,
-            Self::Process { .. } => Class::Process,
-            Self::Path(_) => Class::Path,
-            Self::Fd(_) => Class::Fd,
-            Self::Irq { .. } => Class::Irq,
-            Self::Cpu(_) => Class::Cpu,
-            Self::Disk(_) => Class::Disk,
-            Self::NetworkInterface(_) => Class::NetworkInterface,
+            Self::Flag(_) => CellClass::Flag,
+            Self::Count(_) | Self::Integer(_) | Self::Number(_) => CellClass::Number,
+            Self::Text(_) => CellClass::Text,
+            Self::Ratio(_) => CellClass::Ratio,
+            Self::Timestamp(_) => CellClass::Timestamp,
+            Self::Duration(_) => CellClass::Duration,
+            Self::Size(_) => CellClass::Size,
+            Self::Bitrate(_) => CellClass::Bitrate,
+            Self::TimeRange(..) => CellClass::TimeRange,
+            Self::Syscall(_) => CellClass::Syscall,
+            Self::Process { .. } => CellClass::Process,
+            Self::Path(_) => CellClass::Path,
+            Self::Fd(_) => CellClass::Fd,
+            Self::Irq { .. } => CellClass::Irq,
+            Self::Cpu(_) => CellClass::Cpu,
+            Self::Disk(_) => CellClass::Disk,
+            Self::NetworkInterface(_) => CellClass::NetworkInterface,
         })
     }
 }
@@ -267,13 +267,13 @@ impl Table {
 impl Column {
     /// A column.
     #[must_use]
-    pub fn new(name: &'static str, title: impl Into<String>, class: Class) -> Self {
+    pub fn new(name: &'static str, title: impl Into<String>, class: CellClass) -> Self {
         Self { name, title: title.into(), class, unit: None }
     }
 
     /// A column of plain numbers that count something.
     #[must_use]
     pub fn of(name: &'static str, title: impl Into<String>, unit: &'static str) -> Self {
-        Self { unit: Some(unit), ..Self::new(name, title, Class::Number) }
+        Self { unit: Some(unit), ..Self::new(name, title, CellClass::Number) }
     }
 }

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use kymo_decode::fields::{self, FieldPlace, FieldReader};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{Decoder, FilterFacts, LowerError};
-use kymo_filter::{Constant, Path};
+use kymo_filter::{Constant, NamePath};
 use kymo_format::model::EventRecordClass;
 use kymo_ir::predicate::InputKind;
 
-use self::matching::{Choice, Chosen, Matcher, Matching};
+use self::matching::{FieldMatch, FieldOrigin, Matcher, Matching};
 use crate::Needs;
-use crate::events::{BoundClass, BoundRole, ColumnKind, Slot};
-use crate::mapping::Mapping;
-use crate::roles::{CONTEXT, FieldIndex, Role};
+use crate::events::{BoundClass, BoundRole, ColumnKind, FieldSlot};
+use crate::mapping::RoleMapping;
+use crate::roles::{CONTEXT, EventRole, FieldIndex};
 
 /// A data stream class of a trace.
 pub struct StreamClass<'a> {
@@ -54,7 +54,7 @@ pub struct StreamBinding {
     pub(crate) decoder: Arc<Decoder>,
     pub(crate) reader: FieldReader,
     /// For each class of events.
-    pub(crate) numbers: Vec<Numbers>,
+    pub(crate) numbers: Vec<EventNumbering>,
     /// The first number of this data stream class.
     pub(crate) first: u32,
     /// The class of events, for each number from the first on.
@@ -65,7 +65,7 @@ pub struct StreamBinding {
 
 /// Number of a class of events among all bound classes.
 #[derive(Debug)]
-pub(crate) enum Numbers {
+pub(crate) enum EventNumbering {
     /// Nothing.
     Never,
     /// Always the same.
@@ -90,7 +90,7 @@ const VARIANTS_MAX: usize = 4096;
 /// Whether events of a role are wanted; the text is the part that the event says by its name alone:
 /// of system calls the call, of others the text that the first star of the pattern stands for. It
 /// is empty where the name says nothing.
-pub type Wanted<'a> = &'a dyn Fn(Role, &str) -> bool;
+pub type Wanted<'a> = &'a dyn Fn(EventRole, &str) -> bool;
 
 impl Bindings {
     /// Binds the needed roles, as far as they are wanted, by the first mapping that has them. Where
@@ -101,13 +101,13 @@ impl Bindings {
     /// A field class that cannot be decoded.
     pub fn new(
         streams: &[StreamClass<'_>],
-        mappings: &[Mapping],
+        mappings: &[RoleMapping],
         needs: &Needs,
         wanted: Wanted<'_>,
     ) -> Result<Self, LowerError> {
         let mut bindings = Self { classes: Vec::new(), streams: Vec::new() };
         for stream in streams {
-            let mut binder = Binder::new(stream, mappings, needs, wanted, &mut bindings.classes);
+            let mut binder = ClassBinder::new(stream, mappings, needs, wanted, &mut bindings.classes);
             for event_class in 0..binder.event_classes().len() {
                 binder.class(event_class)?;
             }
@@ -130,15 +130,15 @@ impl StreamBinding {
     /// Whether an event of the class may be bound: others need not be found at all.
     #[must_use]
     pub fn is_bound(&self, event_class: usize) -> bool {
-        !matches!(self.numbers.get(event_class), None | Some(Numbers::Never))
+        !matches!(self.numbers.get(event_class), None | Some(EventNumbering::Never))
     }
 
     /// The number of a class among all that are bound, if that does not depend on the event.
     #[must_use]
     pub fn number(&self, event_class: usize) -> Option<u32> {
         match self.numbers.get(event_class)? {
-            Numbers::Always(number) => Some(*number),
-            Numbers::Never | Numbers::Depends(_) => None,
+            EventNumbering::Always(number) => Some(*number),
+            EventNumbering::Never | EventNumbering::Depends(_) => None,
         }
     }
 
@@ -150,21 +150,21 @@ impl StreamBinding {
 }
 
 /// Binds the classes of one data stream class.
-struct Binder<'a> {
+struct ClassBinder<'a> {
     stream: &'a StreamClass<'a>,
     matcher: Matcher<'a>,
     needs: &'a Needs,
     wanted: Wanted<'a>,
     classes: &'a mut Vec<BoundClass>,
     reader: FieldReader,
-    numbers: Vec<Numbers>,
+    numbers: Vec<EventNumbering>,
     first: u32,
     event_classes: Vec<u32>,
-    conditions: Vec<Condition<'a>>,
+    conditions: Vec<SectionCondition<'a>>,
 }
 
 /// A condition, and the classes with the events that it tests.
-struct Condition<'a> {
+struct SectionCondition<'a> {
     filter: &'a kymo_filter::Filter,
     event_classes: Vec<usize>,
 }
@@ -173,18 +173,18 @@ struct Condition<'a> {
 struct BoundSection {
     condition: Option<usize>,
     role: BoundRole,
-    context: [Slot; CONTEXT.len()],
+    context: [FieldSlot; CONTEXT.len()],
 }
 
-impl<'a> Binder<'a> {
+impl<'a> ClassBinder<'a> {
     fn new(
         stream: &'a StreamClass<'a>,
-        mappings: &'a [Mapping],
+        mappings: &'a [RoleMapping],
         needs: &'a Needs,
         wanted: Wanted<'a>,
         classes: &'a mut Vec<BoundClass>,
     ) -> Self {
-        let is_asked = |role: Role| needs.roles.iter().any(|(needed, _)| *needed == role);
+        let is_asked = |role: EventRole| needs.roles.iter().any(|(needed, _)| *needed == role);
         let matcher = Matcher::new(mappings, stream.decoder.trace_class(), stream.facts.trace_name);
         let matcher = matcher.of_roles(is_asked);
         let reader = FieldReader::new(stream.decoder, stream.stream_class);
@@ -201,34 +201,34 @@ impl<'a> Binder<'a> {
     fn class(&mut self, event_class: usize) -> Result<(), LowerError> {
         let name = self.event_classes()[event_class].name.as_deref().unwrap_or_default();
         let (needs, wanted) = (self.needs, self.wanted);
-        let is_needed = |role: Role, captured: &str| {
+        let is_needed = |role: EventRole, captured: &str| {
             needs.roles.iter().any(|(needed, _)| *needed == role) && wanted(role, captured)
         };
         let stream = self.stream;
         let names = fields::names(stream.decoder, stream.stream_class, event_class, &stream.facts);
-        let is_read = |role: Role, field: FieldIndex| {
+        let is_read = |role: EventRole, field: FieldIndex| {
             needs.roles.iter().any(|(needed, fields)| *needed == role && fields.contains(&field))
         };
         let roles = self.matcher.roles(name, &names, &is_needed, &is_read);
         if roles.is_empty() && !self.needs.is_all() {
-            self.numbers.push(Numbers::Never);
+            self.numbers.push(EventNumbering::Never);
             return Ok(());
         }
         let context = if needs.is_all() { self.matcher.context(None, &names, &needs.context) } else { Vec::new() };
-        let mut asked = Asked::default();
-        let sections: Vec<Vec<(Option<usize>, AskedSection)>> =
+        let mut asked = PathSet::default();
+        let sections: Vec<Vec<(Option<usize>, SectionPaths)>> =
             roles.iter().map(|matchings| self.ask(event_class, matchings, &names, &mut asked)).collect();
         let bare = Self::ask_context(&context, &mut asked);
         let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
         let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
-        let slots: Vec<Slot> = places.iter().map(|field| slot(&field.place)).collect();
-        let get = |place: &Place| place.slot(&slots);
+        let slots: Vec<FieldSlot> = places.iter().map(|field| slot(&field.place)).collect();
+        let get = |place: &SlotSource| place.slot(&slots);
         let sections: Vec<Vec<BoundSection>> = sections
             .iter()
             .zip(&roles)
             .map(|(asked, matchings)| {
                 let role = matchings[0].section.role;
-                let bound = |(condition, section): &(Option<usize>, AskedSection)| BoundSection {
+                let bound = |(condition, section): &(Option<usize>, SectionPaths)| BoundSection {
                     condition: *condition,
                     role: BoundRole { role, slots: section.fields.iter().map(get).collect() },
                     context: std::array::from_fn(|field| get(&section.context[field])),
@@ -251,26 +251,26 @@ impl<'a> Binder<'a> {
         &mut self,
         event_class: usize,
         matchings: &[Matching<'a>],
-        names: &dyn kymo_filter::Fields,
-        asked: &mut Asked,
-    ) -> Vec<(Option<usize>, AskedSection)> {
+        names: &dyn kymo_filter::FieldResolver,
+        asked: &mut PathSet,
+    ) -> Vec<(Option<usize>, SectionPaths)> {
         let mut sections = Vec::new();
         for matching in matchings {
             let role = matching.section.role;
             let needed = self.needs.roles.iter().filter(|(needed, _)| *needed == role).flat_map(|(_, fields)| fields);
-            let mut fields: Vec<Place> = matching.fields.iter().map(|_| Place::default()).collect();
+            let mut fields: Vec<SlotSource> = matching.fields.iter().map(|_| SlotSource::default()).collect();
             for &field in needed {
                 fields[field] = asked.choice(&matching.fields[field]);
             }
             let context = self.matcher.context(Some(matching), names, &self.needs.context);
             let context = Self::ask_context(&context, asked);
             let condition = matching.condition.map(|filter| self.condition(filter, event_class));
-            sections.push((condition, AskedSection { fields, context }));
+            sections.push((condition, SectionPaths { fields, context }));
         }
         sections
     }
 
-    fn ask_context(context: &[Choice], asked: &mut Asked) -> [Place; CONTEXT.len()] {
+    fn ask_context(context: &[FieldMatch], asked: &mut PathSet) -> [SlotSource; CONTEXT.len()] {
         std::array::from_fn(|field| context.get(field).map(|choice| asked.choice(choice)).unwrap_or_default())
     }
 
@@ -278,7 +278,7 @@ impl<'a> Binder<'a> {
     fn condition(&mut self, filter: &'a kymo_filter::Filter, event_class: usize) -> usize {
         let known = self.conditions.iter().position(|known| std::ptr::eq(known.filter, filter));
         let place = known.unwrap_or_else(|| {
-            self.conditions.push(Condition { filter, event_classes: Vec::new() });
+            self.conditions.push(SectionCondition { filter, event_classes: Vec::new() });
             self.conditions.len() - 1
         });
         self.conditions[place].event_classes.push(event_class);
@@ -306,11 +306,11 @@ impl<'a> Binder<'a> {
             numbers.iter().map(|chosen| self.variant(event_class, bare, roles, chosen)).collect();
         if !roles.iter().any(|sections| sections.iter().any(|section| section.condition.is_some())) {
             let number = numbers.pop().flatten();
-            self.numbers.push(number.map_or(Numbers::Never, Numbers::Always));
+            self.numbers.push(number.map_or(EventNumbering::Never, EventNumbering::Always));
             return;
         }
         let conditions = |sections: &Vec<BoundSection>| sections.iter().map(|section| section.condition).collect();
-        self.numbers.push(Numbers::Depends(Variants { roles: roles.iter().map(conditions).collect(), numbers }));
+        self.numbers.push(EventNumbering::Depends(Variants { roles: roles.iter().map(conditions).collect(), numbers }));
     }
 
     /// A class with the chosen section of each role; `None` where it has no role that is asked for.
@@ -339,7 +339,7 @@ impl<'a> Binder<'a> {
     fn finish(self) -> Result<StreamBinding, LowerError> {
         let events = self.event_classes();
         let stream = self.stream;
-        let filter = |condition: &Condition<'_>| {
+        let filter = |condition: &SectionCondition<'_>| {
             let is_asked = |class: &EventRecordClass| {
                 condition.event_classes.iter().any(|&asked| std::ptr::eq(&events[asked], class))
             };
@@ -363,32 +363,32 @@ fn depends(sections: &[BoundSection]) -> bool {
 
 /// Paths that are asked of a class, each once.
 #[derive(Default)]
-struct Asked {
-    paths: Vec<Path>,
+struct PathSet {
+    paths: Vec<NamePath>,
 }
 
 /// Fields that a section needs.
-struct AskedSection {
-    fields: Vec<Place>,
-    context: [Place; CONTEXT.len()],
+struct SectionPaths {
+    fields: Vec<SlotSource>,
+    context: [SlotSource; CONTEXT.len()],
 }
 
 /// Where a value will be.
-enum Place {
+enum SlotSource {
     /// Known.
-    Known(Slot),
+    Known(FieldSlot),
     /// Where the path is that was asked for.
     Asked(usize),
 }
 
-impl Default for Place {
+impl Default for SlotSource {
     fn default() -> Self {
-        Self::Known(Slot::Absent)
+        Self::Known(FieldSlot::Absent)
     }
 }
 
-impl Place {
-    fn slot(&self, asked: &[Slot]) -> Slot {
+impl SlotSource {
+    fn slot(&self, asked: &[FieldSlot]) -> FieldSlot {
         match self {
             Self::Known(slot) => slot.clone(),
             Self::Asked(place) => asked[*place].clone(),
@@ -396,42 +396,44 @@ impl Place {
     }
 }
 
-impl Asked {
-    fn path(&mut self, path: &Path) -> usize {
+impl PathSet {
+    fn path(&mut self, path: &NamePath) -> usize {
         self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
             self.paths.push(path.clone());
             self.paths.len() - 1
         })
     }
 
-    fn choice(&mut self, choice: &Choice) -> Place {
+    fn choice(&mut self, choice: &FieldMatch) -> SlotSource {
         match choice {
-            Choice::Chosen(Chosen::Path(path)) => Place::Asked(self.path(path)),
-            Choice::Chosen(Chosen::Integer(value)) => Place::Known(Slot::Integer(*value)),
-            Choice::Chosen(Chosen::Text(text)) => Place::Known(Slot::Text(text.as_bytes().into())),
-            Choice::NotSaid | Choice::Missing { .. } | Choice::Unfit { .. } => Place::default(),
+            FieldMatch::Chosen(FieldOrigin::Path(path)) => SlotSource::Asked(self.path(path)),
+            FieldMatch::Chosen(FieldOrigin::Integer(value)) => SlotSource::Known(FieldSlot::Integer(*value)),
+            FieldMatch::Chosen(FieldOrigin::Text(text)) => SlotSource::Known(FieldSlot::Text(text.as_bytes().into())),
+            FieldMatch::NotSaid | FieldMatch::Missing { .. } | FieldMatch::Unfit { .. } => SlotSource::default(),
         }
     }
 }
 
 /// Where a field is, for events.
-fn slot(place: &FieldPlace) -> Slot {
+fn slot(place: &FieldPlace) -> FieldSlot {
     match place {
-        FieldPlace::Constant(Constant::Integer(value)) => i64::try_from(*value).map_or(Slot::Absent, Slot::Integer),
-        FieldPlace::Constant(Constant::Text(text)) => Slot::Text(text.as_bytes().into()),
-        FieldPlace::Packet { index, .. } => Slot::Packet(*index),
+        FieldPlace::Constant(Constant::Integer(value)) => {
+            i64::try_from(*value).map_or(FieldSlot::Absent, FieldSlot::Integer)
+        }
+        FieldPlace::Constant(Constant::Text(text)) => FieldSlot::Text(text.as_bytes().into()),
+        FieldPlace::Packet { index, .. } => FieldSlot::Packet(*index),
         FieldPlace::Column { column, kind, optional } => {
             let kind = match kind {
                 InputKind::Integer { .. } => ColumnKind::Integer,
                 InputKind::Real => ColumnKind::Real,
                 InputKind::Text(_) => ColumnKind::Text,
             };
-            Slot::Column { column: *column, kind, is_optional: *optional }
+            FieldSlot::Column { column: *column, kind, is_optional: *optional }
         }
         FieldPlace::Constant(Constant::Real(_))
         | FieldPlace::Missing { .. }
         | FieldPlace::Compound(_)
         | FieldPlace::Cycles
-        | FieldPlace::Time => Slot::Absent,
+        | FieldPlace::Time => FieldSlot::Absent,
     }
 }

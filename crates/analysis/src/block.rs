@@ -17,19 +17,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::chains::{ChainFate, Chains, OPEN_MAX, Timed};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
-use crate::roles::{Role, block, disk_state};
+use crate::roles::{EventRole, block, disk_state};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Value, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, EventValue, Histogram, LaneFacts, LaneNotes, Merge, Needs,
+    PartShape, Question, RoleEvent, Setup, SpoolError, Wishes,
 };
 
 /// The analysis.
 #[derive(Debug)]
-pub struct Block {
+pub struct BlockAnalysis {
     lanes: Vec<LaneFacts>,
     has_several_hosts: bool,
     /// Where events of any lane may be missing.
@@ -45,7 +45,7 @@ type RequestKey = (DeviceKey, i64);
 
 /// A request that goes to its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Request {
+pub struct BlockRequest {
     time: i64,
     sector: i64,
     sectors: u64,
@@ -72,35 +72,35 @@ struct Device {
 
 /// A request that took long: when it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Long {
-    request: Request,
+struct SlowRequest {
+    request: BlockRequest,
     device: DeviceKey,
     end: i64,
 }
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct BlockState {
     queued: Chains<RequestKey, Queued, i64>,
-    issued: Chains<RequestKey, Request, i64>,
-    sums: Sums,
+    issued: Chains<RequestKey, BlockRequest, i64>,
+    sums: BlockSums,
 }
 
 /// Results that are final.
 #[derive(Debug, Serialize, Deserialize)]
-struct Sums {
+struct BlockSums {
     devices: BTreeMap<DeviceKey, Device>,
     names: BTreeMap<DeviceKey, Box<[u8]>>,
-    longest: Ranking<Long>,
+    longest: Ranking<SlowRequest>,
 }
 
 /// The notes of a lane; sectors are those of the keys.
 #[derive(Debug)]
-pub enum Note {
+pub enum BlockNote {
     /// A request waits: its device and its sector.
     Insert(i64, i64),
     /// A request goes to this device.
-    Issue(i64, Request),
+    Issue(i64, BlockRequest),
     /// A device is done with a request up to a sector; whether that went wrong.
     Complete(i64, i64, bool),
     /// A device has a name.
@@ -117,13 +117,13 @@ impl Timed for Queued {
     }
 }
 
-impl Timed for Request {
+impl Timed for BlockRequest {
     fn time(&self) -> i64 {
         self.time
     }
 }
 
-impl Block {
+impl BlockAnalysis {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
@@ -136,7 +136,7 @@ impl Block {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::BlockIssue], Self::new)
+        Question::new(Self::needs(), &[EventRole::BlockIssue], Self::new)
     }
 
     /// Roles and fields that it needs.
@@ -144,10 +144,10 @@ impl Block {
         use block::*;
         Needs {
             roles: vec![
-                (Role::BlockInsert, vec![DEV, SECTOR]),
-                (Role::BlockIssue, vec![DEV, SECTOR, SECTORS, BYTES, RWBS]),
-                (Role::BlockComplete, vec![DEV, SECTOR, SECTORS, BYTES, ERROR]),
-                (Role::DiskState, vec![disk_state::DISK_DEV, disk_state::DISK_NAME]),
+                (EventRole::BlockInsert, vec![DEV, SECTOR]),
+                (EventRole::BlockIssue, vec![DEV, SECTOR, SECTORS, BYTES, RWBS]),
+                (EventRole::BlockComplete, vec![DEV, SECTOR, SECTORS, BYTES, ERROR]),
+                (EventRole::DiskState, vec![disk_state::DISK_DEV, disk_state::DISK_NAME]),
             ],
             ..Needs::default()
         }
@@ -163,20 +163,20 @@ impl Block {
     }
 
     /// Outcome of an issued request.
-    fn decide(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Request, i64>) {
+    fn decide(&self, sums: &mut BlockSums, key: RequestKey, fate: &ChainFate<BlockRequest, i64>) {
         let (device, _) = key;
         match *fate {
-            Fate::Pair(request, end) => {
+            ChainFate::Pair(request, end) => {
                 let latency = request.time.abs_diff(end);
                 if self.holes.touch(request.time, end) {
                     sums.device(device).lost_inside += 1;
                 } else if self.wishes.wants_duration(latency) {
-                    sums.longest.push(latency, || Long { request, device, end });
+                    sums.longest.push(latency, || SlowRequest { request, device, end });
                     sums.device(device).latencies.record(latency);
                 }
             }
-            Fate::Alone(end) => self.ended_alone(sums.device(device), end),
-            Fate::Replaced(request) | Fate::GivenUp(request) => self.left_open(sums.device(device), &request),
+            ChainFate::Alone(end) => self.ended_alone(sums.device(device), end),
+            ChainFate::Replaced(request) | ChainFate::GivenUp(request) => self.left_open(sums.device(device), &request),
         }
     }
 
@@ -186,14 +186,14 @@ impl Block {
     }
 
     /// No completion was seen: it never came, or came in a hole.
-    fn left_open(&self, device: &mut Device, request: &Request) {
+    fn left_open(&self, device: &mut Device, request: &BlockRequest) {
         let is_lost = self.holes.touch(request.time, i64::MAX);
         *if is_lost { &mut device.lost_inside } else { &mut device.never_ended } += 1;
     }
 
     /// Outcome of a waiting request.
-    fn decide_queued(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Queued, i64>) {
-        if let Fate::Pair(Queued(begin), end) = *fate
+    fn decide_queued(&self, sums: &mut BlockSums, key: RequestKey, fate: &ChainFate<Queued, i64>) {
+        if let ChainFate::Pair(Queued(begin), end) = *fate
             && !self.holes.touch(begin, end)
         {
             sums.device(key.0).queues.record(begin.abs_diff(end));
@@ -202,45 +202,48 @@ impl Block {
 }
 
 /// Sectors of a request; where only its bytes are known, these.
-pub(crate) fn sectors(meaning: Meaning<'_>) -> u64 {
+pub(crate) fn sectors(meaning: RoleEvent<'_>) -> u64 {
     let bytes = || meaning.integer(block::BYTES).map(|bytes| bytes.max(0) / SECTOR_BYTES as i64);
     meaning.integer(block::SECTORS).or_else(bytes).unwrap_or(0).max(0).cast_unsigned()
 }
 
 /// A number has the kernel's flags, a text letters.
-pub(crate) fn is_write(rwbs: Option<Value<'_>>) -> bool {
+pub(crate) fn is_write(rwbs: Option<EventValue<'_>>) -> bool {
     match rwbs {
-        Some(Value::Text(text)) => text.contains(&b'W') || text.contains(&b'D') || !text.contains(&b'R'),
-        Some(Value::Integer(flags)) => flags & 1 != 0,
+        Some(EventValue::Text(text)) => text.contains(&b'W') || text.contains(&b'D') || !text.contains(&b'R'),
+        Some(EventValue::Integer(flags)) => flags & 1 != 0,
         _ => false,
     }
 }
 
 /// Facts of an event in one of its roles.
-fn note(meaning: Meaning<'_>) -> Option<Note> {
-    if meaning.role == Role::DiskState {
+fn note(meaning: RoleEvent<'_>) -> Option<BlockNote> {
+    if meaning.role == EventRole::DiskState {
         let device = meaning.integer(disk_state::DISK_DEV)?;
-        return Some(Note::Disk(device, meaning.text(disk_state::DISK_NAME)?.into()));
+        return Some(BlockNote::Disk(device, meaning.text(disk_state::DISK_NAME)?.into()));
     }
-    if !matches!(meaning.role, Role::BlockInsert | Role::BlockIssue | Role::BlockComplete) {
+    if !matches!(meaning.role, EventRole::BlockInsert | EventRole::BlockIssue | EventRole::BlockComplete) {
         return None;
     }
     let device = meaning.integer(block::DEV)?;
     let sector = meaning.integer(block::SECTOR)?;
     Some(match meaning.role {
-        Role::BlockInsert => Note::Insert(device, sector),
-        Role::BlockIssue => {
+        EventRole::BlockInsert => BlockNote::Insert(device, sector),
+        EventRole::BlockIssue => {
             let is_write = is_write(meaning.value(block::RWBS));
-            Note::Issue(device, Request { time: meaning.event.time, sector, sectors: sectors(meaning), is_write })
+            BlockNote::Issue(
+                device,
+                BlockRequest { time: meaning.event.time, sector, sectors: sectors(meaning), is_write },
+            )
         }
         _ => {
             let is_wrong = meaning.integer(block::ERROR).is_some_and(|error| error != 0);
-            Note::Complete(device, sector.wrapping_add_unsigned(sectors(meaning)), is_wrong)
+            BlockNote::Complete(device, sector.wrapping_add_unsigned(sectors(meaning)), is_wrong)
         }
     })
 }
 
-impl Sums {
+impl BlockSums {
     fn device(&mut self, device: DeviceKey) -> &mut Device {
         self.devices.entry(device).or_default()
     }
@@ -260,28 +263,28 @@ impl Merge for Device {
     }
 }
 
-impl Analysis for Block {
-    type State = State;
+impl Analysis for BlockAnalysis {
+    type State = BlockState;
     type Lane<'a> = ();
-    type Note = Note;
+    type Note = BlockNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "block", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "block", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
+    fn init(&self) -> BlockState {
         let longest = Ranking::new(Some(self.wishes.top.unwrap_or(LONGEST)));
-        let sums = Sums { devices: BTreeMap::new(), names: BTreeMap::new(), longest };
-        State { queued: Chains::new(false, OPEN_MAX), issued: Chains::new(false, OPEN_MAX), sums }
+        let sums = BlockSums { devices: BTreeMap::new(), names: BTreeMap::new(), longest };
+        BlockState { queued: Chains::new(false, OPEN_MAX), issued: Chains::new(false, OPEN_MAX), sums }
     }
 
     fn enter(&self, _: usize) {}
 
-    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, (): &mut (), event: &AnalysisEvent<'_>, notes: &mut LaneNotes<BlockNote>) {
         for meaning in event.roles() {
             if let Some(note) = note(meaning) {
                 notes.push(event.time, note);
@@ -289,15 +292,15 @@ impl Analysis for Block {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut BlockState, lane: usize, time: i64, note: BlockNote) {
         let host = self.lanes[lane].host;
-        let State { queued, issued, sums } = state;
+        let BlockState { queued, issued, sums } = state;
         match &note {
-            Note::Insert(device, sector) => {
+            BlockNote::Insert(device, sector) => {
                 let key = ((host, *device), *sector);
                 queued.begin(key, Queued(time), |key, fate| self.decide_queued(sums, *key, &fate));
             }
-            Note::Issue(device, request) => {
+            BlockNote::Issue(device, request) => {
                 let key = (host, *device);
                 queued.end(&(key, request.sector), time, |key, fate| self.decide_queued(sums, *key, &fate));
                 let row = sums.device(key);
@@ -307,21 +310,21 @@ impl Analysis for Block {
                 let end = request.sector.wrapping_add_unsigned(request.sectors);
                 issued.begin((key, end), *request, |key, fate| self.decide(sums, *key, &fate));
             }
-            Note::Complete(device, end, is_wrong) => {
+            BlockNote::Complete(device, end, is_wrong) => {
                 let key = (host, *device);
                 sums.device(key).errors += u64::from(*is_wrong);
                 issued.end(&(key, *end), time, |key, fate| self.decide(sums, *key, &fate));
             }
-            Note::Disk(device, name) => {
+            BlockNote::Disk(device, name) => {
                 sums.names.insert((host, *device), name.clone());
             }
         }
     }
 
-    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+    fn leave(&self, _: &mut BlockState, _: usize, (): ()) {}
 
-    fn merge(&self, left: &mut State, right: State) {
-        let State { queued, issued, sums } = left;
+    fn merge(&self, left: &mut BlockState, right: BlockState) {
+        let BlockState { queued, issued, sums } = left;
         for (key, device) in right.sums.devices {
             sums.device(key).merge(device);
         }
@@ -331,19 +334,19 @@ impl Analysis for Block {
         issued.merge(right.issued, |key, fate| self.decide(sums, *key, &fate));
     }
 
-    fn anchor(&self, state: &mut State) {
-        let State { queued, issued, sums } = state;
+    fn anchor(&self, state: &mut BlockState) {
+        let BlockState { queued, issued, sums } = state;
         queued.anchor(|key, fate| self.decide_queued(sums, *key, &fate));
         issued.anchor(|key, fate| self.decide(sums, *key, &fate));
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut BlockState, _: i64) -> bool {
         let names = std::mem::take(&mut state.sums.names);
-        state.sums = Sums { names, ..self.init().sums };
+        state.sums = BlockSums { names, ..self.init().sums };
         true
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &BlockState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -10,7 +10,7 @@
 //! threads of all runs that end in it, and the open calls at the part's end wait on their CPU. A
 //! run that began before the part is a *head*: the part before says which life of its thread it
 //! belongs to. The meaning of a run, or a sequence of runs, for its surroundings is small: a
-//! [`Summary`].
+//! [`CallSummary`].
 //!
 //! ```text
 //! sequence      asks for                    leaves open
@@ -33,21 +33,21 @@ mod who;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{Role, TID};
+use crate::roles::{EventRole, TID};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
-use crate::{LaneFacts, Setup, Slot};
+use crate::{FieldSlot, LaneFacts, Setup};
 
 pub use figures::Figures;
-pub use lane::{CallLane, Note, ToldRun};
+pub use lane::{CallLane, CallNote, ToldRun};
 pub use lives::CpuAt;
 pub use names::{CallId, CallNames};
 pub use state::{Bases, CallState, LifeView};
-pub use who::{Numbers, Who};
+pub use who::{LifeNumbering, ThreadLife};
 
 /// Where an event is in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct EventPosition {
     /// When.
     pub time: i64,
     /// Lanes come one after the other at the same time.
@@ -56,18 +56,18 @@ pub struct Place {
     pub nth: u32,
 }
 
-impl Place {
+impl EventPosition {
     /// Behind all events.
     pub const LAST: Self = Self { time: i64::MAX, lane: u32::MAX, nth: u32::MAX };
 }
 
 /// A thread enters a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry<A> {
+pub struct CallEntry<A> {
     /// Which call.
     pub call: CallId,
     /// When.
-    pub place: Place,
+    pub place: EventPosition,
     /// On which CPU.
     pub cpu: u32,
     /// Further facts that the analysis needs about it.
@@ -76,11 +76,11 @@ pub struct Entry<A> {
 
 /// A thread comes back from a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit<B> {
+pub struct CallExit<B> {
     /// Which call, if the event says so.
     pub call: CallId,
     /// When.
-    pub place: Place,
+    pub place: EventPosition,
     /// On which CPU.
     pub cpu: u32,
     /// The kernel's return value.
@@ -91,35 +91,35 @@ pub struct Exit<B> {
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome<A, B> {
+pub enum CallOutcome<A, B> {
     /// Both ends were seen, nothing is in doubt.
-    Completed(Entry<A>, Exit<B>),
+    Completed(CallEntry<A>, CallExit<B>),
     /// Both ends were seen, but something may be missing between them.
-    Doubtful(Entry<A>, Exit<B>),
+    Doubtful(CallEntry<A>, CallExit<B>),
     /// Something came where the exit should have been.
-    LostEntry(Entry<A>),
+    LostEntry(CallEntry<A>),
     /// Something came where the entry should have been.
-    LostExit(Exit<B>),
+    LostExit(CallExit<B>),
     /// It was entered before the trace began.
-    BeganBefore(Exit<B>),
+    BeganBefore(CallExit<B>),
     /// The other return of the call that made this thread.
-    ChildReturns(Exit<B>),
+    ChildReturns(CallExit<B>),
     /// The trace or the thread ended before it.
-    NeverEnded(Entry<A>),
+    NeverEnded(CallEntry<A>),
 }
 
 /// The meaning of a sequence of calls of one thread for the calls before and after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary<A, B> {
+pub struct CallSummary<A, B> {
     /// An exit that came before everything else.
-    pub asks: Option<Exit<B>>,
+    pub asks: Option<CallExit<B>>,
     /// A call without an exit.
-    pub open: Option<Entry<A>>,
+    pub open: Option<CallEntry<A>>,
     /// There was an entry or an exit.
     pub is_touched: bool,
 }
 
-impl<A, B> Default for Summary<A, B> {
+impl<A, B> Default for CallSummary<A, B> {
     fn default() -> Self {
         Self { asks: None, open: None, is_touched: false }
     }
@@ -128,21 +128,21 @@ impl<A, B> Default for Summary<A, B> {
 /// What is found where two sequences meet.
 enum Meeting<A, B> {
     /// An entry and its exit.
-    Pair(Entry<A>, Exit<B>),
-    LostEntry(Entry<A>),
-    LostExit(Exit<B>),
+    Pair(CallEntry<A>, CallExit<B>),
+    LostEntry(CallEntry<A>),
+    LostExit(CallExit<B>),
 }
 
-impl<A, B> Summary<A, B> {
+impl<A, B> CallSummary<A, B> {
     /// Adds an entry.
-    fn enter(&mut self, entry: Entry<A>) -> Option<Entry<A>> {
+    fn enter(&mut self, entry: CallEntry<A>) -> Option<CallEntry<A>> {
         self.is_touched = true;
         self.open.replace(entry)
     }
 
     /// Adds an exit.
     #[inline]
-    fn exit(&mut self, exit: Exit<B>, mut meet: impl FnMut(Meeting<A, B>)) {
+    fn exit(&mut self, exit: CallExit<B>, mut meet: impl FnMut(Meeting<A, B>)) {
         match self.open.take() {
             // An event of an exit need not name its call. One without a name fits any entry.
             Some(entry) if exit.call == CallId::NONE || exit.call == entry.call => meet(Meeting::Pair(entry, exit)),
@@ -175,30 +175,32 @@ impl<A, B> Summary<A, B> {
 }
 
 impl<A, B> Meeting<A, B> {
-    fn outcome(self, is_certain: impl FnOnce(i64, i64) -> bool) -> Outcome<A, B> {
+    fn outcome(self, is_certain: impl FnOnce(i64, i64) -> bool) -> CallOutcome<A, B> {
         match self {
-            Self::Pair(entry, exit) if is_certain(entry.place.time, exit.place.time) => Outcome::Completed(entry, exit),
-            Self::Pair(entry, exit) => Outcome::Doubtful(entry, exit),
-            Self::LostEntry(entry) => Outcome::LostEntry(entry),
-            Self::LostExit(exit) => Outcome::LostExit(exit),
+            Self::Pair(entry, exit) if is_certain(entry.place.time, exit.place.time) => {
+                CallOutcome::Completed(entry, exit)
+            }
+            Self::Pair(entry, exit) => CallOutcome::Doubtful(entry, exit),
+            Self::LostEntry(entry) => CallOutcome::LostEntry(entry),
+            Self::LostExit(exit) => CallOutcome::LostExit(exit),
         }
     }
 }
 
 /// Values that are kept across the borders of parts.
-pub trait Kept: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned {}
-impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> Kept for T {}
+pub trait PartValue: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned {}
+impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> PartValue for T {}
 
 /// An analysis' use of calls.
-pub trait Watch: std::fmt::Debug + Sync + Sized {
+pub trait CallObserver: std::fmt::Debug + Sync + Sized {
     /// The facts that it needs about entries.
-    type Entry: Kept;
+    type Entry: PartValue;
     /// The facts that it needs about exits.
-    type Exit: Kept;
+    type Exit: PartValue;
     /// Its counts of a run, until its thread is known; small, as it is in notes.
-    type Run: Kept + Default;
+    type Run: PartValue + Default;
     /// Its counts of a thread's life.
-    type Rows: Kept + Default;
+    type Rows: PartValue + Default;
     /// Its counts of all of them.
     type Totals: std::fmt::Debug + Send;
 
@@ -206,7 +208,12 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     fn settings(&self) -> &Settings;
 
     /// A call was settled within its run.
-    fn settle_in_run(&self, totals: &mut Self::Totals, run: &mut Self::Run, outcome: Outcome<Self::Entry, Self::Exit>);
+    fn settle_in_run(
+        &self,
+        totals: &mut Self::Totals,
+        run: &mut Self::Run,
+        outcome: CallOutcome<Self::Entry, Self::Exit>,
+    );
 
     /// Whether nothing was counted that waits for its thread.
     fn is_empty(&self, run: &Self::Run) -> bool;
@@ -225,7 +232,7 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
         totals: &mut Self::Totals,
         key: ThreadKey,
         rows: &mut Self::Rows,
-        outcome: Outcome<Self::Entry, Self::Exit>,
+        outcome: CallOutcome<Self::Entry, Self::Exit>,
     );
 
     /// A run was this thread's.
@@ -238,14 +245,14 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     fn over(&self, totals: &mut Self::Totals, life: LifeView<'_, Self::Rows>);
 
     /// A thread's run, or several, end within a call. May be said more than once of the same.
-    fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &Entry<Self::Entry>) {}
+    fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &CallEntry<Self::Entry>) {}
 
     /// A thread leaves a call that it entered before this part; the outcome is known when the part
     /// is merged.
-    fn asks(&self, _totals: &mut Self::Totals, _key: ThreadKey, _exit: &Exit<Self::Exit>) {}
+    fn asks(&self, _totals: &mut Self::Totals, _key: ThreadKey, _exit: &CallExit<Self::Exit>) {}
 
     /// An event says of which process a thread is; said for the first one of a run.
-    fn says(&self, _run: &mut Self::Run, _place: Place, _tid: i32, _pid: i32) {}
+    fn says(&self, _run: &mut Self::Run, _place: EventPosition, _tid: i32, _pid: i32) {}
 }
 
 /// How calls are matched in a trace.
@@ -266,9 +273,10 @@ impl Settings {
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
         let holes = setup.holes();
-        let is = |wanted: Role| setup.classes.iter().any(|class| class.roles.iter().any(|role| role.role == wanted));
-        let says_thread = setup.classes.iter().any(|class| class.context[TID] != Slot::Absent);
-        let (lanes, is_by_context) = (setup.lanes.to_vec(), !is(Role::Switch) && says_thread);
+        let is =
+            |wanted: EventRole| setup.classes.iter().any(|class| class.roles.iter().any(|role| role.role == wanted));
+        let says_thread = setup.classes.iter().any(|class| class.context[TID] != FieldSlot::Absent);
+        let (lanes, is_by_context) = (setup.lanes.to_vec(), !is(EventRole::Switch) && says_thread);
         Self { lanes, holes, is_by_context, nothing: LaneFacts::default() }
     }
 

@@ -11,8 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{Role, TID, block, syscall_entry};
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError};
+use crate::roles::{EventRole, TID, block, syscall_entry};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneFacts, LaneNotes, Needs, PartShape, Question, RoleEvent,
+    Setup, SpoolError,
+};
 
 /// The analysis, for one thread that waits.
 #[derive(Clone, Debug)]
@@ -25,16 +28,16 @@ pub struct Causes {
 
 /// The facts from events, in the order of time; with their lanes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct CauseState {
     /// Calls that are entered at the instant that was asked for.
-    pub calls: Vec<(usize, Call)>,
+    pub calls: Vec<(usize, EnteredCall)>,
     /// The steps of requests.
-    pub steps: Vec<(usize, i64, Step)>,
+    pub steps: Vec<(usize, i64, RequestStep)>,
 }
 
 /// A call that is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct EnteredCall {
     /// The thread, if the event says so.
     pub tid: Option<i32>,
     /// The file that it is about, if the event says so.
@@ -43,7 +46,7 @@ pub struct Call {
 
 /// A step of a request to a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum RequestStep {
     /// It waits, or goes to its device.
     Asked {
         /// It goes to its device.
@@ -78,7 +81,7 @@ impl Extent {
 
 /// A request of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ThreadRequest {
     /// The sectors that it asks for.
     pub extent: Extent,
     /// Whether it writes.
@@ -92,30 +95,30 @@ pub struct Request {
 
 /// The requests of one thread, from the steps of all.
 #[derive(Clone, Debug, Default)]
-pub struct Requests(Vec<Request>);
+pub struct Requests(Vec<ThreadRequest>);
 
 impl Requests {
     /// Adds a step of a request, in the order of time. Those of the thread are found until it
     /// sleeps: requests at `sleeps` or before.
-    pub fn step(&mut self, time: i64, step: Step, (tid, sleeps): (i32, i64)) {
+    pub fn step(&mut self, time: i64, step: RequestStep, (tid, sleeps): (i32, i64)) {
         let Self(known) = self;
         match step {
-            Step::Asked { is_issued, tid: of, extent, is_write } => {
+            RequestStep::Asked { is_issued, tid: of, extent, is_write } => {
                 let start = (extent.device, extent.sector);
-                let is_it = |known: &&mut Request| {
+                let is_it = |known: &&mut ThreadRequest| {
                     !known.is_issued && known.end.is_none() && (known.extent.device, known.extent.sector) == start
                 };
                 match known.iter_mut().find(is_it).filter(|_| is_issued) {
                     // While it waited, others were added to it.
                     Some(known) => (known.extent, known.is_issued) = (extent, true),
                     None if of == Some(tid) && time <= sleeps => {
-                        known.push(Request { extent, is_write, begin: time, end: None, is_issued });
+                        known.push(ThreadRequest { extent, is_write, begin: time, end: None, is_issued });
                     }
                     None => {}
                 }
             }
-            Step::Done(extent) => {
-                let is_it = |known: &&mut Request| known.end.is_none() && known.extent.end() == extent.end();
+            RequestStep::Done(extent) => {
+                let is_it = |known: &&mut ThreadRequest| known.end.is_none() && known.extent.end() == extent.end();
                 if let Some(known) = known.iter_mut().find(is_it) {
                     known.end = Some(time);
                 }
@@ -125,7 +128,7 @@ impl Requests {
 
     /// Those that were not done when the thread began to sleep.
     #[must_use]
-    pub fn open_at(self, sleeps: i64) -> Vec<Request> {
+    pub fn open_at(self, sleeps: i64) -> Vec<ThreadRequest> {
         self.0.into_iter().filter(|request| request.end.is_none_or(|end| sleeps <= end)).collect()
     }
 }
@@ -143,10 +146,10 @@ impl Causes {
         let asked = vec![DEV, SECTOR, SECTORS, BYTES, RWBS, BLOCK_TID];
         Needs {
             roles: vec![
-                (Role::SyscallEntry, vec![syscall_entry::FD]),
-                (Role::BlockInsert, asked.clone()),
-                (Role::BlockIssue, asked),
-                (Role::BlockComplete, vec![DEV, SECTOR, SECTORS, BYTES]),
+                (EventRole::SyscallEntry, vec![syscall_entry::FD]),
+                (EventRole::BlockInsert, asked.clone()),
+                (EventRole::BlockIssue, asked),
+                (EventRole::BlockComplete, vec![DEV, SECTOR, SECTORS, BYTES]),
             ],
             context: vec![TID],
             ..Needs::default()
@@ -162,54 +165,54 @@ impl Causes {
 
 /// The note of an event.
 #[derive(Clone, Copy, Debug)]
-pub enum Note {
+pub enum CauseNote {
     /// A call is entered.
-    Call(Call),
+    Call(EnteredCall),
     /// Something becomes of a request.
-    Step(Step),
+    Step(RequestStep),
 }
 
 fn small(number: Option<i64>) -> Option<i32> {
     number.and_then(|number| i32::try_from(number).ok())
 }
 
-fn step(meaning: &Meaning<'_>) -> Option<Step> {
+fn step(meaning: &RoleEvent<'_>) -> Option<RequestStep> {
     let (device, sector) = (meaning.integer(block::DEV)?, meaning.integer(block::SECTOR)?);
     let extent = Extent { device, sector, sectors: crate::block::sectors(*meaning) };
-    let asked = |is_issued| Step::Asked {
+    let asked = |is_issued| RequestStep::Asked {
         is_issued,
         tid: meaning.small(block::BLOCK_TID).or_else(|| small(meaning.event.context(TID))),
         extent,
         is_write: crate::block::is_write(meaning.value(block::RWBS)),
     };
     match meaning.role {
-        Role::BlockInsert => Some(asked(false)),
-        Role::BlockIssue => Some(asked(true)),
-        Role::BlockComplete => Some(Step::Done(extent)),
+        EventRole::BlockInsert => Some(asked(false)),
+        EventRole::BlockIssue => Some(asked(true)),
+        EventRole::BlockComplete => Some(RequestStep::Done(extent)),
         _ => None,
     }
 }
 
 impl Analysis for Causes {
-    type State = State;
+    type State = CauseState;
     type Lane<'a> = ();
-    type Note = Note;
+    type Note = CauseNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "causes", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "causes", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State::default()
+    fn init(&self) -> CauseState {
+        CauseState::default()
     }
 
     fn enter(&self, _: usize) {}
 
-    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, (): &mut (), event: &AnalysisEvent<'_>, notes: &mut LaneNotes<CauseNote>) {
         let (is_call, is_between) = (
             self.call_at == Some(event.time),
             self.requests.is_some_and(|(begin, end)| (begin..=end).contains(&event.time)),
@@ -218,40 +221,40 @@ impl Analysis for Causes {
             return;
         }
         for meaning in event.roles() {
-            if meaning.role == Role::SyscallEntry {
+            if meaning.role == EventRole::SyscallEntry {
                 if is_call {
                     let fd = meaning.integer(syscall_entry::FD);
-                    notes.push(event.time, Note::Call(Call { tid: event.small_context(TID), fd }));
+                    notes.push(event.time, CauseNote::Call(EnteredCall { tid: event.small_context(TID), fd }));
                 }
             } else if let Some(step) = step(&meaning).filter(|_| is_between) {
-                notes.push(event.time, Note::Step(step));
+                notes.push(event.time, CauseNote::Step(step));
             }
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut CauseState, lane: usize, time: i64, note: CauseNote) {
         match note {
-            Note::Call(call) => state.calls.push((lane, call)),
-            Note::Step(step) => state.steps.push((lane, time, step)),
+            CauseNote::Call(call) => state.calls.push((lane, call)),
+            CauseNote::Step(step) => state.steps.push((lane, time, step)),
         }
     }
 
-    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+    fn leave(&self, _: &mut CauseState, _: usize, (): ()) {}
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut CauseState, right: CauseState) {
         left.calls.extend(right.calls);
         left.steps.extend(right.steps);
     }
 
     /// There is nothing to be shown of it by itself.
-    fn finish(&self, _: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, _: &CauseState) -> Result<Answer, SpoolError> {
         Ok(Answer::default())
     }
 }
 
 /// Whether any event of a machine may have one of some roles.
 #[must_use]
-pub fn has_any<'a>(classes: impl IntoIterator<Item = &'a crate::BoundClass>, roles: &[Role]) -> bool {
+pub fn has_any<'a>(classes: impl IntoIterator<Item = &'a crate::BoundClass>, roles: &[EventRole]) -> bool {
     classes.into_iter().any(|class| class.roles.iter().any(|bound| roles.contains(&bound.role)))
 }
 
@@ -270,8 +273,8 @@ mod tests {
         Extent { device: 8 << 20, sector, sectors }
     }
 
-    fn asked(is_issued: bool, tid: i32, extent: Extent) -> Step {
-        Step::Asked { is_issued, tid: Some(tid), extent, is_write: false }
+    fn asked(is_issued: bool, tid: i32, extent: Extent) -> RequestStep {
+        RequestStep::Asked { is_issued, tid: Some(tid), extent, is_write: false }
     }
 
     /// Thread 7 makes a request that waits, grows and ends after it slept. Requests of others,
@@ -280,14 +283,14 @@ mod tests {
     fn requests_are_those_of_the_thread_that_were_open_when_it_slept() {
         let steps = [
             (1, asked(true, 7, extent(0, 8))),
-            (2, Step::Done(extent(0, 8))),
+            (2, RequestStep::Done(extent(0, 8))),
             (3, asked(false, 7, extent(64, 8))),
             (4, asked(true, 9, extent(512, 8))),
             (5, asked(true, 9, extent(64, 16))),
             (6, asked(true, 7, extent(1024, 8))),
             (8, asked(true, 7, extent(2048, 8))),
-            (9, Step::Done(extent(72, 8))),
-            (10, Step::Done(extent(512, 8))),
+            (9, RequestStep::Done(extent(72, 8))),
+            (10, RequestStep::Done(extent(512, 8))),
         ];
         let mut requests = Requests::default();
         steps.into_iter().for_each(|(time, step)| requests.step(time, step, (7, 7)));

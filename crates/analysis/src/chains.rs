@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// The fate of a beginning or an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate<B, E> {
+pub enum ChainFate<B, E> {
     /// They belong together.
     Pair(B, E),
     /// The same key began again, though beginnings are not nested.
@@ -79,7 +79,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
     }
 
     /// A key begins.
-    pub fn begin(&mut self, key: K, begin: B, mut tell: impl FnMut(&K, Fate<B, E>)) {
+    pub fn begin(&mut self, key: K, begin: B, mut tell: impl FnMut(&K, ChainFate<B, E>)) {
         self.clear_the_way(&key, &mut tell);
         let chain = self.chains.entry(key).or_default();
         chain.open.push(begin);
@@ -90,7 +90,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
     }
 
     /// A new begin replaces the open one, unless pairs are nested.
-    fn clear_the_way(&mut self, key: &K, tell: &mut impl FnMut(&K, Fate<B, E>)) {
+    fn clear_the_way(&mut self, key: &K, tell: &mut impl FnMut(&K, ChainFate<B, E>)) {
         if self.is_nested {
             return;
         }
@@ -98,7 +98,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
             Some(chain) => {
                 for open in chain.open.drain(..) {
                     self.open = self.open.saturating_sub(1);
-                    tell(key, Fate::Replaced(open));
+                    tell(key, ChainFate::Replaced(open));
                 }
             }
             None if self.is_anchored => {}
@@ -109,10 +109,10 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
     }
 
     /// A key ends.
-    pub fn end(&mut self, key: &K, end: E, mut tell: impl FnMut(&K, Fate<B, E>)) {
+    pub fn end(&mut self, key: &K, end: E, mut tell: impl FnMut(&K, ChainFate<B, E>)) {
         let Some(chain) = self.chains.get_mut(key) else {
             if self.is_anchored {
-                tell(key, Fate::Alone(end));
+                tell(key, ChainFate::Alone(end));
             } else {
                 self.chains.insert(key.clone(), Chain { ends: vec![end], ..Chain::default() });
             }
@@ -125,25 +125,25 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
                 if is_over {
                     self.chains.remove(key);
                 }
-                tell(key, Fate::Pair(begin, end));
+                tell(key, ChainFate::Pair(begin, end));
             }
             None if self.is_nested && !self.is_anchored => chain.ends.push(end),
-            None => tell(key, Fate::Alone(end)),
+            None => tell(key, ChainFate::Alone(end)),
         }
     }
 
     /// Nothing comes before: an end without a beginning never had one.
-    pub fn anchor(&mut self, mut tell: impl FnMut(&K, Fate<B, E>)) {
+    pub fn anchor(&mut self, mut tell: impl FnMut(&K, ChainFate<B, E>)) {
         self.is_anchored = true;
         self.chains.retain(|key, chain| {
             chain.is_replacing = false;
-            chain.ends.drain(..).for_each(|end| tell(key, Fate::Alone(end)));
+            chain.ends.drain(..).for_each(|end| tell(key, ChainFate::Alone(end)));
             !chain.open.is_empty()
         });
     }
 
     /// Adds the part after this.
-    pub fn merge(&mut self, later: Self, mut tell: impl FnMut(&K, Fate<B, E>)) {
+    pub fn merge(&mut self, later: Self, mut tell: impl FnMut(&K, ChainFate<B, E>)) {
         for (key, chain) in later.chains {
             for end in chain.ends {
                 self.end(&key, end, &mut tell);
@@ -173,7 +173,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
 
     /// Forgets the older half of the open pairs.
     #[cold]
-    fn give_up(&mut self, mut tell: impl FnMut(&K, Fate<B, E>)) {
+    fn give_up(&mut self, mut tell: impl FnMut(&K, ChainFate<B, E>)) {
         let mut times: Vec<i64> = self.open().map(|(_, open)| open.time()).collect();
         let middle = times.len() / 2;
         let (_, &mut border, _) = times.select_nth_unstable(middle);
@@ -181,7 +181,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         self.chains.retain(|key, chain| {
             // Those of one key are in the order of time.
             let old = chain.open.partition_point(|open| open.time() <= border);
-            chain.open.drain(..old).for_each(|begin| tell(key, Fate::GivenUp(begin)));
+            chain.open.drain(..old).for_each(|begin| tell(key, ChainFate::GivenUp(begin)));
             open += chain.open.len();
             !chain.open.is_empty() || !chain.ends.is_empty() || chain.is_replacing
         });
@@ -251,7 +251,7 @@ mod tests {
         let mut given = Vec::new();
         for time in 0..11 {
             chains.begin(time as u64, At(time), |_, fate| {
-                if let Fate::GivenUp(begin) = fate {
+                if let ChainFate::GivenUp(begin) = fate {
                     given.push(begin.0);
                 }
             });

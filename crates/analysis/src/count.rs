@@ -10,14 +10,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::statistics::shorten;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
+    Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
-pub struct Count {
+pub struct CountAnalysis {
     names: Vec<Arc<str>>,
     lanes: Vec<LaneFacts>,
     wishes: Wishes,
@@ -25,11 +28,11 @@ pub struct Count {
 
 /// The state behind a part of the trace: for each lane events by class.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct CountState {
     counts: Vec<Vec<u64>>,
 }
 
-impl Count {
+impl CountAnalysis {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions::NONE;
@@ -56,8 +59,8 @@ impl Count {
         Self { names, lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone() }
     }
 
-    fn per_class(&self, state: &State, lost: Option<u64>) -> Table {
-        let columns = vec![Column::new("name", "Event", Class::Text), Column::of("count", "Count", "events")];
+    fn per_class(&self, state: &CountState, lost: Option<u64>) -> Table {
+        let columns = vec![Column::new("name", "Event", CellClass::Text), Column::of("count", "Count", "events")];
         let mut table = Table::new("per-class", "Classes of events", columns);
         table.plot = Some(Plot::Bars { value: 1 });
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -76,10 +79,10 @@ impl Count {
         table
     }
 
-    fn per_lane(&self, state: &State) -> Table {
+    fn per_lane(&self, state: &CountState) -> Table {
         let columns = vec![
-            Column::new("stream", "Stream", Class::Text),
-            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("stream", "Stream", CellClass::Text),
+            Column::new("cpu", "CPU", CellClass::Cpu),
             Column::of("count", "Count", "events"),
             Column::of("lost", "Lost", "events"),
         ];
@@ -119,21 +122,21 @@ impl LaneFacts {
     }
 }
 
-impl Analysis for Count {
-    type State = State;
+impl Analysis for CountAnalysis {
+    type State = CountState;
     type Lane<'a> = Vec<u64>;
     type Note = ();
 
-    fn identity(&self) -> Identity {
-        Identity { name: "count", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "count", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Lane
+    fn shape(&self) -> PartShape {
+        PartShape::Lane
     }
 
-    fn init(&self) -> State {
-        State { counts: vec![Vec::new(); self.lanes.len()] }
+    fn init(&self) -> CountState {
+        CountState { counts: vec![Vec::new(); self.lanes.len()] }
     }
 
     fn enter(&self, _: usize) -> Vec<u64> {
@@ -141,19 +144,19 @@ impl Analysis for Count {
     }
 
     #[inline]
-    fn step(&self, lane: &mut Vec<u64>, event: &Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut Vec<u64>, event: &AnalysisEvent<'_>, _: &mut LaneNotes<()>) {
         lane[event.number] += 1;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
+    fn note(&self, _: &mut CountState, _: usize, _: i64, (): ()) {}
 
-    fn leave(&self, state: &mut State, lane: usize, end: Vec<u64>) {
+    fn leave(&self, state: &mut CountState, lane: usize, end: Vec<u64>) {
         if end.iter().any(|&count| count > 0) {
             state.counts[lane] = end;
         }
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut CountState, right: CountState) {
         for (counts, more) in left.counts.iter_mut().zip(right.counts) {
             if counts.is_empty() {
                 *counts = more;
@@ -163,17 +166,17 @@ impl Analysis for Count {
         }
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut CountState, _: i64) -> bool {
         *state = self.init();
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &CountState) -> bool {
         let is_whole = |counts: &Vec<u64>| counts.is_empty() || counts.len() == self.names.len();
         state.counts.len() == self.lanes.len() && state.counts.iter().all(is_whole)
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &CountState) -> Result<Answer, SpoolError> {
         let lost = lost_of(&self.lanes);
         let columns = vec![Column::of("count", "Count", "events"), Column::of("lost", "Lost", "events")];
         let mut total = Table::new("total", "All events", columns);

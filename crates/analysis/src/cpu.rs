@@ -21,20 +21,20 @@ mod tests;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
-use crate::threads::{ThreadKey, Threads};
+use crate::roles::{CPU, EventRole, PID, TID, fork, priority, switch, thread_state};
+use crate::threads::{PartLives, ThreadKey};
 use crate::{
-    Analysis, Answer, BoundClass, Event, EventRows, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, BoundClass, EventRows, LaneFacts, LaneNotes, Needs, PartShape,
+    Question, Setup, SpoolError, Wishes,
 };
 
 use self::lane::{Fork, SwitchColumns};
-use self::rows::{Over, Small};
-use self::sums::{Bins, Head, Run};
+use self::rows::{EndedCpuLives, Small};
+use self::sums::{CpuFirstSwitch, ThreadRun, TimeBins};
 
-pub use self::lane::{Lane, Note};
-pub use self::rows::ThreadRow;
-pub use self::state::State;
+pub use self::lane::{CpuLane, CpuNote};
+pub use self::rows::CpuThreadRow;
+pub use self::state::CpuUsageState;
 pub use self::sums::CpuState;
 
 /// The analysis.
@@ -42,7 +42,7 @@ pub use self::sums::CpuState;
 pub struct Cpu {
     lanes: Vec<LaneFacts>,
     wishes: Wishes,
-    bins: Bins,
+    bins: TimeBins,
     /// For each class of events that means switches where their fields are, if all are columns.
     columns: Vec<Option<SwitchColumns>>,
     /// How many threads a part had: others have about as many.
@@ -68,7 +68,7 @@ impl Cpu {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::Switch], Self::new)
+        Question::new(Self::needs(), &[EventRole::Switch], Self::new)
     }
 
     /// Roles and fields that it needs.
@@ -76,10 +76,10 @@ impl Cpu {
         use {fork::*, priority::*, switch::*, thread_state::*};
         Needs {
             roles: vec![
-                (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
-                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
-                (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
-                (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
+                (EventRole::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
+                (EventRole::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
+                (EventRole::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+                (EventRole::Rename, vec![CHANGED_TID, NEW_COMM]),
             ],
             context: vec![CPU, TID, PID],
             ..Needs::default()
@@ -92,7 +92,7 @@ impl Cpu {
         Self {
             lanes: setup.lanes.to_vec(),
             wishes: setup.wishes.clone(),
-            bins: Bins::new(setup),
+            bins: TimeBins::new(setup),
             columns: setup.classes.iter().map(SwitchColumns::of).collect(),
             threads: AtomicUsize::new(0),
         }
@@ -100,57 +100,57 @@ impl Cpu {
 }
 
 impl Analysis for Cpu {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+    type State = CpuUsageState;
+    type Lane<'a> = CpuLane<'a>;
+    type Note = CpuNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "cpu", version: 2 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "cpu", version: 2 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
+    fn init(&self) -> CpuUsageState {
         let lanes = self.lanes.len();
-        let threads = Threads::with_room(self.threads.load(Ordering::Relaxed));
-        State {
+        let threads = PartLives::with_room(self.threads.load(Ordering::Relaxed));
+        CpuUsageState {
             cpus: vec![Vec::new(); lanes],
             running: vec![Vec::new(); lanes],
             threads,
-            over: Over::new(&self.wishes),
+            over: EndedCpuLives::new(&self.wishes),
         }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> CpuLane<'_> {
         let facts = &self.lanes[lane];
-        Lane::new(facts, facts.cpu.unwrap_or(lane as u32))
+        CpuLane::new(facts, facts.cpu.unwrap_or(lane as u32))
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut CpuLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<CpuNote>) {
         for meaning in event.roles() {
             let note = match meaning.role {
-                Role::Switch => {
+                EventRole::Switch => {
                     lane.switch_anywhere(&self.bins, meaning, notes);
                     None
                 }
-                Role::Fork => meaning.small(fork::CHILD_TID).map(|child| {
+                EventRole::Fork => meaning.small(fork::CHILD_TID).map(|child| {
                     let parent = meaning.small(fork::PARENT_TID);
-                    Note::Fork(Fork {
+                    CpuNote::Fork(Fork {
                         child,
                         child_pid: meaning.small(fork::CHILD_PID),
                         comm: meaning.comm(fork::CHILD_COMM),
                         parent: parent.zip(meaning.small(fork::PARENT_PID)),
                     })
                 }),
-                Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|known| {
+                EventRole::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|known| {
                     let pid = meaning.small(thread_state::KNOWN_PID);
-                    Note::Known(known, pid, meaning.comm(thread_state::KNOWN_COMM))
+                    CpuNote::Known(known, pid, meaning.comm(thread_state::KNOWN_COMM))
                 }),
-                Role::Rename => meaning
+                EventRole::Rename => meaning
                     .small(priority::CHANGED_TID)
-                    .map(|changed| Note::Known(changed, None, meaning.comm(priority::NEW_COMM))),
+                    .map(|changed| CpuNote::Known(changed, None, meaning.comm(priority::NEW_COMM))),
                 _ => None,
             };
             if let Some(note) = note {
@@ -161,60 +161,60 @@ impl Analysis for Cpu {
 
     fn steps(
         &self,
-        lane: &mut Lane<'_>,
+        lane: &mut CpuLane<'_>,
         (rows, classes, bytes): (&EventRows, &[BoundClass], &[u8]),
-        notes: &mut Notes<Note>,
+        notes: &mut LaneNotes<CpuNote>,
     ) {
-        let other = |lane: &mut Lane<'_>, row: usize, notes: &mut Notes<Note>| {
+        let other = |lane: &mut CpuLane<'_>, row: usize, notes: &mut LaneNotes<CpuNote>| {
             self.step(lane, &rows.event(row, classes, bytes), notes);
         };
         lane.steps((&self.bins, &self.columns), rows, bytes, notes, other);
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut CpuUsageState, lane: usize, time: i64, note: CpuNote) {
         let host = self.lanes[lane].host;
         match note {
-            Note::Switch(ref switch) => {
-                let ran = (switch.prev, Run { ns: switch.run_ns, doubt_ns: 0 });
+            CpuNote::Switch(ref switch) => {
+                let ran = (switch.prev, ThreadRun { ns: switch.run_ns, doubt_ns: 0 });
                 state.switch(&self.wishes, (lane, host), time, (switch, Some(ran)));
             }
-            Note::Other(other) => state.switch(&self.wishes, (lane, host), time, (&other.switch, other.ran)),
-            Note::Fork(ref fork) => state.fork(&self.wishes, host, time, fork),
-            Note::Known(0, ..) => {}
-            Note::Known(tid, pid, comm) => {
+            CpuNote::Other(other) => state.switch(&self.wishes, (lane, host), time, (&other.switch, other.ran)),
+            CpuNote::Fork(ref fork) => state.fork(&self.wishes, host, time, fork),
+            CpuNote::Known(0, ..) => {}
+            CpuNote::Known(tid, pid, comm) => {
                 let row = state.threads.at(ThreadKey { host, tid }, time);
                 (row.pid, row.comm) = (Small::of(pid).or(row.pid), comm.or(row.comm));
             }
         }
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut CpuUsageState, lane: usize, end: CpuLane<'_>) {
         state.cpus[lane] = end.end();
         self.threads.fetch_max(state.threads.count(), Ordering::Relaxed);
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut CpuUsageState, right: CpuUsageState) {
         self.merge_states(left, right);
     }
 
-    fn forget(&self, state: &mut State, at: i64) -> bool {
+    fn forget(&self, state: &mut CpuUsageState, at: i64) -> bool {
         for (_, cpu) in state.cpus.iter_mut().flatten() {
             let tail = cpu.tail.map(|(_, tid)| (at, tid));
             // The thread of each current run is known, so no edge is left without an owner.
-            let head = tail.map(|(time, _)| Head { time, prev: 0 });
+            let head = tail.map(|(time, _)| CpuFirstSwitch { time, prev: 0 });
             *cpu = CpuState { head, tail, ..CpuState::default() };
         }
-        state.threads.forget(ThreadRow::forget);
-        state.over = Over::new(&self.wishes);
+        state.threads.forget(CpuThreadRow::forget);
+        state.over = EndedCpuLives::new(&self.wishes);
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &CpuUsageState) -> bool {
         let lanes = self.lanes.len();
         state.cpus.len() == lanes && state.running.len() == lanes && state.threads.fits()
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &CpuUsageState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -24,7 +24,7 @@
 //!                      └──────> Declared: pairs (crate::pairs), states, counters, in parts that merge
 //! ```
 //!
-//! Each rule becomes a section of a mapping, of the role [`Role::Rule`], so that conditions have
+//! Each rule becomes a section of a mapping, of the role [`EventRole::Rule`], so that conditions have
 //! the same meaning everywhere.
 
 mod analysis;
@@ -35,31 +35,31 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-pub use analysis::{Declared, Lane, Note, State};
+pub use analysis::{DeclaredAnalysis, DeclaredLane, DeclaredNote, DeclaredState};
 pub use history::{History, HistoryTexts};
 pub use read::KEY_FIELDS_MAX;
 
 use kymo_filter::Filter;
 
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::mapping::{FieldSource, Mapping, MappingErrors, Pattern, Section};
-use crate::roles::{Role, rule};
+use crate::mapping::{MappingErrors, NamePattern, RoleMapping, Section, ValueSource};
+use crate::roles::{EventRole, rule};
 use crate::{Needs, Question, Wishes};
 
 /// An own analysis, as its file says it.
 #[derive(Clone, Debug)]
-pub struct Declaration {
+pub struct AnalysisDeclaration {
     /// Its name for people.
     pub name: String,
     /// Its items, in the order of the file.
-    pub items: Vec<Item>,
+    pub items: Vec<DeclaredItem>,
     /// All rules: first those that end something, then the others in the order of the file. They are applied in this order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<EventRule>,
 }
 
 /// An item of an own analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct DeclaredItem {
     /// Its name for people.
     pub name: String,
     /// Its kind.
@@ -84,24 +84,24 @@ pub enum ItemKind {
 
 /// The effect of an event.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct EventRule {
     /// To which of the items.
     pub item: usize,
     /// The act.
-    pub act: Act,
+    pub act: RuleAction,
     /// Classes of events with a name that matches one of these.
-    pub events: Vec<Pattern>,
+    pub events: Vec<NamePattern>,
     /// Of these the events for which this is true.
     pub when: Option<Filter>,
     /// The key.
-    pub key: Vec<FieldSource>,
+    pub key: Vec<ValueSource>,
     /// The value of the act: the group of a pair, the state, the number.
-    pub value: Option<FieldSource>,
+    pub value: Option<ValueSource>,
 }
 
 /// The act of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum RuleAction {
     /// Something begins.
     Begin,
     /// It ends.
@@ -116,7 +116,7 @@ pub enum Act {
     To,
 }
 
-impl Declaration {
+impl AnalysisDeclaration {
     /// Reads an own analysis from its text.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl Declaration {
     /// All that is wrong with it.
     ///
     /// ```
-    /// use kymo_analysis::declared::Declaration;
-    /// let error = Declaration::parse("name = 'mine'\n[[pairs]]\nname = 'x'\nbegn = 'a'\nend = 'b'").unwrap_err();
+    /// use kymo_analysis::declared::AnalysisDeclaration;
+    /// let error = AnalysisDeclaration::parse("name = 'mine'\n[[pairs]]\nname = 'x'\nbegn = 'a'\nend = 'b'").unwrap_err();
     /// assert_eq!(error.to_string().lines().nth(1), Some("4:1: `pairs` has no `begn`; did you mean `begin`?"));
     /// ```
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
@@ -140,7 +140,8 @@ impl Declaration {
 
     /// The question that it answers.
     pub(crate) fn question(&self, wishes: &Wishes) -> Question<'_> {
-        let question = Question::new(Self::needs(wishes), &[Role::Rule], |setup| Declared::new(setup, self));
+        let question =
+            Question::new(Self::needs(wishes), &[EventRole::Rule], |setup| DeclaredAnalysis::new(setup, self));
         Question { mapping: Some(self.mapping()), has_periods: true, ..question }
     }
 
@@ -148,15 +149,15 @@ impl Declaration {
     #[must_use]
     pub fn history(&self) -> Question<'_> {
         let needs = Self::needs(&Wishes::default());
-        let question = Question::new(needs, &[Role::Rule], |setup| History::new(setup, self));
+        let question = Question::new(needs, &[EventRole::Rule], |setup| History::new(setup, self));
         Question { mapping: Some(self.mapping()), ..question }
     }
 
     /// Its rules as a mapping. Others are bound beside it only to say which thread was there when
     /// something happened.
     #[must_use]
-    pub fn mapping(&self) -> Mapping {
-        let mut mapping = Mapping::new(self.name.clone());
+    pub fn mapping(&self) -> RoleMapping {
+        let mut mapping = RoleMapping::new(self.name.clone());
         mapping.sections = self.rules.iter().enumerate().map(|(number, rule)| rule.section(number)).collect();
         mapping
     }
@@ -164,16 +165,16 @@ impl Declaration {
     /// The roles and fields that it needs.
     #[must_use]
     pub fn needs(wishes: &Wishes) -> Needs {
-        let fields = (0..Role::Rule.facts().fields.len()).collect();
-        Needs { roles: vec![(Role::Rule, fields)], context: wishes.context(), ..Needs::default() }
+        let fields = (0..EventRole::Rule.facts().fields.len()).collect();
+        Needs { roles: vec![(EventRole::Rule, fields)], context: wishes.context(), ..Needs::default() }
     }
 }
 
-impl Rule {
+impl EventRule {
     pub(crate) fn section(&self, number: usize) -> Section {
-        let mut section = Section::new(Role::Rule, self.events.clone());
+        let mut section = Section::new(EventRole::Rule, self.events.clone());
         section.when = self.when.clone();
-        section.fields[rule::NUMBER] = vec![FieldSource::Integer(number as i64)];
+        section.fields[rule::NUMBER] = vec![ValueSource::Integer(number as i64)];
         section.fields[rule::VALUE] = self.value.iter().cloned().collect();
         for (place, field) in self.key.iter().enumerate() {
             section.fields[rule::KEY_1 + place] = vec![field.clone()];

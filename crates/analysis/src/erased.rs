@@ -10,7 +10,7 @@
 
 use std::any::Any;
 
-use crate::{Analysis, Answer, Feed, Later, Part, Setup, Shape, SpoolError, StateError};
+use crate::{Analysis, Answer, Feed, Later, PartShape, Setup, SpoolError, StateError, TracePart};
 
 /// The state of some analysis. Only the analysis that made it can use it; another one panics.
 pub struct AnyState(Box<dyn Any + Send>);
@@ -50,7 +50,7 @@ const FOREIGN: &str = "a state is given to the analysis that made it";
 /// An analysis of any type; all that have type `Analysis` are. Each method is described there.
 pub trait AnyAnalysis: Sync {
     /// See [`Analysis::shape`].
-    fn shape(&self) -> Shape;
+    fn shape(&self) -> PartShape;
 
     /// See [`Analysis::init`].
     fn init(&self) -> AnyState;
@@ -114,7 +114,7 @@ impl dyn AnyAnalysis + '_ {
 }
 
 impl<A: Analysis + 'static> AnyAnalysis for A {
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> PartShape {
         Analysis::shape(self)
     }
 
@@ -123,7 +123,7 @@ impl<A: Analysis + 'static> AnyAnalysis for A {
     }
 
     fn read(&self, lanes: usize, is_first: bool, feed: &mut Feed<'_>) -> Option<AnyState> {
-        Part::read(self, lanes, is_first, feed).map(AnyState::new)
+        TracePart::read(self, lanes, is_first, feed).map(AnyState::new)
     }
 
     fn merge(&self, left: &mut AnyState, right: AnyState) {

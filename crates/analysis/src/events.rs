@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kymo_ir::Cells;
 
 use crate::comm::Comm;
-use crate::roles::{CONTEXT, CPU, FieldIndex, Role};
+use crate::roles::{CONTEXT, CPU, EventRole, FieldIndex};
 
 /// A class of events of a data stream class, and the meaning of its events.
 #[derive(Clone, Debug)]
@@ -23,23 +23,23 @@ pub struct BoundClass {
     /// events.
     pub roles: Vec<BoundRole>,
     /// Where the fields of [`CONTEXT`] are.
-    pub context: [Slot; CONTEXT.len()],
+    pub context: [FieldSlot; CONTEXT.len()],
     /// Where the fields are that the analysis asked for by path, in its order.
-    pub extra: Vec<Slot>,
+    pub extra: Vec<FieldSlot>,
 }
 
 /// A role, and where the fields are that were asked for.
 #[derive(Clone, Debug)]
 pub struct BoundRole {
     /// The role.
-    pub role: Role,
+    pub role: EventRole,
     /// For each field of the role.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<FieldSlot>,
 }
 
 /// Where a field's value is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Slot {
+pub enum FieldSlot {
     /// It was not requested, or there is no such field.
     #[default]
     Absent,
@@ -73,7 +73,7 @@ pub enum ColumnKind {
 
 /// One value, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum EventValue<'a> {
     /// An integer; unsigned ones above the highest signed one wrap.
     Integer(i64),
     /// A real number.
@@ -106,7 +106,7 @@ pub struct EventRows {
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
+pub struct AnalysisEvent<'a> {
     /// When, in nanoseconds since the clock's origin; `i64::MIN` where nothing has a time.
     pub time: i64,
     /// Its class.
@@ -123,10 +123,10 @@ impl EventRows {
     /// The event of a row; `bytes`: of the window that the rows were read from.
     #[must_use]
     #[inline]
-    pub fn event<'a>(&'a self, row: usize, classes: &'a [BoundClass], bytes: &'a [u8]) -> Event<'a> {
+    pub fn event<'a>(&'a self, row: usize, classes: &'a [BoundClass], bytes: &'a [u8]) -> AnalysisEvent<'a> {
         let (number, place) = self.places[row];
         let number = number as usize;
-        Event {
+        AnalysisEvent {
             time: self.times[row],
             class: &classes[number],
             number,
@@ -138,63 +138,63 @@ impl EventRows {
     }
 }
 
-impl<'a> Event<'a> {
+impl<'a> AnalysisEvent<'a> {
     /// The meanings of the event; an event may mean several things.
     #[inline]
-    pub fn roles(&self) -> impl Iterator<Item = Meaning<'_>> {
-        self.class.roles.iter().map(move |bound| Meaning { role: bound.role, event: self, slots: &bound.slots })
+    pub fn roles(&self) -> impl Iterator<Item = RoleEvent<'_>> {
+        self.class.roles.iter().map(move |bound| RoleEvent { role: bound.role, event: self, slots: &bound.slots })
     }
 
     /// An integer, if the event has one there.
     #[must_use]
     #[inline(always)]
-    pub fn integer(&self, slot: &Slot) -> Option<i64> {
+    pub fn integer(&self, slot: &FieldSlot) -> Option<i64> {
         // Almost all slots are like that, and this is asked of every event several times.
-        if let Slot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
+        if let FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
             return Some(self.cells.word(*column, self.row).cast_signed());
         }
         self.integer_elsewhere(slot)
     }
 
     #[inline(never)]
-    fn integer_elsewhere(&self, slot: &Slot) -> Option<i64> {
+    fn integer_elsewhere(&self, slot: &FieldSlot) -> Option<i64> {
         match slot {
-            Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
+            FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional } => {
                 self.has(*column, *is_optional).then(|| self.cells.word(*column, self.row).cast_signed())
             }
-            Slot::Integer(value) => Some(*value),
-            Slot::Packet(place) => match self.packet.get(*place)? {
+            FieldSlot::Integer(value) => Some(*value),
+            FieldSlot::Packet(place) => match self.packet.get(*place)? {
                 Some(PacketValue::Integer(value)) => Some(*value),
                 _ => None,
             },
-            Slot::Absent | Slot::Text(_) | Slot::Column { .. } => None,
+            FieldSlot::Absent | FieldSlot::Text(_) | FieldSlot::Column { .. } => None,
         }
     }
 
     /// The bytes of a text, if the event has one there.
     #[must_use]
     #[inline]
-    pub fn text(&self, slot: &'a Slot) -> Option<&'a [u8]> {
+    pub fn text(&self, slot: &'a FieldSlot) -> Option<&'a [u8]> {
         match slot {
-            Slot::Column { column, kind: ColumnKind::Text, is_optional } => {
+            FieldSlot::Column { column, kind: ColumnKind::Text, is_optional } => {
                 self.has(*column, *is_optional).then_some(())?;
                 let (first, length) = self.cells.span(*column, self.row);
                 self.bytes.get(first..first + length)
             }
-            Slot::Text(text) => Some(text),
-            Slot::Packet(place) => match self.packet.get(*place)? {
+            FieldSlot::Text(text) => Some(text),
+            FieldSlot::Packet(place) => match self.packet.get(*place)? {
                 Some(PacketValue::Text(text)) => Some(text),
                 _ => None,
             },
-            Slot::Absent | Slot::Integer(_) | Slot::Column { .. } => None,
+            FieldSlot::Absent | FieldSlot::Integer(_) | FieldSlot::Column { .. } => None,
         }
     }
 
     /// A thread's name; the empty one if the event has none there.
     #[must_use]
     #[inline]
-    pub fn comm(&self, slot: &Slot) -> Comm {
-        if let Slot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
+    pub fn comm(&self, slot: &FieldSlot) -> Comm {
+        if let FieldSlot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
             return Comm::of_span(self.bytes, self.cells.span(*column, self.row));
         }
         self.text(slot).map_or(Comm::default(), Comm::new)
@@ -202,12 +202,12 @@ impl<'a> Event<'a> {
 
     /// The value that the event has there, of any kind.
     #[must_use]
-    pub fn value(&self, slot: &'a Slot) -> Option<Value<'a>> {
-        if let Slot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
-            let real = || Value::Real(f64::from_bits(self.cells.value(*column, self.row)));
+    pub fn value(&self, slot: &'a FieldSlot) -> Option<EventValue<'a>> {
+        if let FieldSlot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
+            let real = || EventValue::Real(f64::from_bits(self.cells.value(*column, self.row)));
             return self.has(*column, *is_optional).then(real);
         }
-        self.integer(slot).map(Value::Integer).or_else(|| self.text(slot).map(Value::Text))
+        self.integer(slot).map(EventValue::Integer).or_else(|| self.text(slot).map(EventValue::Text))
     }
 
     #[inline]
@@ -249,15 +249,15 @@ fn small(number: Option<i64>) -> Option<i32> {
 
 /// An event in one of its roles.
 #[derive(Clone, Copy, Debug)]
-pub struct Meaning<'a> {
+pub struct RoleEvent<'a> {
     /// The role.
-    pub role: Role,
+    pub role: EventRole,
     /// The event.
-    pub event: &'a Event<'a>,
-    slots: &'a [Slot],
+    pub event: &'a AnalysisEvent<'a>,
+    slots: &'a [FieldSlot],
 }
 
-impl<'a> Meaning<'a> {
+impl<'a> RoleEvent<'a> {
     /// An integer field of the role, if the event has it.
     #[must_use]
     #[inline(always)]
@@ -289,7 +289,7 @@ impl<'a> Meaning<'a> {
     /// A field of the role, of any kind.
     #[must_use]
     #[inline]
-    pub fn value(&self, field: FieldIndex) -> Option<Value<'a>> {
+    pub fn value(&self, field: FieldIndex) -> Option<EventValue<'a>> {
         self.event.value(&self.slots[field])
     }
 }

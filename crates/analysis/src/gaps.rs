@@ -20,11 +20,14 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
+    Wishes,
+};
 use busy::Busy;
 pub use busy::SPANS_MAX;
 
@@ -41,7 +44,7 @@ pub struct Gaps {
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct GapState {
     lanes: Vec<Edges>,
     busy: Busy,
 }
@@ -57,7 +60,7 @@ struct Edges {
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane {
+pub struct GapLane {
     cpu: Option<u32>,
     edges: Edges,
     busy: Busy,
@@ -139,7 +142,7 @@ impl Edges {
     }
 }
 
-impl Lane {
+impl GapLane {
     /// The time that follows is in another span.
     #[cold]
     fn turn(&mut self, time: i64) {
@@ -152,28 +155,34 @@ impl Lane {
 }
 
 impl Analysis for Gaps {
-    type State = State;
-    type Lane<'a> = Lane;
+    type State = GapState;
+    type Lane<'a> = GapLane;
     type Note = ();
 
-    fn identity(&self) -> Identity {
-        Identity { name: "gaps", version: 2 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "gaps", version: 2 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Lane
+    fn shape(&self) -> PartShape {
+        PartShape::Lane
     }
 
-    fn init(&self) -> State {
-        State { lanes: vec![self.edges(); self.lanes.len()], busy: self.busy.clone() }
+    fn init(&self) -> GapState {
+        GapState { lanes: vec![self.edges(); self.lanes.len()], busy: self.busy.clone() }
     }
 
-    fn enter(&self, lane: usize) -> Lane {
-        Lane { cpu: self.lanes[lane].cpu, edges: self.edges(), busy: self.busy.clone(), span: (0, 0), inside: (0, 0) }
+    fn enter(&self, lane: usize) -> GapLane {
+        GapLane {
+            cpu: self.lanes[lane].cpu,
+            edges: self.edges(),
+            busy: self.busy.clone(),
+            span: (0, 0),
+            inside: (0, 0),
+        }
     }
 
     #[inline]
-    fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut GapLane, event: &AnalysisEvent<'_>, _: &mut LaneNotes<()>) {
         let time = event.time;
         if time == i64::MIN || !self.wishes.wants_cpu(event.cpu().or(lane.cpu)) {
             return;
@@ -191,9 +200,9 @@ impl Analysis for Gaps {
         lane.inside.1 = time;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
+    fn note(&self, _: &mut GapState, _: usize, _: i64, (): ()) {}
 
-    fn leave(&self, state: &mut State, lane: usize, mut end: Lane) {
+    fn leave(&self, state: &mut GapState, lane: usize, mut end: GapLane) {
         if end.span.0 < end.span.1 {
             end.busy.add(end.inside.0, end.inside.1);
         }
@@ -201,31 +210,31 @@ impl Analysis for Gaps {
         state.busy.merge(&end.busy);
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut GapState, right: GapState) {
         for (edges, later) in left.lanes.iter_mut().zip(right.lanes) {
             edges.merge(later, |gaps, begin, end| self.gap(gaps, begin, end));
         }
         left.busy.merge(&right.busy);
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut GapState, _: i64) -> bool {
         state.lanes.iter_mut().for_each(|edges| edges.gaps = self.none());
         state.busy.forget();
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &GapState) -> bool {
         state.lanes.len() == self.lanes.len() && state.busy.fits()
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &GapState) -> Result<Answer, SpoolError> {
         let columns = vec![
-            Column::new("stream", "Stream", Class::Text),
-            Column::new("cpu", "CPU", Class::Cpu),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
-            Column::new("length", "Length", Class::Duration),
-            Column::new("kind", "Kind", Class::Text),
+            Column::new("stream", "Stream", CellClass::Text),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("length", "Length", CellClass::Duration),
+            Column::new("kind", "Kind", CellClass::Text),
         ];
         let mut table = Table::new("gaps", "The longest times without an event: of all lanes, and of each", columns);
         table.plot = Some(Plot::Bars { value: 4 });

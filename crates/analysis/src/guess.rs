@@ -15,15 +15,15 @@ mod words;
 use std::collections::HashMap;
 
 use kymo_decode::fields;
-use kymo_filter::{Path, Step};
+use kymo_filter::{NamePath, NameStep};
 use kymo_format::TraceClass;
 use kymo_format::model::{EventRecordClass, FieldKind as Kind, display_name};
 
-use self::words::{Words, is_identity, is_kind_of_length};
+use self::words::{NameWords, is_identity, is_kind_of_length};
 use crate::bind::StreamClass;
-use crate::bind::matching::{Choice, Chosen, Matcher};
-use crate::mapping::{FieldSource, Mapping, Pattern, Section};
-use crate::roles::{CPU, Role, TID, pair, switch};
+use crate::bind::matching::{FieldMatch, FieldOrigin, Matcher};
+use crate::mapping::{NamePattern, RoleMapping, Section, ValueSource};
+use crate::roles::{CPU, EventRole, TID, pair, switch};
 
 /// A guess that is as sure as this may be used.
 pub const CONFIDENCE_MIN: f64 = 0.5;
@@ -41,7 +41,7 @@ pub struct Guess {
 
 /// The possible meanings of events that no mapping names; begins stand before their ends.
 #[must_use]
-pub fn guesses(streams: &[StreamClass<'_>], mappings: &[Mapping]) -> Vec<Guess> {
+pub fn guesses(streams: &[StreamClass<'_>], mappings: &[RoleMapping]) -> Vec<Guess> {
     let mut guesses: Vec<Guess> = Vec::new();
     for stream in streams {
         for guess in of_stream(stream, mappings) {
@@ -58,10 +58,11 @@ pub fn guesses(streams: &[StreamClass<'_>], mappings: &[Mapping]) -> Vec<Guess> 
 
 /// The guesses that may be used, as a mapping: begins and ends that are sure enough.
 #[must_use]
-pub fn usable(guesses: &[Guess]) -> Mapping {
-    let mut mapping = Mapping::new("guessed");
-    let is_usable =
-        |guess: &&Guess| matches!(guess.section.role, Role::Begin | Role::End) && guess.confidence >= CONFIDENCE_MIN;
+pub fn usable(guesses: &[Guess]) -> RoleMapping {
+    let mut mapping = RoleMapping::new("guessed");
+    let is_usable = |guess: &&Guess| {
+        matches!(guess.section.role, EventRole::Begin | EventRole::End) && guess.confidence >= CONFIDENCE_MIN
+    };
     mapping.sections = guesses.iter().filter(is_usable).map(|guess| guess.section.clone()).collect();
     mapping
 }
@@ -69,7 +70,7 @@ pub fn usable(guesses: &[Guess]) -> Mapping {
 /// A class of events that no mapping knows.
 struct Unknown<'a> {
     name: &'a str,
-    words: Words,
+    words: NameWords,
     fields: Vec<FieldOf>,
 }
 
@@ -80,7 +81,7 @@ struct FieldOf {
     is_text: bool,
 }
 
-fn of_stream(stream: &StreamClass<'_>, mappings: &[Mapping]) -> Vec<Guess> {
+fn of_stream(stream: &StreamClass<'_>, mappings: &[RoleMapping]) -> Vec<Guess> {
     let trace = stream.decoder.trace_class();
     let classes = &stream.decoder.stream_class(stream.stream_class).event_classes;
     let matcher = Matcher::new(mappings, trace, stream.facts.trace_name);
@@ -96,12 +97,12 @@ fn of_stream(stream: &StreamClass<'_>, mappings: &[Mapping]) -> Vec<Guess> {
         if place.is_none() {
             let context = matcher.context(None, &names, &[TID, CPU]);
             let path = |field: usize| match &context[field] {
-                Choice::Chosen(Chosen::Path(path)) => Some(path.clone()),
+                FieldMatch::Chosen(FieldOrigin::Path(path)) => Some(path.clone()),
                 _ => None,
             };
             place = Some(path(TID).map(|path| (path, "thread")).or_else(|| path(CPU).map(|path| (path, "CPU"))));
         }
-        unknown.push(Unknown { name, words: Words::of(name), fields: fields_of(trace, class) });
+        unknown.push(Unknown { name, words: NameWords::of(name), fields: fields_of(trace, class) });
     }
     let mut guesses = pairs(&unknown, place.flatten().as_ref());
     guesses.extend(unknown.iter().filter_map(switch_like));
@@ -125,7 +126,7 @@ fn fields_of(trace: &TraceClass, class: &EventRecordClass) -> Vec<FieldOf> {
 }
 
 /// Names that differ in one word, of which one begins what the other ends.
-fn pairs(unknown: &[Unknown<'_>], place: Option<&(Path, &str)>) -> Vec<Guess> {
+fn pairs(unknown: &[Unknown<'_>], place: Option<&(NamePath, &str)>) -> Vec<Guess> {
     let mut by_rest: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
     for (number, class) in unknown.iter().enumerate() {
         for word in class.words.ends() {
@@ -159,9 +160,9 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(Path, &str)>) -> Vec<Guess> {
         }
         begun[begin] = true;
         let is_first = ended[end].is_none();
-        guesses.push(pairing.guess(Role::Begin, &unknown[begin], &unknown[end], word));
+        guesses.push(pairing.guess(EventRole::Begin, &unknown[begin], &unknown[end], word));
         if is_first {
-            guesses.push(pairing.guess(Role::End, &unknown[end], &unknown[begin], word));
+            guesses.push(pairing.guess(EventRole::End, &unknown[end], &unknown[begin], word));
             ended[end] = Some(pairing);
         }
     }
@@ -172,13 +173,13 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(Path, &str)>) -> Vec<Guess> {
 #[derive(Clone, Debug)]
 struct Pairing {
     key: Option<FieldOf>,
-    within: Option<Path>,
+    within: Option<NamePath>,
     confidence: f64,
     why: String,
 }
 
 impl Pairing {
-    fn new(begin: &Unknown<'_>, end: &Unknown<'_>, place: Option<&(Path, &str)>, sure: f64) -> Self {
+    fn new(begin: &Unknown<'_>, end: &Unknown<'_>, place: Option<&(NamePath, &str)>, sure: f64) -> Self {
         let mut both: Vec<&FieldOf> = begin.fields.iter().filter(|field| end.fields.contains(field)).collect();
         // A stable sort: of equally good ones, the first one.
         both.sort_by_key(|field| std::cmp::Reverse(is_identity(&field.name)));
@@ -205,38 +206,38 @@ impl Pairing {
         self.key == other.key && self.within == other.within
     }
 
-    fn guess(&self, role: Role, class: &Unknown<'_>, other: &Unknown<'_>, word: usize) -> Guess {
-        let mut section = Section::new(role, vec![Pattern::new(class.name)]);
-        let (begin, end) = if role == Role::Begin { (class, other) } else { (other, class) };
+    fn guess(&self, role: EventRole, class: &Unknown<'_>, other: &Unknown<'_>, word: usize) -> Guess {
+        let mut section = Section::new(role, vec![NamePattern::new(class.name)]);
+        let (begin, end) = if role == EventRole::Begin { (class, other) } else { (other, class) };
         if let Some(key) = &self.key {
-            section.fields[pair::KEY] = vec![FieldSource::Path(path(&key.name))];
+            section.fields[pair::KEY] = vec![ValueSource::Path(path(&key.name))];
         }
-        section.fields[pair::WITHIN] = self.within.iter().cloned().map(FieldSource::Path).collect();
-        section.fields[pair::GROUP] = vec![FieldSource::Text(end.name.to_owned())];
+        section.fields[pair::WITHIN] = self.within.iter().cloned().map(ValueSource::Path).collect();
+        section.fields[pair::GROUP] = vec![ValueSource::Text(end.name.to_owned())];
         let text = class.fields.iter().find(|field| field.is_text && self.key.as_ref() != Some(field));
         section.fields[pair::PAIR_NAME] = match text {
-            Some(text) if role == Role::Begin => vec![FieldSource::Path(path(&text.name))],
-            _ => vec![FieldSource::Text(begin.words.title(word))],
+            Some(text) if role == EventRole::Begin => vec![ValueSource::Path(path(&text.name))],
+            _ => vec![ValueSource::Text(begin.words.title(word))],
         };
-        let acts = if role == Role::Begin { "ended by" } else { "begun by" };
+        let acts = if role == EventRole::Begin { "ended by" } else { "begun by" };
         let reason = format!("{acts} `{}` by their names; {}", other.name, self.why);
         Guess { section, confidence: self.confidence, reason }
     }
 }
 
-fn path(name: &str) -> Path {
-    Path { is_global: false, steps: vec![Step::Name(name.to_owned())] }
+fn path(name: &str) -> NamePath {
+    NamePath { is_global: false, steps: vec![NameStep::Name(name.to_owned())] }
 }
 
 /// One thread after another: two fields that differ in a word.
 fn switch_like(class: &Unknown<'_>) -> Option<Guess> {
-    let numbers: Vec<(&FieldOf, Words)> =
-        class.fields.iter().filter(|field| !field.is_text).map(|field| (field, Words::of(&field.name))).collect();
-    let of_thread = |words: &Words, at: usize| words.others(at).all(words::is_of_thread);
+    let numbers: Vec<(&FieldOf, NameWords)> =
+        class.fields.iter().filter(|field| !field.is_text).map(|field| (field, NameWords::of(&field.name))).collect();
+    let of_thread = |words: &NameWords, at: usize| words.others(at).all(words::is_of_thread);
     let find = |first: &str, then: &str| {
         let (prev, words) = numbers.iter().find(|(_, words)| words.at(first).is_some_and(|at| of_thread(words, at)))?;
         let rest = words.without(words.at(first)?);
-        let is_next = |words: &Words| words.at(then).is_some_and(|at| words.without(at) == rest);
+        let is_next = |words: &NameWords| words.at(then).is_some_and(|at| words.without(at) == rest);
         let (next, _) = numbers.iter().find(|(_, words)| is_next(words))?;
         Some((prev.name.clone(), next.name.clone()))
     };
@@ -244,9 +245,9 @@ fn switch_like(class: &Unknown<'_>) -> Option<Guess> {
     let is_named =
         ["switch", "switched", "sched", "schedule", "resumed"].iter().any(|word| class.words.at(word).is_some());
     let confidence = if is_named { 0.8 } else { 0.4 };
-    let mut section = Section::new(Role::Switch, vec![Pattern::new(class.name)]);
-    section.fields[switch::PREV_TID] = vec![FieldSource::Path(path(&prev))];
-    section.fields[switch::NEXT_TID] = vec![FieldSource::Path(path(&next))];
+    let mut section = Section::new(EventRole::Switch, vec![NamePattern::new(class.name)]);
+    section.fields[switch::PREV_TID] = vec![ValueSource::Path(path(&prev))];
+    section.fields[switch::NEXT_TID] = vec![ValueSource::Path(path(&next))];
     let reason = format!("`{prev}` and `{next}` look like threads of which one follows the other");
     Some(Guess { section, confidence, reason })
 }

@@ -48,29 +48,29 @@ const FEW: usize = 7;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    form: Form,
+    form: HistogramForm,
 }
 
 /// The form follows from the count alone: few if, and only if, there are at most [`FEW`] values.
 #[derive(Clone, Debug)]
-enum Form {
+enum HistogramForm {
     /// The first `count` of `values`, ascending.
     Few {
         count: u8,
         values: [u64; FEW],
     },
-    Many(Box<Body>),
+    Many(Box<HistogramBody>),
 }
 
 #[derive(Clone, Debug)]
-struct Body {
+struct HistogramBody {
     moments: Moments,
     buckets: Buckets,
 }
 
 /// Values that were counted together: `count` of them lie in `low..=high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bucket {
+pub struct HistogramBucket {
     /// The smallest value that is counted here.
     pub low: u64,
     /// The largest value that is counted here.
@@ -81,7 +81,7 @@ pub struct Bucket {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { form: Form::Few { count: 0, values: [0; FEW] } }
+        Self { form: HistogramForm::Few { count: 0, values: [0; FEW] } }
     }
 }
 
@@ -90,24 +90,26 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         match &mut self.form {
-            Form::Many(body) => {
+            HistogramForm::Many(body) => {
                 body.moments.record(value);
                 body.buckets.add(buckets::bucket_of(value), 1);
             }
-            Form::Few { .. } => self.record_among_few(value, 1),
+            HistogramForm::Few { .. } => self.record_among_few(value, 1),
         }
     }
 
     /// Records the same value `count` times.
     pub fn record_many(&mut self, value: u64, count: u64) {
         match &mut self.form {
-            Form::Many(body) => body.record_many(value, count),
-            Form::Few { .. } => self.record_among_few(value, count),
+            HistogramForm::Many(body) => body.record_many(value, count),
+            HistogramForm::Few { .. } => self.record_among_few(value, count),
         }
     }
 
     fn record_among_few(&mut self, value: u64, count: u64) {
-        let Form::Few { count: held, values } = &mut self.form else { unreachable!("asked only while there are few") };
+        let HistogramForm::Few { count: held, values } = &mut self.form else {
+            unreachable!("asked only while there are few")
+        };
         let free = (FEW - usize::from(*held)) as u64;
         if count > free {
             self.many().record_many(value, count);
@@ -122,32 +124,32 @@ impl Histogram {
     }
 
     /// Puts the few values into buckets, if that is not so already.
-    fn many(&mut self) -> &mut Body {
-        if let Form::Few { .. } = &self.form {
-            let mut body = Box::new(Body { moments: Moments::NONE, buckets: Buckets::default() });
+    fn many(&mut self) -> &mut HistogramBody {
+        if let HistogramForm::Few { .. } = &self.form {
+            let mut body = Box::new(HistogramBody { moments: Moments::NONE, buckets: Buckets::default() });
             for &value in self.few() {
                 body.record_many(value, 1);
             }
-            self.form = Form::Many(body);
+            self.form = HistogramForm::Many(body);
         }
         match &mut self.form {
-            Form::Many(body) => body,
-            Form::Few { .. } => unreachable!("they were put into buckets above"),
+            HistogramForm::Many(body) => body,
+            HistogramForm::Few { .. } => unreachable!("they were put into buckets above"),
         }
     }
 
     /// The values themselves while there are few; nothing otherwise.
     fn few(&self) -> &[u64] {
         match &self.form {
-            Form::Few { count, values } => &values[..usize::from(*count)],
-            Form::Many(_) => &[],
+            HistogramForm::Few { count, values } => &values[..usize::from(*count)],
+            HistogramForm::Many(_) => &[],
         }
     }
 
     fn moments(&self) -> Moments {
         match &self.form {
-            Form::Many(body) => body.moments,
-            Form::Few { .. } => {
+            HistogramForm::Many(body) => body.moments,
+            HistogramForm::Few { .. } => {
                 let mut moments = Moments::NONE;
                 self.few().iter().for_each(|&value| moments.record(value));
                 moments
@@ -159,16 +161,16 @@ impl Histogram {
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.form {
-            Form::Few { count, .. } => u64::from(*count),
-            Form::Many(body) => body.moments.count,
+            HistogramForm::Few { count, .. } => u64::from(*count),
+            HistogramForm::Many(body) => body.moments.count,
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         match &mut self.form {
-            Form::Few { count, .. } => *count = 0,
-            Form::Many(_) => *self = Self::default(),
+            HistogramForm::Few { count, .. } => *count = 0,
+            HistogramForm::Many(_) => *self = Self::default(),
         }
     }
 
@@ -182,8 +184,8 @@ impl Histogram {
     #[must_use]
     pub fn sum(&self) -> u128 {
         match &self.form {
-            Form::Few { .. } => self.few().iter().map(|&value| u128::from(value)).sum(),
-            Form::Many(body) => body.moments.sum,
+            HistogramForm::Few { .. } => self.few().iter().map(|&value| u128::from(value)).sum(),
+            HistogramForm::Many(body) => body.moments.sum,
         }
     }
 
@@ -301,24 +303,24 @@ impl Histogram {
 
     /// All buckets that hold values, ascending. The first begins at the minimum, the last ends at the maximum, and
     /// few values (up to 7) have a bucket each.
-    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+    pub fn buckets(&self) -> impl Iterator<Item = HistogramBucket> + '_ {
         let (few, many) = match &self.form {
-            Form::Few { .. } => (self.few(), None),
-            Form::Many(body) => (&[][..], Some(body)),
+            HistogramForm::Few { .. } => (self.few(), None),
+            HistogramForm::Many(body) => (&[][..], Some(body)),
         };
-        let few = few.iter().map(|&value| Bucket { low: value, high: value, count: 1 });
+        let few = few.iter().map(|&value| HistogramBucket { low: value, high: value, count: 1 });
         let many = many.into_iter().flat_map(|body| {
             let Moments { min, max, .. } = body.moments;
             body.buckets.counted().map(move |(bucket, count)| {
                 let (low, high) = buckets::range_of(bucket);
-                Bucket { low: low.max(min), high: high.min(max), count }
+                HistogramBucket { low: low.max(min), high: high.min(max), count }
             })
         });
         few.chain(many)
     }
 }
 
-impl Body {
+impl HistogramBody {
     fn record_many(&mut self, value: u64, count: u64) {
         if count == 0 {
             return;
@@ -353,8 +355,8 @@ impl Merge for Histogram {
 
     fn merge_from(&mut self, later: &Self) {
         match &later.form {
-            Form::Few { .. } => later.few().iter().for_each(|&value| self.record(value)),
-            Form::Many(body) => {
+            HistogramForm::Few { .. } => later.few().iter().for_each(|&value| self.record(value)),
+            HistogramForm::Many(body) => {
                 let own = self.many();
                 own.moments.merge(&body.moments);
                 own.buckets.merge(&body.buckets);
@@ -366,8 +368,8 @@ impl Merge for Histogram {
 impl Weight for Histogram {
     fn weight(&self) -> usize {
         match &self.form {
-            Form::Few { .. } => 0,
-            Form::Many(body) => size_of::<Body>() + body.buckets.weight(),
+            HistogramForm::Few { .. } => 0,
+            HistogramForm::Many(body) => size_of::<HistogramBody>() + body.buckets.weight(),
         }
     }
 }
@@ -376,8 +378,8 @@ impl Weight for Histogram {
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
-            (Form::Few { .. }, Form::Few { .. }) => self.few() == other.few(),
-            (Form::Many(own), Form::Many(others)) => {
+            (HistogramForm::Few { .. }, HistogramForm::Few { .. }) => self.few() == other.few(),
+            (HistogramForm::Many(own), HistogramForm::Many(others)) => {
                 own.moments == others.moments && own.buckets.counted().eq(others.buckets.counted())
             }
             _ => false,

@@ -41,29 +41,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{self, Block};
+use crate::block::{self, BlockAnalysis};
 use crate::calls::{
-    self, Bases, CallLane, CallNames, CallState, CpuAt, Entry, Exit, LifeView, Outcome, Place, Settings, Summary,
-    ToldRun, Watch,
+    self, Bases, CallEntry, CallExit, CallLane, CallNames, CallObserver, CallOutcome, CallState, CallSummary, CpuAt,
+    EventPosition, LifeView, Settings, ToldRun,
 };
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::events::Meaning;
+use crate::events::RoleEvent;
 use crate::roles::{
-    CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
+    CPU, EventRole, PID, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Question, Setup, Shape, Slot, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, FieldSlot, LaneNotes, Later, Needs, PartShape, Question, Setup,
+    SpoolError, Wishes,
+};
 
-pub use acts::Act;
-use apart::{Apart, Done, Mode};
+pub use acts::FileAct;
+use apart::{ActResults, Apart, ThreadKnowledge};
 use file_rows::FileRows;
 use files::Files;
 pub use log::Logged;
-use log::{Behind, Log, Renumbered, Settled, Waiting};
-use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
+use log::{FollowingActs, Log, ReadyActs, Renumbered, SettledActs};
+use ops::{CLOSE_ON_EXEC, DUPLICATE, FileEffect, INTERNET};
 use pids::Pids;
-pub use rows::{IoRows, IoRun, Totals};
-use sums::{Limits, Sums};
+pub use rows::{IoRows, IoRun, IoTotals};
+use sums::{IoSums, OperationLimits};
 
 /// The analysis.
 #[derive(Debug)]
@@ -71,26 +74,26 @@ pub struct Io {
     settings: Settings,
     names: CallNames,
     /// For each name of a call.
-    ops: Vec<Op>,
+    ops: Vec<FileEffect>,
     /// Calls that are no operations need not be looked at.
     are_exits_named: bool,
-    block: Block,
+    block: BlockAnalysis,
     wishes: Wishes,
-    limits: Limits,
-    room: Mutex<Room>,
+    limits: OperationLimits,
+    room: Mutex<ReplayBuffers>,
 }
 
 /// Memory of acts that were replayed: pages that were written to once are there.
 #[derive(Debug, Default)]
-struct Room {
+struct ReplayBuffers {
     logs: Vec<Vec<Logged>>,
-    apart: Vec<apart::Memory>,
+    apart: Vec<apart::ApartBuffers>,
 }
 
 /// The facts that it keeps about an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoEntry {
-    op: Op,
+    op: FileEffect,
     fd: Option<i32>,
     other_fd: Option<i32>,
     path: Option<Box<[u8]>>,
@@ -109,61 +112,61 @@ pub type IoExit = Option<(i32, i32)>;
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct IoState {
     calls: CallState<IoEntry, IoExit, IoRun, IoRows>,
-    totals: Totals,
+    totals: IoTotals,
     /// CPUs with runs in which acts wait for their thread, and since when.
     #[serde(skip)]
-    busy: Vec<(CpuAt, Place)>,
+    busy: Vec<(CpuAt, EventPosition)>,
     /// The counts that were reported for runs that go on.
     #[serde(skip)]
-    told: Vec<(CpuAt, Sums)>,
+    told: Vec<(CpuAt, IoSums)>,
     /// If nothing comes before.
     files: Option<Files>,
     /// Otherwise the operations on files, as far as these are known.
     rows: FileRows,
     /// Where the last CPU switched for the first time in this part.
     #[serde(skip)]
-    switched: Option<Place>,
+    switched: Option<EventPosition>,
     /// The results of parts by themselves were wrong.
     is_odd: bool,
     /// Which process each thread is of where the acts that are replayed later end, since parts were
     /// merged.
     #[serde(skip)]
     pids: Option<Pids>,
-    block: block::State,
+    block: block::BlockState,
 }
 
 /// The notes of a lane.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "notes of disks are few")]
-pub enum Note {
+pub enum IoNote {
     /// Of calls and threads.
-    Calls(calls::Note<IoEntry, IoExit, IoRun>),
+    Calls(calls::CallNote<IoEntry, IoExit, IoRun>),
     /// A thread does something.
-    Act(Told),
+    Act(RunActs),
     /// Something waits for the end of this CPU's run.
-    Busy(CpuAt, Place),
+    Busy(CpuAt, EventPosition),
     /// Of files that were there before.
     Log(Logged),
     /// Of disks.
-    Block(block::Note),
+    Block(block::BlockNote),
 }
 
 /// The acts of a thread in a run that is certainly its own.
 #[derive(Debug)]
-pub struct Told {
+pub struct RunActs {
     tid: i32,
     cpu: u32,
-    /// See [`Place::nth`].
+    /// See [`EventPosition::nth`].
     nth: u32,
-    act: Act,
+    act: FileAct,
 }
 
-const _: () = assert!(size_of::<Note>() <= 88, "notes are written and read again for each operation");
+const _: () = assert!(size_of::<IoNote>() <= 88, "notes are written and read again for each operation");
 
-impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
-    fn from(note: calls::Note<IoEntry, IoExit, IoRun>) -> Self {
+impl From<calls::CallNote<IoEntry, IoExit, IoRun>> for IoNote {
+    fn from(note: calls::CallNote<IoEntry, IoExit, IoRun>) -> Self {
         Self::Calls(note)
     }
 }
@@ -185,7 +188,7 @@ impl Io {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[Role::SyscallEntry], Self::new) }
+        Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[EventRole::SyscallEntry], Self::new) }
     }
 
     /// The roles and fields that it needs.
@@ -193,63 +196,73 @@ impl Io {
         use syscall_entry::{COMMAND, ENTRY_NAME, ENTRY_NUMBER, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         use syscall_exit::{EXIT_NAME, EXIT_NUMBER, NEW_FD, NEW_OTHER_FD, RET};
         let mut roles = vec![
-            (Role::Switch, crate::syscalls::switch_fields()),
-            (Role::Fork, vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID]),
-            (Role::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
-            (Role::Exec, vec![exec::EXEC_TID]),
-            (Role::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER, FD, OTHER_FD, PATH, FLAGS, FAMILY, COMMAND]),
-            (Role::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER, RET, NEW_FD, NEW_OTHER_FD]),
-            (Role::FileState, vec![file_state::FILE_PID, file_state::FILE_FD, file_state::FILE_PATH]),
-            (Role::NetSend, vec![net::INTERFACE, net::LENGTH]),
-            (Role::NetReceive, vec![net::INTERFACE, net::LENGTH]),
-            (Role::InterfaceState, vec![interface_state::INTERFACE_NAME]),
+            (EventRole::Switch, crate::syscalls::switch_fields()),
+            (
+                EventRole::Fork,
+                vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
+            ),
+            (EventRole::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
+            (EventRole::Exec, vec![exec::EXEC_TID]),
+            (EventRole::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER, FD, OTHER_FD, PATH, FLAGS, FAMILY, COMMAND]),
+            (EventRole::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER, RET, NEW_FD, NEW_OTHER_FD]),
+            (EventRole::FileState, vec![file_state::FILE_PID, file_state::FILE_FD, file_state::FILE_PATH]),
+            (EventRole::NetSend, vec![net::INTERFACE, net::LENGTH]),
+            (EventRole::NetReceive, vec![net::INTERFACE, net::LENGTH]),
+            (EventRole::InterfaceState, vec![interface_state::INTERFACE_NAME]),
         ];
-        roles.extend(Block::needs().roles);
+        roles.extend(BlockAnalysis::needs().roles);
         Needs { roles, context: vec![CPU, TID, PID, crate::roles::COMM], ..Needs::default() }
     }
 
     /// Whether it is interested in a call of that name. An exit without name may be of any.
     #[must_use]
-    pub fn wants(role: Role, name: &str) -> bool {
-        (role == Role::SyscallExit && name.is_empty())
-            || !matches!(role, Role::SyscallEntry | Role::SyscallExit)
-            || Op::of(name) != Op::Other && (role, Op::of(name)) != (Role::SyscallExit, Op::Close)
+    pub fn wants(role: EventRole, name: &str) -> bool {
+        (role == EventRole::SyscallExit && name.is_empty())
+            || !matches!(role, EventRole::SyscallEntry | EventRole::SyscallExit)
+            || FileEffect::of(name) != FileEffect::Other
+                && (role, FileEffect::of(name)) != (EventRole::SyscallExit, FileEffect::Close)
     }
 
     /// The analysis of these lanes.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
         let names = CallNames::new(setup);
-        let ops = names.named().map(|(_, name)| Op::of(name)).collect();
+        let ops = names.named().map(|(_, name)| FileEffect::of(name)).collect();
         let mut exits =
-            setup.classes.iter().flat_map(|class| &class.roles).filter(|role| role.role == Role::SyscallExit);
-        let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], Slot::Text(_)));
+            setup.classes.iter().flat_map(|class| &class.roles).filter(|role| role.role == EventRole::SyscallExit);
+        let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], FieldSlot::Text(_)));
         let wishes = setup.wishes.clone();
-        let limits = Limits::new(&wishes);
-        let (block, room) = (Block::new(setup), Mutex::default());
+        let limits = OperationLimits::new(&wishes);
+        let (block, room) = (BlockAnalysis::new(setup), Mutex::default());
         Self { settings: Settings::new(setup), names, ops, are_exits_named, block, wishes, limits, room }
     }
 
-    fn room(&self) -> MutexGuard<'_, Room> {
+    fn room(&self) -> MutexGuard<'_, ReplayBuffers> {
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn op(&self, call: calls::CallId) -> Op {
-        call.place().and_then(|place| self.ops.get(place)).copied().unwrap_or(Op::Other)
+    fn op(&self, call: calls::CallId) -> FileEffect {
+        call.place().and_then(|place| self.ops.get(place)).copied().unwrap_or(FileEffect::Other)
     }
 
-    fn call_entry(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
+    fn call_entry(
+        &self,
+        lane: &mut CallLane<'_, Self>,
+        meaning: &RoleEvent<'_>,
+        place: usize,
+        notes: &mut LaneNotes<IoNote>,
+    ) {
         use syscall_entry::{COMMAND, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         let call = self.names.call(meaning, place);
         let op = self.op(call);
         let fd = || meaning.small(FD);
-        if op == Op::Close
+        if op == FileEffect::Close
             && let Some(fd) = fd()
         {
-            act(lane, meaning, notes, Act::Close(fd));
+            act(lane, meaning, notes, FileAct::Close(fd));
         }
         // If an exit did not name its call, each entry would be needed to know which call it ends.
-        if self.are_exits_named && matches!(op, Op::Other | Op::Close) {
+        if self.are_exits_named && matches!(op, FileEffect::Other | FileEffect::Close) {
             return;
         }
         let mut more = IoEntry {
@@ -266,22 +279,25 @@ impl Io {
             more.fd = fd();
         }
         match op {
-            Op::Both => more.other_fd = meaning.small(OTHER_FD),
-            Op::Open => more.path = meaning.text(PATH).map(Into::into),
-            Op::Socket => more.is_net = meaning.integer(FAMILY).is_some_and(|family| INTERNET.contains(&family)),
-            Op::Fcntl => {
+            FileEffect::Both => more.other_fd = meaning.small(OTHER_FD),
+            FileEffect::Open => more.path = meaning.text(PATH).map(Into::into),
+            FileEffect::Socket => {
+                more.is_net = meaning.integer(FAMILY).is_some_and(|family| INTERNET.contains(&family));
+            }
+            FileEffect::Fcntl => {
                 let command = meaning.integer(COMMAND);
                 more.is_duplicate = command.is_some_and(|command| DUPLICATE.contains(&command));
                 more.closes_on_exec = command == Some(DUPLICATE[1]);
             }
             _ => {}
         }
-        if matches!(op, Op::Open | Op::Socket | Op::Accept | Op::Dup | Op::Pipe) {
+        if matches!(op, FileEffect::Open | FileEffect::Socket | FileEffect::Accept | FileEffect::Dup | FileEffect::Pipe)
+        {
             more.closes_on_exec = meaning.integer(FLAGS).is_some_and(|flags| flags & CLOSE_ON_EXEC != 0);
         }
         if more.is_told {
             if more.fd.is_some() || more.other_fd.is_some() {
-                act(lane, meaning, notes, Act::Look(more.fd, more.other_fd));
+                act(lane, meaning, notes, FileAct::Look(more.fd, more.other_fd));
             }
             lane.enter(meaning, call, more, notes);
             tell(lane, notes);
@@ -291,10 +307,16 @@ impl Io {
         }
     }
 
-    fn exit(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
+    fn exit(
+        &self,
+        lane: &mut CallLane<'_, Self>,
+        meaning: &RoleEvent<'_>,
+        place: usize,
+        notes: &mut LaneNotes<IoNote>,
+    ) {
         use syscall_exit::{NEW_FD, NEW_OTHER_FD, RET};
         let call = self.names.call(meaning, place);
-        if self.are_exits_named && matches!(self.op(call), Op::Other | Op::Close) {
+        if self.are_exits_named && matches!(self.op(call), FileEffect::Other | FileEffect::Close) {
             return;
         }
         let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
@@ -305,39 +327,45 @@ impl Io {
     }
 
     /// An event that is neither about calls nor about threads.
-    fn other(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, at: Place, notes: &mut Notes<Note>) {
+    fn other(
+        &self,
+        lane: &mut CallLane<'_, Self>,
+        meaning: &RoleEvent<'_>,
+        at: EventPosition,
+        notes: &mut LaneNotes<IoNote>,
+    ) {
         let host = self.settings.facts(at.lane).host;
         match meaning.role {
-            Role::FileState => {
+            EventRole::FileState => {
                 let (pid, fd) = (meaning.small(file_state::FILE_PID), meaning.small(file_state::FILE_FD));
                 if let (Some(pid), Some(fd), Some(path)) = (pid, fd, meaning.text(file_state::FILE_PATH)) {
-                    let act = Act::FileState { pid, fd, path: path.into() };
+                    let act = FileAct::FileState { pid, fd, path: path.into() };
                     let logged = Logged { place: at, key: ThreadKey { host, tid: 0 }, act };
-                    notes.push(at.time, Note::Log(logged));
+                    notes.push(at.time, IoNote::Log(logged));
                 }
             }
-            Role::NetSend | Role::NetReceive => {
+            EventRole::NetSend | EventRole::NetReceive => {
                 let name = meaning.text(net::INTERFACE).unwrap_or_default();
                 let length = meaning.integer(net::LENGTH).unwrap_or(0).max(0).cast_unsigned();
-                lane.totals().packet(host, name, meaning.role == Role::NetSend, length);
+                lane.totals().packet(host, name, meaning.role == EventRole::NetSend, length);
             }
             _ => {}
         }
     }
 }
 
-impl Watch for Io {
+impl CallObserver for Io {
     type Entry = IoEntry;
     type Exit = IoExit;
     type Run = IoRun;
     type Rows = IoRows;
-    type Totals = Totals;
+    type Totals = IoTotals;
 
     fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    fn settle_in_run(&self, totals: &mut Totals, run: &mut IoRun, outcome: Outcome<IoEntry, IoExit>) {
+    fn settle_in_run(&self, totals: &mut IoTotals, run: &mut IoRun, outcome: CallOutcome<IoEntry, IoExit>) {
         done::settle_in_run(&self.limits, |call| self.op(call), totals, run, outcome);
     }
 
@@ -353,11 +381,11 @@ impl Watch for Io {
         run.extend(later);
     }
 
-    fn settle(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, outcome: Outcome<IoEntry, IoExit>) {
+    fn settle(&self, totals: &mut IoTotals, key: ThreadKey, rows: &mut IoRows, outcome: CallOutcome<IoEntry, IoExit>) {
         done::settle(&self.limits, |call| self.op(call), totals, (key, rows), outcome);
     }
 
-    fn count(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
+    fn count(&self, totals: &mut IoTotals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
         rows::count(totals, key, rows, run);
     }
 
@@ -365,39 +393,39 @@ impl Watch for Io {
         rows.add(later);
     }
 
-    fn over(&self, totals: &mut Totals, life: LifeView<'_, IoRows>) {
+    fn over(&self, totals: &mut IoTotals, life: LifeView<'_, IoRows>) {
         totals.over(&self.wishes, life);
     }
 
-    fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
+    fn leaves_open(&self, totals: &mut IoTotals, key: ThreadKey, entry: &CallEntry<IoEntry>) {
         let IoEntry { fd, other_fd, is_told, .. } = entry.more;
         // A call with a known thread looked up its file when it was entered.
         if !is_told && (fd.is_some() || other_fd.is_some()) {
-            totals.log(entry.place, key, Act::Look(fd, other_fd));
+            totals.log(entry.place, key, FileAct::Look(fd, other_fd));
         }
     }
 
-    fn asks(&self, totals: &mut Totals, key: ThreadKey, exit: &Exit<IoExit>) {
+    fn asks(&self, totals: &mut IoTotals, key: ThreadKey, exit: &CallExit<IoExit>) {
         let (op, fd) = (self.op(exit.call), exit.ret.and_then(|ret| i32::try_from(ret).ok()).filter(|fd| *fd >= 0));
         let (fd, other_fd) = exit.more.map_or((fd, None), |(fd, other_fd)| (Some(fd), Some(other_fd)));
-        let is_any = matches!(op, Op::Other | Op::Accept | Op::Dup | Op::Fcntl);
-        totals.log(exit.place, key, Act::Asks { fd, other_fd, is_any });
+        let is_any = matches!(op, FileEffect::Other | FileEffect::Accept | FileEffect::Dup | FileEffect::Fcntl);
+        totals.log(exit.place, key, FileAct::Asks { fd, other_fd, is_any });
     }
 
-    fn says(&self, run: &mut IoRun, place: Place, tid: i32, pid: i32) {
-        run.act(place, Act::Said(tid, pid));
+    fn says(&self, run: &mut IoRun, place: EventPosition, tid: i32, pid: i32) {
+        run.act(place, FileAct::Said(tid, pid));
     }
 }
 
 /// Place of the first thing that a run that goes on has not reported yet.
-fn first_to_tell(summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> Option<Place> {
+fn first_to_tell(summary: &CallSummary<IoEntry, IoExit>, run: &IoRun) -> Option<EventPosition> {
     let asked = summary.asks.as_ref().map(|exit| exit.place);
     let open = summary.open.as_ref().filter(|entry| !entry.more.is_told).map(|entry| entry.place);
     run.acts.iter().map(|act| act.0).chain(asked).chain(open).min()
 }
 
 /// The thread that runs does something besides its calls.
-fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>, act: Act) {
+fn act(lane: &mut CallLane<'_, Io>, meaning: &RoleEvent<'_>, notes: &mut LaneNotes<IoNote>, act: FileAct) {
     if lane.told().is_none() {
         busy(lane, notes);
     }
@@ -407,27 +435,27 @@ fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Not
 
 /// Reports the acts that wait for the thread of the CPU's run, if that thread is certain.
 #[inline]
-fn tell(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
+fn tell(lane: &mut CallLane<'_, Io>, notes: &mut LaneNotes<IoNote>) {
     let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told() else { return };
     for (place, act) in counted.tell() {
         *is_told = true;
-        notes.push(place.time, Note::Act(Told { tid, cpu, nth: place.nth, act }));
+        notes.push(place.time, IoNote::Act(RunActs { tid, cpu, nth: place.nth, act }));
     }
 }
 
 /// Notes that something is about to wait for the end of the run.
 #[inline]
-fn busy(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
+fn busy(lane: &mut CallLane<'_, Io>, notes: &mut LaneNotes<IoNote>) {
     if let Some((cpu, place)) = lane.begins_to_wait() {
-        notes.push(place.time, Note::Busy((place.lane, cpu), place));
+        notes.push(place.time, IoNote::Busy((place.lane, cpu), place));
     }
 }
 
-impl State {
+impl IoState {
     /// Replays acts that cannot change any more; or puts them aside, if the state before is
     /// unknown.
-    fn settle(&mut self, io: &Io, until: Option<Place>) {
-        let Self { totals: Totals { log, over, .. }, files, .. } = self;
+    fn settle(&mut self, io: &Io, until: Option<EventPosition>) {
+        let Self { totals: IoTotals { log, over, .. }, files, .. } = self;
         match files {
             Some(files) => log.hand_over(until, |logged| files.replay(&io.limits, over, logged)),
             None => log.settle(until),
@@ -436,20 +464,20 @@ impl State {
 
     /// A thread does something.
     #[inline]
-    fn act(&mut self, io: &Io, place: Place, told: Told) {
-        let Told { tid, cpu, act, .. } = told;
+    fn act(&mut self, io: &Io, place: EventPosition, told: RunActs) {
+        let RunActs { tid, cpu, act, .. } = told;
         if let Some(used) = act.counts() {
             self.sums((place.lane, cpu)).count(used);
         }
         let key = ThreadKey { host: io.settings.facts(place.lane).host, tid };
-        let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
+        let Self { totals: IoTotals { log, over, .. }, files, busy, .. } = self;
         match files {
             // Nothing waits, so nothing can come before this act: it needs no log.
             Some(files) if busy.is_empty() && log.is_empty() => {
                 files.replay(&io.limits, over, Logged { place, key, act });
             }
             None if busy.is_empty() && log.is_empty() => {
-                if !matches!(act, Act::Count(_)) {
+                if !matches!(act, FileAct::Count(_)) {
                     log.put_aside(place, key, act);
                 }
             }
@@ -462,9 +490,9 @@ impl State {
 
     /// The counts that were reported for the run of a CPU.
     #[inline]
-    fn sums(&mut self, at: CpuAt) -> &mut Sums {
+    fn sums(&mut self, at: CpuAt) -> &mut IoSums {
         let place = self.told.iter().position(|told| told.0 == at).unwrap_or_else(|| {
-            self.told.push((at, Sums::default()));
+            self.told.push((at, IoSums::default()));
             self.told.len() - 1
         });
         &mut self.told[place].1
@@ -473,7 +501,7 @@ impl State {
     /// Replays logged acts, or puts them aside, where nothing else can come before them.
     #[inline]
     fn go_on(&mut self, io: &Io) {
-        let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
+        let Self { totals: IoTotals { log, over, .. }, files, busy, .. } = self;
         if busy.is_empty() {
             match files {
                 Some(files) => log.drain(|logged| files.replay(&io.limits, over, logged)),
@@ -487,29 +515,29 @@ impl State {
     }
 
     /// A note of calls and threads.
-    fn calls(&mut self, io: &Io, note: calls::Note<IoEntry, IoExit, IoRun>) {
+    fn calls(&mut self, io: &Io, note: calls::CallNote<IoEntry, IoExit, IoRun>) {
         rows::log_note(&mut self.totals, &note);
         let at = match &note {
-            calls::Note::Run(end) => {
+            calls::CallNote::Run(end) => {
                 self.switched = self.switched.max(Some(end.place).filter(|_| end.run.begin.is_none()));
                 Some((end.place.lane, end.cpu))
             }
-            calls::Note::End(end) => Some((end.place.lane, end.cpu)),
-            calls::Note::Fork { .. } | calls::Note::Known { .. } => None,
+            calls::CallNote::End(end) => Some((end.place.lane, end.cpu)),
+            calls::CallNote::Fork { .. } | calls::CallNote::Known { .. } => None,
         };
         // The end of a run is what others waited for.
         if let Some(at) = at.filter(|_| !self.busy.is_empty()) {
             self.busy.retain(|busy| busy.0 != at);
         }
         match note {
-            calls::Note::End(end) => {
+            calls::CallNote::End(end) => {
                 let sums = std::mem::take(self.sums((end.place.lane, end.cpu)));
                 self.calls.end(io, &mut self.totals, end, IoRun::told(sums));
             }
-            calls::Note::Run(mut end) if end.is_over => {
+            calls::CallNote::Run(mut end) if end.is_over => {
                 let sums = std::mem::take(self.sums((end.place.lane, end.cpu)));
                 end.run.counted.extend(IoRun::told(sums));
-                self.calls.note(io, &mut self.totals, calls::Note::Run(end));
+                self.calls.note(io, &mut self.totals, calls::CallNote::Run(end));
             }
             note => self.calls.note(io, &mut self.totals, note),
         }
@@ -520,24 +548,24 @@ impl State {
 /// Acts that are replayed while others merge.
 struct Replay<'a> {
     io: &'a Io,
-    waiting: Waiting,
-    done: Option<Done>,
+    waiting: ReadyActs,
+    done: Option<ActResults>,
 }
 
-impl Later<State> for Replay<'_> {
+impl Later<IoState> for Replay<'_> {
     fn run(&mut self) {
         let (pids, memory) = (std::mem::take(&mut self.waiting.pids), self.io.room().apart.pop().unwrap_or_default());
-        let mode = self.waiting.done_from().map_or(Mode::Whole, Mode::Again);
+        let mode = self.waiting.done_from().map_or(ThreadKnowledge::Whole, ThreadKnowledge::Again);
         let mut apart = Apart::new(&self.io.limits, &self.io.wishes, pids, memory, mode);
         let log = self.waiting.hand_over(|logged, from| apart.act(logged, from));
         self.done = Some(apart.end());
         self.io.room().logs.push(log);
     }
 
-    fn end(self: Box<Self>, state: &mut State) {
+    fn end(self: Box<Self>, state: &mut IoState) {
         let mut done = self.done.expect("what is given back was done");
         state.is_odd |= done.is_odd || self.waiting.is_torn;
-        let State { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
+        let IoState { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
         files.follow(&self.io.limits, &mut totals.over, &mut done);
         self.io.room().apart.push(done.memory());
     }
@@ -549,14 +577,14 @@ impl Io {
     /// is unknown.
     fn replay_later<'a>(
         &'a self,
-        state: &mut State,
-        (settled, numbers): (Settled, Renumbered),
-    ) -> Option<Box<dyn Later<State> + 'a>> {
+        state: &mut IoState,
+        (settled, numbers): (SettledActs, Renumbered),
+    ) -> Option<Box<dyn Later<IoState> + 'a>> {
         let until = state.calls.settled_until(first_to_tell);
-        let State { totals: Totals { log, .. }, files, pids, is_odd, .. } = state;
+        let IoState { totals: IoTotals { log, .. }, files, pids, is_odd, .. } = state;
         let Some(files) = files else {
             *is_odd |= settled.is_done();
-            log.unsettle(Behind::new(settled, &numbers));
+            log.unsettle(FollowingActs::new(settled, &numbers));
             log.settle(until);
             return None;
         };
@@ -567,24 +595,24 @@ impl Io {
 }
 
 impl Analysis for Io {
-    type State = State;
+    type State = IoState;
     type Lane<'a> = CallLane<'a, Self>;
-    type Note = Note;
+    type Note = IoNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "io", version: 4 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "io", version: 4 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
+    fn init(&self) -> IoState {
         let calls = CallState::new(self.settings.lanes.len());
-        let (mut totals, block) = (Totals::new(&self.wishes), self.block.init());
+        let (mut totals, block) = (IoTotals::new(&self.wishes), self.block.init());
         totals.log = Log::new(self.room().logs.pop().unwrap_or_default());
         let rows = FileRows::default();
-        State {
+        IoState {
             calls,
             totals,
             busy: Vec::new(),
@@ -599,25 +627,25 @@ impl Analysis for Io {
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, Totals::new(&self.wishes))
+        CallLane::new(self, lane, IoTotals::new(&self.wishes))
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<IoNote>) {
         let at = lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {
-                Role::SyscallEntry => self.call_entry(lane, &meaning, place, notes),
-                Role::SyscallExit => self.exit(lane, &meaning, place, notes),
-                Role::Switch => lane.switch(&meaning, notes),
-                Role::Fork => lane.fork(&meaning, notes),
-                Role::ThreadState => lane.known(&meaning, notes),
-                Role::Exec => {
-                    act(lane, &meaning, notes, Act::Exec);
+                EventRole::SyscallEntry => self.call_entry(lane, &meaning, place, notes),
+                EventRole::SyscallExit => self.exit(lane, &meaning, place, notes),
+                EventRole::Switch => lane.switch(&meaning, notes),
+                EventRole::Fork => lane.fork(&meaning, notes),
+                EventRole::ThreadState => lane.known(&meaning, notes),
+                EventRole::Exec => {
+                    act(lane, &meaning, notes, FileAct::Exec);
                 }
-                Role::BlockInsert | Role::BlockIssue | Role::BlockComplete | Role::DiskState => {
-                    let mut inner = Notes::default();
+                EventRole::BlockInsert | EventRole::BlockIssue | EventRole::BlockComplete | EventRole::DiskState => {
+                    let mut inner = LaneNotes::default();
                     self.block.step(&mut (), event, &mut inner);
-                    inner.notes.into_iter().for_each(|note| notes.push(event.time, Note::Block(note)));
+                    inner.notes.into_iter().for_each(|note| notes.push(event.time, IoNote::Block(note)));
                     // It went through all roles of the event.
                     return;
                 }
@@ -626,20 +654,20 @@ impl Analysis for Io {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut IoState, lane: usize, time: i64, note: IoNote) {
         match note {
-            Note::Block(note) => self.block.note(&mut state.block, lane, time, note),
-            Note::Busy(at, place) => state.busy.push((at, place)),
-            Note::Log(logged) => state.totals.log(logged.place, logged.key, logged.act),
-            Note::Calls(note) => state.calls(self, note),
-            Note::Act(told) => {
-                let place = Place { time, lane: lane as u32, nth: told.nth };
+            IoNote::Block(note) => self.block.note(&mut state.block, lane, time, note),
+            IoNote::Busy(at, place) => state.busy.push((at, place)),
+            IoNote::Log(logged) => state.totals.log(logged.place, logged.key, logged.act),
+            IoNote::Calls(note) => state.calls(self, note),
+            IoNote::Act(told) => {
+                let place = EventPosition { time, lane: lane as u32, nth: told.nth };
                 state.act(self, place, told);
             }
         }
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
+    fn leave(&self, state: &mut IoState, lane: usize, end: CallLane<'_, Self>) {
         let totals = state.calls.leave(lane, end);
         for (at, sums) in state.told.extract_if(.., |told| told.0.0 == lane as u32) {
             let run = state.calls.last(at).expect("what is told of a run is told before it ends");
@@ -653,7 +681,7 @@ impl Analysis for Io {
         }
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut IoState, right: IoState) {
         if let Some(mut later) = self.merge_later(left, right) {
             later.run();
             later.end(left);
@@ -664,7 +692,7 @@ impl Analysis for Io {
         true
     }
 
-    fn merge_later<'a>(&'a self, left: &mut State, right: State) -> Option<Box<dyn Later<State> + 'a>> {
+    fn merge_later<'a>(&'a self, left: &mut IoState, right: IoState) -> Option<Box<dyn Later<IoState> + 'a>> {
         let mut more = right.totals;
         // Before `add`, which takes everything else of that log: settled acts are already in order,
         // and need not be sorted again.
@@ -680,10 +708,10 @@ impl Analysis for Io {
         self.replay_later(left, (settled, numbers))
     }
 
-    fn anchor(&self, state: &mut State) {
+    fn anchor(&self, state: &mut IoState) {
         self.block.anchor(&mut state.block);
         if state.files.is_none() {
-            let mut known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+            let mut known = std::mem::replace(&mut state.totals, IoTotals::new(&self.wishes));
             let settled = known.log.take_settled();
             let numbers = Renumbered { bases: state.calls.anchor(self, &mut state.totals), names: None };
             state.totals.add(known, &numbers);
@@ -697,15 +725,15 @@ impl Analysis for Io {
         }
     }
 
-    fn condense(&self, state: &mut State) {
+    fn condense(&self, state: &mut IoState) {
         // Only then the part has all acts behind the first switch of each CPU, with their threads.
         // Acts before that are left over.
         let is_whole = self.settings.holes.is_empty() && state.calls.is_switched(&self.settings);
         let Some(since) = state.switched.filter(|_| is_whole && state.files.is_none()) else { return };
-        let mut waiting = Waiting::alone(state.totals.log.take_settled());
+        let mut waiting = ReadyActs::alone(state.totals.log.take_settled());
         let memory = self.room().apart.pop().unwrap_or_default();
-        let mut apart = Apart::new(&self.limits, &self.wishes, Pids::default(), memory, Mode::Alone(since));
-        let mut last = Place { time: i64::MIN, lane: 0, nth: 0 };
+        let mut apart = Apart::new(&self.limits, &self.wishes, Pids::default(), memory, ThreadKnowledge::Alone(since));
+        let mut last = EventPosition { time: i64::MIN, lane: 0, nth: 0 };
         let room = waiting.hand_over(|logged, from| {
             last = logged.place;
             apart.act(logged, from);
@@ -717,16 +745,16 @@ impl Analysis for Io {
         self.room().apart.push(done.memory());
     }
 
-    fn is_odd(&self, state: &State) -> bool {
+    fn is_odd(&self, state: &IoState) -> bool {
         state.is_odd
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &IoState) -> bool {
         state.calls.fits(self.settings.lanes.len()) && state.files.as_ref().is_none_or(Files::fits)
     }
 
-    fn forget(&self, state: &mut State, at: i64) -> bool {
-        let State { calls, totals, files, rows, block, .. } = state;
+    fn forget(&self, state: &mut IoState, at: i64) -> bool {
+        let IoState { calls, totals, files, rows, block, .. } = state;
         calls.forget(self);
         rows.forget();
         totals.forget(&self.wishes);
@@ -734,7 +762,7 @@ impl Analysis for Io {
         self.block.forget(block, at)
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &IoState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::ranking::Ranking;
-use crate::roles::{CPU, Role, irq, softirq};
+use crate::roles::{CPU, EventRole, irq, softirq};
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    SpoolError, Windows, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, Histogram, LaneFacts, LaneNotes, Merge, Needs, PartShape,
+    Question, RoleEvent, Setup, SpoolError, Windows, Wishes,
 };
 
 /// The analysis.
@@ -33,7 +33,7 @@ pub struct Irq {
 
 /// An interrupt on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct Source {
+struct IrqSource {
     cpu: u32,
     is_hard: bool,
     number: i64,
@@ -43,7 +43,7 @@ struct Source {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Service {
     /// Its first entry or exit.
-    first: Option<First>,
+    first: Option<FirstEdge>,
     /// It is being served since then.
     open: Option<i64>,
     /// How long it was served, where that is certain.
@@ -64,45 +64,45 @@ struct Service {
 
 /// The first entry or exit.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum First {
+enum FirstEdge {
     Entry,
     Exit(i64),
 }
 
 /// A long service or wait: when it began, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Long {
+struct LongIrq {
     begin: i64,
     host: u16,
-    source: Source,
+    source: IrqSource,
 }
 
 /// The state of the CPUs of a lane, in a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LaneState {
-    services: HashMap<Source, Service>,
-    served: Ranking<Long>,
-    waited: Ranking<Long>,
+pub struct IrqLaneState {
+    services: HashMap<IrqSource, Service>,
+    served: Ranking<LongIrq>,
+    waited: Ranking<LongIrq>,
 }
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
-    lanes: Vec<LaneState>,
+pub struct IrqState {
+    lanes: Vec<IrqLaneState>,
 }
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
-    scope: Scope<'a>,
+pub struct IrqLane<'a> {
+    scope: IrqScope<'a>,
     /// The CPU of events that do not say it.
     cpu: u32,
-    state: LaneState,
+    state: IrqLaneState,
 }
 
 /// The scope of a lane.
 #[derive(Clone, Copy, Debug)]
-struct Scope<'a> {
+struct IrqScope<'a> {
     facts: &'a LaneFacts,
     wishes: &'a Wishes,
 }
@@ -128,7 +128,7 @@ impl Irq {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::IrqEntry, Role::SoftirqEntry], Self::new)
+        Question::new(Self::needs(), &[EventRole::IrqEntry, EventRole::SoftirqEntry], Self::new)
     }
 
     /// The roles and fields that it needs.
@@ -136,11 +136,11 @@ impl Irq {
         use {irq::*, softirq::*};
         Needs {
             roles: vec![
-                (Role::IrqEntry, vec![IRQ, IRQ_NAME]),
-                (Role::IrqExit, vec![IRQ]),
-                (Role::SoftirqRaise, vec![VEC]),
-                (Role::SoftirqEntry, vec![VEC]),
-                (Role::SoftirqExit, vec![VEC]),
+                (EventRole::IrqEntry, vec![IRQ, IRQ_NAME]),
+                (EventRole::IrqExit, vec![IRQ]),
+                (EventRole::SoftirqRaise, vec![VEC]),
+                (EventRole::SoftirqEntry, vec![VEC]),
+                (EventRole::SoftirqExit, vec![VEC]),
             ],
             context: vec![CPU],
             ..Needs::default()
@@ -153,31 +153,31 @@ impl Irq {
         Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone() }
     }
 
-    fn scope(&self, lane: usize) -> Scope<'_> {
-        Scope { facts: &self.lanes[lane], wishes: &self.wishes }
+    fn scope(&self, lane: usize) -> IrqScope<'_> {
+        IrqScope { facts: &self.lanes[lane], wishes: &self.wishes }
     }
 }
 
-impl Scope<'_> {
+impl IrqScope<'_> {
     fn is_whole(&self, begin: i64, end: i64) -> bool {
         let holes: &Windows = &self.facts.holes;
         holes.is_empty() || !holes.touch(begin, end)
     }
 
-    fn wants(&self, source: Source, ns: u64) -> bool {
+    fn wants(&self, source: IrqSource, ns: u64) -> bool {
         self.wishes.wants_duration(ns) && self.wants_source(source)
     }
 
-    fn wants_source(&self, source: Source) -> bool {
+    fn wants_source(&self, source: IrqSource) -> bool {
         self.wants_cpu(source.cpu) && self.wishes.wants_irq(source.is_hard, source.number)
     }
 
-    fn long(&self, source: Source, begin: i64) -> Long {
-        Long { begin, host: self.facts.host, source }
+    fn long(&self, source: IrqSource, begin: i64) -> LongIrq {
+        LongIrq { begin, host: self.facts.host, source }
     }
 }
 
-impl LaneState {
+impl IrqLaneState {
     fn new(wishes: &Wishes) -> Self {
         let longest = || Ranking::new(Some(wishes.top.unwrap_or(TOP)));
         Self { services: HashMap::default(), served: longest(), waited: longest() }
@@ -185,8 +185,8 @@ impl LaneState {
 }
 
 impl Service {
-    fn entry(&mut self, scope: Scope<'_>, source: Source, time: i64, waited: &mut Ranking<Long>) {
-        self.first.get_or_insert(First::Entry);
+    fn entry(&mut self, scope: IrqScope<'_>, source: IrqSource, time: i64, waited: &mut Ranking<LongIrq>) {
+        self.first.get_or_insert(FirstEdge::Entry);
         self.lost_inside += u64::from(self.open.is_some());
         self.open = Some(time);
         if self.first_entry.is_none() {
@@ -196,18 +196,18 @@ impl Service {
         }
     }
 
-    fn exit(&mut self, scope: Scope<'_>, source: Source, time: i64, served: &mut Ranking<Long>) {
+    fn exit(&mut self, scope: IrqScope<'_>, source: IrqSource, time: i64, served: &mut Ranking<LongIrq>) {
         match self.open.take() {
             Some(begin) => self.served(scope, source, (begin, time), served),
             None if self.first.is_some() => self.lost_inside += 1,
-            None => self.first = Some(First::Exit(time)),
+            None => self.first = Some(FirstEdge::Exit(time)),
         }
     }
 
     /// Forgets the counts, but not open or waiting interrupts.
     fn forget(&mut self) {
         // An exit without entry did not begin before the trace any more.
-        self.first = self.first.map(|_| First::Entry);
+        self.first = self.first.map(|_| FirstEdge::Entry);
         if self.first_entry.is_some() {
             self.first_raise = None;
         }
@@ -221,7 +221,13 @@ impl Service {
         raised.get_or_insert(time);
     }
 
-    fn served(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), served: &mut Ranking<Long>) {
+    fn served(
+        &mut self,
+        scope: IrqScope<'_>,
+        source: IrqSource,
+        (begin, end): (i64, i64),
+        served: &mut Ranking<LongIrq>,
+    ) {
         let ns = begin.abs_diff(end);
         if !scope.is_whole(begin, end) {
             self.lost_inside += 1;
@@ -231,7 +237,13 @@ impl Service {
         }
     }
 
-    fn waited(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), waited: &mut Ranking<Long>) {
+    fn waited(
+        &mut self,
+        scope: IrqScope<'_>,
+        source: IrqSource,
+        (begin, end): (i64, i64),
+        waited: &mut Ranking<LongIrq>,
+    ) {
         let ns = begin.abs_diff(end);
         if scope.is_whole(begin, end) && scope.wants(source, ns) {
             self.waits.record(ns);
@@ -250,16 +262,16 @@ impl Service {
     /// was raised.
     fn append(
         &mut self,
-        scope: Scope<'_>,
-        source: Source,
+        scope: IrqScope<'_>,
+        source: IrqSource,
         later: Self,
-        longest: (&mut Ranking<Long>, &mut Ranking<Long>),
+        longest: (&mut Ranking<LongIrq>, &mut Ranking<LongIrq>),
     ) {
         let (served, waited) = longest;
         match later.first {
             None => {}
-            Some(First::Entry) => self.lost_inside += u64::from(self.open.is_some()),
-            Some(First::Exit(time)) => self.exit(scope, source, time, served),
+            Some(FirstEdge::Entry) => self.lost_inside += u64::from(self.open.is_some()),
+            Some(FirstEdge::Exit(time)) => self.exit(scope, source, time, served),
         }
         if later.first.is_some() {
             self.first = self.first.or(later.first);
@@ -286,65 +298,65 @@ impl Service {
     }
 }
 
-impl Lane<'_> {
-    fn take(&mut self, meaning: Meaning<'_>) {
+impl IrqLane<'_> {
+    fn take(&mut self, meaning: RoleEvent<'_>) {
         let event = meaning.event;
         let (is_hard, field) = match meaning.role {
-            Role::IrqEntry | Role::IrqExit => (true, irq::IRQ),
-            Role::SoftirqRaise | Role::SoftirqEntry | Role::SoftirqExit => (false, softirq::VEC),
+            EventRole::IrqEntry | EventRole::IrqExit => (true, irq::IRQ),
+            EventRole::SoftirqRaise | EventRole::SoftirqEntry | EventRole::SoftirqExit => (false, softirq::VEC),
             _ => return,
         };
         let Some(number) = meaning.integer(field) else { return };
-        let source = Source { cpu: event.cpu().unwrap_or(self.cpu), is_hard, number };
-        let (scope, LaneState { services, served, waited }) = (self.scope, &mut self.state);
+        let source = IrqSource { cpu: event.cpu().unwrap_or(self.cpu), is_hard, number };
+        let (scope, IrqLaneState { services, served, waited }) = (self.scope, &mut self.state);
         let service = services.entry(source).or_default();
         match meaning.role {
-            Role::IrqEntry | Role::SoftirqEntry => {
+            EventRole::IrqEntry | EventRole::SoftirqEntry => {
                 service.entry(scope, source, event.time, waited);
                 if let Some(name) = is_hard.then(|| meaning.text(irq::IRQ_NAME)).flatten() {
                     service.name_it(name, event.time);
                 }
             }
-            Role::SoftirqRaise => service.raise(event.time),
+            EventRole::SoftirqRaise => service.raise(event.time),
             _ => service.exit(scope, source, event.time, served),
         }
     }
 }
 
 impl Analysis for Irq {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
+    type State = IrqState;
+    type Lane<'a> = IrqLane<'a>;
     type Note = ();
 
-    fn identity(&self) -> Identity {
-        Identity { name: "irq", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "irq", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Lane
+    fn shape(&self) -> PartShape {
+        PartShape::Lane
     }
 
-    fn init(&self) -> State {
-        State { lanes: vec![LaneState::new(&self.wishes); self.lanes.len()] }
+    fn init(&self) -> IrqState {
+        IrqState { lanes: vec![IrqLaneState::new(&self.wishes); self.lanes.len()] }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> IrqLane<'_> {
         let scope = self.scope(lane);
         let cpu = scope.facts.cpu.unwrap_or(lane as u32);
-        Lane { scope, cpu, state: LaneState::new(&self.wishes) }
+        IrqLane { scope, cpu, state: IrqLaneState::new(&self.wishes) }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut IrqLane<'_>, event: &AnalysisEvent<'_>, _: &mut LaneNotes<()>) {
         event.roles().for_each(|meaning| lane.take(meaning));
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
+    fn note(&self, _: &mut IrqState, _: usize, _: i64, (): ()) {}
 
-    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut IrqState, lane: usize, end: IrqLane<'_>) {
         state.lanes[lane] = end.state;
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut IrqState, right: IrqState) {
         for (lane, later) in right.lanes.into_iter().enumerate() {
             let (scope, known) = (self.scope(lane), &mut left.lanes[lane]);
             for (source, service) in later.services {
@@ -356,21 +368,21 @@ impl Analysis for Irq {
         }
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut IrqState, _: i64) -> bool {
         for lane in &mut state.lanes {
             let services = std::mem::take(&mut lane.services);
-            *lane = LaneState::new(&self.wishes);
+            *lane = IrqLaneState::new(&self.wishes);
             lane.services = services;
             lane.services.values_mut().for_each(Service::forget);
         }
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &IrqState) -> bool {
         state.lanes.len() == self.lanes.len()
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &IrqState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Cell;
-use crate::{Event, Slot, Value};
+use crate::{AnalysisEvent, EventValue, FieldSlot};
 
 /// A value that is kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Label {
+pub enum KeyValue {
     /// An integer.
     Integer(i64),
     /// The bits of a double.
@@ -27,33 +27,33 @@ pub enum Key {
     /// One integer: the usual case takes no memory of its own.
     Integer(i64),
     /// Other values.
-    Labels(Box<[Label]>),
+    Labels(Box<[KeyValue]>),
 }
 
-impl From<Value<'_>> for Label {
-    fn from(value: Value<'_>) -> Self {
+impl From<EventValue<'_>> for KeyValue {
+    fn from(value: EventValue<'_>) -> Self {
         match value {
-            Value::Integer(integer) => Self::Integer(integer),
-            Value::Real(real) => Self::Real(real.to_bits()),
-            Value::Text(text) => Self::Text(text.into()),
+            EventValue::Integer(integer) => Self::Integer(integer),
+            EventValue::Real(real) => Self::Real(real.to_bits()),
+            EventValue::Text(text) => Self::Text(text.into()),
         }
     }
 }
 
-impl From<Vec<Label>> for Key {
-    fn from(labels: Vec<Label>) -> Self {
+impl From<Vec<KeyValue>> for Key {
+    fn from(labels: Vec<KeyValue>) -> Self {
         match *labels.as_slice() {
             [] => Self::Empty,
-            [Label::Integer(integer)] => Self::Integer(integer),
+            [KeyValue::Integer(integer)] => Self::Integer(integer),
             _ => Self::Labels(labels.into()),
         }
     }
 }
 
-impl Label {
+impl KeyValue {
     /// The value of an event there.
     #[must_use]
-    pub fn of(event: &Event<'_>, slot: &Slot) -> Option<Self> {
+    pub fn of(event: &AnalysisEvent<'_>, slot: &FieldSlot) -> Option<Self> {
         event.value(slot).map(Self::from)
     }
 
@@ -71,19 +71,19 @@ impl Label {
 impl Key {
     /// The key of one label.
     #[must_use]
-    pub fn one(label: Label) -> Self {
+    pub fn one(label: KeyValue) -> Self {
         match label {
-            Label::Integer(integer) => Self::Integer(integer),
+            KeyValue::Integer(integer) => Self::Integer(integer),
             label => Self::Labels(Box::new([label])),
         }
     }
 
     /// The values of an event in these places; `None` if it lacks one of them.
     #[must_use]
-    pub fn of(event: &Event<'_>, slots: &[Slot]) -> Option<Self> {
+    pub fn of(event: &AnalysisEvent<'_>, slots: &[FieldSlot]) -> Option<Self> {
         match slots {
-            [slot] => Label::of(event, slot).map(Self::one),
-            _ => slots.iter().map(|slot| Label::of(event, slot)).collect::<Option<Vec<Label>>>().map(Self::from),
+            [slot] => KeyValue::of(event, slot).map(Self::one),
+            _ => slots.iter().map(|slot| KeyValue::of(event, slot)).collect::<Option<Vec<KeyValue>>>().map(Self::from),
         }
     }
 
@@ -101,7 +101,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Label {
+impl fmt::Display for KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(integer) => write!(f, "{integer}"),

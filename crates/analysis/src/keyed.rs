@@ -20,8 +20,8 @@ mod run;
 mod stored;
 mod top;
 
-pub use rows::Rows;
-pub use top::Top;
+pub use rows::KeyedRows;
+pub use top::TopRows;
 
 use std::borrow::Cow;
 use std::hash::Hash;
@@ -34,7 +34,7 @@ use serde::de::DeserializeOwned;
 
 use crate::merge::{Merge, Weight};
 use crate::spool::{Room, SpoolError};
-use run::{Run, RunReader, RunWriter};
+use run::{RunReader, SpoolRun, SpoolRunWriter};
 
 /// The requirements for keys of tables.
 pub trait TableKey: Ord + Hash + Clone + Weight + Serialize + DeserializeOwned + 'static {}
@@ -79,7 +79,7 @@ const GROWTH_BYTES: usize = 256;
 pub struct KeyTable<K, V> {
     rows: HashMap<K, V>,
     /// In the order of time, all before `rows`.
-    runs: Vec<Arc<Run<K>>>,
+    runs: Vec<Arc<SpoolRun<K>>>,
     room: Option<Room>,
     /// How often [`KeyTable::entry`] may be called before rows are measured.
     unmeasured: usize,
@@ -181,13 +181,13 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
 
     /// All rows, in the order of their keys. Values that lie in memory complete are lent, others are made.
     #[must_use]
-    pub fn rows(&self) -> Rows<'_, K, V> {
-        Rows::borrowed(&self.runs, self.rows.iter().collect())
+    pub fn rows(&self) -> KeyedRows<'_, K, V> {
+        KeyedRows::borrowed(&self.runs, self.rows.iter().collect())
     }
 
     /// All rows, in the order of their keys.
     pub fn finish(self) -> impl Iterator<Item = Result<(K, V), SpoolError>> {
-        let rows = Rows::owned(&self.runs, self.rows.into_iter().collect());
+        let rows = KeyedRows::owned(&self.runs, self.rows.into_iter().collect());
         rows.map(|row| row.map(|(key, value)| (key, value.into_owned())))
     }
 
@@ -271,10 +271,10 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
 }
 
 /// A run of these rows.
-fn written<K: TableKey, V: TableValue>(room: &Room, rows: &HashMap<K, V>) -> Result<Run<K>, SpoolError> {
+fn written<K: TableKey, V: TableValue>(room: &Room, rows: &HashMap<K, V>) -> Result<SpoolRun<K>, SpoolError> {
     let mut sorted: Vec<(&K, &V)> = rows.iter().collect();
     sorted.sort_unstable_by_key(|&(key, _)| key);
-    let mut writer = RunWriter::new(Arc::clone(&room.spool));
+    let mut writer = SpoolRunWriter::new(Arc::clone(&room.spool));
     for (key, value) in sorted {
         writer.push(key, value)?;
     }
@@ -282,9 +282,9 @@ fn written<K: TableKey, V: TableValue>(room: &Room, rows: &HashMap<K, V>) -> Res
 }
 
 /// One run that says what these say.
-fn rewritten<K: TableKey, V: TableValue>(room: &Room, runs: &[Arc<Run<K>>]) -> Result<Run<K>, SpoolError> {
-    let mut writer = RunWriter::new(Arc::clone(&room.spool));
-    for row in Rows::<K, V>::of_runs(runs) {
+fn rewritten<K: TableKey, V: TableValue>(room: &Room, runs: &[Arc<SpoolRun<K>>]) -> Result<SpoolRun<K>, SpoolError> {
+    let mut writer = SpoolRunWriter::new(Arc::clone(&room.spool));
+    for row in KeyedRows::<K, V>::of_runs(runs) {
         let (key, value) = row?;
         writer.push(&key, &*value)?;
     }
@@ -330,7 +330,7 @@ impl<K: TableKey, V: TableValue> Weight for KeyTable<K, V> {
     /// Walks over all rows.
     fn weight(&self) -> usize {
         let runs: usize = self.runs.iter().map(|run| run.weight()).sum();
-        self.memory_bytes() + runs + self.runs.capacity() * size_of::<Arc<Run<K>>>()
+        self.memory_bytes() + runs + self.runs.capacity() * size_of::<Arc<SpoolRun<K>>>()
     }
 }
 

@@ -74,28 +74,28 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+pub use answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 pub use comm::Comm;
 pub use description::{SupportedOptions, Unsupported};
 pub use erased::{AnyAnalysis, AnyState};
-pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
-pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
-pub use keyed::{KeyTable, Rows, TableKey, TableValue, Top};
+pub use events::{AnalysisEvent, BoundClass, BoundRole, ColumnKind, EventRows, EventValue, FieldSlot, RoleEvent};
+pub use histogram::{Bin, Bins, Distribution, Histogram, HistogramBucket};
+pub use keyed::{KeyTable, KeyedRows, TableKey, TableValue, TopRows};
 pub use merge::{Merge, Weight};
 pub use names::{Interner, NameId, PaddedName, Renumbering};
-pub use part::{AnyPart, Feed, Part, RowsOf};
+pub use part::{AnyPart, Feed, RowsOf, TracePart};
 pub use question::Question;
 pub use registry::{AnalysisEntry, AnalysisKind, analyses, find_analysis};
-pub use roles::{FieldIndex, Role};
+pub use roles::{EventRole, FieldIndex};
 pub use setup::{BINS, Setup, Wishes};
-pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};
+pub use spool::{MemorySpool, Room, Spool, SpoolBlock, SpoolError, SpoolErrorKind};
 pub use state::{StateError, decode, encode};
 pub use statistics::in_series;
 pub use windows::Windows;
 
 /// How a trace may be cut for an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum PartShape {
     /// Runs of packets of one lane: lanes have nothing to do with each other.
     Lane,
     /// All lanes between two instants.
@@ -104,7 +104,7 @@ pub enum Shape {
 
 /// An analysis and its version: states of another version are of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct AnalysisIdentity {
     /// Its name.
     pub name: &'static str,
     /// Goes up whenever states change.
@@ -115,11 +115,11 @@ pub struct Identity {
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Roles, each with the fields that are asked for.
-    pub roles: Vec<(Role, Vec<FieldIndex>)>,
+    pub roles: Vec<(EventRole, Vec<FieldIndex>)>,
     /// Of [`roles::CONTEXT`].
     pub context: Vec<FieldIndex>,
     /// Paths of the filter language, for events of all roles: [`BoundClass::extra`].
-    pub extra: Vec<kymo_filter::Path>,
+    pub extra: Vec<kymo_filter::NamePath>,
     /// Events of all classes, also of those that have no role.
     pub all: bool,
 }
@@ -156,20 +156,20 @@ pub struct LaneFacts {
 
 /// The notes of lanes for the others.
 #[derive(Debug)]
-pub struct Notes<N> {
+pub struct LaneNotes<N> {
     /// When; never less than the one before.
     pub times: Vec<i64>,
     /// The notes.
     pub notes: VecDeque<N>,
 }
 
-impl<N> Default for Notes<N> {
+impl<N> Default for LaneNotes<N> {
     fn default() -> Self {
         Self { times: Vec::new(), notes: VecDeque::new() }
     }
 }
 
-impl<N> Notes<N> {
+impl<N> LaneNotes<N> {
     /// Notes something; times must not decrease, so that it is usually the time of the event that is being seen.
     pub fn push(&mut self, time: i64, note: N) {
         debug_assert!(self.times.last().is_none_or(|&last| last <= time), "notes are made in the order of time");
@@ -202,10 +202,10 @@ pub trait Analysis: Sync {
     type Note: Send;
 
     /// Its name and version.
-    fn identity(&self) -> Identity;
+    fn identity(&self) -> AnalysisIdentity;
 
     /// How a trace may be cut for it.
-    fn shape(&self) -> Shape;
+    fn shape(&self) -> PartShape;
 
     /// Before anything was seen.
     fn init(&self) -> Self::State;
@@ -214,7 +214,7 @@ pub trait Analysis: Sync {
     fn enter(&self, lane: usize) -> Self::Lane<'_>;
 
     /// An event of the lane; events of a lane come in the order of time.
-    fn step(&self, lane: &mut Self::Lane<'_>, event: &Event<'_>, notes: &mut Notes<Self::Note>);
+    fn step(&self, lane: &mut Self::Lane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<Self::Note>);
 
     /// The events of a batch of the lane, with the classes that they are of and the bytes of the
     /// window that they were read from: the same as [`Analysis::step`] with one after the other,
@@ -223,7 +223,7 @@ pub trait Analysis: Sync {
         &self,
         lane: &mut Self::Lane<'_>,
         (rows, classes, bytes): (&EventRows, &[BoundClass], &[u8]),
-        notes: &mut Notes<Self::Note>,
+        notes: &mut LaneNotes<Self::Note>,
     ) {
         for row in 0..rows.times.len() {
             self.step(lane, &rows.event(row, classes, bytes), notes);

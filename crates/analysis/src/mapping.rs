@@ -32,16 +32,16 @@ mod write;
 use std::fmt;
 use std::sync::LazyLock;
 
-use kymo_filter::{Filter, Path};
+use kymo_filter::{Filter, NamePath};
 
-use crate::roles::{CONTEXT, Role};
+use crate::roles::{CONTEXT, EventRole};
 
-pub use pattern::{Captures, Pattern};
+pub use pattern::{Captures, NamePattern};
 pub use problem::{MappingErrors, MappingProblem, MappingProblemKind};
 
 /// Binds events to roles.
 #[derive(Clone, Debug)]
-pub struct Mapping {
+pub struct RoleMapping {
     /// Its name for people.
     pub name: String,
     /// Of traces for which this is true; of all if there is none.
@@ -56,9 +56,9 @@ pub struct Mapping {
 #[derive(Clone, Debug)]
 pub struct Section {
     /// The role.
-    pub role: Role,
+    pub role: EventRole,
     /// Classes of events with a name that matches one of these.
-    pub events: Vec<Pattern>,
+    pub events: Vec<NamePattern>,
     /// Of their events those for which this is true; all if there is none.
     pub when: Option<Filter>,
     /// Where each field of [`CONTEXT`] is, where that differs from the mapping's.
@@ -68,13 +68,13 @@ pub struct Section {
 }
 
 /// The first that a class of events has; nothing, if the mapping does not say where.
-pub type Alternatives = Vec<FieldSource>;
+pub type Alternatives = Vec<ValueSource>;
 
 /// Where a field's value comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FieldSource {
+pub enum ValueSource {
     /// A field of the event.
-    Path(Path),
+    Path(NamePath),
     /// The same for all events.
     Integer(i64),
     /// The same for all events.
@@ -93,7 +93,7 @@ const BUILT_IN: [&str; 6] = [
     include_str!("mappings/default.toml"),
 ];
 
-impl Mapping {
+impl RoleMapping {
     /// An empty mapping.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
@@ -107,8 +107,8 @@ impl Mapping {
     /// All that is wrong with it.
     ///
     /// ```
-    /// use kymo_analysis::mapping::Mapping;
-    /// let error = Mapping::parse("name = 'mine'\n[[thread_swich]]\nevent = 'resumed'").unwrap_err();
+    /// use kymo_analysis::mapping::RoleMapping;
+    /// let error = RoleMapping::parse("name = 'mine'\n[[thread_swich]]\nevent = 'resumed'").unwrap_err();
     /// assert_eq!(error.to_string(), "2:3: there is no role `thread_swich`; did you mean `thread_switch`?");
     /// ```
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
@@ -122,8 +122,11 @@ impl Mapping {
     /// Never: they are tested.
     #[must_use]
     pub fn built_in() -> &'static [Self] {
-        static PARSED: LazyLock<Vec<Mapping>> = LazyLock::new(|| {
-            BUILT_IN.iter().map(|text| Mapping::parse(text).expect("mappings that are built in are tested")).collect()
+        static PARSED: LazyLock<Vec<RoleMapping>> = LazyLock::new(|| {
+            BUILT_IN
+                .iter()
+                .map(|text| RoleMapping::parse(text).expect("mappings that are built in are tested"))
+                .collect()
         });
         &PARSED
     }
@@ -132,7 +135,7 @@ impl Mapping {
 impl Section {
     /// A section without fields.
     #[must_use]
-    pub fn new(role: Role, events: Vec<Pattern>) -> Self {
+    pub fn new(role: EventRole, events: Vec<NamePattern>) -> Self {
         let fields = vec![Vec::new(); role.facts().fields.len()];
         Self { role, events, when: None, context: vec![Vec::new(); CONTEXT.len()], fields }
     }
@@ -144,7 +147,7 @@ impl Section {
     }
 }
 
-impl fmt::Display for Mapping {
+impl fmt::Display for RoleMapping {
     /// As a file to edit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write::mapping(self, f)
@@ -158,7 +161,7 @@ impl fmt::Display for Section {
     }
 }
 
-impl fmt::Display for FieldSource {
+impl fmt::Display for ValueSource {
     /// As it stands in a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write::source(self, f)

@@ -15,27 +15,28 @@ mod usage;
 use serde::{Deserialize, Serialize};
 
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::rates::{Course, Periods};
-use crate::roles::{CPU, PID, Role, TID, page};
-use crate::shares::{self, Amount, Shares, Told, epoch};
+use crate::rates::{Course, CoursePeriods};
+use crate::roles::{CPU, EventRole, PID, TID, page};
+use crate::shares::{self, Amount, ShareNote, ThreadShares, epoch};
 use crate::{
-    Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneFacts, LaneNotes, Needs, PartShape, Question, RoleEvent,
+    Setup, SpoolError, Wishes,
 };
 use usage::{Depth, Usage};
 
 /// The analysis.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryAnalysis {
     lanes: Vec<LaneFacts>,
     wishes: Wishes,
-    periods: Periods,
+    periods: CoursePeriods,
 }
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct MemoryState {
     /// Memory by thread.
-    shares: Shares<Usage>,
+    shares: ThreadShares<Usage>,
     /// Pages over time: series are [`TAKEN`] and [`GIVEN`].
     course: Course,
     depth: Depth,
@@ -48,20 +49,20 @@ const GIVEN: u64 = 1;
 
 /// A change of pages.
 #[derive(Debug)]
-pub struct Note {
+pub struct MemoryNote {
     cpu: u32,
-    what: What,
+    what: PageEvent,
 }
 
 #[derive(Debug)]
-enum What {
+enum PageEvent {
     /// Pages are taken or given back, by a thread if the event says by which.
     Used(Usage, Option<i32>),
     /// Names and processes of threads.
-    Told(Told),
+    Told(ShareNote),
 }
 
-impl Memory {
+impl MemoryAnalysis {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
@@ -76,12 +77,12 @@ impl Memory {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::PageAlloc, Role::PageFree], Self::new)
+        Question::new(Self::needs(), &[EventRole::PageAlloc, EventRole::PageFree], Self::new)
     }
 
     /// Roles and fields that it needs.
     fn needs() -> Needs {
-        let mut roles = vec![(Role::PageAlloc, vec![page::ORDER]), (Role::PageFree, vec![page::ORDER])];
+        let mut roles = vec![(EventRole::PageAlloc, vec![page::ORDER]), (EventRole::PageFree, vec![page::ORDER])];
         roles.extend(shares::needs());
         Needs { roles, context: vec![CPU, TID, PID], ..Needs::default() }
     }
@@ -89,22 +90,22 @@ impl Memory {
     /// The analysis of these lanes.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
-        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), periods: Periods::new(setup) }
+        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), periods: CoursePeriods::new(setup) }
     }
 
     /// Facts of an event in one of its roles.
-    fn told(&self, lane: &LaneFacts, cpu: u32, meaning: Meaning<'_>) -> Option<What> {
+    fn told(&self, lane: &LaneFacts, cpu: u32, meaning: RoleEvent<'_>) -> Option<PageEvent> {
         match meaning.role {
-            Role::PageAlloc | Role::PageFree => {
-                let usage = Usage::of(meaning.role == Role::PageAlloc, meaning.integer(page::ORDER));
-                self.wishes.wants_cpu(Some(cpu)).then(|| What::Used(usage, meaning.event.small_context(TID)))
+            EventRole::PageAlloc | EventRole::PageFree => {
+                let usage = Usage::of(meaning.role == EventRole::PageAlloc, meaning.integer(page::ORDER));
+                self.wishes.wants_cpu(Some(cpu)).then(|| PageEvent::Used(usage, meaning.event.small_context(TID)))
             }
-            _ => Told::by(lane, meaning).map(What::Told),
+            _ => ShareNote::by(lane, meaning).map(PageEvent::Told),
         }
     }
 
     /// Pages are taken or given back.
-    fn used(&self, state: &mut State, (lane, cpu): (usize, u32), time: i64, usage: Usage, tid: Option<i32>) {
+    fn used(&self, state: &mut MemoryState, (lane, cpu): (usize, u32), time: i64, usage: Usage, tid: Option<i32>) {
         let facts = &self.lanes[lane];
         state.depth.add(&usage);
         if time != i64::MIN {
@@ -124,22 +125,22 @@ impl Memory {
     }
 }
 
-impl Analysis for Memory {
-    type State = State;
+impl Analysis for MemoryAnalysis {
+    type State = MemoryState;
     type Lane<'a> = usize;
-    type Note = Note;
+    type Note = MemoryNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "memory", version: 2 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "memory", version: 2 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State {
-            shares: Shares::new(self.lanes.len(), &self.wishes),
+    fn init(&self) -> MemoryState {
+        MemoryState {
+            shares: ThreadShares::new(self.lanes.len(), &self.wishes),
             course: self.periods.course(),
             depth: Depth::default(),
         }
@@ -149,40 +150,40 @@ impl Analysis for Memory {
         lane
     }
 
-    fn step(&self, lane: &mut usize, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut usize, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<MemoryNote>) {
         let facts = &self.lanes[*lane];
         let cpu = facts.cpu.or_else(|| event.cpu()).unwrap_or(*lane as u32);
         for what in event.roles().filter_map(|meaning| self.told(facts, cpu, meaning)) {
-            notes.push(event.time, Note { cpu, what });
+            notes.push(event.time, MemoryNote { cpu, what });
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, Note { cpu, what }: Note) {
+    fn note(&self, state: &mut MemoryState, lane: usize, time: i64, MemoryNote { cpu, what }: MemoryNote) {
         match what {
-            What::Used(usage, tid) => self.used(state, (lane, cpu), time, usage, tid),
-            What::Told(told) => state.shares.told(&self.lanes, &self.wishes, (lane, cpu), time, &told),
+            PageEvent::Used(usage, tid) => self.used(state, (lane, cpu), time, usage, tid),
+            PageEvent::Told(told) => state.shares.told(&self.lanes, &self.wishes, (lane, cpu), time, &told),
         }
     }
 
-    fn leave(&self, _: &mut State, _: usize, _: usize) {}
+    fn leave(&self, _: &mut MemoryState, _: usize, _: usize) {}
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut MemoryState, right: MemoryState) {
         left.shares.merge(&self.lanes, &self.wishes, right.shares);
         left.course.merge(right.course);
         left.depth.append(&right.depth);
     }
 
-    fn forget(&self, state: &mut State, at: i64) -> bool {
+    fn forget(&self, state: &mut MemoryState, at: i64) -> bool {
         state.shares.forget(&self.wishes, at);
         (state.course, state.depth) = (self.periods.course(), Depth::default());
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &MemoryState) -> bool {
         state.shares.fits(self.lanes.len()) && state.course.fits(&self.periods)
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &MemoryState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -244,51 +244,51 @@ impl fmt::Debug for Interner {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored<N> {
+struct StoredNames<N> {
     limit_bytes: u64,
     is_full: bool,
     names: Vec<N>,
 }
 
 /// A name as bytes in one piece.
-struct Piece<'a>(Cow<'a, [u8]>);
+struct NamePiece<'a>(Cow<'a, [u8]>);
 
-impl Serialize for Piece<'_> {
+impl Serialize for NamePiece<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Piece<'static> {
+impl<'de> Deserialize<'de> for NamePiece<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Piece<'static>;
+        struct NameBytes;
+        impl Visitor<'_> for NameBytes {
+            type Value = NamePiece<'static>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("the bytes of a name")
             }
 
             fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                Ok(Piece(bytes.to_vec().into()))
+                Ok(NamePiece(bytes.to_vec().into()))
             }
         }
-        deserializer.deserialize_bytes(Bytes)
+        deserializer.deserialize_bytes(NameBytes)
     }
 }
 
 impl Serialize for Interner {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let names = self.names().map(|name| Piece(name.into())).collect();
-        Stored { limit_bytes: self.limit_bytes as u64, is_full: self.is_full, names }.serialize(serializer)
+        let names = self.names().map(|name| NamePiece(name.into())).collect();
+        StoredNames { limit_bytes: self.limit_bytes as u64, is_full: self.is_full, names }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Interner {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { limit_bytes, is_full, names } = Stored::<Piece<'static>>::deserialize(deserializer)?;
+        let StoredNames { limit_bytes, is_full, names } = StoredNames::<NamePiece<'static>>::deserialize(deserializer)?;
         let mut interner = Self::new(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
-        for (place, Piece(name)) in names.iter().enumerate() {
+        for (place, NamePiece(name)) in names.iter().enumerate() {
             if interner.look_up(name).0 as usize != place {
                 return Err(D::Error::custom("a name is listed twice, or there are more than have room"));
             }

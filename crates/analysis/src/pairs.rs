@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A begin may end anywhere, so that every begin and every end is noted. The caller names these
-//! events by their roles ([`Role::Begin`], [`Role::End`]). A key is that of a mapping (group, key,
+//! events by their roles ([`EventRole::Begin`], [`EventRole::End`]). A key is that of a mapping (group, key,
 //! place), or values of fields that were requested by path. Open begins at the border of two parts
 //! are matched when they merge; see [`crate::chains`].
 
@@ -18,19 +18,19 @@ mod tests;
 
 use std::collections::HashMap;
 
-use kymo_filter::{Filter, Path};
+use kymo_filter::{Filter, NamePath};
 use serde::{Deserialize, Serialize};
 
-use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::chains::{ChainFate, Chains, OPEN_MAX, Timed};
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::key::{Key, Label};
-use crate::mapping::{Mapping, Pattern, Section};
+use crate::key::{Key, KeyValue};
+use crate::mapping::{NamePattern, RoleMapping, Section};
 use crate::ranking::Ranking;
-use crate::roles::{Role, pair};
+use crate::roles::{EventRole, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Question, Setup, Shape,
-    Slot, SpoolError, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, FieldSlot, Histogram, LaneFacts, LaneNotes, Merge, Needs,
+    PartShape, Question, RoleEvent, Setup, SpoolError, Wishes,
 };
 
 pub use question::{PairsProblem, PairsQuestion};
@@ -39,18 +39,18 @@ pub use question::{PairsProblem, PairsQuestion};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairsOptions {
     /// Fields that make a key: of the event that begins, and of the one that ends.
-    pub keys: Vec<(Path, Path)>,
+    pub keys: Vec<(NamePath, NamePath)>,
     /// A field of the event that begins, by which pairs are grouped; without it, the name that the
     /// mapping gives them.
-    pub group: Option<Path>,
+    pub group: Option<NamePath>,
     /// A key that begins again while it is open is open twice; the last begin ends first.
     pub is_nested: bool,
 }
 
 /// Where in [`BoundClass::extra`](crate::BoundClass::extra) the fields are.
 #[derive(Clone, Debug, Default)]
-struct Places {
-    paths: Vec<Path>,
+struct PairFields {
+    paths: Vec<NamePath>,
     begin: Vec<usize>,
     end: Vec<usize>,
     group: Option<usize>,
@@ -58,8 +58,8 @@ struct Places {
 
 /// The analysis.
 #[derive(Debug)]
-pub struct Pairs {
-    places: Places,
+pub struct PairsAnalysis {
+    places: PairFields,
     is_nested: bool,
     is_by_key: bool,
     lanes: Vec<LaneFacts>,
@@ -71,7 +71,7 @@ pub struct Pairs {
 
 /// Something that is open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenPair {
     time: i64,
     group: Key,
     /// It is wanted.
@@ -80,14 +80,14 @@ pub struct Open {
 
 /// An end that nothing in this part began.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct End {
+pub struct UnmatchedEnd {
     time: i64,
     is_wanted: bool,
 }
 
 /// The figures of a group.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Group {
+struct PairGroup {
     durations: Histogram,
     never_ended: u64,
     lost_inside: u64,
@@ -95,7 +95,7 @@ struct Group {
 
 /// A pair that took long: when it began and ended, its key, its group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Long {
+struct LongPair {
     begin: i64,
     end: i64,
     key: Key,
@@ -104,26 +104,26 @@ struct Long {
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
-    chains: Chains<Key, Open, End>,
-    sums: Sums,
+pub struct PairState {
+    chains: Chains<Key, OpenPair, UnmatchedEnd>,
+    sums: PairSums,
 }
 
 /// The decided pairs.
 #[derive(Debug, Serialize, Deserialize)]
-struct Sums {
-    groups: HashMap<Key, Group>,
+struct PairSums {
+    groups: HashMap<Key, PairGroup>,
     /// Groups beyond [`GROUPS_MAX`] together.
-    others: Group,
-    longest: Ranking<Long>,
-    alone: Alone,
+    others: PairGroup,
+    longest: Ranking<LongPair>,
+    alone: UnmatchedCounts,
     without_key: u64,
     given_up: u64,
 }
 
 /// Ends that nothing before them began.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Alone {
+struct UnmatchedCounts {
     began_before: u64,
     /// They may have begun in a hole.
     lost_inside: u64,
@@ -131,14 +131,14 @@ struct Alone {
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct PairLane<'a> {
     facts: &'a LaneFacts,
     without_key: u64,
 }
 
 /// The notes of a lane.
 #[derive(Debug)]
-pub enum Note {
+pub enum PairNote {
     /// A pair begins: its key, its group, whether it is wanted.
     Begin(Key, Key, bool),
     /// Something ends.
@@ -153,9 +153,9 @@ const LONGEST: usize = 10;
 /// The events that begin, or end: those of a class with a name like one of these, and for which the
 /// condition is true.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub struct PairEvents {
     /// Names; `*` is any text.
-    pub names: Vec<Pattern>,
+    pub names: Vec<NamePattern>,
     /// All of them, without it.
     pub when: Option<Filter>,
 }
@@ -163,22 +163,22 @@ pub struct Events {
 /// A mapping that says which events begin and which end, for [`crate::bind::Bindings`]; where an event is chosen several
 /// times, the first choice counts.
 #[must_use]
-pub fn mapping(begin: Vec<Events>, end: Vec<Events>) -> Mapping {
-    let mut mapping = Mapping::new("pairs");
-    let sections = |role: Role, events: Vec<Events>| {
+pub fn mapping(begin: Vec<PairEvents>, end: Vec<PairEvents>) -> RoleMapping {
+    let mut mapping = RoleMapping::new("pairs");
+    let sections = |role: EventRole, events: Vec<PairEvents>| {
         events.into_iter().map(move |events| Section { when: events.when, ..Section::new(role, events.names) })
     };
-    mapping.sections = sections(Role::Begin, begin).chain(sections(Role::End, end)).collect();
+    mapping.sections = sections(EventRole::Begin, begin).chain(sections(EventRole::End, end)).collect();
     mapping
 }
 
-impl Timed for Open {
+impl Timed for OpenPair {
     fn time(&self) -> i64 {
         self.time
     }
 }
 
-impl Places {
+impl PairFields {
     fn new(options: &PairsOptions) -> Self {
         let mut places = Self::default();
         places.begin = options.keys.iter().map(|key| places.place(&key.0)).collect();
@@ -187,7 +187,7 @@ impl Places {
         places
     }
 
-    fn place(&mut self, path: &Path) -> usize {
+    fn place(&mut self, path: &NamePath) -> usize {
         self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
             self.paths.push(path.clone());
             self.paths.len() - 1
@@ -195,7 +195,7 @@ impl Places {
     }
 }
 
-impl Pairs {
+impl PairsAnalysis {
     /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
@@ -204,9 +204,9 @@ impl Pairs {
     }
 
     /// The question that it answers.
-    pub(crate) fn question(options: PairsOptions, mapping: Option<Mapping>, wishes: &Wishes) -> Question<'static> {
+    pub(crate) fn question(options: PairsOptions, mapping: Option<RoleMapping>, wishes: &Wishes) -> Question<'static> {
         let needs = Self::needs(&options, wishes);
-        let question = Question::new(needs, &[Role::Begin], move |setup| Self::new(setup, &options));
+        let question = Question::new(needs, &[EventRole::Begin], move |setup| Self::new(setup, &options));
         Question { mapping, ..question }
     }
 
@@ -214,9 +214,9 @@ impl Pairs {
     fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         Needs {
-            roles: vec![(Role::Begin, fields.clone()), (Role::End, fields)],
+            roles: vec![(EventRole::Begin, fields.clone()), (EventRole::End, fields)],
             context: wishes.context(),
-            extra: Places::new(options).paths,
+            extra: PairFields::new(options).paths,
             ..Needs::default()
         }
     }
@@ -227,7 +227,7 @@ impl Pairs {
         let lanes = setup.lanes.to_vec();
         let holes = setup.holes();
         Self {
-            places: Places::new(options),
+            places: PairFields::new(options),
             is_nested: options.is_nested,
             is_by_key: setup.wishes.by.iter().any(|by| by == "key"),
             has_several_hosts: lanes.iter().any(|lane| lane.host != lanes[0].host),
@@ -239,28 +239,29 @@ impl Pairs {
 
     /// The key of an event: the fields of the role, then those that were requested; `None` if it
     /// lacks some of that.
-    fn key(&self, lane: &Lane<'_>, meaning: Meaning<'_>, places: &[usize]) -> Option<Key> {
+    fn key(&self, lane: &PairLane<'_>, meaning: RoleEvent<'_>, places: &[usize]) -> Option<Key> {
         let extra = &meaning.event.class.extra;
-        let at = |place: &usize| extra.get(*place).unwrap_or(&Slot::Absent);
+        let at = |place: &usize| extra.get(*place).unwrap_or(&FieldSlot::Absent);
         let of_role = [pair::GROUP, pair::KEY, pair::WITHIN].map(|field| meaning.value(field));
         if let ([None, None, None], [place]) = (of_role, places) {
-            return Label::of(meaning.event, at(place)).map(Key::one);
+            return KeyValue::of(meaning.event, at(place)).map(Key::one);
         }
-        let host = of_role[2].filter(|_| self.has_several_hosts).map(|_| Label::Integer(i64::from(lane.facts.host)));
-        let mut labels: Vec<Label> = host.into_iter().chain(of_role.into_iter().flatten().map(Label::from)).collect();
+        let host = of_role[2].filter(|_| self.has_several_hosts).map(|_| KeyValue::Integer(i64::from(lane.facts.host)));
+        let mut labels: Vec<KeyValue> =
+            host.into_iter().chain(of_role.into_iter().flatten().map(KeyValue::from)).collect();
         for place in places {
-            labels.push(Label::of(meaning.event, at(place))?);
+            labels.push(KeyValue::of(meaning.event, at(place))?);
         }
         Some(Key::from(labels))
     }
 
-    fn group(&self, meaning: Meaning<'_>, key: &Key) -> Key {
+    fn group(&self, meaning: RoleEvent<'_>, key: &Key) -> Key {
         if self.is_by_key {
             return key.clone();
         }
         let label = match self.places.group {
-            Some(place) => meaning.event.class.extra.get(place).and_then(|slot| Label::of(meaning.event, slot)),
-            None => meaning.value(pair::PAIR_NAME).map(Label::from),
+            Some(place) => meaning.event.class.extra.get(place).and_then(|slot| KeyValue::of(meaning.event, slot)),
+            None => meaning.value(pair::PAIR_NAME).map(KeyValue::from),
         };
         label.map_or(Key::Empty, Key::one)
     }
@@ -270,30 +271,30 @@ impl Pairs {
     }
 
     /// Counts the fate of a beginning or an end.
-    fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
+    fn decide(&self, sums: &mut PairSums, key: &Key, fate: ChainFate<OpenPair, UnmatchedEnd>) {
         match fate {
-            Fate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
-            Fate::Alone(end) => self.ended_alone(&mut sums.alone, end),
-            Fate::Replaced(open) if open.is_wanted => self.left_open(sums.group(open.group), open.time),
-            Fate::GivenUp(open) if open.is_wanted => {
+            ChainFate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
+            ChainFate::Alone(end) => self.ended_alone(&mut sums.alone, end),
+            ChainFate::Replaced(open) if open.is_wanted => self.left_open(sums.group(open.group), open.time),
+            ChainFate::GivenUp(open) if open.is_wanted => {
                 sums.given_up += 1;
                 self.left_open(sums.group(open.group), open.time);
             }
-            Fate::Replaced(_) | Fate::GivenUp(_) => {}
+            ChainFate::Replaced(_) | ChainFate::GivenUp(_) => {}
         }
     }
 
-    fn ended_alone(&self, alone: &mut Alone, end: End) {
+    fn ended_alone(&self, alone: &mut UnmatchedCounts, end: UnmatchedEnd) {
         let is_lost = self.holes.touch(i64::MIN, end.time);
         *if is_lost { &mut alone.lost_inside } else { &mut alone.began_before } += u64::from(end.is_wanted);
     }
 
     /// The end of a pair that began then was not seen: it has none, or in a hole.
-    fn left_open(&self, group: &mut Group, begin: i64) {
+    fn left_open(&self, group: &mut PairGroup, begin: i64) {
         *if self.holes.touch(begin, i64::MAX) { &mut group.lost_inside } else { &mut group.never_ended } += 1;
     }
 
-    fn pair(&self, sums: &mut Sums, key: &Key, begin: Open, end: i64) {
+    fn pair(&self, sums: &mut PairSums, key: &Key, begin: OpenPair, end: i64) {
         let duration = begin.time.abs_diff(end);
         if !begin.is_wanted || !self.wishes.wants_duration(duration) {
             return;
@@ -302,21 +303,21 @@ impl Pairs {
             sums.group(begin.group).lost_inside += 1;
             return;
         }
-        let long = || Long { begin: begin.time, end, key: key.clone(), group: begin.group.clone() };
+        let long = || LongPair { begin: begin.time, end, key: key.clone(), group: begin.group.clone() };
         sums.longest.push(duration, long);
         sums.group(begin.group).durations.record(duration);
     }
 }
 
-impl State {
+impl PairState {
     /// So many events lack a field of their key.
     pub(crate) fn lack_key(&mut self, count: u64) {
         self.sums.without_key += count;
     }
 }
 
-impl Sums {
-    fn group(&mut self, group: Key) -> &mut Group {
+impl PairSums {
+    fn group(&mut self, group: Key) -> &mut PairGroup {
         let is_full = self.groups.len() >= GROUPS_MAX && !self.groups.contains_key(&group);
         if is_full { &mut self.others } else { self.groups.entry(group).or_default() }
     }
@@ -334,7 +335,7 @@ impl Sums {
     }
 }
 
-impl Merge for Group {
+impl Merge for PairGroup {
     fn merge(&mut self, later: Self) {
         self.durations.merge(later.durations);
         self.never_ended += later.never_ended;
@@ -342,90 +343,90 @@ impl Merge for Group {
     }
 }
 
-impl Analysis for Pairs {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+impl Analysis for PairsAnalysis {
+    type State = PairState;
+    type Lane<'a> = PairLane<'a>;
+    type Note = PairNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "pairs", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "pairs", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        let sums = Sums {
+    fn init(&self) -> PairState {
+        let sums = PairSums {
             groups: HashMap::new(),
-            others: Group::default(),
+            others: PairGroup::default(),
             longest: Ranking::new(Some(self.wishes.top.unwrap_or(LONGEST))),
-            alone: Alone::default(),
+            alone: UnmatchedCounts::default(),
             without_key: 0,
             given_up: 0,
         };
-        State { chains: Chains::new(self.is_nested, OPEN_MAX), sums }
+        PairState { chains: Chains::new(self.is_nested, OPEN_MAX), sums }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
-        Lane { facts: &self.lanes[lane], without_key: 0 }
+    fn enter(&self, lane: usize) -> PairLane<'_> {
+        PairLane { facts: &self.lanes[lane], without_key: 0 }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut PairLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<PairNote>) {
         // An event that is both ends first, then begins.
-        for role in [Role::End, Role::Begin] {
+        for role in [EventRole::End, EventRole::Begin] {
             let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };
-            let places = if role == Role::Begin { &self.places.begin } else { &self.places.end };
+            let places = if role == EventRole::Begin { &self.places.begin } else { &self.places.end };
             let is_wanted = self.wishes.wants(lane.facts, event);
             let Some(key) = self.key(lane, meaning, places) else {
                 lane.without_key += u64::from(is_wanted);
                 return;
             };
             let note = match role {
-                Role::Begin => {
+                EventRole::Begin => {
                     let group = self.group(meaning, &key);
                     let is_wanted = is_wanted && self.wants_group(&group);
-                    Note::Begin(key, group, is_wanted)
+                    PairNote::Begin(key, group, is_wanted)
                 }
                 // The group of an end without a begin is unknown.
-                _ => Note::End(key, is_wanted && self.wishes.names.is_empty()),
+                _ => PairNote::End(key, is_wanted && self.wishes.names.is_empty()),
             };
             notes.push(event.time, note);
         }
     }
 
-    fn note(&self, state: &mut State, _: usize, time: i64, note: Note) {
-        let State { chains, sums } = state;
+    fn note(&self, state: &mut PairState, _: usize, time: i64, note: PairNote) {
+        let PairState { chains, sums } = state;
         let tell = |key: &Key, fate| self.decide(sums, key, fate);
         match note {
-            Note::Begin(key, group, is_wanted) => {
-                chains.begin(key, Open { time, group, is_wanted }, tell);
+            PairNote::Begin(key, group, is_wanted) => {
+                chains.begin(key, OpenPair { time, group, is_wanted }, tell);
             }
-            Note::End(key, is_wanted) => chains.end(&key, End { time, is_wanted }, tell),
+            PairNote::End(key, is_wanted) => chains.end(&key, UnmatchedEnd { time, is_wanted }, tell),
         }
     }
 
-    fn leave(&self, state: &mut State, _: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut PairState, _: usize, end: PairLane<'_>) {
         state.sums.without_key += end.without_key;
     }
 
-    fn merge(&self, left: &mut State, right: State) {
-        let State { chains, sums } = left;
+    fn merge(&self, left: &mut PairState, right: PairState) {
+        let PairState { chains, sums } = left;
         sums.merge(right.sums);
         chains.merge(right.chains, |key, fate| self.decide(sums, key, fate));
     }
 
-    fn anchor(&self, state: &mut State) {
-        let State { chains, sums } = state;
+    fn anchor(&self, state: &mut PairState) {
+        let PairState { chains, sums } = state;
         chains.anchor(|key, fate| self.decide(sums, key, fate));
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut PairState, _: i64) -> bool {
         state.sums = self.init().sums;
         true
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &PairState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -5,26 +5,26 @@
 //! settle:                  notes that no unread event can precede go to the state
 //! ```
 //!
-//! The driver decides which lane is read next; [`Part::is_hungry`] says which ones the others wait
+//! The driver decides which lane is read next; [`TracePart::is_hungry`] says which ones the others wait
 //! for. A driver that does not know the type of the analysis drives an [`AnyPart`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_scan::Merger;
-use kymo_scan::merge::{Keyed, Place};
+use kymo_scan::merge::{KeyedItem, PartRow};
 
-use crate::{Analysis, BoundClass, Event, EventRows, Notes};
+use crate::{Analysis, AnalysisEvent, BoundClass, EventRows, LaneNotes};
 
 /// A part of a trace being read.
-pub struct Part<'a, A: Analysis> {
+pub struct TracePart<'a, A: Analysis> {
     analysis: &'a A,
     state: A::State,
     lanes: Vec<A::Lane<'a>>,
     /// Puts the times of notes in order; notes themselves wait in `notes`, as those of a lane come in its order.
-    merger: Merger<Times>,
+    merger: Merger<NoteTimes>,
     /// For each lane its notes, and the times of those that the merger has not yet.
-    notes: Vec<Notes<A::Note>>,
+    notes: Vec<LaneNotes<A::Note>>,
     /// Memory of times that are behind.
     spare: Vec<Vec<i64>>,
 }
@@ -34,15 +34,15 @@ pub struct Part<'a, A: Analysis> {
 const ROUND_NOTES: usize = 2048;
 
 /// When a lane noted something.
-struct Times(Vec<i64>);
+struct NoteTimes(Vec<i64>);
 
-impl Keyed for Times {
+impl KeyedItem for NoteTimes {
     fn keys(&self) -> &[i64] {
         &self.0
     }
 }
 
-impl<'a, A: Analysis> Part<'a, A> {
+impl<'a, A: Analysis> TracePart<'a, A> {
     /// A part with so many lanes.
     pub fn new(analysis: &'a A, lanes: usize) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<'a, A: Analysis> Part<'a, A> {
             state: analysis.init(),
             lanes: (0..lanes).map(|lane| analysis.enter(lane)).collect(),
             merger: Merger::of_rounds(lanes, ROUND_NOTES),
-            notes: std::iter::repeat_with(Notes::default).take(lanes).collect(),
+            notes: std::iter::repeat_with(LaneNotes::default).take(lanes).collect(),
             spare: Vec::new(),
         }
     }
@@ -76,7 +76,7 @@ impl<'a, A: Analysis> Part<'a, A> {
 
     /// An event of the lane.
     #[inline]
-    pub fn step(&mut self, lane: usize, event: &Event<'_>) {
+    pub fn step(&mut self, lane: usize, event: &AnalysisEvent<'_>) {
         self.analysis.step(&mut self.lanes[lane], event, &mut self.notes[lane]);
     }
 
@@ -92,7 +92,7 @@ impl<'a, A: Analysis> Part<'a, A> {
             // The merger takes only the times. Notes stay here, because those of a lane come out in
             // the order in which they went in.
             let times = std::mem::replace(times, self.spare.pop().unwrap_or_default());
-            self.merger.push(lane, Arc::new(Times(times)));
+            self.merger.push(lane, Arc::new(NoteTimes(times)));
         }
     }
 
@@ -112,7 +112,7 @@ impl<'a, A: Analysis> Part<'a, A> {
         }
         for part in round.parts.drain(..) {
             // Times that the merger holds on to are not over.
-            if let Ok(Times(mut times)) = Arc::try_unwrap(part.batch) {
+            if let Ok(NoteTimes(mut times)) = Arc::try_unwrap(part.batch) {
                 times.clear();
                 self.spare.push(times);
             }
@@ -134,9 +134,9 @@ impl<'a, A: Analysis> Part<'a, A> {
 /// Events of a batch: their rows, all classes that are bound, the bytes of the window that they were read from.
 pub type RowsOf<'a> = (&'a EventRows, &'a [BoundClass], &'a [u8]);
 
-/// A part of a trace being read: see [`Part`], which has these methods.
+/// A part of a trace being read: see [`TracePart`], which has these methods.
 pub trait AnyPart {
-    /// See [`Part::is_hungry`].
+    /// See [`TracePart::is_hungry`].
     fn is_hungry(&self, lane: usize) -> bool;
 
     /// Some rows of a batch of the lane; then the lane's notes are handed over.
@@ -145,18 +145,18 @@ pub trait AnyPart {
     /// Rows of several batches of the lane in the order of `order`; its parts are indexes into
     /// `batches`, and each batch counts rows from the number beside it. Then the lane's notes are
     /// handed over.
-    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]);
+    fn steps_merged(&mut self, lane: usize, order: &[PartRow], batches: &[(usize, RowsOf<'_>)]);
 
-    /// See [`Part::finish`].
+    /// See [`TracePart::finish`].
     fn finish(&mut self, lane: usize);
 
-    /// See [`Part::settle`].
+    /// See [`TracePart::settle`].
     fn settle(&mut self) -> bool;
 }
 
-impl<A: Analysis> AnyPart for Part<'_, A> {
+impl<A: Analysis> AnyPart for TracePart<'_, A> {
     fn is_hungry(&self, lane: usize) -> bool {
-        Part::is_hungry(self, lane)
+        TracePart::is_hungry(self, lane)
     }
 
     fn steps_within(&mut self, lane: usize, rows: Range<usize>, (all, classes, bytes): RowsOf<'_>) {
@@ -169,7 +169,7 @@ impl<A: Analysis> AnyPart for Part<'_, A> {
         self.flush(lane);
     }
 
-    fn steps_merged(&mut self, lane: usize, order: &[Place], batches: &[(usize, RowsOf<'_>)]) {
+    fn steps_merged(&mut self, lane: usize, order: &[PartRow], batches: &[(usize, RowsOf<'_>)]) {
         for place in order {
             let (first, (rows, classes, bytes)) = batches[place.part as usize];
             self.step(lane, &rows.event(first + place.row as usize, classes, bytes));
@@ -178,11 +178,11 @@ impl<A: Analysis> AnyPart for Part<'_, A> {
     }
 
     fn finish(&mut self, lane: usize) {
-        Part::finish(self, lane);
+        TracePart::finish(self, lane);
     }
 
     fn settle(&mut self) -> bool {
-        Part::settle(self)
+        TracePart::settle(self)
     }
 }
 

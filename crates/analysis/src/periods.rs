@@ -13,7 +13,7 @@
 //! expressions of the filter language, and become part of the decoder. Conditions that compare with
 //! the event that began a period, or its parent, are evaluated here. [`Borders`] finds the events
 //! that begin or end anything, on all cores; then [`Definitions::periods`] goes through them once.
-//! Other analyses answer for each of these periods; [`Periods`] is the analysis of the periods
+//! Other analyses answer for each of these periods; [`PeriodsAnalysis`] is the analysis of the periods
 //! themselves.
 
 mod analysis;
@@ -27,25 +27,25 @@ mod tests;
 
 use std::cmp::Ordering;
 
-use kymo_filter::{Filter, Path};
+use kymo_filter::{Filter, NamePath};
 
-use crate::key::Label;
-use crate::mapping::{FieldSource, Mapping, Pattern, Section};
-use crate::roles::{Role, rule};
-use crate::{BoundClass, BoundRole, Needs, Question, Slot};
-use found::Open;
+use crate::key::KeyValue;
+use crate::mapping::{NamePattern, RoleMapping, Section, ValueSource};
+use crate::roles::{EventRole, rule};
+use crate::{BoundClass, BoundRole, FieldSlot, Needs, Question};
+use found::OpenPeriod;
 
-pub use analysis::Periods;
-pub use borders::{BORDERS_MAX, Border, Borders};
-pub use found::{End, Found, OPEN_PERIODS_MAX, PERIODS_MAX, Period};
+pub use analysis::PeriodsAnalysis;
+pub use borders::{BORDERS_MAX, Borders, PeriodBorder};
+pub use found::{FoundPeriods, OPEN_PERIODS_MAX, PERIODS_MAX, Period, PeriodEnd};
 pub use read::PeriodProblem;
 pub use report::CAPTURES;
-pub use sums::{Order, PeriodsQuestion, Sums};
+pub use sums::{Order, PeriodGrouping, PeriodsQuestion};
 
 /// The definitions of periods; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    definitions: Vec<Definition>,
+    definitions: Vec<PeriodDefinition>,
     /// For each rule, the definition that begins or ends by it: ends before begins, children before
     /// parents.
     rules: Vec<(usize, bool)>,
@@ -53,7 +53,7 @@ pub struct Definitions {
 
 /// Rules for the begin and end of the periods of one name.
 #[derive(Clone, Debug)]
-struct Definition {
+struct PeriodDefinition {
     name: String,
     /// Without a period of this definition, none begins.
     parent: Option<usize>,
@@ -67,10 +67,10 @@ struct Definition {
 /// A rule for events that begin or end a period.
 #[derive(Clone, Debug)]
 struct Side {
-    events: Pattern,
+    events: NamePattern,
     when: Option<Filter>,
     /// Fields to read from these events.
-    fields: Vec<Path>,
+    fields: Vec<NamePath>,
     /// Comparisons of their fields with fields of an earlier event.
     comparisons: Vec<Comparison>,
 }
@@ -107,15 +107,15 @@ struct Capture {
 pub const CAPTURES_MAX: usize = 8;
 
 impl Is {
-    fn holds(self, one: &Label, other: &Label) -> bool {
-        let number = |label: &Label| match label {
-            Label::Integer(integer) => Some(*integer as f64),
-            Label::Real(bits) => Some(f64::from_bits(*bits)),
-            Label::Text(_) => None,
+    fn holds(self, one: &KeyValue, other: &KeyValue) -> bool {
+        let number = |label: &KeyValue| match label {
+            KeyValue::Integer(integer) => Some(*integer as f64),
+            KeyValue::Real(bits) => Some(f64::from_bits(*bits)),
+            KeyValue::Text(_) => None,
         };
         let order = match (one, other) {
-            (Label::Integer(one), Label::Integer(other)) => Some(one.cmp(other)),
-            (Label::Text(one), Label::Text(other)) => Some(one.cmp(other)),
+            (KeyValue::Integer(one), KeyValue::Integer(other)) => Some(one.cmp(other)),
+            (KeyValue::Text(one), KeyValue::Text(other)) => Some(one.cmp(other)),
             _ => number(one).zip(number(other)).and_then(|(one, other)| one.partial_cmp(&other)),
         };
         order.is_some_and(|order| match self {
@@ -142,7 +142,7 @@ impl Is {
 
 impl Side {
     /// The place of a field.
-    fn place(&mut self, path: Path) -> usize {
+    fn place(&mut self, path: NamePath) -> usize {
         self.fields.iter().position(|known| *known == path).unwrap_or_else(|| {
             self.fields.push(path);
             self.fields.len() - 1
@@ -150,7 +150,7 @@ impl Side {
     }
 
     /// Whether comparisons hold for an event with these values. A missing value compares as false.
-    fn fits(&self, values: &[Option<Label>], begin: Option<&Open>, parent: Option<&Open>) -> bool {
+    fn fits(&self, values: &[Option<KeyValue>], begin: Option<&OpenPeriod>, parent: Option<&OpenPeriod>) -> bool {
         self.comparisons.iter().all(|comparison| {
             let other = if comparison.of_parent { parent } else { begin };
             let one = values.get(comparison.field).and_then(Option::as_ref);
@@ -179,7 +179,7 @@ impl Definitions {
         read::definitions(definitions, captures)
     }
 
-    fn new(definitions: Vec<Definition>) -> Self {
+    fn new(definitions: Vec<PeriodDefinition>) -> Self {
         let mut order: Vec<usize> = (0..definitions.len()).collect();
         let depth = |place: usize| std::iter::successors(Some(place), |at: &usize| definitions[*at].parent).count();
         order.sort_by_key(|place| std::cmp::Reverse(depth(*place)));
@@ -206,15 +206,15 @@ impl Definitions {
 
     /// The events that begin and end periods, for [`crate::bind::Bindings`].
     #[must_use]
-    pub fn mapping(&self) -> Mapping {
-        let mut mapping = Mapping::new("periods");
+    pub fn mapping(&self) -> RoleMapping {
+        let mut mapping = RoleMapping::new("periods");
         let sections = self.rules.iter().enumerate().map(|(number, &(definition, is_begin))| {
             let side = self.side(definition, is_begin);
-            let mut section = Section::new(Role::Rule, vec![side.events.clone()]);
+            let mut section = Section::new(EventRole::Rule, vec![side.events.clone()]);
             section.when = side.when.clone();
-            section.fields[rule::NUMBER] = vec![FieldSource::Integer(number as i64)];
+            section.fields[rule::NUMBER] = vec![ValueSource::Integer(number as i64)];
             for (place, path) in side.fields.iter().enumerate() {
-                section.fields[rule::KEY_1 + place] = vec![FieldSource::Path(path.clone())];
+                section.fields[rule::KEY_1 + place] = vec![ValueSource::Path(path.clone())];
             }
             section
         });
@@ -223,7 +223,7 @@ impl Definitions {
     }
 
     fn side(&self, definition: usize, is_begin: bool) -> &Side {
-        let Definition { begin, end, .. } = &self.definitions[definition];
+        let PeriodDefinition { begin, end, .. } = &self.definitions[definition];
         if is_begin { begin } else { end }
     }
 
@@ -237,12 +237,13 @@ impl Definitions {
         let mut lacking = Vec::new();
         for (number, &(definition, is_begin)) in self.rules.iter().enumerate() {
             let is_its = |role: &&BoundRole| {
-                role.role == Role::Rule && matches!(role.slots[rule::NUMBER], Slot::Integer(of) if of == number as i64)
+                role.role == EventRole::Rule
+                    && matches!(role.slots[rule::NUMBER], FieldSlot::Integer(of) if of == number as i64)
             };
             let bound: Vec<&BoundRole> = classes.iter().flat_map(|class| &class.roles).filter(is_its).collect();
             let side = self.side(definition, is_begin);
             for (place, path) in side.fields.iter().enumerate() {
-                if !bound.is_empty() && bound.iter().all(|role| role.slots[rule::KEY_1 + place] == Slot::Absent) {
+                if !bound.is_empty() && bound.iter().all(|role| role.slots[rule::KEY_1 + place] == FieldSlot::Absent) {
                     lacking.push(format!("no event that `{}` fits has `{path}`", side.events));
                 }
             }
@@ -257,16 +258,16 @@ impl Definitions {
         Question { mapping: Some(self.mapping()), ..question }
     }
 
-    /// The question that [`Periods`] answers: the durations of periods.
+    /// The question that [`PeriodsAnalysis`] answers: the durations of periods.
     #[must_use]
-    pub fn question<'a>(&'a self, sums: &'a Sums) -> Question<'a> {
-        let question = Question::new(Self::needs(), &[], |setup| Periods::new(setup, self, sums));
+    pub fn question<'a>(&'a self, sums: &'a PeriodGrouping) -> Question<'a> {
+        let question = Question::new(Self::needs(), &[], |setup| PeriodsAnalysis::new(setup, self, sums));
         Question { mapping: Some(self.mapping()), ..question }
     }
 
     /// Roles and fields that [`Borders`] needs.
     fn needs() -> Needs {
-        let fields = (0..Role::Rule.facts().fields.len()).collect();
-        Needs { roles: vec![(Role::Rule, fields)], ..Needs::default() }
+        let fields = (0..EventRole::Rule.facts().fields.len()).collect();
+        Needs { roles: vec![(EventRole::Rule, fields)], ..Needs::default() }
     }
 }

@@ -14,10 +14,10 @@
 use std::sync::Arc;
 
 use kymo_decode::fields::FieldValue;
-use kymo_ir::{State, Window};
-use kymo_scan::{Events, Packet};
+use kymo_ir::{PacketWindow, ReadState};
+use kymo_scan::{BatchEvents, Packet};
 
-use crate::bind::{Bindings, Numbers, StreamBinding, Variants};
+use crate::bind::{Bindings, EventNumbering, StreamBinding, Variants};
 use crate::events::{EventRows, PacketValue};
 
 /// Turns batches of one data stream into rows. Its memory is reused.
@@ -37,9 +37,9 @@ pub struct Projector<'b> {
     positions: Vec<u64>,
     packet: Option<Arc<Packet>>,
     /// Values of the packet that conditions need.
-    condition_states: Vec<State>,
+    condition_states: Vec<ReadState>,
     values: Arc<[Option<PacketValue>]>,
-    state: State,
+    state: ReadState,
     /// Numbers and rows that could not be read.
     unread: Vec<(u32, u32)>,
     unreadable: u64,
@@ -57,10 +57,10 @@ impl<'b> Projector<'b> {
     #[must_use]
     pub fn new(bindings: &'b Bindings, stream: usize) -> Self {
         let stream = &bindings.streams[stream];
-        let number = |numbers: &Numbers| match numbers {
-            Numbers::Never => NEVER,
-            Numbers::Always(number) => number - stream.first,
-            Numbers::Depends(_) => DEPENDS,
+        let number = |numbers: &EventNumbering| match numbers {
+            EventNumbering::Never => NEVER,
+            EventNumbering::Always(number) => number - stream.first,
+            EventNumbering::Depends(_) => DEPENDS,
         };
         Self {
             bindings,
@@ -71,9 +71,9 @@ impl<'b> Projector<'b> {
             found: Vec::new(),
             positions: Vec::new(),
             packet: None,
-            condition_states: stream.conditions.iter().map(|_| State::default()).collect(),
+            condition_states: stream.conditions.iter().map(|_| ReadState::default()).collect(),
             values: Arc::default(),
-            state: State::default(),
+            state: ReadState::default(),
             unread: Vec::new(),
             unreadable: 0,
         }
@@ -86,7 +86,7 @@ impl<'b> Projector<'b> {
     }
 
     /// Replaces the rows by those of the batch that are bound. `keys` are the batch's.
-    pub fn project(&mut self, events: &Events, keys: &[i64], rows: &mut EventRows) {
+    pub fn project(&mut self, events: &BatchEvents, keys: &[i64], rows: &mut EventRows) {
         self.enter(events);
         rows.packet = Arc::clone(&self.values);
         rows.cells.resize_with(self.bindings.classes.len(), Default::default);
@@ -102,7 +102,7 @@ impl<'b> Projector<'b> {
     }
 
     /// Reads the requested values of a packet, when it begins.
-    fn enter(&mut self, events: &Events) {
+    fn enter(&mut self, events: &BatchEvents) {
         if self.packet.as_ref().is_some_and(|packet| Arc::ptr_eq(packet, &events.packet)) {
             return;
         }
@@ -122,7 +122,7 @@ impl<'b> Projector<'b> {
     }
 
     /// Finds which records are bound, and as which row of which number.
-    fn place(&mut self, events: &Events, keys: &[i64], rows: &mut EventRows) {
+    fn place(&mut self, events: &BatchEvents, keys: &[i64], rows: &mut EventRows) {
         let Self { stream, numbers, counts, present, found, condition_states, .. } = self;
         let (records, window, first) = (&events.records, events.window(), stream.first);
         present.clear();
@@ -179,7 +179,7 @@ impl<'b> Projector<'b> {
     }
 
     /// Fills the cells of all numbers that occur.
-    fn read(&mut self, window: Window<'_>, rows: &mut EventRows) {
+    fn read(&mut self, window: PacketWindow<'_>, rows: &mut EventRows) {
         for (place, &number) in self.present.iter().enumerate() {
             let event_class = self.stream.event_classes[number as usize] as usize;
             if !self.stream.reader.reads(event_class) {
@@ -223,9 +223,14 @@ impl<'b> Projector<'b> {
 }
 
 /// The number of a record whose meaning depends on its fields; a record: class, position, cycles.
-fn ask(stream: &StreamBinding, states: &mut [State], window: Window<'_>, record: (u32, u64, u64)) -> Option<u32> {
+fn ask(
+    stream: &StreamBinding,
+    states: &mut [ReadState],
+    window: PacketWindow<'_>,
+    record: (u32, u64, u64),
+) -> Option<u32> {
     let (class, position, cycles) = record;
-    let Numbers::Depends(Variants { roles, numbers }) = &stream.numbers[class as usize] else { return None };
+    let EventNumbering::Depends(Variants { roles, numbers }) = &stream.numbers[class as usize] else { return None };
     let mut variant = 0;
     for conditions in roles {
         let mut holds = |condition: &Option<usize>| {

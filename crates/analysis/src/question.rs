@@ -1,20 +1,20 @@
 //! A question about traces: which events it needs, and the analysis that answers it.
 
-use crate::mapping::Mapping;
-use crate::{Analysis, AnyAnalysis, Needs, Role, Setup};
+use crate::mapping::RoleMapping;
+use crate::{Analysis, AnyAnalysis, EventRole, Needs, Setup};
 
 /// A question about traces, before their lanes are known.
 pub struct Question<'a> {
     /// The roles and fields that it needs.
     pub needs: Needs,
     /// Roles without all of which there is no answer.
-    pub essential: &'a [Role],
+    pub essential: &'a [EventRole],
     /// Whether events of a role with this text of their name are of use.
-    pub wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
+    pub wanted: &'a (dyn Fn(EventRole, &str) -> bool + Sync),
     /// Makes the analysis, once lanes and classes are known.
     pub make: Make<'a>,
     /// The meaning of its own events; other mappings say nothing of roles that it has.
-    pub mapping: Option<Mapping>,
+    pub mapping: Option<RoleMapping>,
     /// The analysis tells periods apart by itself.
     pub has_periods: bool,
     /// It needs the begins and ends of programs, not of kernels.
@@ -29,7 +29,7 @@ impl<'a> Question<'a> {
     /// call it in this crate, so that others need not compile it again.
     pub fn new<A: Analysis + 'static>(
         needs: Needs,
-        essential: &'a [Role],
+        essential: &'a [EventRole],
         make: impl Fn(&Setup<'_>) -> A + Sync + 'a,
     ) -> Self {
         Self {

@@ -18,12 +18,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::statistics::saturated;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
-pub use course::{Course, Periods};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
+    Wishes,
+};
+pub use course::{Course, CoursePeriods};
 
 /// The analysis.
 #[derive(Debug)]
@@ -34,19 +37,19 @@ pub struct Rates {
     name_of_class: Vec<u32>,
     lanes: Vec<LaneFacts>,
     is_by_lane: bool,
-    periods: Periods,
+    periods: CoursePeriods,
     wishes: Wishes,
 }
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct RateState {
     course: Course,
 }
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane {
+pub struct RateLane {
     cpu: Option<u32>,
     /// Number of its first series.
     series: u64,
@@ -103,7 +106,7 @@ impl Rates {
             name_of_class,
             lanes: setup.lanes.to_vec(),
             is_by_lane,
-            periods: Periods::new(setup),
+            periods: CoursePeriods::new(setup),
             wishes: setup.wishes.clone(),
         }
     }
@@ -119,10 +122,10 @@ impl Rates {
     fn columns(&self) -> Vec<Column> {
         let mut columns = Vec::new();
         if self.is_by_lane {
-            columns.push(Column::new("stream", "Stream", Class::Text));
-            columns.push(Column::new("cpu", "CPU", Class::Cpu));
+            columns.push(Column::new("stream", "Stream", CellClass::Text));
+            columns.push(Column::new("cpu", "CPU", CellClass::Cpu));
         }
-        columns.push(Column::new("name", "Event", Class::Text));
+        columns.push(Column::new("name", "Event", CellClass::Text));
         columns
     }
 
@@ -152,7 +155,7 @@ impl Rates {
     }
 
     /// Least, average and most events in a period.
-    fn rates(&self, course: &Course, series: &[(u64, Sum)]) -> Table {
+    fn rates(&self, course: &Course, series: &[(u64, SeriesSum)]) -> Table {
         let mut columns = self.columns();
         columns.push(Column::of("count", "Count", "events"));
         columns.push(Column::of("min", "Min", "events in a period"));
@@ -185,8 +188,8 @@ impl Rates {
         (series / self.names.len().max(1) as u64) as usize
     }
 
-    fn course(&self, course: &Course, series: &[(u64, Sum)]) -> Table {
-        let mut columns = vec![Column::new("period", "Period", Class::TimeRange)];
+    fn course(&self, course: &Course, series: &[(u64, SeriesSum)]) -> Table {
+        let mut columns = vec![Column::new("period", "Period", CellClass::TimeRange)];
         columns.extend(self.columns());
         columns.push(Column::of("count", "Count", "events"));
         let count_column = columns.len() - 1;
@@ -209,7 +212,7 @@ impl Rates {
 
 /// Total of a series.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct SeriesSum {
     count: u64,
     /// Least and most in a period that is whole and has any.
     min: Option<u64>,
@@ -218,7 +221,7 @@ struct Sum {
     periods: u64,
 }
 
-impl Lane {
+impl RateLane {
     /// Adds the counts of the period to the course.
     fn flush(&mut self) {
         for name in self.counted.drain(..) {
@@ -229,26 +232,26 @@ impl Lane {
 }
 
 impl Analysis for Rates {
-    type State = State;
-    type Lane<'a> = Lane;
+    type State = RateState;
+    type Lane<'a> = RateLane;
     type Note = ();
 
-    fn identity(&self) -> Identity {
-        Identity { name: "rates", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "rates", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Lane
+    fn shape(&self) -> PartShape {
+        PartShape::Lane
     }
 
-    fn init(&self) -> State {
-        State { course: self.periods.course() }
+    fn init(&self) -> RateState {
+        RateState { course: self.periods.course() }
     }
 
-    fn enter(&self, lane: usize) -> Lane {
+    fn enter(&self, lane: usize) -> RateLane {
         let cpu = self.lanes[lane].cpu;
         let lane = if self.is_by_lane { lane as u64 } else { 0 };
-        Lane {
+        RateLane {
             cpu,
             series: lane * self.names.len() as u64,
             period: 0,
@@ -260,7 +263,7 @@ impl Analysis for Rates {
     }
 
     #[inline]
-    fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut RateLane, event: &AnalysisEvent<'_>, _: &mut LaneNotes<()>) {
         if !self.wishes.wants_cpu(event.cpu().or(lane.cpu)) {
             return;
         }
@@ -279,26 +282,26 @@ impl Analysis for Rates {
         *count += 1;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
+    fn note(&self, _: &mut RateState, _: usize, _: i64, (): ()) {}
 
-    fn leave(&self, state: &mut State, _: usize, mut end: Lane) {
+    fn leave(&self, state: &mut RateState, _: usize, mut end: RateLane) {
         end.flush();
         state.course.merge(end.course);
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut RateState, right: RateState) {
         left.course.merge(right.course);
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &RateState) -> bool {
         state.course.fits(&self.periods)
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &RateState) -> Result<Answer, SpoolError> {
         let course = &state.course;
         let span = self.periods.span(course);
         let width = self.periods.width(course);
-        let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<u64, SeriesSum> = BTreeMap::new();
         let series_count = (self.names.len() * self.lanes.len()) as u64;
         for ((period, series), &count) in course.counts().filter(|((_, series), _)| *series < series_count) {
             let sum = sums.entry(series).or_default();
@@ -310,7 +313,7 @@ impl Analysis for Rates {
                 sum.periods += 1;
             }
         }
-        let mut series: Vec<(u64, Sum)> = sums.into_iter().collect();
+        let mut series: Vec<(u64, SeriesSum)> = sums.into_iter().collect();
         let by_name = |one: &u64, other: &u64| self.series(*one).cmp(&self.series(*other));
         series.sort_by(|one, other| other.1.count.cmp(&one.1.count).then_with(|| by_name(&one.0, &other.0)));
         let kept = self.wishes.top.unwrap_or(usize::MAX).min(series.len());

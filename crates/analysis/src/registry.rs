@@ -13,21 +13,21 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::block::Block;
-use crate::count::Count;
+use crate::block::BlockAnalysis;
+use crate::count::CountAnalysis;
 use crate::cpu::Cpu;
-use crate::declared::Declaration;
+use crate::declared::AnalysisDeclaration;
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::gaps::Gaps;
 use crate::io::Io;
 use crate::irq::Irq;
-use crate::memory::Memory;
-use crate::pairs::{Pairs, PairsQuestion};
-use crate::periods::{Periods, PeriodsQuestion};
+use crate::memory::MemoryAnalysis;
+use crate::pairs::{PairsAnalysis, PairsQuestion};
+use crate::periods::{PeriodsAnalysis, PeriodsQuestion};
 use crate::rates::Rates;
 use crate::sched::Sched;
 use crate::syscalls::Syscalls;
-use crate::whose::Whose;
+use crate::whose::WhoseAnalysis;
 use crate::{Answer, Question, Setup, Wishes};
 
 /// All analyses that need no declaration, in the order in which people should see them.
@@ -40,14 +40,14 @@ pub fn analyses() -> &'static [AnalysisEntry] {
             AnalysisEntry::plain(Io::description(), Io::question),
             AnalysisEntry::plain(Sched::description(), Sched::question),
             AnalysisEntry::plain(Irq::description(), Irq::question),
-            AnalysisEntry::plain(Block::description(), Block::question),
-            AnalysisEntry::plain(Memory::description(), Memory::question),
-            AnalysisEntry::new(Pairs::description(), AnalysisKind::Pairs(PairsQuestion::by_roles())),
-            AnalysisEntry::new(Periods::description(), AnalysisKind::Periods(PeriodsQuestion::default())),
+            AnalysisEntry::plain(BlockAnalysis::description(), BlockAnalysis::question),
+            AnalysisEntry::plain(MemoryAnalysis::description(), MemoryAnalysis::question),
+            AnalysisEntry::new(PairsAnalysis::description(), AnalysisKind::Pairs(PairsQuestion::by_roles())),
+            AnalysisEntry::new(PeriodsAnalysis::description(), AnalysisKind::Periods(PeriodsQuestion::default())),
             AnalysisEntry::plain(Rates::description(), Rates::question),
             AnalysisEntry::plain(Gaps::description(), Gaps::question),
-            AnalysisEntry::plain(Whose::description(), Whose::question),
-            AnalysisEntry::plain(Count::description(), Count::question),
+            AnalysisEntry::plain(WhoseAnalysis::description(), WhoseAnalysis::question),
+            AnalysisEntry::plain(CountAnalysis::description(), CountAnalysis::question),
         ]
     });
     &ALL
@@ -89,7 +89,7 @@ pub enum AnalysisKind {
     /// Periods that begin and end with events; the caller has their definitions.
     Periods(PeriodsQuestion),
     /// An analysis that a declaration describes.
-    Own(Declaration),
+    Own(AnalysisDeclaration),
 }
 
 impl AnalysisKind {
@@ -98,8 +98,8 @@ impl AnalysisKind {
     pub fn question(&self, wishes: &Wishes) -> Question<'_> {
         match self {
             Self::Plain(question) => question(),
-            Self::Pairs(pairs) => Pairs::question(pairs.options(), pairs.mapping(), wishes),
-            Self::Periods(_) => Periods::question(),
+            Self::Pairs(pairs) => PairsAnalysis::question(pairs.options(), pairs.mapping(), wishes),
+            Self::Periods(_) => PeriodsAnalysis::question(),
             Self::Own(declaration) => declaration.question(wishes),
         }
     }
@@ -129,9 +129,9 @@ impl AnalysisEntry {
 
     /// The entry of an analysis that a declaration describes.
     #[must_use]
-    pub fn declared(declaration: Declaration) -> Self {
+    pub fn declared(declaration: AnalysisDeclaration) -> Self {
         let title = declaration.name.clone().into();
-        Self { title, ..Self::new(Declaration::description(), AnalysisKind::Own(declaration)) }
+        Self { title, ..Self::new(AnalysisDeclaration::description(), AnalysisKind::Own(declaration)) }
     }
 }
 

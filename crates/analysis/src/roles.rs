@@ -12,7 +12,7 @@
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Role {
+pub enum EventRole {
     /// A CPU stops running one thread and runs another.
     Switch,
     /// A thread is asked to run again, on the CPU of the thread that asks.
@@ -90,7 +90,7 @@ pub enum Role {
 #[derive(Debug)]
 pub struct RoleFacts {
     /// The role.
-    pub role: Role,
+    pub role: EventRole,
     /// As mappings write it.
     pub name: &'static str,
     /// Its meaning, in a line.
@@ -105,14 +105,14 @@ pub struct FieldFacts {
     /// As mappings write it.
     pub name: &'static str,
     /// The kind of its values.
-    pub kind: FieldKind,
+    pub kind: RoleFieldKind,
     /// An event without it has not the role.
     pub is_required: bool,
 }
 
 /// The kinds of values of a role's field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
+pub enum RoleFieldKind {
     /// Integers.
     Integer,
     /// Texts.
@@ -139,19 +139,19 @@ pub const PID: FieldIndex = 2;
 pub const COMM: FieldIndex = 3;
 
 const fn integer(name: &'static str) -> FieldFacts {
-    FieldFacts { name, kind: FieldKind::Integer, is_required: false }
+    FieldFacts { name, kind: RoleFieldKind::Integer, is_required: false }
 }
 
 const fn text(name: &'static str) -> FieldFacts {
-    FieldFacts { name, kind: FieldKind::Text, is_required: false }
+    FieldFacts { name, kind: RoleFieldKind::Text, is_required: false }
 }
 
 const fn either(name: &'static str) -> FieldFacts {
-    FieldFacts { name, kind: FieldKind::Either, is_required: false }
+    FieldFacts { name, kind: RoleFieldKind::Either, is_required: false }
 }
 
 const fn number(name: &'static str) -> FieldFacts {
-    FieldFacts { name, kind: FieldKind::Number, is_required: false }
+    FieldFacts { name, kind: RoleFieldKind::Number, is_required: false }
 }
 
 const fn required(fact: FieldFacts) -> FieldFacts {
@@ -326,51 +326,56 @@ fields! { rule:
     KEY_8 either("key8");
 }
 
-const RULE: RoleFacts = facts(Role::Rule, "rule", "a rule of a declared analysis", rule::FACTS);
+const RULE: RoleFacts = facts(EventRole::Rule, "rule", "a rule of a declared analysis", rule::FACTS);
 
-/// All roles that mappings know, in the order of [`Role`].
+/// All roles that mappings know, in the order of [`EventRole`].
 pub const ROLES: &[RoleFacts] = &[
-    facts(Role::Switch, "thread_switch", "a CPU stops running one thread and runs another", switch::FACTS),
-    facts(Role::Waking, "thread_waking", "a thread is asked to run again, on the CPU of the waker", wake::FACTS),
-    facts(Role::Wakeup, "thread_wakeup", "a thread can run again: it waits for a CPU", wake::FACTS),
-    facts(Role::Migrate, "thread_migrate", "a thread goes to another CPU", migrate::FACTS),
-    facts(Role::Fork, "thread_fork", "a thread makes another one", fork::FACTS),
-    facts(Role::Exec, "thread_exec", "a thread becomes another program", exec::FACTS),
-    facts(Role::Exit, "thread_exit", "a thread ends", exit::FACTS),
-    facts(Role::Free, "thread_free", "nothing is left of a thread", exit::FACTS),
-    facts(Role::Priority, "thread_priority", "a thread has another priority from now on", priority::FACTS),
-    facts(Role::Rename, "thread_rename", "a thread has another name from now on", priority::FACTS),
-    facts(Role::ThreadState, "thread_state", "a thread that existed before the trace began", thread_state::FACTS),
-    facts(Role::SyscallEntry, "syscall_entry", "a thread asks something of the kernel", syscall_entry::FACTS),
-    facts(Role::SyscallExit, "syscall_exit", "the kernel answers", syscall_exit::FACTS),
-    facts(Role::IrqEntry, "irq_entry", "a CPU begins to serve a device's interrupt", irq::FACTS),
-    facts(Role::IrqExit, "irq_exit", "it is done with it", irq::FACTS),
-    facts(Role::SoftirqRaise, "softirq_raise", "work is put off until a softirq", softirq::FACTS),
-    facts(Role::SoftirqEntry, "softirq_entry", "a CPU begins with such work", softirq::FACTS),
-    facts(Role::SoftirqExit, "softirq_exit", "it is done with it", softirq::FACTS),
-    facts(Role::BlockInsert, "block_insert", "a request to a block device is queued", block::FACTS),
-    facts(Role::BlockIssue, "block_issue", "a request goes to its device", block::FACTS),
-    facts(Role::BlockComplete, "block_complete", "a device is done with a request", block::FACTS),
-    facts(Role::NetSend, "net_send", "a packet is handed to a network interface", net::FACTS),
-    facts(Role::NetReceive, "net_receive", "a network interface got a packet", net::FACTS),
-    facts(Role::PageAlloc, "page_alloc", "pages of memory are taken", page::FACTS),
-    facts(Role::PageFree, "page_free", "pages of memory are given back", page::FACTS),
-    facts(Role::FileState, "file_state", "a file that a process had open before", file_state::FACTS),
-    facts(Role::DiskState, "disk_state", "a disk that existed before the trace began", disk_state::FACTS),
-    facts(Role::InterfaceState, "interface_state", "a network interface that existed before", interface_state::FACTS),
-    facts(Role::Begin, "begin", "something begins; its end has the same key", pair::FACTS),
-    facts(Role::End, "end", "it ends", pair::FACTS),
-    facts(Role::Counter, "counter", "a number has another value from now on", counter::FACTS),
-    facts(Role::State, "state", "a component is in another state from now on", state::FACTS),
-    facts(Role::Send, "send", "a message is sent; the receive event has the same key", message::FACTS),
-    facts(Role::Receive, "receive", "it is received", message::FACTS),
+    facts(EventRole::Switch, "thread_switch", "a CPU stops running one thread and runs another", switch::FACTS),
+    facts(EventRole::Waking, "thread_waking", "a thread is asked to run again, on the CPU of the waker", wake::FACTS),
+    facts(EventRole::Wakeup, "thread_wakeup", "a thread can run again: it waits for a CPU", wake::FACTS),
+    facts(EventRole::Migrate, "thread_migrate", "a thread goes to another CPU", migrate::FACTS),
+    facts(EventRole::Fork, "thread_fork", "a thread makes another one", fork::FACTS),
+    facts(EventRole::Exec, "thread_exec", "a thread becomes another program", exec::FACTS),
+    facts(EventRole::Exit, "thread_exit", "a thread ends", exit::FACTS),
+    facts(EventRole::Free, "thread_free", "nothing is left of a thread", exit::FACTS),
+    facts(EventRole::Priority, "thread_priority", "a thread has another priority from now on", priority::FACTS),
+    facts(EventRole::Rename, "thread_rename", "a thread has another name from now on", priority::FACTS),
+    facts(EventRole::ThreadState, "thread_state", "a thread that existed before the trace began", thread_state::FACTS),
+    facts(EventRole::SyscallEntry, "syscall_entry", "a thread asks something of the kernel", syscall_entry::FACTS),
+    facts(EventRole::SyscallExit, "syscall_exit", "the kernel answers", syscall_exit::FACTS),
+    facts(EventRole::IrqEntry, "irq_entry", "a CPU begins to serve a device's interrupt", irq::FACTS),
+    facts(EventRole::IrqExit, "irq_exit", "it is done with it", irq::FACTS),
+    facts(EventRole::SoftirqRaise, "softirq_raise", "work is put off until a softirq", softirq::FACTS),
+    facts(EventRole::SoftirqEntry, "softirq_entry", "a CPU begins with such work", softirq::FACTS),
+    facts(EventRole::SoftirqExit, "softirq_exit", "it is done with it", softirq::FACTS),
+    facts(EventRole::BlockInsert, "block_insert", "a request to a block device is queued", block::FACTS),
+    facts(EventRole::BlockIssue, "block_issue", "a request goes to its device", block::FACTS),
+    facts(EventRole::BlockComplete, "block_complete", "a device is done with a request", block::FACTS),
+    facts(EventRole::NetSend, "net_send", "a packet is handed to a network interface", net::FACTS),
+    facts(EventRole::NetReceive, "net_receive", "a network interface got a packet", net::FACTS),
+    facts(EventRole::PageAlloc, "page_alloc", "pages of memory are taken", page::FACTS),
+    facts(EventRole::PageFree, "page_free", "pages of memory are given back", page::FACTS),
+    facts(EventRole::FileState, "file_state", "a file that a process had open before", file_state::FACTS),
+    facts(EventRole::DiskState, "disk_state", "a disk that existed before the trace began", disk_state::FACTS),
+    facts(
+        EventRole::InterfaceState,
+        "interface_state",
+        "a network interface that existed before",
+        interface_state::FACTS,
+    ),
+    facts(EventRole::Begin, "begin", "something begins; its end has the same key", pair::FACTS),
+    facts(EventRole::End, "end", "it ends", pair::FACTS),
+    facts(EventRole::Counter, "counter", "a number has another value from now on", counter::FACTS),
+    facts(EventRole::State, "state", "a component is in another state from now on", state::FACTS),
+    facts(EventRole::Send, "send", "a message is sent; the receive event has the same key", message::FACTS),
+    facts(EventRole::Receive, "receive", "it is received", message::FACTS),
 ];
 
-const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {
+const fn facts(role: EventRole, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {
     RoleFacts { role, name, meaning, fields }
 }
 
-impl Role {
+impl EventRole {
     /// The facts about it.
     #[must_use]
     pub fn facts(self) -> &'static RoleFacts {
@@ -404,9 +409,9 @@ mod tests {
     fn roles_stand_where_they_are_looked_for() {
         for (place, facts) in ROLES.iter().enumerate() {
             assert_eq!(facts.role as usize, place, "{}", facts.name);
-            assert_eq!(Role::named(facts.name), Some(facts.role));
+            assert_eq!(EventRole::named(facts.name), Some(facts.role));
         }
-        assert_eq!(Role::Switch.field("next_tid"), Some(switch::NEXT_TID));
-        assert_eq!(Role::SyscallExit.field("ret"), Some(syscall_exit::RET));
+        assert_eq!(EventRole::Switch.field("next_tid"), Some(switch::NEXT_TID));
+        assert_eq!(EventRole::SyscallExit.field("ret"), Some(syscall_exit::RET));
     }
 }

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::spool::{Block, Room, Spool, SpoolError, SpoolErrorKind};
+use crate::spool::{Room, Spool, SpoolBlock, SpoolError, SpoolErrorKind};
 
 /// From when to when something had a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Run {
+pub struct StateRun {
     /// The owner of the value.
     pub key: u64,
     /// Since when; `i64::MIN`: since before the begin of reading.
@@ -52,7 +52,7 @@ pub struct RunWriter {
     /// Where blocks go; without it, runs stay in memory.
     spool: Option<Arc<dyn Spool>>,
     /// By magnitude of their length.
-    drawers: Vec<Vec<Run>>,
+    drawers: Vec<Vec<StateRun>>,
     blocks: Vec<RunBlock>,
     fault: Option<Arc<SpoolError>>,
 }
@@ -62,7 +62,7 @@ const BLOCK_RUNS: usize = 2048;
 /// Lengths of a drawer lie within a factor of four; the last one is for runs without a begin or an end.
 const DRAWERS: usize = 34;
 
-fn drawer(run: &Run) -> usize {
+fn drawer(run: &StateRun) -> usize {
     if run.begin == i64::MIN || run.end == i64::MAX {
         return DRAWERS - 1;
     }
@@ -79,7 +79,7 @@ impl RunWriter {
 
     /// Adds a run. Of those that take no time nothing is kept: there is no instant at which they could be seen.
     #[inline]
-    pub fn push(&mut self, run: Run) {
+    pub fn push(&mut self, run: StateRun) {
         if run.begin >= run.end {
             return;
         }
@@ -93,7 +93,7 @@ impl RunWriter {
 
     /// All runs of a writer without a spool, in no order.
     #[must_use]
-    pub fn into_memory(mut self) -> Vec<Run> {
+    pub fn into_memory(mut self) -> Vec<StateRun> {
         debug_assert!(self.blocks.is_empty(), "some of the runs are in a spool");
         // Without a spool all are in the last drawer.
         let mut runs = self.drawers.pop().unwrap_or_default();
@@ -156,7 +156,7 @@ impl RunWriter {
     /// # Errors
     ///
     /// Some cannot be read.
-    pub fn each(&self, mut each: impl FnMut(Run)) -> Result<(), SpoolError> {
+    pub fn each(&self, mut each: impl FnMut(StateRun)) -> Result<(), SpoolError> {
         if let Some(spool) = &self.spool {
             read(&**spool, &self.blocks, &mut each)?;
         }
@@ -177,14 +177,14 @@ impl<'de> Deserialize<'de> for RunWriter {
     /// They are in memory until they are appended to others with a spool.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut writer = Self::new(None);
-        Vec::<Run>::deserialize(deserializer)?.into_iter().for_each(|run| writer.push(run));
+        Vec::<StateRun>::deserialize(deserializer)?.into_iter().for_each(|run| writer.push(run));
         Ok(writer)
     }
 }
 
 /// Runs as they are written: begins as steps, keys and values as places among the different ones.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct EncodedRuns {
     first: i64,
     steps: Vec<u64>,
     lengths: Vec<u64>,
@@ -216,13 +216,13 @@ impl Dictionary {
     }
 }
 
-fn write(spool: &dyn Spool, runs: &mut [Run]) -> Result<RunBlock, SpoolError> {
+fn write(spool: &dyn Spool, runs: &mut [StateRun]) -> Result<RunBlock, SpoolError> {
     runs.sort_unstable_by_key(|run| run.begin);
     let first = runs[0].begin;
     let mut before = first;
-    let step = |run: &Run| run.begin.abs_diff(std::mem::replace(&mut before, run.begin));
+    let step = |run: &StateRun| run.begin.abs_diff(std::mem::replace(&mut before, run.begin));
     let steps = runs.iter().map(step).collect();
-    let written = Written {
+    let written = EncodedRuns {
         first,
         steps,
         lengths: runs.iter().map(|run| run.begin.abs_diff(run.end)).collect(),
@@ -230,17 +230,17 @@ fn write(spool: &dyn Spool, runs: &mut [Run]) -> Result<RunBlock, SpoolError> {
         values: Dictionary::of(runs.iter().map(|run| run.value)),
     };
     let unwritable = |error| SpoolError { at: 0, kind: SpoolErrorKind::Unwritable(error) };
-    let Block { at, size_bytes } = spool.write(&postcard::to_allocvec(&written).map_err(unwritable)?)?;
+    let SpoolBlock { at, size_bytes } = spool.write(&postcard::to_allocvec(&written).map_err(unwritable)?)?;
     let end = runs.iter().map(|run| run.end).max().unwrap_or(first);
     Ok(RunBlock { at, size_bytes: size_bytes as u64, begin: first, end })
 }
 
 /// All runs of these blocks.
-fn read(spool: &dyn Spool, blocks: &[RunBlock], each: &mut impl FnMut(Run)) -> Result<(), SpoolError> {
+fn read(spool: &dyn Spool, blocks: &[RunBlock], each: &mut impl FnMut(StateRun)) -> Result<(), SpoolError> {
     let mut bytes = Vec::new();
     for block in blocks {
         let (at, size_bytes) = (block.at, usize::try_from(block.size_bytes).unwrap_or(usize::MAX));
-        spool.read(Block { at, size_bytes }, &mut bytes)?;
+        spool.read(SpoolBlock { at, size_bytes }, &mut bytes)?;
         let written =
             postcard::from_bytes(&bytes).map_err(|error| SpoolError { at, kind: SpoolErrorKind::Row(error) })?;
         written_runs(&written, each).ok_or(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes } })?;
@@ -249,12 +249,12 @@ fn read(spool: &dyn Spool, blocks: &[RunBlock], each: &mut impl FnMut(Run)) -> R
 }
 
 /// The runs of a block; `None`: it is not what anybody wrote.
-fn written_runs(written: &Written, each: &mut impl FnMut(Run)) -> Option<()> {
+fn written_runs(written: &EncodedRuns, each: &mut impl FnMut(StateRun)) -> Option<()> {
     let mut begin = written.first;
     for (at, (&step, &length)) in written.steps.iter().zip(&written.lengths).enumerate() {
         begin = begin.checked_add_unsigned(step)?;
         let end = begin.checked_add_unsigned(length)?;
-        each(Run { key: written.keys.get(at)?, begin, end, value: written.values.get(at)? });
+        each(StateRun { key: written.keys.get(at)?, begin, end, value: written.values.get(at)? });
     }
     Some(())
 }
@@ -268,11 +268,11 @@ pub fn runs_between(
     spool: &dyn Spool,
     blocks: &[RunBlock],
     (begin, end): (i64, i64),
-    mut each: impl FnMut(Run),
+    mut each: impl FnMut(StateRun),
 ) -> Result<(), SpoolError> {
     let touches = |from: i64, to: i64| from <= end && begin < to;
     for block in blocks.iter().filter(|block| touches(block.begin, block.end)) {
-        let mut wanted = |run: Run| {
+        let mut wanted = |run: StateRun| {
             if touches(run.begin, run.end) {
                 each(run);
             }
@@ -288,7 +288,7 @@ mod tests {
     use crate::MemorySpool;
     use crate::testing::Random;
 
-    fn random(random: &mut Random) -> Run {
+    fn random(random: &mut Random) -> StateRun {
         let begin = match random.below(50) {
             0 => i64::MIN,
             _ => random.below(1 << 30) as i64 - (1 << 20),
@@ -298,7 +298,7 @@ mod tests {
             0 => i64::MAX,
             _ => begin.max(-(1 << 20)) + random.below(1 << magnitude) as i64,
         };
-        Run { key: random.below(40) as u64, begin, end, value: u64::MAX / (1 + random.below(9) as u64) }
+        StateRun { key: random.below(40) as u64, begin, end, value: u64::MAX / (1 + random.below(9) as u64) }
     }
 
     /// In whatever order they came, by whichever writer: at any instant the runs are those that a look at all of them
@@ -342,7 +342,12 @@ mod tests {
         for number in 0..400_000 {
             let begin = number * 100 + numbers.below(1000) as i64;
             let length = 1 << numbers.below(20);
-            writer.push(Run { key: numbers.below(100) as u64, begin, end: begin + length, value: number as u64 % 7 });
+            writer.push(StateRun {
+                key: numbers.below(100) as u64,
+                begin,
+                end: begin + length,
+                value: number as u64 % 7,
+            });
         }
         let blocks = writer.finish().unwrap();
         let around = blocks.iter().filter(|block| block.begin <= 20_000_000 && 20_000_000 < block.end).count();
@@ -355,7 +360,7 @@ mod tests {
     fn damage_is_told() {
         let spool = Arc::new(MemorySpool::default());
         let mut writer = RunWriter::new(Some(&Room { spool: Arc::<MemorySpool>::clone(&spool), budget_bytes: 0 }));
-        (0..100).for_each(|number| writer.push(Run { key: 1, begin: number, end: number + 5, value: 9 }));
+        (0..100).for_each(|number| writer.push(StateRun { key: 1, begin: number, end: number + 5, value: 9 }));
         let mut blocks = writer.finish().unwrap();
         blocks.iter_mut().for_each(|block| block.at += 1);
         let error = runs_between(&*spool, &blocks, (50, 50), |_| {}).unwrap_err();

@@ -28,12 +28,15 @@ mod wakeups;
 mod whole;
 
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
+use crate::roles::{CPU, EventRole, PID, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
-pub use lane::{Lane, Note};
-pub use state::State;
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup,
+    SpoolError, Wishes,
+};
+pub use lane::{SchedLane, SchedNote};
+pub use state::SchedState;
 
 /// The analysis.
 #[derive(Debug)]
@@ -91,7 +94,7 @@ impl Sched {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::Switch], Self::new)
+        Question::new(Self::needs(), &[EventRole::Switch], Self::new)
     }
 
     /// Roles and fields that it needs.
@@ -99,14 +102,14 @@ impl Sched {
         use {fork::*, priority::*, switch::*, syscall_entry::*, thread_state::*, wake::*};
         Needs {
             roles: vec![
-                (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
-                (Role::Waking, vec![WOKEN_TID, WOKEN_COMM, TARGET_CPU]),
-                (Role::Wakeup, vec![WOKEN_TID, WOKEN_COMM, TARGET_CPU]),
-                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
-                (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
-                (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
-                (Role::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER]),
-                (Role::SyscallExit, Vec::new()),
+                (EventRole::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
+                (EventRole::Waking, vec![WOKEN_TID, WOKEN_COMM, TARGET_CPU]),
+                (EventRole::Wakeup, vec![WOKEN_TID, WOKEN_COMM, TARGET_CPU]),
+                (EventRole::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
+                (EventRole::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+                (EventRole::Rename, vec![CHANGED_TID, NEW_COMM]),
+                (EventRole::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER]),
+                (EventRole::SyscallExit, Vec::new()),
             ],
             context: vec![CPU, TID, PID],
             ..Needs::default()
@@ -133,36 +136,36 @@ impl Sched {
 }
 
 impl Analysis for Sched {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+    type State = SchedState;
+    type Lane<'a> = SchedLane<'a>;
+    type Note = SchedNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "sched", version: 3 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "sched", version: 3 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State::new(self)
+    fn init(&self) -> SchedState {
+        SchedState::new(self)
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> SchedLane<'_> {
         let facts = &self.lanes[lane];
-        Lane::new(facts, &self.calls, facts.cpu.unwrap_or(lane as u32))
+        SchedLane::new(facts, &self.calls, facts.cpu.unwrap_or(lane as u32))
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut SchedLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<SchedNote>) {
         lane.step(event, notes);
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut SchedState, lane: usize, time: i64, note: SchedNote) {
         match &note {
-            Note::Switch(switch) => state.switch(self, lane, time, switch),
-            Note::Wake(wake) if wake.tid != 0 => state.wake(self, lane, time, wake),
-            Note::Fork(named, parent) => {
+            SchedNote::Switch(switch) => state.switch(self, lane, time, switch),
+            SchedNote::Wake(wake) if wake.tid != 0 => state.wake(self, lane, time, wake),
+            SchedNote::Fork(named, parent) => {
                 if let Some((parent, pid)) = *parent {
                     state.lives.row(self.key(lane, parent), time).pid = Some(pid);
                 }
@@ -170,49 +173,49 @@ impl Analysis for Sched {
                     state.fork(self, lane, time, named);
                 }
             }
-            Note::Known(named) if named.tid != 0 => {
+            SchedNote::Known(named) if named.tid != 0 => {
                 let row = state.lives.row(self.key(lane, named.tid), time);
                 row.name_it(named.comm, time);
                 row.pid = named.pid.or(row.pid);
             }
-            Note::Rename(rename) => state.rename(lane, time, rename),
-            Note::Wake(_) | Note::Known(_) => {}
+            SchedNote::Rename(rename) => state.rename(lane, time, rename),
+            SchedNote::Wake(_) | SchedNote::Known(_) => {}
         }
         state.tidy();
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut SchedState, lane: usize, end: SchedLane<'_>) {
         for cpu in &end.cpus {
             if let Some(running) = state.running_mut(lane, cpu.known.cpu) {
                 running.call = cpu.seen.or(running.call);
             }
         }
-        state.cpus[lane] = end.cpus.iter().map(lane::LaneCpu::state).collect();
+        state.cpus[lane] = end.cpus.iter().map(lane::SchedCpu::state).collect();
         state.span = union(state.span, end.span);
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut SchedState, right: SchedState) {
         self.merge_states(left, right);
     }
 
-    fn anchor(&self, state: &mut State) {
+    fn anchor(&self, state: &mut SchedState) {
         state.is_anchored = true;
         state.begin(self);
     }
 
-    fn forget(&self, state: &mut State, at: i64) -> bool {
+    fn forget(&self, state: &mut SchedState, at: i64) -> bool {
         self.forget_period(state, at);
         true
     }
 
-    fn fits(&self, state: &State) -> bool {
-        let is_place = |run: &state::Running| run.tid == 0 || (run.at as usize) < state.lives.places.len();
+    fn fits(&self, state: &SchedState) -> bool {
+        let is_place = |run: &state::CurrentThread| run.tid == 0 || (run.at as usize) < state.lives.places.len();
         let lanes = self.lanes.len();
         let is_of_lanes = state.cpus.len() == lanes && state.running.len() == lanes;
         is_of_lanes && state.running.iter().flatten().all(is_place) && state.lives.fits()
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &SchedState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

@@ -4,7 +4,7 @@ use kymo_schema::glob;
 
 use crate::roles::{COMM, CPU, FieldIndex, TID};
 use crate::windows::Windows;
-use crate::{BoundClass, Event, LaneFacts, Room};
+use crate::{AnalysisEvent, BoundClass, LaneFacts, Room};
 
 /// The setup of an analysis.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ impl Wishes {
 
     /// Whether an event is of a CPU, a thread, and a name that are wanted, as far as its own context tells.
     #[must_use]
-    pub fn wants(&self, lane: &LaneFacts, event: &Event<'_>) -> bool {
+    pub fn wants(&self, lane: &LaneFacts, event: &AnalysisEvent<'_>) -> bool {
         let Self { cpus, tids, comms, .. } = self;
         let is_on = || event.cpu().or(lane.cpu).is_some_and(|cpu| cpus.contains(&cpu));
         let is_of = || event.context(TID).is_some_and(|tid| tids.contains(&tid));

@@ -21,11 +21,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::ranking::Ranking;
-use crate::roles::{FieldIndex, PID, Role, TID, fork, priority, switch, thread_state};
-use crate::threads::{Life, ThreadId, ThreadKey, Threads, is_dead};
-use crate::{Comm, LaneFacts, Meaning, Wishes};
+use crate::roles::{EventRole, FieldIndex, PID, TID, fork, priority, switch, thread_state};
+use crate::threads::{LifeFacts, PartLives, ThreadId, ThreadKey, is_dead};
+use crate::{Comm, LaneFacts, RoleEvent, Wishes};
 
-pub(crate) use pending::{Pending, Share};
+pub(crate) use pending::{AmountShare, Pending};
 
 /// An amount that is added up.
 pub(crate) trait Amount:
@@ -43,11 +43,11 @@ pub(crate) trait Amount:
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CpuShares<A> {
     /// Its first switch.
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<ShareFirstSwitch>,
     /// The amounts before that; if there is none, all amounts.
     before: Pending<A>,
     /// Its run since its last switch.
-    run: Option<Run>,
+    run: Option<ShareRun>,
     /// The amounts since then.
     since: Pending<A>,
     /// The sum of all amounts.
@@ -56,14 +56,14 @@ pub(crate) struct CpuShares<A> {
 
 /// The first switch of a CPU in a part of the trace, and the thread that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct ShareFirstSwitch {
     time: i64,
     prev: i32,
 }
 
 /// The run of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Run {
+struct ShareRun {
     begin: i64,
     tid: i32,
     /// Which life of the thread.
@@ -72,26 +72,26 @@ struct Run {
 
 /// The facts about a thread's life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct ThreadRow<A> {
+pub(crate) struct ShareThreadRow<A> {
     /// How many lives of the same number were before.
     pub(crate) lives_before: u32,
     /// How many CPUs began to run it, less those that stopped.
     running_on: i32,
     pub(crate) comm: Comm,
     pub(crate) pid: Option<i32>,
-    pub(crate) share: Share<A>,
+    pub(crate) share: AmountShare<A>,
 }
 
 /// The amounts of threads, as far as a part of the trace tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "A: Amount")]
-pub(crate) struct Shares<A> {
+pub(crate) struct ThreadShares<A> {
     /// By lane, then by CPU.
     pub(crate) cpus: Vec<Vec<(u32, CpuShares<A>)>>,
-    threads: Threads<ThreadRow<A>>,
-    over: Over<A>,
+    threads: PartLives<ShareThreadRow<A>>,
+    over: EndedShareLives<A>,
     /// The amounts while CPUs ran no thread.
-    idle: Share<A>,
+    idle: AmountShare<A>,
     /// The amounts of unknown threads.
     unknown: A,
 }
@@ -99,16 +99,16 @@ pub(crate) struct Shares<A> {
 /// Lives that are over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "A: Amount")]
-pub(crate) struct Over<A> {
+pub(crate) struct EndedShareLives<A> {
     /// Those that may be shown.
-    pub(crate) rows: Ranking<(ThreadId, ThreadRow<A>)>,
+    pub(crate) rows: Ranking<(ThreadId, ShareThreadRow<A>)>,
     /// All of them, by machine and process.
-    pub(crate) processes: HashMap<(u16, Owner), Process<A>>,
+    pub(crate) processes: HashMap<(u16, ThreadOwner), ShareProcess<A>>,
 }
 
 /// The owner of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) enum Owner {
+pub(crate) enum ThreadOwner {
     /// A process.
     Process(i32),
     /// An unknown process; threads of one name are together.
@@ -117,9 +117,9 @@ pub(crate) enum Owner {
 
 /// Lives of one process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Process<A> {
+pub(crate) struct ShareProcess<A> {
     pub(crate) threads: u64,
-    pub(crate) share: Share<A>,
+    pub(crate) share: AmountShare<A>,
     /// Its first thread's: since when that lived, and its name.
     name: Option<(i64, Comm)>,
     /// That of its threads with the lowest number that has a name, its last life.
@@ -127,9 +127,9 @@ pub(crate) struct Process<A> {
 }
 
 /// Everything that is known in the end.
-pub(crate) struct Whole<A> {
-    pub(crate) threads: Over<A>,
-    pub(crate) idle: Share<A>,
+pub(crate) struct ShareTotals<A> {
+    pub(crate) threads: EndedShareLives<A>,
+    pub(crate) idle: AmountShare<A>,
     pub(crate) unknown: A,
     /// Amounts that may be of other threads than it seems, or are of none.
     pub(crate) doubt: A,
@@ -137,9 +137,9 @@ pub(crate) struct Whole<A> {
 
 /// The facts that events tell about threads.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum ShareNote {
     /// A CPU changes threads.
-    Switch(Switch),
+    Switch(ShareSwitch),
     /// A thread is made: its number, process and name, and its parent thread, of which process.
     Fork(i32, Option<i32>, Comm, Option<(i32, i32)>),
     /// A thread is known by these: its number, process and name.
@@ -147,7 +147,7 @@ pub(crate) enum Told {
 }
 
 #[derive(Debug)]
-pub(crate) struct Switch {
+pub(crate) struct ShareSwitch {
     prev: i32,
     prev_comm: Comm,
     prev_pid: Option<i32>,
@@ -157,25 +157,25 @@ pub(crate) struct Switch {
 }
 
 /// Roles that tell of threads, with the fields that are asked for.
-pub(crate) fn needs() -> Vec<(Role, Vec<FieldIndex>)> {
+pub(crate) fn needs() -> Vec<(EventRole, Vec<FieldIndex>)> {
     use {fork::*, priority::*, switch::*, thread_state::*};
     vec![
-        (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM]),
-        (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
-        (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
-        (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
+        (EventRole::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM]),
+        (EventRole::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
+        (EventRole::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+        (EventRole::Rename, vec![CHANGED_TID, NEW_COMM]),
     ]
 }
 
-impl Told {
+impl ShareNote {
     /// The facts that an event tells in one of these roles.
-    pub(crate) fn by(lane: &LaneFacts, meaning: Meaning<'_>) -> Option<Self> {
+    pub(crate) fn by(lane: &LaneFacts, meaning: RoleEvent<'_>) -> Option<Self> {
         let event = meaning.event;
         match meaning.role {
-            Role::Switch => {
+            EventRole::Switch => {
                 let (prev, next) = (meaning.small(switch::PREV_TID)?, meaning.small(switch::NEXT_TID)?);
                 let state = meaning.integer(switch::PREV_STATE);
-                Some(Self::Switch(Switch {
+                Some(Self::Switch(ShareSwitch {
                     prev,
                     prev_comm: meaning.comm(switch::PREV_COMM),
                     prev_pid: event.small_context(PID).filter(|_| event.small_context(TID) == Some(prev)),
@@ -184,16 +184,16 @@ impl Told {
                     next_comm: meaning.comm(switch::NEXT_COMM),
                 }))
             }
-            Role::Fork => {
+            EventRole::Fork => {
                 let parent = meaning.small(fork::PARENT_TID).zip(meaning.small(fork::PARENT_PID));
                 let child = meaning.small(fork::CHILD_TID)?;
                 Some(Self::Fork(child, meaning.small(fork::CHILD_PID), meaning.comm(fork::CHILD_COMM), parent))
             }
-            Role::ThreadState => {
+            EventRole::ThreadState => {
                 let pid = meaning.small(thread_state::KNOWN_PID);
                 Some(Self::Known(meaning.small(thread_state::KNOWN_TID)?, pid, meaning.comm(thread_state::KNOWN_COMM)))
             }
-            Role::Rename => {
+            EventRole::Rename => {
                 Some(Self::Known(meaning.small(priority::CHANGED_TID)?, None, meaning.comm(priority::NEW_COMM)))
             }
             _ => None,
@@ -208,7 +208,7 @@ fn share<A: Amount>(
     pending: &Pending<A>,
     run: Option<(i64, i32)>,
     end: Option<(i64, i32)>,
-) -> Share<A> {
+) -> AmountShare<A> {
     if let Some((run, end)) = run.zip(end)
         && run.1 != end.1
     {
@@ -231,13 +231,13 @@ fn cpu_of<A: Amount>(cpus: &mut Vec<(u32, CpuShares<A>)>, number: u32) -> &mut C
     &mut cpus[at].1
 }
 
-impl<A: Amount> Shares<A> {
+impl<A: Amount> ThreadShares<A> {
     pub(crate) fn new(lanes: usize, wishes: &Wishes) -> Self {
         Self {
             cpus: vec![Vec::new(); lanes],
-            threads: Threads::default(),
-            over: Over::new(wishes),
-            idle: Share::default(),
+            threads: PartLives::default(),
+            over: EndedShareLives::new(wishes),
+            idle: AmountShare::default(),
             unknown: A::default(),
         }
     }
@@ -250,9 +250,9 @@ impl<A: Amount> Shares<A> {
     /// An amount of a thread that the event itself names.
     pub(crate) fn said(&mut self, host: u16, time: i64, tid: i32, amount: A) {
         if tid == 0 {
-            self.idle.add(&Share::certain(amount));
+            self.idle.add(&AmountShare::certain(amount));
         } else {
-            self.threads.at(ThreadKey { host, tid }, time).share.add(&Share::certain(amount));
+            self.threads.at(ThreadKey { host, tid }, time).share.add(&AmountShare::certain(amount));
         }
     }
 
@@ -263,23 +263,23 @@ impl<A: Amount> Shares<A> {
         wishes: &Wishes,
         (lane, cpu): (usize, u32),
         time: i64,
-        told: &Told,
+        told: &ShareNote,
     ) {
         let host = lanes[lane].host;
         match *told {
-            Told::Switch(ref switch) => self.switch(&lanes[lane], wishes, (lane, cpu), time, switch),
-            Told::Fork(child, pid, comm, parent) => {
+            ShareNote::Switch(ref switch) => self.switch(&lanes[lane], wishes, (lane, cpu), time, switch),
+            ShareNote::Fork(child, pid, comm, parent) => {
                 if let Some((parent, pid)) = parent {
                     self.known(host, time, (parent, Some(pid), Comm::default()));
                 }
                 self.fork(wishes, host, time, (child, pid, comm));
             }
-            Told::Known(tid, pid, comm) => self.known(host, time, (tid, pid, comm)),
+            ShareNote::Known(tid, pid, comm) => self.known(host, time, (tid, pid, comm)),
         }
     }
 
     /// A CPU stops running a thread that may be dead meanwhile.
-    fn ran(&mut self, wishes: &Wishes, host: u16, run: Run, share: Share<A>) {
+    fn ran(&mut self, wishes: &Wishes, host: u16, run: ShareRun, share: AmountShare<A>) {
         if run.tid == 0 {
             self.idle.add(&share);
             return;
@@ -295,12 +295,19 @@ impl<A: Amount> Shares<A> {
     }
 
     /// A CPU changes threads.
-    fn switch(&mut self, facts: &LaneFacts, wishes: &Wishes, (lane, number): (usize, u32), time: i64, switch: &Switch) {
+    fn switch(
+        &mut self,
+        facts: &LaneFacts,
+        wishes: &Wishes,
+        (lane, number): (usize, u32),
+        time: i64,
+        switch: &ShareSwitch,
+    ) {
         let key = |tid: i32| ThreadKey { host: facts.host, tid };
         let cpu = self.cpu(lane, number);
         let ran = cpu.run.take();
         if cpu.head.is_none() {
-            cpu.head = Some(Head { time, prev: switch.prev });
+            cpu.head = Some(ShareFirstSwitch { time, prev: switch.prev });
         }
         let done = std::mem::take(&mut cpu.since);
         if switch.prev != 0 {
@@ -310,7 +317,7 @@ impl<A: Amount> Shares<A> {
             let share = share(facts, &done, Some((run.begin, run.tid)), Some((time, switch.prev)));
             self.ran(wishes, facts.host, run, share);
         }
-        let mut run = Run { begin: time, tid: switch.next, since: time };
+        let mut run = ShareRun { begin: time, tid: switch.next, since: time };
         if switch.next != 0 {
             let slot = self.threads.slot(key(switch.next));
             let living = self.threads.living_in(slot, time);
@@ -322,7 +329,7 @@ impl<A: Amount> Shares<A> {
     }
 
     /// A thread leaves a CPU, and dies maybe; its amounts are given to it afterwards.
-    fn leaves(&mut self, wishes: &Wishes, key: ThreadKey, time: i64, switch: &Switch) {
+    fn leaves(&mut self, wishes: &Wishes, key: ThreadKey, time: i64, switch: &ShareSwitch) {
         let slot = self.threads.slot(key);
         let row = &mut self.threads.living_in(slot, time).row;
         row.pid = switch.prev_pid.or(row.pid);
@@ -392,12 +399,12 @@ impl<A: Amount> Shares<A> {
     pub(crate) fn forget(&mut self, wishes: &Wishes, at: i64) {
         for (_, cpu) in self.cpus.iter_mut().flatten() {
             // The thread of a run that goes on is known: no edge belongs to any thread.
-            let head = cpu.run.map(|_| Head { time: at, prev: 0 });
+            let head = cpu.run.map(|_| ShareFirstSwitch { time: at, prev: 0 });
             *cpu = CpuShares { head, run: cpu.run, ..CpuShares::default() };
         }
-        self.threads.forget(|row| row.share = Share::default());
-        self.over = Over::new(wishes);
-        (self.idle, self.unknown) = (Share::default(), A::default());
+        self.threads.forget(|row| row.share = AmountShare::default());
+        self.over = EndedShareLives::new(wishes);
+        (self.idle, self.unknown) = (AmountShare::default(), A::default());
     }
 
     pub(crate) fn fits(&self, lanes: usize) -> bool {
@@ -405,10 +412,11 @@ impl<A: Amount> Shares<A> {
     }
 
     /// Gives the amounts of the first and last runs of CPUs to their threads.
-    pub(crate) fn whole(&self, lanes: &[LaneFacts], wishes: &Wishes) -> Whole<A> {
-        let numbered =
-            |(id, number, row): (ThreadId, u32, &ThreadRow<A>)| (id, ThreadRow { lives_before: number, ..row.clone() });
-        let mut threads: HashMap<ThreadId, ThreadRow<A>> = self.threads.numbered().map(numbered).collect();
+    pub(crate) fn whole(&self, lanes: &[LaneFacts], wishes: &Wishes) -> ShareTotals<A> {
+        let numbered = |(id, number, row): (ThreadId, u32, &ShareThreadRow<A>)| {
+            (id, ShareThreadRow { lives_before: number, ..row.clone() })
+        };
+        let mut threads: HashMap<ThreadId, ShareThreadRow<A>> = self.threads.numbered().map(numbered).collect();
         let (mut idle, mut unknown) = (self.idle, self.unknown);
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = lanes[lane].host;
@@ -432,12 +440,12 @@ impl<A: Amount> Shares<A> {
         }
         let mut over = self.over.clone();
         threads.into_iter().for_each(|(id, row)| over.take(wishes, id, row));
-        Whole::new(over, idle, unknown)
+        ShareTotals::new(over, idle, unknown)
     }
 }
 
-impl<A: Amount> Whole<A> {
-    pub(crate) fn new(threads: Over<A>, idle: Share<A>, unknown: A) -> Self {
+impl<A: Amount> ShareTotals<A> {
+    pub(crate) fn new(threads: EndedShareLives<A>, idle: AmountShare<A>, unknown: A) -> Self {
         let mut doubt = unknown;
         threads.processes.values().map(|process| process.share).chain([idle]).for_each(|share| doubt.add(&share.doubt));
         Self { threads, idle, unknown, doubt }
@@ -479,14 +487,14 @@ pub(crate) fn epoch(lane: &LaneFacts, time: i64) -> Option<usize> {
     (!lane.holes.touch(time, time)).then(|| lane.holes.begun(time))
 }
 
-impl<A: Amount> ThreadRow<A> {
+impl<A: Amount> ShareThreadRow<A> {
     /// A thread that had no life before, nor any after.
     pub(crate) fn only(pid: Option<i32>, comm: Comm, amount: A) -> Self {
-        Self { lives_before: 0, running_on: 0, comm, pid, share: Share::certain(amount) }
+        Self { lives_before: 0, running_on: 0, comm, pid, share: AmountShare::certain(amount) }
     }
 }
 
-impl<A: Amount> Life for ThreadRow<A> {
+impl<A: Amount> LifeFacts for ShareThreadRow<A> {
     fn join(&mut self, later: Self) {
         self.comm = later.comm.or(self.comm);
         self.pid = later.pid.or(self.pid);
@@ -503,18 +511,18 @@ impl<A: Amount> Life for ThreadRow<A> {
     }
 }
 
-impl<A: Amount> Over<A> {
+impl<A: Amount> EndedShareLives<A> {
     pub(crate) fn new(wishes: &Wishes) -> Self {
         Self { rows: Ranking::new(wishes.top), processes: HashMap::default() }
     }
 
     /// Takes a life that is over.
-    pub(crate) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ThreadRow<A>) {
+    pub(crate) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ShareThreadRow<A>) {
         let (has_done, is_first) = (!row.share.all.is_empty(), row.pid == Some(id.key.tid));
         if has_done || is_first {
-            let owner = row.pid.map_or(Owner::Unknown(row.comm), Owner::Process);
+            let owner = row.pid.map_or(ThreadOwner::Unknown(row.comm), ThreadOwner::Process);
             let name = (!row.comm.is_empty()).then_some((id.since, row.comm));
-            let process = Process {
+            let process = ShareProcess {
                 threads: u64::from(has_done),
                 share: row.share,
                 name: name.filter(|_| is_first),
@@ -536,13 +544,13 @@ impl<A: Amount> Over<A> {
     }
 }
 
-impl Owner {
+impl ThreadOwner {
     pub(crate) fn pid(self) -> Option<i32> {
         if let Self::Process(pid) = self { Some(pid) } else { None }
     }
 }
 
-impl<A: Amount> Process<A> {
+impl<A: Amount> ShareProcess<A> {
     pub(crate) fn join(&mut self, other: &Self) {
         self.threads += other.threads;
         self.share.add(&other.share);
@@ -558,7 +566,7 @@ impl<A: Amount> Process<A> {
     /// An amount that is known to be of the process, but not of which thread, and the name of that.
     pub(crate) fn of_no_thread(amount: A, comm: Comm) -> Self {
         let lowest = (!comm.is_empty()).then_some((Reverse(i32::MAX), i64::MAX, comm));
-        Self { threads: 0, share: Share::certain(amount), name: None, lowest }
+        Self { threads: 0, share: AmountShare::certain(amount), name: None, lowest }
     }
 
     /// The name of the program that it runs. Threads of the kernel are named by their task, and

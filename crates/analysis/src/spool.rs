@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A block of bytes that a [`Spool`] keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct SpoolBlock {
     /// Where it begins: for the spool to find it, and for messages.
     pub at: u64,
     /// How long it is.
@@ -24,17 +24,17 @@ pub trait Spool: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// There is no space, or writing does not work.
-    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError>;
+    fn write(&self, bytes: &[u8]) -> Result<SpoolBlock, SpoolError>;
 
     /// Replaces the content of `bytes` by that of a block.
     ///
     /// # Errors
     ///
     /// Reading does not work.
-    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError>;
+    fn read(&self, block: SpoolBlock, bytes: &mut Vec<u8>) -> Result<(), SpoolError>;
 
     /// This block will not be read again.
-    fn release(&self, block: Block);
+    fn release(&self, block: SpoolBlock);
 }
 
 /// A spool, and how much memory a table may take before it uses it.
@@ -106,11 +106,11 @@ pub enum SpoolErrorKind {
 /// A spool in memory: for tests, and where there is no place to write to.
 #[derive(Debug, Default)]
 pub struct MemorySpool {
-    blocks: Mutex<Blocks>,
+    blocks: Mutex<MemoryBlocks>,
 }
 
 #[derive(Debug, Default)]
-struct Blocks {
+struct MemoryBlocks {
     /// By where they begin; released ones are empty.
     kept: std::collections::BTreeMap<u64, Box<[u8]>>,
     end: u64,
@@ -123,21 +123,21 @@ impl MemorySpool {
         self.lock().kept.values().map(|block| block.len()).sum()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Blocks> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, MemoryBlocks> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Spool for MemorySpool {
-    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
+    fn write(&self, bytes: &[u8]) -> Result<SpoolBlock, SpoolError> {
         let mut blocks = self.lock();
-        let block = Block { at: blocks.end, size_bytes: bytes.len() };
+        let block = SpoolBlock { at: blocks.end, size_bytes: bytes.len() };
         blocks.end += bytes.len() as u64;
         blocks.kept.insert(block.at, bytes.into());
         Ok(block)
     }
 
-    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+    fn read(&self, block: SpoolBlock, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
         bytes.clear();
         match self.lock().kept.get(&block.at) {
             Some(kept) => bytes.extend_from_slice(kept),
@@ -149,7 +149,7 @@ impl Spool for MemorySpool {
         Ok(())
     }
 
-    fn release(&self, block: Block) {
+    fn release(&self, block: SpoolBlock) {
         self.lock().kept.remove(&block.at);
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Analysis, Identity, Setup};
+use crate::{Analysis, AnalysisIdentity, Setup};
 
 const MAGIC: &str = "kymo state 2";
 
@@ -71,7 +71,7 @@ pub enum StateError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct StateHeader {
     magic: String,
     name: String,
     version: u32,
@@ -87,10 +87,10 @@ struct Head {
 ///
 /// Parts of it are on a disk that cannot be read.
 pub fn encode<A: Analysis>(analysis: &A, setup: &Setup<'_>, state: &A::State) -> Result<Vec<u8>, postcard::Error> {
-    let Identity { name, version } = analysis.identity();
+    let AnalysisIdentity { name, version } = analysis.identity();
     let state = postcard::to_allocvec(state)?;
     let (setup, checksum) = (fingerprint(setup), checksum(&state));
-    let head = Head { magic: MAGIC.to_owned(), name: name.to_owned(), version, setup, checksum };
+    let head = StateHeader { magic: MAGIC.to_owned(), name: name.to_owned(), version, setup, checksum };
     let mut bytes = postcard::to_allocvec(&head)?;
     bytes.extend(state);
     Ok(bytes)
@@ -102,8 +102,8 @@ pub fn encode<A: Analysis>(analysis: &A, setup: &Setup<'_>, state: &A::State) ->
 ///
 /// The bytes are no state of this analysis, version and setup, or not as they were.
 pub fn decode<A: Analysis>(analysis: &A, setup: &Setup<'_>, bytes: &[u8]) -> Result<A::State, StateError> {
-    let Identity { name, version } = analysis.identity();
-    let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| StateError::NoState)?;
+    let AnalysisIdentity { name, version } = analysis.identity();
+    let (head, state) = postcard::take_from_bytes::<StateHeader>(bytes).map_err(|_| StateError::NoState)?;
     if head.magic != MAGIC {
         return Err(StateError::NoState);
     }

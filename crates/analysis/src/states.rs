@@ -23,23 +23,23 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{CPU, PID, Role, TID, fork, irq, priority, softirq, switch, syscall_entry, syscall_exit};
+use crate::roles::{CPU, EventRole, PID, TID, fork, irq, priority, softirq, switch, syscall_entry, syscall_exit};
 use crate::roles::{thread_state, wake};
-use crate::runs::{Run, RunWriter};
+use crate::runs::{RunWriter, StateRun};
 use crate::threads::{is_dead, is_runnable};
 use crate::{
-    Analysis, Answer, BoundClass, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Question, Room, Setup,
-    Shape, Slot, SpoolError,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, BoundClass, Comm, FieldSlot, LaneFacts, LaneNotes, Needs,
+    PartShape, Question, RoleEvent, Room, Setup, SpoolError,
 };
 
-pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind, FLAGS};
-pub use lane::{Edge, Note, Sequence};
+pub use attributes::{AttributeChange, Attributes, DOUBT, Entity, EntityKind, FLAGS, PriorValue};
+pub use lane::{Edge, IntervalSequence, StatesNote};
 pub(crate) use report::times;
-pub use report::{LaneText, Moment, Texts};
-pub use sequel::{Sequel, keys};
+pub use report::{InstantStates, LaneText, RunTexts};
+pub use sequel::{StatesSequel, keys};
 
-use attributes::Before::{Gone, Not, Unknown, Was};
-use lane::{LaneCpu, Named, Switch};
+use attributes::PriorValue::{Gone, Not, Unknown, Was};
+use lane::{StatesCpu, StatesSwitch, StatesThreadFacts};
 
 /// Values of a CPU.
 pub mod cpu_track {
@@ -61,7 +61,7 @@ pub fn softirq_name(vec: i64) -> Option<&'static str> {
 
 /// Values of a thread.
 pub mod thread_track {
-    /// Its state: see [`super::Doing`].
+    /// Its state: see [`super::ThreadState`].
     pub const STATE: usize = 0;
     /// The call that it is in.
     pub const CALL: usize = 1;
@@ -74,7 +74,7 @@ pub mod thread_track {
 /// The states of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub enum Doing {
+pub enum ThreadState {
     /// It runs, on the CPU that the lower half of the value says.
     Running = 1,
     /// It could run on: another one was more important.
@@ -93,7 +93,7 @@ pub enum Doing {
     Away,
 }
 
-impl Doing {
+impl ThreadState {
     const ALL: [Self; 8] = [
         Self::Running,
         Self::Preempted,
@@ -136,15 +136,15 @@ impl Doing {
 
 /// The analysis.
 #[derive(Debug)]
-pub struct States {
+pub struct StatesAnalysis {
     lanes: Vec<LaneFacts>,
     /// For each class of events the call that it enters or leaves, if its name says that.
     calls: Vec<Option<u64>>,
-    texts: Texts,
+    texts: RunTexts,
     room: Option<Room>,
     /// Some events are switches of threads.
     has_switches: bool,
-    /// Only some events are there: see [`States::of_some`].
+    /// Only some events are there: see [`StatesAnalysis::of_some`].
     is_of_some: bool,
 }
 
@@ -153,7 +153,7 @@ const NUMBERED: u64 = 1 << 32;
 
 /// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct StatesPart {
     /// By lane, then by CPU.
     cpus: Vec<Vec<CpuEnd>>,
     attributes: Attributes,
@@ -173,28 +173,28 @@ struct CpuEnd {
     /// The thread that it runs since its last one.
     now: Option<i32>,
     /// Calls since then: the end of the run will tell their thread.
-    calls: Sequence,
+    calls: IntervalSequence,
 }
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
-    states: &'a States,
+pub struct StatesLane<'a> {
+    states: &'a StatesAnalysis,
     facts: &'a LaneFacts,
     /// The CPU of events that do not say it.
     cpu: u32,
     /// By CPU; almost always one.
-    cpus: Vec<LaneCpu>,
+    cpus: Vec<StatesCpu>,
     runs: RunWriter,
     /// Names of interrupts, by number.
     irqs: BTreeMap<u64, String>,
 }
 
-impl States {
+impl StatesAnalysis {
     /// The question that it answers.
     #[must_use]
     pub fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::Switch], Self::new)
+        Question::new(Self::needs(), &[EventRole::Switch], Self::new)
     }
 
     /// The roles and fields that it needs.
@@ -202,18 +202,18 @@ impl States {
         use {fork::*, irq::*, priority::*, softirq::*, switch::*, syscall_entry::*, syscall_exit::*, thread_state::*};
         Needs {
             roles: vec![
-                (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM]),
-                (Role::Waking, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
-                (Role::Wakeup, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
-                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
-                (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
-                (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
-                (Role::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER]),
-                (Role::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER]),
-                (Role::IrqEntry, vec![IRQ, IRQ_NAME]),
-                (Role::IrqExit, vec![IRQ]),
-                (Role::SoftirqEntry, vec![VEC]),
-                (Role::SoftirqExit, vec![VEC]),
+                (EventRole::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM]),
+                (EventRole::Waking, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
+                (EventRole::Wakeup, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
+                (EventRole::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
+                (EventRole::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+                (EventRole::Rename, vec![CHANGED_TID, NEW_COMM]),
+                (EventRole::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER]),
+                (EventRole::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER]),
+                (EventRole::IrqEntry, vec![IRQ, IRQ_NAME]),
+                (EventRole::IrqExit, vec![IRQ]),
+                (EventRole::SoftirqEntry, vec![VEC]),
+                (EventRole::SoftirqExit, vec![VEC]),
             ],
             context: vec![CPU, TID, PID],
             ..Needs::default()
@@ -224,8 +224,9 @@ impl States {
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
         let (calls, names) = calls(setup.classes);
-        let texts = Texts { calls: names, lanes: setup.lanes.iter().map(LaneText::of).collect(), ..Texts::default() };
-        let is_switch = |class: &BoundClass| class.roles.iter().any(|bound| bound.role == Role::Switch);
+        let texts =
+            RunTexts { calls: names, lanes: setup.lanes.iter().map(LaneText::of).collect(), ..RunTexts::default() };
+        let is_switch = |class: &BoundClass| class.roles.iter().any(|bound| bound.role == EventRole::Switch);
         let has_switches = setup.classes.iter().any(is_switch);
         let (lanes, room) = (setup.lanes.to_vec(), setup.room.cloned());
         Self { lanes, calls, texts, room, has_switches, is_of_some: false }
@@ -254,7 +255,7 @@ impl States {
         };
         let numbers: Vec<u64> = self.texts.calls.iter().map(&mut number).collect();
         let calls = self.calls.iter().map(|call| call.map(|call| numbers[call as usize])).collect();
-        Self { calls, texts: Texts { calls: names, ..self.texts }, ..self }
+        Self { calls, texts: RunTexts { calls: names, ..self.texts }, ..self }
     }
 
     /// Names of calls, by their numbers.
@@ -264,21 +265,21 @@ impl States {
     }
 
     /// There were fewer lanes when this was known, of which the first ones are the same.
-    pub fn widen(&self, state: &mut State) {
+    pub fn widen(&self, state: &mut StatesPart) {
         state.cpus.resize_with(state.cpus.len().max(self.lanes.len()), Vec::new);
     }
 
     /// The results of a state: all runs, and the texts of their numbers.
     #[must_use]
-    pub fn into_runs(&self, mut state: State) -> (RunWriter, Texts) {
+    pub fn into_runs(&self, mut state: StatesPart) -> (RunWriter, RunTexts) {
         for (lane, cpus) in std::mem::take(&mut state.cpus).into_iter().enumerate() {
             for CpuEnd { now, calls, .. } in cpus {
                 now.into_iter().for_each(|tid| state.calls(self, lane, tid, &calls));
             }
         }
-        let State { attributes, mut runs, names, irqs, .. } = state;
+        let StatesPart { attributes, mut runs, names, irqs, .. } = state;
         attributes.open(&mut runs);
-        (runs, Texts { names, irqs, ..self.texts.clone() })
+        (runs, RunTexts { names, irqs, ..self.texts.clone() })
     }
 
     fn thread(&self, lane: usize, tid: i32) -> Entity {
@@ -306,11 +307,12 @@ fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
     let mut places: HashMap<String, u64> = HashMap::new();
     let mut call = |class: &BoundClass| {
-        let bound = class.roles.iter().find(|bound| matches!(bound.role, Role::SyscallEntry | Role::SyscallExit))?;
-        let is_entry = bound.role == Role::SyscallEntry;
+        let bound =
+            class.roles.iter().find(|bound| matches!(bound.role, EventRole::SyscallEntry | EventRole::SyscallExit))?;
+        let is_entry = bound.role == EventRole::SyscallEntry;
         let name = match &bound.slots[if is_entry { syscall_entry::ENTRY_NAME } else { syscall_exit::EXIT_NAME }] {
-            Slot::Absent => return None,
-            Slot::Text(name) => String::from_utf8_lossy(name).into_owned(),
+            FieldSlot::Absent => return None,
+            FieldSlot::Text(name) => String::from_utf8_lossy(name).into_owned(),
             _ => class.name.to_string(),
         };
         Some(*places.entry(name).or_insert_with_key(|name| {
@@ -328,62 +330,62 @@ fn nobody(cpu: u32) -> i32 {
 }
 
 /// The state of a CPU; the place is made if there is none.
-fn at(cpus: &mut Vec<LaneCpu>, cpu: u32) -> &mut LaneCpu {
+fn at(cpus: &mut Vec<StatesCpu>, cpu: u32) -> &mut StatesCpu {
     let at = cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
-        cpus.push(LaneCpu { cpu, ..LaneCpu::default() });
+        cpus.push(StatesCpu { cpu, ..StatesCpu::default() });
         cpus.len() - 1
     });
     &mut cpus[at]
 }
 
-impl Lane<'_> {
-    fn at(&mut self, cpu: u32) -> &mut LaneCpu {
+impl StatesLane<'_> {
+    fn at(&mut self, cpu: u32) -> &mut StatesCpu {
         at(&mut self.cpus, cpu)
     }
 
     /// The call that an event is of. Where the kernel does not say its number any more, as on the way back from a signal, that is below 0.
-    fn call(&self, meaning: &Meaning<'_>, number: usize) -> Option<u64> {
+    fn call(&self, meaning: &RoleEvent<'_>, number: usize) -> Option<u64> {
         let numbered = || Some(NUMBERED | u64::from(u32::try_from(meaning.small(number)?).ok()?));
         self.states.calls[meaning.event.number].or_else(numbered)
     }
 
-    fn take(&mut self, meaning: Meaning<'_>, notes: &mut Notes<Note>) -> Option<()> {
+    fn take(&mut self, meaning: RoleEvent<'_>, notes: &mut LaneNotes<StatesNote>) -> Option<()> {
         let (time, cpu) = (meaning.event.time, meaning.event.cpu().unwrap_or(self.cpu));
         let number = |field| Some(u64::from(meaning.small(field)?.cast_unsigned()));
         match meaning.role {
-            Role::Switch => self.switch(&meaning, cpu, notes)?,
-            Role::SyscallEntry => {
+            EventRole::Switch => self.switch(&meaning, cpu, notes)?,
+            EventRole::SyscallEntry => {
                 let call = self.call(&meaning, syscall_entry::ENTRY_NUMBER).unwrap_or(NUMBERED - 1);
                 self.says(&meaning, cpu).calls.begin(time, call);
             }
-            Role::SyscallExit => {
+            EventRole::SyscallExit => {
                 let call = self.call(&meaning, syscall_exit::EXIT_NUMBER);
                 self.says(&meaning, cpu).calls.end(time, call);
             }
-            Role::IrqEntry => {
+            EventRole::IrqEntry => {
                 let irq = number(irq::IRQ)?;
                 self.at(cpu).irqs.begin(time, irq);
                 if let Some(name) = meaning.text(irq::IRQ_NAME) {
                     self.irqs.entry(irq).or_insert_with(|| String::from_utf8_lossy(name).into_owned());
                 }
             }
-            Role::IrqExit => self.at(cpu).irqs.end(time, number(irq::IRQ)),
-            Role::SoftirqEntry => self.at(cpu).softirqs.begin(time, number(softirq::VEC)?),
-            Role::SoftirqExit => self.at(cpu).softirqs.end(time, number(softirq::VEC)),
+            EventRole::IrqExit => self.at(cpu).irqs.end(time, number(irq::IRQ)),
+            EventRole::SoftirqEntry => self.at(cpu).softirqs.begin(time, number(softirq::VEC)?),
+            EventRole::SoftirqExit => self.at(cpu).softirqs.end(time, number(softirq::VEC)),
             _ => notes.push(time, other(&meaning)?),
         }
         Some(())
     }
 
     /// The CPU of a call; the event says the thread that runs there, where switches may be missing.
-    fn says(&mut self, meaning: &Meaning<'_>, cpu: u32) -> &mut LaneCpu {
+    fn says(&mut self, meaning: &RoleEvent<'_>, cpu: u32) -> &mut StatesCpu {
         let said = if self.states.lacks_switches() { meaning.event.small_context(TID) } else { None };
         let at = self.at(cpu);
         at.said = said.or(at.said);
         at
     }
 
-    fn switch(&mut self, meaning: &Meaning<'_>, cpu: u32, notes: &mut Notes<Note>) -> Option<()> {
+    fn switch(&mut self, meaning: &RoleEvent<'_>, cpu: u32, notes: &mut LaneNotes<StatesNote>) -> Option<()> {
         let prev = meaning.small(switch::PREV_TID)?;
         let next = meaning.small(switch::NEXT_TID)?;
         let state = meaning.integer(switch::PREV_STATE);
@@ -392,7 +394,7 @@ impl Lane<'_> {
         let host = self.facts.host;
         let Self { cpus, runs, .. } = self;
         let at = at(cpus, cpu);
-        let Sequence { first, done, open } = &mut at.calls;
+        let IntervalSequence { first, done, open } = &mut at.calls;
         let (first, open) = (first.take(), open.take());
         at.head = at.head.or(at.now.is_none().then_some(prev));
         (at.now, at.said) = (Some(next), None);
@@ -400,10 +402,13 @@ impl Lane<'_> {
             tell(runs, Entity::new(EntityKind::Thread, host, prev).key(thread_track::CALL), done);
         }
         done.clear();
-        notes.push(meaning.event.time, Note::Switch(Switch { cpu, prev, next, away, names, first, open }));
+        notes.push(meaning.event.time, StatesNote::Switch(StatesSwitch { cpu, prev, next, away, names, first, open }));
         let event = meaning.event;
         if let Some(pid) = event.small_context(PID).filter(|_| event.small_context(TID) == Some(prev)) {
-            notes.push(event.time, Note::Known(Named { tid: prev, pid: Some(pid), comm: Comm::default() }));
+            notes.push(
+                event.time,
+                StatesNote::Known(StatesThreadFacts { tid: prev, pid: Some(pid), comm: Comm::default() }),
+            );
         }
         Some(())
     }
@@ -412,33 +417,35 @@ impl Lane<'_> {
 /// The state of a thread that is switched away from; `None`: it is dead.
 fn away(state: Option<i64>, cpu: u32, kernel: Option<(u32, u32)>) -> Option<u64> {
     let doing = match state {
-        None => Doing::Away,
-        Some(state) if is_runnable(state) => Doing::Preempted,
+        None => ThreadState::Away,
+        Some(state) if is_runnable(state) => ThreadState::Preempted,
         Some(state) if is_dead(state, kernel) => return None,
-        Some(state) if state & 1 != 0 => Doing::Blocked,
-        Some(state) if state & 2 != 0 => Doing::Uninterruptible,
-        Some(state) if state & 0xc != 0 => Doing::Stopped,
-        Some(_) => Doing::Away,
+        Some(state) if state & 1 != 0 => ThreadState::Blocked,
+        Some(state) if state & 2 != 0 => ThreadState::Uninterruptible,
+        Some(state) if state & 0xc != 0 => ThreadState::Stopped,
+        Some(_) => ThreadState::Away,
     };
     Some(doing.value(cpu))
 }
 
 /// The facts that other events tell about threads.
-fn other(meaning: &Meaning<'_>) -> Option<Note> {
+fn other(meaning: &RoleEvent<'_>) -> Option<StatesNote> {
     Some(match meaning.role {
-        Role::Waking | Role::Wakeup => Note::Wake(meaning.small(wake::WOKEN_TID)?, meaning.comm(wake::WOKEN_COMM)),
-        Role::Fork => {
+        EventRole::Waking | EventRole::Wakeup => {
+            StatesNote::Wake(meaning.small(wake::WOKEN_TID)?, meaning.comm(wake::WOKEN_COMM))
+        }
+        EventRole::Fork => {
             let parent = meaning.small(fork::PARENT_TID).zip(meaning.small(fork::PARENT_PID));
             let (tid, pid) = (meaning.small(fork::CHILD_TID)?, meaning.small(fork::CHILD_PID));
-            Note::Fork(Named { tid, pid, comm: meaning.comm(fork::CHILD_COMM) }, parent)
+            StatesNote::Fork(StatesThreadFacts { tid, pid, comm: meaning.comm(fork::CHILD_COMM) }, parent)
         }
-        Role::ThreadState => {
+        EventRole::ThreadState => {
             let (tid, pid) = (meaning.small(thread_state::KNOWN_TID)?, meaning.small(thread_state::KNOWN_PID));
-            Note::Known(Named { tid, pid, comm: meaning.comm(thread_state::KNOWN_COMM) })
+            StatesNote::Known(StatesThreadFacts { tid, pid, comm: meaning.comm(thread_state::KNOWN_COMM) })
         }
-        Role::Rename => {
+        EventRole::Rename => {
             let tid = meaning.small(priority::CHANGED_TID)?;
-            Note::Known(Named { tid, pid: None, comm: meaning.comm(priority::NEW_COMM) })
+            StatesNote::Known(StatesThreadFacts { tid, pid: None, comm: meaning.comm(priority::NEW_COMM) })
         }
         _ => return None,
     })
@@ -447,12 +454,12 @@ fn other(meaning: &Meaning<'_>) -> Option<Note> {
 /// Writes the intervals that began and ended.
 fn tell(runs: &mut RunWriter, key: u64, done: &[(i64, i64, u64)]) {
     for &(begin, end, value) in done {
-        runs.push(Run { key, begin, end, value });
+        runs.push(StateRun { key, begin, end, value });
     }
 }
 
-impl State {
-    fn set(&mut self, entity: Entity, track: usize, time: i64, before: Before, change: Change) {
+impl StatesPart {
+    fn set(&mut self, entity: Entity, track: usize, time: i64, before: PriorValue, change: AttributeChange) {
         self.attributes.set(entity, track, time, (before, change), &mut self.runs);
     }
 
@@ -464,14 +471,14 @@ impl State {
                 Edge::End(None) => Unknown,
                 Edge::End(what) => Was(what),
             };
-            self.set(entity, track, time, before, Change::Begin(None));
+            self.set(entity, track, time, before, AttributeChange::Begin(None));
         }
         if let Some((time, what)) = open {
-            self.set(entity, track, time, Was(None), Change::Begin(Some(what)));
+            self.set(entity, track, time, Was(None), AttributeChange::Begin(Some(what)));
         }
     }
 
-    fn sequence(&mut self, entity: Entity, track: usize, sequence: &Sequence) {
+    fn sequence(&mut self, entity: Entity, track: usize, sequence: &IntervalSequence) {
         tell(&mut self.runs, entity.key(track), &sequence.done);
         self.edges(entity, track, sequence.first, sequence.open);
     }
@@ -480,40 +487,40 @@ impl State {
         if !comm.is_empty() {
             let digest = comm.digest() & !FLAGS;
             self.names.entry(digest).or_insert(comm);
-            self.set(thread, thread_track::NAME, time, Unknown, Change::Is(digest));
+            self.set(thread, thread_track::NAME, time, Unknown, AttributeChange::Is(digest));
         }
     }
 
     fn process(&mut self, thread: Entity, time: i64, pid: Option<i32>) {
         if let Some(pid) = pid {
             let pid = u64::from(pid.cast_unsigned());
-            self.set(thread, thread_track::PROCESS, time, Unknown, Change::Is(pid));
+            self.set(thread, thread_track::PROCESS, time, Unknown, AttributeChange::Is(pid));
         }
     }
 
     /// Nothing is known of a number's thread from now on: it is dead, or another one gets it.
-    fn forget(&mut self, states: &States, thread: Entity, time: i64, before: Before) {
+    fn forget(&mut self, states: &StatesAnalysis, thread: Entity, time: i64, before: PriorValue) {
         let of_state = if before == Unknown && states.is_of_some { Was(None) } else { before };
-        self.set(thread, thread_track::STATE, time, of_state, Change::Begin(None));
-        self.set(thread, thread_track::CALL, time, Gone, Change::Begin(None));
+        self.set(thread, thread_track::STATE, time, of_state, AttributeChange::Begin(None));
+        self.set(thread, thread_track::CALL, time, Gone, AttributeChange::Begin(None));
         for track in [thread_track::NAME, thread_track::PROCESS] {
-            self.set(thread, track, time, Unknown, Change::Begin(None));
+            self.set(thread, track, time, Unknown, AttributeChange::Begin(None));
         }
     }
 
-    fn switch(&mut self, states: &States, lane: usize, time: i64, switch: &Switch) {
-        let Switch { cpu, prev, next, away, names, first, open } = *switch;
+    fn switch(&mut self, states: &StatesAnalysis, lane: usize, time: i64, switch: &StatesSwitch) {
+        let StatesSwitch { cpu, prev, next, away, names, first, open } = *switch;
         let of_cpu = Entity::new(EntityKind::Cpu, states.lanes[lane].host, cpu.cast_signed());
         let (was, is) = (u64::from(prev.cast_unsigned()), u64::from(next.cast_unsigned()));
-        self.set(of_cpu, cpu_track::THREAD, time, Was(Some(was)), Change::Begin(Some(is)));
-        let running = Doing::Running.value(cpu);
+        self.set(of_cpu, cpu_track::THREAD, time, Was(Some(was)), AttributeChange::Begin(Some(is)));
+        let running = ThreadState::Running.value(cpu);
         if prev != 0 {
             let thread = states.thread(lane, prev);
             self.edges(thread, thread_track::CALL, first, open);
             self.name(thread, time, names[0]);
             match away {
                 Some(away) => {
-                    self.set(thread, thread_track::STATE, time, Was(Some(running)), Change::Begin(Some(away)));
+                    self.set(thread, thread_track::STATE, time, Was(Some(running)), AttributeChange::Begin(Some(away)));
                 }
                 None => self.forget(states, thread, time, Was(Some(running))),
             }
@@ -521,22 +528,22 @@ impl State {
         if next != 0 {
             let thread = states.thread(lane, next);
             self.name(thread, time, names[1]);
-            let before = Not(Doing::Running as u32);
-            self.set(thread, thread_track::STATE, time, before, Change::Begin(Some(running)));
+            let before = Not(ThreadState::Running as u32);
+            self.set(thread, thread_track::STATE, time, before, AttributeChange::Begin(Some(running)));
         }
     }
 
-    fn fork(&mut self, states: &States, thread: Entity, time: i64, named: &Named) {
+    fn fork(&mut self, states: &StatesAnalysis, thread: Entity, time: i64, named: &StatesThreadFacts) {
         self.forget(states, thread, time, Unknown);
-        let new = Doing::New.value(0);
-        self.set(thread, thread_track::STATE, time, Unknown, Change::Begin(Some(new)));
+        let new = ThreadState::New.value(0);
+        self.set(thread, thread_track::STATE, time, Unknown, AttributeChange::Begin(Some(new)));
         self.name(thread, time, named.comm);
         self.process(thread, time, named.pid);
     }
 
     /// The thread of a CPU since its last switch is known now: a call that was entered there since
     /// is that thread's.
-    fn others(&mut self, states: &States, (lane, at): (usize, usize), tid: i32) {
+    fn others(&mut self, states: &StatesAnalysis, (lane, at): (usize, usize), tid: i32) {
         let end = &self.cpus[lane][at];
         let of_cpu = Entity::new(EntityKind::Cpu, states.lanes[lane].host, end.cpu.cast_signed());
         let Some(was) = states.whose(end).filter(|was| *was != tid) else { return };
@@ -544,33 +551,33 @@ impl State {
         let thread = states.thread(lane, was);
         let Some((begin, call)) = self.attributes.take(thread, thread_track::CALL, since) else { return };
         // The thread that it was told of before is in no call any more.
-        self.runs.push(Run { key: thread.key(thread_track::CALL), begin, end: i64::MAX, value: call | DOUBT });
-        self.calls(states, lane, tid, &Sequence { open: Some((begin, call)), ..Sequence::default() });
+        self.runs.push(StateRun { key: thread.key(thread_track::CALL), begin, end: i64::MAX, value: call | DOUBT });
+        self.calls(states, lane, tid, &IntervalSequence { open: Some((begin, call)), ..IntervalSequence::default() });
     }
 
     /// Calls of a run that has ended, or will not.
-    fn calls(&mut self, states: &States, lane: usize, tid: i32, calls: &Sequence) {
+    fn calls(&mut self, states: &StatesAnalysis, lane: usize, tid: i32, calls: &IntervalSequence) {
         if tid != 0 {
             self.sequence(states.thread(lane, tid), thread_track::CALL, calls);
         }
     }
 }
 
-impl Analysis for States {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+impl Analysis for StatesAnalysis {
+    type State = StatesPart;
+    type Lane<'a> = StatesLane<'a>;
+    type Note = StatesNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "states", version: 2 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "states", version: 2 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State {
+    fn init(&self) -> StatesPart {
+        StatesPart {
             cpus: vec![Vec::new(); self.lanes.len()],
             attributes: Attributes::default(),
             runs: RunWriter::new(self.room.as_ref()),
@@ -579,10 +586,10 @@ impl Analysis for States {
         }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> StatesLane<'_> {
         let facts = &self.lanes[lane];
         let runs = RunWriter::new(self.room.as_ref());
-        Lane {
+        StatesLane {
             states: self,
             facts,
             cpu: facts.cpu.unwrap_or(lane as u32),
@@ -592,23 +599,24 @@ impl Analysis for States {
         }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut StatesLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<StatesNote>) {
         for meaning in event.roles() {
             lane.take(meaning, notes);
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut StatesPart, lane: usize, time: i64, note: StatesNote) {
         match note {
-            Note::Switch(switch) => state.switch(self, lane, time, &switch),
-            Note::Wake(0, _) => {}
-            Note::Wake(tid, comm) => {
+            StatesNote::Switch(switch) => state.switch(self, lane, time, &switch),
+            StatesNote::Wake(0, _) => {}
+            StatesNote::Wake(tid, comm) => {
                 let thread = self.thread(lane, tid);
-                let change = Change::Unless { value: Doing::Woken.value(0), than: Doing::Blocked as u32 };
+                let change =
+                    AttributeChange::Unless { value: ThreadState::Woken.value(0), than: ThreadState::Blocked as u32 };
                 state.set(thread, thread_track::STATE, time, Unknown, change);
                 state.name(thread, time, comm);
             }
-            Note::Fork(named, parent) => {
+            StatesNote::Fork(named, parent) => {
                 if let Some((parent, pid)) = parent.filter(|parent| parent.0 != 0) {
                     state.process(self.thread(lane, parent), time, Some(pid));
                 }
@@ -616,19 +624,19 @@ impl Analysis for States {
                     state.fork(self, self.thread(lane, named.tid), time, &named);
                 }
             }
-            Note::Known(named) if named.tid != 0 => {
+            StatesNote::Known(named) if named.tid != 0 => {
                 let thread = self.thread(lane, named.tid);
                 state.name(thread, time, named.comm);
                 state.process(thread, time, named.pid);
             }
-            Note::Known(_) => {}
+            StatesNote::Known(_) => {}
         }
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut StatesPart, lane: usize, end: StatesLane<'_>) {
         state.runs.append(end.runs);
         state.irqs.extend(end.irqs.into_iter().map(|(irq, name)| ((end.facts.host, irq), name)));
-        for LaneCpu { cpu, now, said, head, calls, irqs, softirqs } in end.cpus {
+        for StatesCpu { cpu, now, said, head, calls, irqs, softirqs } in end.cpus {
             let of_cpu = Entity::new(EntityKind::Cpu, end.facts.host, cpu.cast_signed());
             state.sequence(of_cpu, cpu_track::IRQ, &irqs);
             state.sequence(of_cpu, cpu_track::SOFTIRQ, &softirqs);
@@ -637,7 +645,7 @@ impl Analysis for States {
         }
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut StatesPart, right: StatesPart) {
         left.runs.append(right.runs);
         left.names.extend(right.names);
         left.irqs.extend(right.irqs);
@@ -666,15 +674,15 @@ impl Analysis for States {
         left.attributes.merge(right.attributes, &mut left.runs);
     }
 
-    fn anchor(&self, state: &mut State) {
+    fn anchor(&self, state: &mut StatesPart) {
         state.attributes.anchor(&mut state.runs);
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &StatesPart) -> bool {
         state.cpus.len() == self.lanes.len()
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &StatesPart) -> Result<Answer, SpoolError> {
         let (runs, texts) = self.into_runs(state.clone());
         report::history(&runs, &texts)
     }

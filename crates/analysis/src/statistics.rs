@@ -1,7 +1,7 @@
 //! Columns and cells that tables of durations have in common: count, total, min, avg, max, stdev, percentiles; and the
 //! table of a distribution.
 
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::{Bins, Histogram, Wishes};
 
 /// Columns of [`cells`].
@@ -9,18 +9,18 @@ use crate::{Bins, Histogram, Wishes};
 pub fn columns() -> Vec<Column> {
     vec![
         Column::of("count", "Count", "intervals"),
-        Column::new("total", "Total", Class::Duration),
-        Column::new("min", "Min", Class::Duration),
-        Column::new("avg", "Average", Class::Duration),
-        Column::new("max", "Max", Class::Duration),
-        Column::new("stdev", "Deviation", Class::Duration),
+        Column::new("total", "Total", CellClass::Duration),
+        Column::new("min", "Min", CellClass::Duration),
+        Column::new("avg", "Average", CellClass::Duration),
+        Column::new("max", "Max", CellClass::Duration),
+        Column::new("stdev", "Deviation", CellClass::Duration),
     ]
 }
 
 /// Columns of [`percentile_cells`].
 #[must_use]
 pub fn percentile_columns() -> Vec<Column> {
-    let column = |(name, title)| Column::new(name, title, Class::Duration);
+    let column = |(name, title)| Column::new(name, title, CellClass::Duration);
     [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")].map(column).to_vec()
 }
 
@@ -55,8 +55,8 @@ pub fn percentile_cells(durations: &Histogram) -> Vec<Cell> {
 #[must_use]
 pub fn distribution(title: impl Into<String>, durations: &Histogram, wishes: &Wishes) -> Table {
     let columns = vec![
-        Column::new("low", "From", Class::Duration),
-        Column::new("high", "Below", Class::Duration),
+        Column::new("low", "From", CellClass::Duration),
+        Column::new("high", "Below", CellClass::Duration),
         Column::of("count", "Count", "intervals"),
     ];
     let mut table = Table::new("distribution", title, columns);

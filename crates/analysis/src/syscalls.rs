@@ -16,15 +16,19 @@ mod totals;
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{Bases, CallId, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
+use crate::calls::{
+    Bases, CallId, CallLane, CallNames, CallNote, CallObserver, CallOutcome, CallState, LifeView, Settings,
+};
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
+use crate::roles::{CPU, EventRole, FieldIndex, PID, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Question, Setup, Shape, SpoolError, Wishes};
+use crate::{
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneNotes, Needs, PartShape, Question, Setup, SpoolError, Wishes,
+};
 
 pub(crate) use outcomes::errno;
-pub use rows::{CallRows, CallRun, Slow};
-pub use totals::Totals;
+pub use rows::{CallRows, CallRun, SlowCall};
+pub use totals::SyscallTotals;
 
 /// The analysis.
 #[derive(Debug)]
@@ -32,12 +36,12 @@ pub struct Syscalls {
     settings: Settings,
     names: CallNames,
     wishes: Wishes,
-    limits: Limits,
+    limits: CallLimits,
 }
 
 /// Which calls count, and how they are counted.
 #[derive(Clone, Debug, Default)]
-struct Limits {
+struct CallLimits {
     min_ns: u64,
     max_ns: u64,
     cpus: Vec<u32>,
@@ -51,12 +55,12 @@ struct Limits {
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct SyscallState {
     calls: CallState<(), (), CallRun, CallRows>,
-    totals: Totals,
+    totals: SyscallTotals,
 }
 
-impl Limits {
+impl CallLimits {
     #[inline]
     fn wants_cpu(&self, cpu: u32) -> bool {
         self.cpus.is_empty() || self.cpus.contains(&cpu)
@@ -86,21 +90,24 @@ impl Syscalls {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[Role::SyscallEntry], Self::new)
+        Question::new(Self::needs(), &[EventRole::SyscallEntry], Self::new)
     }
 
     /// Roles and fields that it needs.
     fn needs() -> Needs {
         Needs {
             roles: vec![
-                (Role::Switch, switch_fields()),
+                (EventRole::Switch, switch_fields()),
                 (
-                    Role::Fork,
+                    EventRole::Fork,
                     vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
                 ),
-                (Role::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
-                (Role::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
-                (Role::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
+                (
+                    EventRole::ThreadState,
+                    vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM],
+                ),
+                (EventRole::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
+                (EventRole::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
             ],
             context: vec![CPU, TID, PID, crate::roles::COMM],
             ..Needs::default()
@@ -109,7 +116,7 @@ impl Syscalls {
 
     /// Whether it is interested in a call of that name.
     #[must_use]
-    pub fn wants(_: Role, _: &str) -> bool {
+    pub fn wants(_: EventRole, _: &str) -> bool {
         true
     }
 
@@ -118,7 +125,7 @@ impl Syscalls {
     pub fn new(setup: &Setup<'_>) -> Self {
         let wishes = setup.wishes.clone();
         let names = CallNames::new(setup);
-        let limits = Limits {
+        let limits = CallLimits {
             min_ns: wishes.min_ns.unwrap_or(0),
             max_ns: wishes.max_ns.unwrap_or(u64::MAX),
             cpus: wishes.cpus.clone(),
@@ -138,19 +145,19 @@ pub(crate) fn switch_fields() -> Vec<FieldIndex> {
     vec![switch::PREV_TID, switch::PREV_STATE, switch::NEXT_TID, switch::PREV_COMM, switch::NEXT_COMM]
 }
 
-impl Watch for Syscalls {
+impl CallObserver for Syscalls {
     type Entry = ();
     type Exit = ();
     type Run = CallRun;
     type Rows = CallRows;
-    type Totals = Totals;
+    type Totals = SyscallTotals;
 
     fn settings(&self) -> &Settings {
         &self.settings
     }
 
     #[inline]
-    fn settle_in_run(&self, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
+    fn settle_in_run(&self, totals: &mut SyscallTotals, run: &mut CallRun, outcome: CallOutcome<(), ()>) {
         outcomes::settle_in_run(&self.limits, totals, run, outcome);
     }
 
@@ -163,13 +170,13 @@ impl Watch for Syscalls {
         run.extend(&self.limits, later);
     }
 
-    fn settle(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+    fn settle(&self, totals: &mut SyscallTotals, _: ThreadKey, rows: &mut CallRows, outcome: CallOutcome<(), ()>) {
         totals.lend(rows);
         outcomes::settle(&self.limits, totals, rows, outcome);
     }
 
     #[inline]
-    fn count(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, run: CallRun) {
+    fn count(&self, totals: &mut SyscallTotals, _: ThreadKey, rows: &mut CallRows, run: CallRun) {
         totals.lend(rows);
         rows.count_run(&self.limits, run);
     }
@@ -178,80 +185,80 @@ impl Watch for Syscalls {
         rows.add(later);
     }
 
-    fn over(&self, totals: &mut Totals, life: LifeView<'_, CallRows>) {
+    fn over(&self, totals: &mut SyscallTotals, life: LifeView<'_, CallRows>) {
         totals.over(&self.limits, &self.wishes, life);
     }
 }
 
 impl Analysis for Syscalls {
-    type State = State;
+    type State = SyscallState;
     type Lane<'a> = CallLane<'a, Self>;
-    type Note = Note<(), (), CallRun>;
+    type Note = CallNote<(), (), CallRun>;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "syscalls", version: 2 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "syscalls", version: 2 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State { calls: CallState::new(self.settings.lanes.len()), totals: Totals::new(&self.wishes) }
+    fn init(&self) -> SyscallState {
+        SyscallState { calls: CallState::new(self.settings.lanes.len()), totals: SyscallTotals::new(&self.wishes) }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, Totals::new(&self.wishes))
+        CallLane::new(self, lane, SyscallTotals::new(&self.wishes))
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Self::Note>) {
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<Self::Note>) {
         lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {
-                Role::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),
-                Role::SyscallExit => {
+                EventRole::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),
+                EventRole::SyscallExit => {
                     let ret = meaning.integer(syscall_exit::RET);
                     lane.exit(&meaning, self.names.call(&meaning, place), ret, (), notes);
                 }
-                Role::Switch => lane.switch(&meaning, notes),
-                Role::Fork => lane.fork(&meaning, notes),
-                Role::ThreadState => lane.known(&meaning, notes),
+                EventRole::Switch => lane.switch(&meaning, notes),
+                EventRole::Fork => lane.fork(&meaning, notes),
+                EventRole::ThreadState => lane.known(&meaning, notes),
                 _ => {}
             }
         }
     }
 
-    fn note(&self, state: &mut State, _: usize, _: i64, note: Self::Note) {
+    fn note(&self, state: &mut SyscallState, _: usize, _: i64, note: Self::Note) {
         state.calls.note(self, &mut state.totals, note);
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
+    fn leave(&self, state: &mut SyscallState, lane: usize, end: CallLane<'_, Self>) {
         let totals = state.calls.leave(lane, end);
         state.totals.add(&self.limits, totals, &Bases::default());
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut SyscallState, right: SyscallState) {
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         left.totals.add(&self.limits, right.totals, &bases);
     }
 
-    fn anchor(&self, state: &mut State) {
-        let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+    fn anchor(&self, state: &mut SyscallState) {
+        let known = std::mem::replace(&mut state.totals, SyscallTotals::new(&self.wishes));
         let bases = state.calls.anchor(self, &mut state.totals);
         state.totals.add(&self.limits, known, &bases);
     }
 
-    fn fits(&self, state: &State) -> bool {
+    fn fits(&self, state: &SyscallState) -> bool {
         state.calls.fits(self.settings.lanes.len())
     }
 
-    fn forget(&self, state: &mut State, _: i64) -> bool {
+    fn forget(&self, state: &mut SyscallState, _: i64) -> bool {
         state.calls.forget(self);
         state.totals.forget(&self.wishes);
         true
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &SyscallState) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }
 }

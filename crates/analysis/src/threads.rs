@@ -48,7 +48,7 @@ pub struct ThreadId {
 }
 
 /// The facts about a life, in pieces.
-pub trait Life: Default {
+pub trait LifeFacts: Default {
     /// Adds the later piece.
     fn join(&mut self, later: Self);
 
@@ -76,13 +76,13 @@ pub struct Living<R> {
 
 /// The lives of one number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Lives<R> {
+struct NumberLives<R> {
     key: ThreadKey,
     /// How many are over.
     ended: u32,
     /// The next one is known since then at least.
     next_since: i64,
-    /// Which of [`Threads::left`] is the first of them; [`NONE`] if it began in this part, or is not over.
+    /// Which of [`PartLives::left`] is the first of them; [`NONE`] if it began in this part, or is not over.
     left: u32,
     living: Option<Living<R>>,
 }
@@ -92,9 +92,9 @@ const NONE: u32 = u32::MAX;
 /// Lives in a part of a trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "R: Serialize + serde::de::DeserializeOwned")]
-pub struct Threads<R> {
+pub struct PartLives<R> {
     slots: Slots,
-    lives: Vec<Lives<R>>,
+    lives: Vec<NumberLives<R>>,
     /// The first lives of threads, which may have begun before the part and ended in it. Nothing is looked up here: a
     /// part has one of each number that is used again.
     left: Vec<Living<R>>,
@@ -102,13 +102,13 @@ pub struct Threads<R> {
     lingering: HashMap<ThreadId, (u32, R)>,
 }
 
-impl<R> Default for Threads<R> {
+impl<R> Default for PartLives<R> {
     fn default() -> Self {
         Self::with_room(0)
     }
 }
 
-impl<R: Life> Lives<R> {
+impl<R: LifeFacts> NumberLives<R> {
     fn living(&mut self, now: i64) -> &mut Living<R> {
         let is_left = self.ended == 0;
         let since = now.max(self.next_since);
@@ -116,7 +116,7 @@ impl<R: Life> Lives<R> {
     }
 }
 
-impl<R> Threads<R> {
+impl<R> PartLives<R> {
     /// Nothing, with room for so many numbers: tables that grow are written several times.
     #[must_use]
     pub fn with_room(numbers: usize) -> Self {
@@ -135,13 +135,13 @@ impl<R> Threads<R> {
     }
 }
 
-impl<R: Life> Threads<R> {
+impl<R: LifeFacts> PartLives<R> {
     /// Where the lives of a number are kept in this part.
     #[inline]
     pub fn slot(&mut self, key: ThreadKey) -> Slot {
         let lives = &mut self.lives;
         self.slots.of(key, || {
-            lives.push(Lives { key, ended: 0, next_since: i64::MIN, left: NONE, living: None });
+            lives.push(NumberLives { key, ended: 0, next_since: i64::MIN, left: NONE, living: None });
             (lives.len() - 1) as Slot
         })
     }
@@ -149,11 +149,11 @@ impl<R: Life> Threads<R> {
     /// Whether each number is kept where it is said to be.
     #[must_use]
     pub fn fits(&self) -> bool {
-        let is_kept = |(at, lives): (usize, &Lives<R>)| self.slots.get(lives.key) == Some(at as Slot);
+        let is_kept = |(at, lives): (usize, &NumberLives<R>)| self.slots.get(lives.key) == Some(at as Slot);
         self.lives.iter().enumerate().all(is_kept) && self.slots.all().count() == self.lives.len()
     }
 
-    fn lives(&self, key: ThreadKey) -> Option<&Lives<R>> {
+    fn lives(&self, key: ThreadKey) -> Option<&NumberLives<R>> {
         self.slots.get(key).map(|slot| &self.lives[slot as usize])
     }
 

@@ -34,27 +34,31 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::roles::{COMM, PID, TID, counter, message, pair, rule, state};
-use crate::runs::Run;
-use crate::states::{self, DOUBT, Doing, Entity, EntityKind, FLAGS, Note, Sequel, States, cpu_track, thread_track};
+use crate::runs::StateRun;
+use crate::states::{
+    self, DOUBT, Entity, EntityKind, FLAGS, StatesAnalysis, StatesNote, StatesSequel, ThreadState, cpu_track,
+    thread_track,
+};
 use crate::{
-    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Question, Role, Setup, Shape, SpoolError, Windows,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, Comm, EventRole, LaneFacts, LaneNotes, Needs, PartShape,
+    Question, Setup, SpoolError, Windows,
 };
 pub use called::Called;
 use cells::Level;
 use changes::Lasting;
 use marks::Marks;
-use messages::{Messages, Route};
-use node::{Node, NodeBuilder};
-use own::Own;
-use slices::Slices;
-use tally::Tally;
+use messages::{PendingMessages, Route};
+use node::{NodeBuilder, TimelineNode};
+use own::DeclaredTracks;
+use slices::OpenSlices;
+use tally::OverlapTally;
 pub use tracks::{ANYBODY, Crowd, Latency, Thing, TrackKey, bin, bin_begin, is_number, values_max, wakeup};
 use tracks::{STATE, is_lasting};
 
 /// The analysis, for buckets of a level.
 #[derive(Debug)]
-pub struct Timeline {
-    states: States,
+pub struct TimelineAnalysis {
+    states: StatesAnalysis,
     lanes: Vec<LaneFacts>,
     /// Names of the classes of events, by the numbers that values have.
     classes: Vec<Arc<str>>,
@@ -66,30 +70,30 @@ pub struct Timeline {
     holes: Windows,
     /// When the first bucket begins.
     origin: i64,
-    /// Only some events are there: see [`Timeline::of_some`].
+    /// Only some events are there: see [`TimelineAnalysis::of_some`].
     is_of_some: bool,
     /// The states and counters of own analyses.
-    own: Own,
+    own: DeclaredTracks,
 }
 
 /// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
-    states: states::State,
-    counts: Vec<Count>,
+pub struct TimelinePart {
+    states: states::StatesPart,
+    counts: Vec<BucketCount>,
     wakeups: Vec<(i64, u64, u64)>,
     /// The notes about programs, until it is sealed; then the open durations.
     marks: Marks,
-    slices: Slices,
+    slices: OpenSlices,
     lasting: Lasting,
-    messages: Messages,
+    messages: PendingMessages,
     /// The names of threads that say them themselves, and their processes, by machine and number.
     people: BTreeMap<(u16, i32), (Comm, Option<i32>)>,
 }
 
 /// Which numbers values have that are no numbers in the traces; those that come later have other ones.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers {
+pub struct ValueNumbering {
     /// Names of classes of events.
     classes: Vec<Arc<str>>,
     /// Names of calls.
@@ -98,7 +102,7 @@ pub struct Numbers {
 
 /// Events of a class, one after the other, in a bucket of the finest level that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Count {
+struct BucketCount {
     key: u64,
     bucket: u64,
     class: u32,
@@ -106,13 +110,13 @@ struct Count {
 }
 
 /// A lane while it is read.
-pub struct Lane<'a> {
-    timeline: &'a Timeline,
-    states: states::Lane<'a>,
+pub struct TimelineLane<'a> {
+    timeline: &'a TimelineAnalysis,
+    states: states::StatesLane<'a>,
     key: u64,
     level: Level,
-    counter: Counter,
-    counts: Vec<Count>,
+    counter: ClassCounter,
+    counts: Vec<BucketCount>,
     number: usize,
     marks: Marks,
     people: HashMap<i32, (Comm, Option<i32>)>,
@@ -122,7 +126,7 @@ pub struct Lane<'a> {
 
 /// Counts events by class until the bucket is over.
 #[derive(Debug, Default)]
-struct Counter {
+struct ClassCounter {
     bucket: u64,
     /// By class.
     counts: Vec<u32>,
@@ -130,9 +134,9 @@ struct Counter {
     seen: Vec<u32>,
 }
 
-impl Counter {
+impl ClassCounter {
     #[inline]
-    fn add(&mut self, bucket: u64, class: u32, (key, counts): (u64, &mut Vec<Count>)) {
+    fn add(&mut self, bucket: u64, class: u32, (key, counts): (u64, &mut Vec<BucketCount>)) {
         if bucket != self.bucket {
             self.flush(key, counts);
             self.bucket = bucket;
@@ -147,15 +151,15 @@ impl Counter {
         *count += 1;
     }
 
-    fn flush(&mut self, key: u64, counts: &mut Vec<Count>) {
+    fn flush(&mut self, key: u64, counts: &mut Vec<BucketCount>) {
         for class in self.seen.drain(..) {
             let count = std::mem::take(&mut self.counts[class as usize]);
-            counts.push(Count { key, bucket: self.bucket, class, count });
+            counts.push(BucketCount { key, bucket: self.bucket, class, count });
         }
     }
 }
 
-impl State {
+impl TimelinePart {
     /// Threads' names by their digest.
     #[must_use]
     pub fn names(&self) -> &HashMap<u64, Comm> {
@@ -191,45 +195,45 @@ impl State {
 /// A chunk that was sealed.
 #[derive(Debug)]
 pub struct Sealed {
-    sequel: Sequel,
-    slices: slices::Sequel,
-    changes: changes::Sequel,
-    messages: messages::Sequel,
-    crowds: Vec<(u64, i64, Tally)>,
-    counts: Vec<Count>,
+    sequel: StatesSequel,
+    slices: slices::SlicesSequel,
+    changes: changes::ChangesSequel,
+    messages: messages::MessagesSequel,
+    crowds: Vec<(u64, i64, OverlapTally)>,
+    counts: Vec<BucketCount>,
     wakeups: Vec<(i64, u64, u64)>,
     begin: i64,
 }
 
 /// The analysis with the level that chunks are read with.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
-    timeline: &'a Timeline,
+pub struct ChunkReading<'a> {
+    timeline: &'a TimelineAnalysis,
     level: Level,
 }
 
-impl Timeline {
-    /// The question of a timeline about events. It makes [`States`]; chunks are read by
-    /// [`Timeline::reading`].
+impl TimelineAnalysis {
+    /// The question of a timeline about events. It makes [`StatesAnalysis`]; chunks are read by
+    /// [`TimelineAnalysis::reading`].
     #[must_use]
     pub fn question() -> Question<'static> {
-        Question { is_of_programs: true, ..Question::new(Self::needs(), &[], States::new) }
+        Question { is_of_programs: true, ..Question::new(Self::needs(), &[], StatesAnalysis::new) }
     }
 
     fn needs() -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
-        let mut needs = Needs { all: true, ..States::needs() };
+        let mut needs = Needs { all: true, ..StatesAnalysis::needs() };
         needs.context.push(COMM);
-        needs.roles.extend([(Role::Begin, fields.clone()), (Role::End, fields)]);
+        needs.roles.extend([(EventRole::Begin, fields.clone()), (EventRole::End, fields)]);
         let fields =
             vec![counter::COUNTER_NAME, counter::COUNTER_VALUE, counter::COUNTER_WITHIN, counter::COUNTER_UNIT];
-        needs.roles.push((Role::Counter, fields));
+        needs.roles.push((EventRole::Counter, fields));
         let fields = vec![state::COMPONENT, state::STATE, state::STATE_WITHIN, state::STATE_GROUP];
-        needs.roles.push((Role::State, fields));
+        needs.roles.push((EventRole::State, fields));
         let fields = vec![message::MESSAGE_KEY, message::MESSAGE_WITHIN, message::MESSAGE_GROUP];
-        needs.roles.push((Role::Send, fields.clone()));
-        needs.roles.push((Role::Receive, [fields, vec![message::MESSAGE_NAME, message::MESSAGE_COUNT]].concat()));
-        needs.roles.push((Role::Rule, (0..rule::KEY_8 + 1).collect()));
+        needs.roles.push((EventRole::Send, fields.clone()));
+        needs.roles.push((EventRole::Receive, [fields, vec![message::MESSAGE_NAME, message::MESSAGE_COUNT]].concat()));
+        needs.roles.push((EventRole::Rule, (0..rule::KEY_8 + 1).collect()));
         needs
     }
 
@@ -240,7 +244,7 @@ impl Timeline {
         let class_numbers = (0..classes.len() as u32).collect();
         let (marking, holes) = (marks::marking(setup.classes), setup.holes());
         Self {
-            states: States::new(setup),
+            states: StatesAnalysis::new(setup),
             lanes: setup.lanes.to_vec(),
             classes,
             class_numbers,
@@ -248,7 +252,7 @@ impl Timeline {
             holes,
             origin,
             is_of_some: false,
-            own: Own::default(),
+            own: DeclaredTracks::default(),
         }
     }
 
@@ -256,7 +260,7 @@ impl Timeline {
     /// of one name have one number, and so have calls. So the state behind a part of traces goes on
     /// to mean the same when they have grown.
     #[must_use]
-    pub fn after(self, earlier: &Numbers) -> Self {
+    pub fn after(self, earlier: &ValueNumbering) -> Self {
         let mut classes = earlier.classes.clone();
         let mut known: HashMap<Arc<str>, u32> = classes.iter().cloned().zip(0..).collect();
         let mut number = |name: &Arc<str>| {
@@ -271,13 +275,13 @@ impl Timeline {
 
     /// The numbers of values that depend on which traces these are.
     #[must_use]
-    pub fn numbers(&self) -> Numbers {
-        Numbers { classes: self.classes.clone(), calls: self.states.call_names().to_vec() }
+    pub fn numbers(&self) -> ValueNumbering {
+        ValueNumbering { classes: self.classes.clone(), calls: self.states.call_names().to_vec() }
     }
 
-    /// With own analyses; [`Own::mapping`] binds their rules.
+    /// With own analyses; [`DeclaredTracks::mapping`] binds their rules.
     #[must_use]
-    pub fn with_own(self, own: Own) -> Self {
+    pub fn with_own(self, own: DeclaredTracks) -> Self {
         Self { own, ..self }
     }
 
@@ -291,8 +295,8 @@ impl Timeline {
 
     /// For reading a chunk in buckets of a level.
     #[must_use]
-    pub fn reading(&self, level: Level) -> Reading<'_> {
-        Reading { timeline: self, level }
+    pub fn reading(&self, level: Level) -> ChunkReading<'_> {
+        ChunkReading { timeline: self, level }
     }
 
     /// Lanes of events.
@@ -309,42 +313,42 @@ impl Timeline {
 
     /// The state before the first chunk.
     #[must_use]
-    pub fn begin(&self) -> State {
-        State { states: self.states.begin(), ..self.empty() }
+    pub fn begin(&self) -> TimelinePart {
+        TimelinePart { states: self.states.begin(), ..self.empty() }
     }
 
-    fn empty(&self) -> State {
-        State {
+    fn empty(&self) -> TimelinePart {
+        TimelinePart {
             states: self.states.init(),
             counts: Vec::new(),
             wakeups: Vec::new(),
             marks: Marks::default(),
-            slices: Slices::default(),
+            slices: OpenSlices::default(),
             lasting: Lasting::default(),
-            messages: Messages::default(),
+            messages: PendingMessages::default(),
             people: BTreeMap::new(),
         }
     }
 
     /// Widens the state behind a part of the traces when these had fewer lanes, of which the first
     /// ones are the same.
-    pub fn widen(&self, state: &mut State) {
+    pub fn widen(&self, state: &mut TimelinePart) {
         self.states.widen(&mut state.states);
     }
 
     /// A chunk was read as a whole: work that needs nothing else is done, so that it is sealed
     /// quickly.
-    pub fn settle(&self, chunk: &mut State) {
+    pub fn settle(&self, chunk: &mut TimelinePart) {
         chunk.marks.put_in_order();
     }
 
     /// The keys of all tracks before a chunk that it needs.
     #[must_use]
-    pub fn asked(&self, chunk: &State) -> Vec<u64> {
+    pub fn asked(&self, chunk: &TimelinePart) -> Vec<u64> {
         let mut asked = self.states.asked(&chunk.states);
-        asked.extend(Slices::asked(&chunk.marks.marks));
+        asked.extend(OpenSlices::asked(&chunk.marks.marks));
         asked.extend(chunk.marks.called.keys());
-        asked.extend(Messages::asked(&chunk.marks.posts));
+        asked.extend(PendingMessages::asked(&chunk.marks.posts));
         if !self.is_of_some {
             asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
         }
@@ -361,7 +365,11 @@ impl Timeline {
             let tid = (now.filter(|_| is_thread)?.0 as u32).cast_signed();
             (tid != 0).then(|| Entity::new(EntityKind::Thread, host, tid))
         });
-        running.flat_map(states::keys).chain(Slices::asked_next(known)).chain(Messages::asked_next(known)).collect()
+        running
+            .flat_map(states::keys)
+            .chain(OpenSlices::asked_next(known))
+            .chain(PendingMessages::asked_next(known))
+            .collect()
     }
 
     /// The name of a system call.
@@ -373,19 +381,19 @@ impl Timeline {
     /// The state before a chunk, from the nodes: for the keys that were asked, their values there
     /// and since when.
     #[must_use]
-    pub fn before(&self, chunk: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
-        State {
+    pub fn before(&self, chunk: &TimelinePart, known: &HashMap<u64, Option<(u64, i64)>>) -> TimelinePart {
+        TimelinePart {
             states: self.states.before(&chunk.states, known),
-            slices: Slices::before(known),
+            slices: OpenSlices::before(known),
             lasting: Lasting::before(known),
-            messages: Messages::before(&chunk.marks.posts, known),
+            messages: PendingMessages::before(&chunk.marks.posts, known),
             ..self.empty()
         }
     }
 
     /// Puts a chunk behind all that is before it; it begins at `begin`.
-    pub fn seal(&self, before: &mut State, chunk: State, begin: i64) -> Sealed {
-        let State { states, counts, wakeups, marks, .. } = chunk;
+    pub fn seal(&self, before: &mut TimelinePart, chunk: TimelinePart, begin: i64) -> Sealed {
+        let TimelinePart { states, counts, wakeups, marks, .. } = chunk;
         let sequel = self.states.follow(&mut before.states, states, begin);
         let slices = before.slices.follow(&marks.marks, &self.holes);
         let changes = before.lasting.follow(marks.changes);
@@ -401,12 +409,12 @@ impl Timeline {
 
     /// When threads of a chunk that begins at `since` come and go that are counted; and how many more there were before than when the trace
     /// began.
-    fn crowds(&self, lasting: &mut Lasting, sequel: &Sequel, since: i64) -> Vec<(u64, i64, Tally)> {
-        let mut hosts: Vec<[Tally; 2]> = (0..self.hosts()).map(|_| Default::default()).collect();
-        let mut add = |run: &Run| {
+    fn crowds(&self, lasting: &mut Lasting, sequel: &StatesSequel, since: i64) -> Vec<(u64, i64, OverlapTally)> {
+        let mut hosts: Vec<[OverlapTally; 2]> = (0..self.hosts()).map(|_| Default::default()).collect();
+        let mut add = |run: &StateRun| {
             let Some((crowd, host)) = Crowd::of(run.key, run.value) else { return };
             let tally = &mut hosts[usize::from(host)][crowd as usize];
-            // As [`Timeline::run`] draws it.
+            // As [`TimelineAnalysis::run`] draws it.
             if run.end < since {
                 return;
             }
@@ -421,7 +429,7 @@ impl Timeline {
         sequel.ended.iter().chain(&sequel.open).for_each(&mut add);
         let keys = (0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host)));
         let tallies = keys.zip(hosts.into_iter().flatten());
-        let before = |(key, tally): (u64, Tally)| (key, lasting.tally(key, tally.net()), tally);
+        let before = |(key, tally): (u64, OverlapTally)| (key, lasting.tally(key, tally.net()), tally);
         tallies.filter(|(_, tally)| !tally.is_empty()).map(before).collect()
     }
 
@@ -429,24 +437,24 @@ impl Timeline {
     /// which those that end in doubt say so (see [`told`]), or with the most important ones and
     /// without the woken threads.
     #[must_use]
-    pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
+    pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> TimelineNode {
         let node = NodeBuilder::new(self.origin, level);
         self.drawn(sealed, if is_whole { node } else { node.thinned(values_max) }, is_whole)
     }
 
     /// The same with all values, of some tracks only.
     #[must_use]
-    pub fn node_of(&self, sealed: Sealed, level: Level, keys: &[u64]) -> Node {
+    pub fn node_of(&self, sealed: Sealed, level: Level, keys: &[u64]) -> TimelineNode {
         self.drawn(sealed, NodeBuilder::new(self.origin, level).only(keys), true)
     }
 
-    fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> Node {
+    fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> TimelineNode {
         let Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin } = sealed;
         match self.is_of_some {
             true => self.durations(&mut node, sequel, begin),
             false => self.runs(&mut node, sequel, (begin, is_whole)),
         }
-        for Count { key, bucket, class, count } in counts {
+        for BucketCount { key, bucket, class, count } in counts {
             node.count(key, bucket, self.class_numbers[class as usize].into(), count);
         }
         for (at, key, value) in wakeups {
@@ -464,9 +472,9 @@ impl Timeline {
 
     /// The states of CPUs and threads in a chunk, from when to when, and the durations of those
     /// that end in it.
-    fn runs(&self, node: &mut NodeBuilder, sequel: Sequel, (begin, is_whole): (i64, bool)) {
-        let is_drawn = |run: &Run| !is_name(run.key);
-        let mut add = |run: Run| self.run(node, run, (begin, is_whole));
+    fn runs(&self, node: &mut NodeBuilder, sequel: StatesSequel, (begin, is_whole): (i64, bool)) {
+        let is_drawn = |run: &StateRun| !is_name(run.key);
+        let mut add = |run: StateRun| self.run(node, run, (begin, is_whole));
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
         sequel.ended.into_iter().filter(is_drawn).for_each(add);
         let open = sequel.open.into_iter().filter(is_drawn);
@@ -475,9 +483,9 @@ impl Timeline {
 
     /// The durations that end in a chunk; and the open ones behind it, for code that reads the next
     /// one alone.
-    fn durations(&self, node: &mut NodeBuilder, sequel: Sequel, since: i64) {
-        let is_drawn = |run: &Run| !is_name(run.key);
-        let lasted = |node: &mut NodeBuilder, run: &Run| {
+    fn durations(&self, node: &mut NodeBuilder, sequel: StatesSequel, since: i64) {
+        let is_drawn = |run: &StateRun| !is_name(run.key);
+        let lasted = |node: &mut NodeBuilder, run: &StateRun| {
             if since <= run.end {
                 Self::lasted(node, run);
             }
@@ -492,8 +500,8 @@ impl Timeline {
     }
 
     /// A run that ends in a chunk that begins at `since`; and whether its value tells that it is in doubt.
-    fn run(&self, node: &mut NodeBuilder, run: Run, (since, is_whole): (i64, bool)) {
-        let Run { key, begin, end, value } = run;
+    fn run(&self, node: &mut NodeBuilder, run: StateRun, (since, is_whole): (i64, bool)) {
+        let StateRun { key, begin, end, value } = run;
         if end < since {
             return;
         }
@@ -510,7 +518,7 @@ impl Timeline {
     /// Counts how long a run took, where its begin is known and it ends with the value that it
     /// began with, as analyses have it: a run in doubt or cut has no end among the events that are
     /// there.
-    fn lasted(node: &mut NodeBuilder, run: &Run) {
+    fn lasted(node: &mut NodeBuilder, run: &StateRun) {
         if run.begin != i64::MIN
             && run.value & FLAGS == 0
             && let Some(latency) = latency(run.key, run.value)
@@ -552,7 +560,8 @@ fn latency(key: u64, value: u64) -> Option<u64> {
         (EntityKind::Cpu, cpu_track::SOFTIRQ) => Latency::Softirqs,
         (EntityKind::Thread, thread_track::CALL) => Latency::Calls,
         (EntityKind::Thread, thread_track::STATE) => {
-            matches!(Doing::of(value)?.0, Doing::Preempted | Doing::Woken | Doing::New).then_some(Latency::Waiting)?
+            matches!(ThreadState::of(value)?.0, ThreadState::Preempted | ThreadState::Woken | ThreadState::New)
+                .then_some(Latency::Waiting)?
         }
         _ => return None,
     };
@@ -570,7 +579,7 @@ impl Sealed {
     #[must_use]
     pub fn names(&self) -> Vec<(TrackKey, u64)> {
         let mut names = Vec::new();
-        let mut add = |run: &Run| {
+        let mut add = |run: &StateRun| {
             if is_name(run.key) {
                 names.extend(TrackKey::of(run.key).map(|key| (key, run.value & !FLAGS)));
             }
@@ -588,39 +597,39 @@ impl Sealed {
 
     /// Runs that began before the begin of reading: the values of tracks at the trace's begin.
     pub fn initial(&self) -> impl Iterator<Item = (u64, u64)> {
-        let is_old = |run: &&Run| run.begin == i64::MIN && !is_name(run.key);
+        let is_old = |run: &&StateRun| run.begin == i64::MIN && !is_name(run.key);
         self.sequel.ended.iter().filter(is_old).map(|run| (run.key, shown(run.key, run.value)))
     }
 }
 
-impl Analysis for Reading<'_> {
-    type State = State;
+impl Analysis for ChunkReading<'_> {
+    type State = TimelinePart;
     type Lane<'a>
-        = Lane<'a>
+        = TimelineLane<'a>
     where
         Self: 'a;
-    type Note = Note;
+    type Note = StatesNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "timeline", version: 5 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "timeline", version: 5 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
+    fn init(&self) -> TimelinePart {
         self.timeline.empty()
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> TimelineLane<'_> {
         let timeline = self.timeline;
         let host = timeline.lanes[lane].host;
         let key = TrackKey { thing: Thing::LaneEvents, host, number: lane as i32, track: 0 }.key();
         let states = timeline.states.enter(lane);
-        let (counter, marks) = (Counter::default(), Marks::default());
+        let (counter, marks) = (ClassCounter::default(), Marks::default());
         let (people, last) = (HashMap::new(), None);
-        Lane {
+        TimelineLane {
             timeline,
             states,
             key,
@@ -634,7 +643,7 @@ impl Analysis for Reading<'_> {
         }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut TimelineLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<StatesNote>) {
         let since = event.time.saturating_sub(lane.timeline.origin).max(0).cast_unsigned();
         let (bucket, class) = (since >> lane.level, event.number as u32);
         lane.counter.add(bucket, class, (lane.key, &mut lane.counts));
@@ -654,16 +663,16 @@ impl Analysis for Reading<'_> {
         self.timeline.states.step(&mut lane.states, event, notes);
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
-        if let (Note::Wake(tid, _), Some(cpu)) = (&note, self.timeline.lanes[lane].cpu) {
+    fn note(&self, state: &mut TimelinePart, lane: usize, time: i64, note: StatesNote) {
+        if let (StatesNote::Wake(tid, _), Some(cpu)) = (&note, self.timeline.lanes[lane].cpu) {
             let key = TrackKey { thing: Thing::Wakeups, host: self.timeline.lanes[lane].host, number: 0, track: 0 };
             state.wakeups.push((time, key.key(), wakeup(cpu, *tid)));
         }
         self.timeline.states.note(&mut state.states, lane, time, note);
     }
 
-    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
-        let Lane { states, key, mut counter, mut counts, marks, people, .. } = end;
+    fn leave(&self, state: &mut TimelinePart, lane: usize, end: TimelineLane<'_>) {
+        let TimelineLane { states, key, mut counter, mut counts, marks, people, .. } = end;
         let host = self.timeline.lanes[lane].host;
         state.people.extend(people.into_iter().map(|(tid, called)| ((host, tid), called)));
         state.marks.extend(marks);
@@ -672,8 +681,8 @@ impl Analysis for Reading<'_> {
         self.timeline.states.leave(&mut state.states, lane, states);
     }
 
-    /// Chunks are not merged but sealed: see [`Timeline::seal`].
-    fn merge(&self, left: &mut State, right: State) {
+    /// Chunks are not merged but sealed: see [`TimelineAnalysis::seal`].
+    fn merge(&self, left: &mut TimelinePart, right: TimelinePart) {
         left.counts.extend(right.counts);
         left.wakeups.extend(right.wakeups);
         left.marks.extend(right.marks);
@@ -681,15 +690,15 @@ impl Analysis for Reading<'_> {
         self.timeline.states.merge(&mut left.states, right.states);
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &TimelinePart) -> Result<Answer, SpoolError> {
         self.timeline.states.finish(&state.states)
     }
 }
 
-impl Lane<'_> {
+impl TimelineLane<'_> {
     /// Another thread than before recorded an event, which may say its name and its process.
     #[inline(never)]
-    fn meet(&mut self, event: &Event<'_>, tid: i32) {
+    fn meet(&mut self, event: &AnalysisEvent<'_>, tid: i32) {
         self.last = Some(tid);
         let name = event.comm(&event.class.context[COMM]);
         if !name.is_empty() {
@@ -704,7 +713,7 @@ impl Lane<'_> {
         let key = TrackKey { thing: Thing::ThreadEvents, host, number: tid, track: 0 }.key();
         match self.counts.last_mut() {
             Some(last) if (last.key, last.bucket, last.class) == (key, bucket, class) => last.count += 1,
-            _ => self.counts.push(Count { key, bucket, class, count: 1 }),
+            _ => self.counts.push(BucketCount { key, bucket, class, count: 1 }),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use kymo_bytecode::{
-    Bitwise, Condition, Field, Instruction, Kind, Literal, Operand, Orders, Pattern, Place, Registers, Signs,
-    find_needs, header, validate,
+    BitwiseOp, Instruction, IntegerCondition, IntegerField, IntegerKind, LiteralBytes, OrderSet, RegisterSet,
+    RightOperand, Signs, TextPattern, TextPlace, find_needs, header, validate,
 };
 
 /// Runs of which the median is taken.
@@ -23,33 +23,33 @@ fn constant(number: u16) -> u16 {
 }
 
 /// The bytes of so many predicates, on fields of these kinds in turn, 8 bytes apart.
-fn chain(count: u16, kinds: &[Kind]) -> Vec<u8> {
+fn chain(count: u16, kinds: &[IntegerKind]) -> Vec<u8> {
     let mut bytes = header(8 * u32::from(count), count + 2, 0).to_vec();
     for (number, kind) in (0..count).zip(kinds.iter().cycle()) {
-        let field = Field { kind: *kind, offset: 8 * number };
-        let condition = Condition::NotEqual(constant(number).into());
-        bytes.extend(Instruction::Test { field, condition, skip: count - number }.encode(Registers::default()));
+        let field = IntegerField { kind: *kind, offset: 8 * number };
+        let condition = IntegerCondition::NotEqual(constant(number).into());
+        bytes.extend(Instruction::Test { field, condition, skip: count - number }.encode(RegisterSet::default()));
     }
-    bytes.extend(Instruction::Keep.encode(Registers::default()));
-    bytes.extend(Instruction::Drop.encode(Registers::default()));
+    bytes.extend(Instruction::Keep.encode(RegisterSet::default()));
+    bytes.extend(Instruction::Drop.encode(RegisterSet::default()));
     bytes
 }
 
 /// The bytes of a program on 8 bytes of arguments and a text of at most 24 behind them, that keeps if it gets there.
 fn others() -> [(&'static str, Vec<u8>); 4] {
-    let field = Field { kind: Kind::new(4, false, false).expect("such integers exist"), offset: 0 };
+    let field = IntegerField { kind: IntegerKind::new(4, false, false).expect("such integers exist"), offset: 0 };
     let signs = Signs { left: false, right: false, result: false };
-    let (load, four) = (Instruction::Load { to: 0, field }, Operand::Constant(4));
-    let bits = Instruction::Bits { operation: Bitwise::And, to: 0, left: 0, right: four, skip: 0 };
-    let zero = Operand::Constant(0);
-    let compare = Instruction::Compare { left: 0, right: zero, signs, orders: Orders::EQUAL, skip: 1 };
-    let text = Instruction::LoadText { to: 0, place: Place::Inline { offset: 8, capacity: 24 } };
+    let (load, four) = (Instruction::Load { to: 0, field }, RightOperand::Constant(4));
+    let bits = Instruction::Bits { operation: BitwiseOp::And, to: 0, left: 0, right: four, skip: 0 };
+    let zero = RightOperand::Constant(0);
+    let compare = Instruction::Compare { left: 0, right: zero, signs, orders: OrderSet::EQUAL, skip: 1 };
+    let text = Instruction::LoadText { to: 0, place: TextPlace::Inline { offset: 8, capacity: 24 } };
     let test = |pattern| [text, Instruction::TestText { text: 0, pattern, jumps_if: false, skip: 1 }];
     [
         ("registers", linked(&[load, bits, compare])),
-        ("text.is", linked(&test(Pattern::Is(Literal { offset: 0, length: 16 })))),
-        ("text.begins", linked(&test(Pattern::Begins(Literal { offset: 0, length: 7 })))),
-        ("text.like", linked(&test(Pattern::Like { offset: 16, parts: 3 }))),
+        ("text.is", linked(&test(TextPattern::Is(LiteralBytes { offset: 0, length: 16 })))),
+        ("text.begins", linked(&test(TextPattern::Begins(LiteralBytes { offset: 0, length: 7 })))),
+        ("text.like", linked(&test(TextPattern::Like { offset: 16, parts: 3 }))),
     ]
 }
 
@@ -58,7 +58,7 @@ const CONSTANTS: &[u8] = b"abcdefghijklmnop\0\0\x04\0klmn\0\0";
 
 fn linked(instructions: &[Instruction]) -> Vec<u8> {
     let all = [instructions, &[Instruction::Keep, Instruction::Drop]].concat();
-    let mut needs = vec![Registers::default(); all.len()];
+    let mut needs = vec![RegisterSet::default(); all.len()];
     find_needs(&all, &mut needs);
     let mut bytes = header(32, all.len() as u16, CONSTANTS.len() as u32).to_vec();
     bytes.extend(all.iter().zip(needs).flat_map(|(instruction, needs)| instruction.encode(needs)));
@@ -84,7 +84,7 @@ fn measure(bytes: &[u8], arguments: &[u8], is_kept: bool) -> f64 {
 }
 
 fn main() {
-    let kind = |bytes, is_signed| Kind::new(bytes, is_signed, false).expect("such integers exist");
+    let kind = |bytes, is_signed| IntegerKind::new(bytes, is_signed, false).expect("such integers exist");
     let alike = [kind(4, false)];
     let mixed = [kind(4, false), kind(8, false), kind(4, true), kind(2, false), kind(8, true)];
     for (kinds, prefix) in [(&alike[..], "interpreter"), (&mixed, "interpreter.mixed")] {

@@ -10,8 +10,9 @@
 //! Unused bytes of an instruction are 0, so that each instruction has only one encoding.
 
 use crate::operands::{
-    Arithmetic, Bitwise, Condition, Field, INTEGERS, Kind, Literal, Operand, Orders, Pattern, Place, REALS,
-    RealArithmetic, Registers, Signs, TEXTS, arithmetic, bitwise, real_arithmetic,
+    ArithmeticOp, BitwiseOp, INTEGERS, IntegerCondition, IntegerField, IntegerKind, LiteralBytes, OrderSet, REALS,
+    RealArithmetic, RegisterSet, RightOperand, Signs, TEXTS, TextPattern, TextPlace, arithmetic, bitwise,
+    real_arithmetic,
 };
 
 /// Bytes of an instruction.
@@ -62,20 +63,20 @@ pub enum Instruction {
     /// Jumps.
     Jump { skip: u16 },
     /// Jumps if an integer argument satisfies the condition.
-    Test { field: Field, condition: Condition, skip: u16 },
+    Test { field: IntegerField, condition: IntegerCondition, skip: u16 },
     /// Loads an integer argument, extended to 64 bits.
-    Load { to: u8, field: Field },
+    Load { to: u8, field: IntegerField },
     /// Loads a constant.
     Constant { to: u8, value: u64 },
     /// Jumps if the result does not fit into 64 bits of its signedness, or a divisor is 0.
-    Arithmetic { operation: Arithmetic, to: u8, left: u8, right: Operand, signs: Signs, skip: u16 },
+    Arithmetic { operation: ArithmeticOp, to: u8, left: u8, right: RightOperand, signs: Signs, skip: u16 },
     /// Jumps if a shift count is above 63; other bitwise operations never jump.
-    Bits { operation: Bitwise, to: u8, left: u8, right: Operand, skip: u16 },
+    Bits { operation: BitwiseOp, to: u8, left: u8, right: RightOperand, skip: u16 },
     /// `floor(from * multiply / divide) + add`; the three operands are 8-byte constants. Uses
     /// `left` and `result` of the signs. Jumps like arithmetic.
     Scale { to: u8, from: u8, signs: Signs, offset: u32, skip: u16 },
     /// Jumps if the order of two integers is one of the set; `left` and `right` of the signs.
-    Compare { left: u8, right: Operand, signs: Signs, orders: Orders, skip: u16 },
+    Compare { left: u8, right: RightOperand, signs: Signs, orders: OrderSet, skip: u16 },
     /// Loads a real of 4 or 8 bytes in the machine's byte order.
     LoadReal { to: u8, is_double: bool, offset: u16 },
     /// Loads the bits of a double.
@@ -85,20 +86,20 @@ pub enum Instruction {
     /// Arithmetic of doubles.
     Reals { operation: RealArithmetic, to: u8, left: u8, right: u8 },
     /// Jumps if the order of two reals is one of the set.
-    CompareReals { left: u8, right: u8, orders: Orders, skip: u16 },
+    CompareReals { left: u8, right: u8, orders: OrderSet, skip: u16 },
     /// Loads the address and length of a text.
-    LoadText { to: u8, place: Place },
+    LoadText { to: u8, place: TextPlace },
     /// Jumps if the order of two texts is one of the set.
-    CompareTexts { left: u8, right: u8, orders: Orders, skip: u16 },
+    CompareTexts { left: u8, right: u8, orders: OrderSet, skip: u16 },
     /// Jumps if the order of a text and a literal is one of the set.
-    CompareLiteral { left: u8, right: Literal, orders: Orders, skip: u16 },
+    CompareLiteral { left: u8, right: LiteralBytes, orders: OrderSet, skip: u16 },
     /// Jumps if a text matches the pattern, or if it does not.
-    TestText { text: u8, pattern: Pattern, jumps_if: bool, skip: u16 },
+    TestText { text: u8, pattern: TextPattern, jumps_if: bool, skip: u16 },
 }
 
 /// The parts of an encoded instruction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Parts {
+struct InstructionParts {
     op: u8,
     a: u8,
     skip: u16,
@@ -115,7 +116,7 @@ fn halves(immediate: u64) -> (u32, u32) {
     (immediate as u32, (immediate >> 32) as u32)
 }
 
-impl Parts {
+impl InstructionParts {
     fn at(self, offset: u16) -> Self {
         let [b, c] = offset.to_le_bytes();
         Self { b, c, ..self }
@@ -126,19 +127,23 @@ impl Parts {
     }
 
     /// Adds a right operand, with one opcode for registers and one for constants.
-    fn with(self, right: Operand, op: u8, op_constant: u8) -> Self {
+    fn with(self, right: RightOperand, op: u8, op_constant: u8) -> Self {
         match right {
-            Operand::Register(number) => Self { op, c: number, ..self },
-            Operand::Constant(immediate) => Self { op: op_constant, immediate, ..self },
+            RightOperand::Register(number) => Self { op, c: number, ..self },
+            RightOperand::Constant(immediate) => Self { op: op_constant, immediate, ..self },
         }
     }
 
     /// Bit 3 of the opcode distinguishes constants from registers.
-    fn right(self) -> Operand {
-        if self.op & 8 == 0 { Operand::Register(self.c % INTEGERS) } else { Operand::Constant(self.immediate) }
+    fn right(self) -> RightOperand {
+        if self.op & 8 == 0 {
+            RightOperand::Register(self.c % INTEGERS)
+        } else {
+            RightOperand::Constant(self.immediate)
+        }
     }
 
-    fn bytes(self, needs: Registers) -> [u8; INSTRUCTION_BYTES] {
+    fn bytes(self, needs: RegisterSet) -> [u8; INSTRUCTION_BYTES] {
         let mut bytes = [0; INSTRUCTION_BYTES];
         (bytes[0], bytes[1], bytes[4], bytes[5]) = (self.op, self.a, self.b, self.c);
         bytes[2..4].copy_from_slice(&self.skip.to_le_bytes());
@@ -155,8 +160,8 @@ impl Parts {
 }
 
 /// The set of registers that an instruction's bytes name as needed.
-pub(crate) fn needs(bytes: &[u8; INSTRUCTION_BYTES]) -> Registers {
-    Registers(u16::from_le_bytes([bytes[6], bytes[7]]))
+pub(crate) fn needs(bytes: &[u8; INSTRUCTION_BYTES]) -> RegisterSet {
+    RegisterSet(u16::from_le_bytes([bytes[6], bytes[7]]))
 }
 
 /// Number of instructions that a jump skips.
@@ -189,33 +194,43 @@ impl Instruction {
     /// Encodes the instruction. `needs` is the set of registers that it and the instructions after
     /// it read before they write them.
     #[must_use]
-    pub fn encode(&self, needs: Registers) -> [u8; INSTRUCTION_BYTES] {
+    pub fn encode(&self, needs: RegisterSet) -> [u8; INSTRUCTION_BYTES] {
         self.parts().bytes(needs)
     }
 
-    fn parts(&self) -> Parts {
-        let parts = Parts { skip: self.skip().unwrap_or(0), ..Parts::default() };
+    fn parts(&self) -> InstructionParts {
+        let parts = InstructionParts { skip: self.skip().unwrap_or(0), ..InstructionParts::default() };
         match *self {
-            Self::Keep => Parts { op: opcode::KEEP, ..parts },
-            Self::Drop => Parts { op: opcode::DROP, ..parts },
-            Self::Jump { .. } => Parts { op: opcode::JUMP, ..parts },
+            Self::Keep => InstructionParts { op: opcode::KEEP, ..parts },
+            Self::Drop => InstructionParts { op: opcode::DROP, ..parts },
+            Self::Jump { .. } => InstructionParts { op: opcode::JUMP, ..parts },
             Self::Test { field, condition, .. } => test_parts(parts, field, condition),
-            Self::Load { to, field } => Parts { op: opcode::LOAD | field.kind.0, a: to, ..parts }.at(field.offset),
-            Self::Constant { to, value } => Parts { op: opcode::CONSTANT, a: to, immediate: value, ..parts },
+            Self::Load { to, field } => {
+                InstructionParts { op: opcode::LOAD | field.kind.0, a: to, ..parts }.at(field.offset)
+            }
+            Self::Constant { to, value } => InstructionParts { op: opcode::CONSTANT, a: to, immediate: value, ..parts },
             Self::Arithmetic { operation, to, left, right, signs, .. } => {
                 let (op, op_constant) = (opcode::ARITHMETIC, opcode::ARITHMETIC_CONSTANT);
-                let parts = Parts { a: to | signs.bits() << 4, b: left, ..parts };
+                let parts = InstructionParts { a: to | signs.bits() << 4, b: left, ..parts };
                 parts.with(right, op | operation as u8, op_constant | operation as u8)
             }
             Self::Bits { operation, to, left, right, .. } => {
                 let (op, op_constant) = (opcode::BITS, opcode::BITS_CONSTANT);
-                Parts { a: to, b: left, ..parts }.with(right, op | operation as u8, op_constant | operation as u8)
+                InstructionParts { a: to, b: left, ..parts }.with(
+                    right,
+                    op | operation as u8,
+                    op_constant | operation as u8,
+                )
             }
-            Self::Scale { to, from, signs, offset, .. } => {
-                Parts { op: opcode::SCALE, a: to | signs.bits() << 4, b: from, immediate: offset.into(), ..parts }
-            }
+            Self::Scale { to, from, signs, offset, .. } => InstructionParts {
+                op: opcode::SCALE,
+                a: to | signs.bits() << 4,
+                b: from,
+                immediate: offset.into(),
+                ..parts
+            },
             Self::Compare { left, right, signs, orders, .. } => {
-                Parts { a: orders.0 | signs.bits() << 4, b: left, ..parts }.with(
+                InstructionParts { a: orders.0 | signs.bits() << 4, b: left, ..parts }.with(
                     right,
                     opcode::COMPARE,
                     opcode::COMPARE_CONSTANT,
@@ -225,42 +240,44 @@ impl Instruction {
         }
     }
 
-    fn parts_of_reals_and_texts(&self, parts: Parts) -> Parts {
+    fn parts_of_reals_and_texts(&self, parts: InstructionParts) -> InstructionParts {
         match *self {
             Self::LoadReal { to, is_double, offset } => {
                 let op = if is_double { opcode::LOAD_F64 } else { opcode::LOAD_F32 };
-                Parts { op, a: to, ..parts }.at(offset)
+                InstructionParts { op, a: to, ..parts }.at(offset)
             }
-            Self::RealConstant { to, bits } => Parts { op: opcode::REAL_CONSTANT, a: to, immediate: bits, ..parts },
+            Self::RealConstant { to, bits } => {
+                InstructionParts { op: opcode::REAL_CONSTANT, a: to, immediate: bits, ..parts }
+            }
             Self::ToReal { to, from, is_signed } => {
-                Parts { op: opcode::TO_REAL, a: to | u8::from(is_signed) << 4, b: from, ..parts }
+                InstructionParts { op: opcode::TO_REAL, a: to | u8::from(is_signed) << 4, b: from, ..parts }
             }
             Self::Reals { operation, to, left, right } => {
-                Parts { op: opcode::REALS | operation as u8, a: to, b: left, c: right, ..parts }
+                InstructionParts { op: opcode::REALS | operation as u8, a: to, b: left, c: right, ..parts }
             }
             Self::CompareReals { left, right, orders, .. } => {
-                Parts { op: opcode::COMPARE_REALS, a: orders.0, b: left, c: right, ..parts }
+                InstructionParts { op: opcode::COMPARE_REALS, a: orders.0, b: left, c: right, ..parts }
             }
-            Self::LoadText { to, place: Place::Inline { offset, capacity } } => {
-                Parts { op: opcode::LOAD_INLINE, a: to, immediate: capacity.into(), ..parts }.at(offset)
+            Self::LoadText { to, place: TextPlace::Inline { offset, capacity } } => {
+                InstructionParts { op: opcode::LOAD_INLINE, a: to, immediate: capacity.into(), ..parts }.at(offset)
             }
-            Self::LoadText { to, place: Place::Pointer { offset } } => {
-                Parts { op: opcode::LOAD_POINTER, a: to, ..parts }.at(offset)
+            Self::LoadText { to, place: TextPlace::Pointer { offset } } => {
+                InstructionParts { op: opcode::LOAD_POINTER, a: to, ..parts }.at(offset)
             }
             Self::CompareTexts { left, right, orders, .. } => {
-                Parts { op: opcode::COMPARE_TEXTS, a: orders.0, b: left, c: right, ..parts }
+                InstructionParts { op: opcode::COMPARE_TEXTS, a: orders.0, b: left, c: right, ..parts }
             }
             Self::CompareLiteral { left, right, orders, .. } => {
                 let immediate = pair(right.offset, right.length);
-                Parts { op: opcode::COMPARE_LITERAL, a: orders.0, b: left, immediate, ..parts }
+                InstructionParts { op: opcode::COMPARE_LITERAL, a: orders.0, b: left, immediate, ..parts }
             }
             Self::TestText { text, pattern, jumps_if, .. } => {
                 let (op, immediate) = match pattern {
-                    Pattern::Is(literal) => (opcode::TEXT_IS, pair(literal.offset, literal.length)),
-                    Pattern::Begins(literal) => (opcode::TEXT_BEGINS, pair(literal.offset, literal.length)),
-                    Pattern::Like { offset, parts } => (opcode::TEXT_LIKE, pair(offset, parts)),
+                    TextPattern::Is(literal) => (opcode::TEXT_IS, pair(literal.offset, literal.length)),
+                    TextPattern::Begins(literal) => (opcode::TEXT_BEGINS, pair(literal.offset, literal.length)),
+                    TextPattern::Like { offset, parts } => (opcode::TEXT_LIKE, pair(offset, parts)),
                 };
-                Parts { op, a: u8::from(jumps_if), b: text, immediate, ..parts }
+                InstructionParts { op, a: u8::from(jumps_if), b: text, immediate, ..parts }
             }
             _ => parts,
         }
@@ -269,24 +286,25 @@ impl Instruction {
     /// Decodes an instruction. Unused bytes are ignored, and register numbers are reduced to
     /// existing registers; encoding the result again reveals both.
     pub(crate) fn decode(bytes: &[u8; INSTRUCTION_BYTES]) -> Option<Self> {
-        let parts = Parts::of(bytes);
-        let Parts { op, a, skip, b, immediate, .. } = parts;
+        let parts = InstructionParts::of(bytes);
+        let InstructionParts { op, a, skip, b, immediate, .. } = parts;
         let (to, left, right, signs) = (a % INTEGERS, b % INTEGERS, parts.right(), Signs::of(a >> 4));
         Some(match op {
             opcode::KEEP => Self::Keep,
             opcode::DROP => Self::Drop,
             opcode::JUMP => Self::Jump { skip },
             opcode::FIELD.. => return field_instruction(parts),
-            opcode::LOAD..0x60 => {
-                Self::Load { to, field: Field { kind: Kind::of(op - opcode::LOAD)?, offset: parts.offset() } }
-            }
+            opcode::LOAD..0x60 => Self::Load {
+                to,
+                field: IntegerField { kind: IntegerKind::of(op - opcode::LOAD)?, offset: parts.offset() },
+            },
             opcode::CONSTANT => Self::Constant { to, value: immediate },
             0x20..0x30 => Self::Arithmetic { operation: arithmetic(op & 7)?, to, left, right, signs, skip },
             0x30..0x40 => Self::Bits { operation: bitwise(op & 7)?, to, left, right, skip },
             opcode::SCALE => Self::Scale { to, from: left, signs, offset: immediate as u32, skip },
             opcode::COMPARE | opcode::COMPARE_CONSTANT => {
-                let right = if op == opcode::COMPARE { Operand::Register(parts.c % INTEGERS) } else { right };
-                Self::Compare { left, right, signs, orders: Orders(a & 15), skip }
+                let right = if op == opcode::COMPARE { RightOperand::Register(parts.c % INTEGERS) } else { right };
+                Self::Compare { left, right, signs, orders: OrderSet(a & 15), skip }
             }
             opcode::TO_REAL => Self::ToReal { to: a % REALS, from: left, is_signed: a >> 4 != 0 },
             _ => return real_instruction(parts).or_else(|| text_instruction(parts)),
@@ -300,7 +318,7 @@ impl Instruction {
             Self::Jump { skip }
             | Self::Test { skip, .. }
             | Self::Arithmetic { skip, .. }
-            | Self::Bits { operation: Bitwise::ShiftLeft | Bitwise::ShiftRight, skip, .. }
+            | Self::Bits { operation: BitwiseOp::ShiftLeft | BitwiseOp::ShiftRight, skip, .. }
             | Self::Scale { skip, .. }
             | Self::Compare { skip, .. }
             | Self::CompareReals { skip, .. }
@@ -351,111 +369,111 @@ impl Instruction {
 
     /// Registers that it reads.
     #[must_use]
-    pub fn reads(&self) -> Registers {
-        let operand = |right: Operand| match right {
-            Operand::Register(number) => Registers::integer(number),
-            Operand::Constant(_) => Registers::default(),
+    pub fn reads(&self) -> RegisterSet {
+        let operand = |right: RightOperand| match right {
+            RightOperand::Register(number) => RegisterSet::integer(number),
+            RightOperand::Constant(_) => RegisterSet::default(),
         };
         match *self {
             Self::Arithmetic { left, right, .. }
             | Self::Bits { left, right, .. }
-            | Self::Compare { left, right, .. } => Registers::integer(left).or(operand(right)),
-            Self::Scale { from, .. } | Self::ToReal { from, .. } => Registers::integer(from),
+            | Self::Compare { left, right, .. } => RegisterSet::integer(left).or(operand(right)),
+            Self::Scale { from, .. } | Self::ToReal { from, .. } => RegisterSet::integer(from),
             Self::Reals { left, right, .. } | Self::CompareReals { left, right, .. } => {
-                Registers::real(left).or(Registers::real(right))
+                RegisterSet::real(left).or(RegisterSet::real(right))
             }
-            Self::CompareTexts { left, right, .. } => Registers::text(left).or(Registers::text(right)),
-            Self::CompareLiteral { left, .. } => Registers::text(left),
-            Self::TestText { text, .. } => Registers::text(text),
-            _ => Registers::default(),
+            Self::CompareTexts { left, right, .. } => RegisterSet::text(left).or(RegisterSet::text(right)),
+            Self::CompareLiteral { left, .. } => RegisterSet::text(left),
+            Self::TestText { text, .. } => RegisterSet::text(text),
+            _ => RegisterSet::default(),
         }
     }
 
     /// Register that it writes if it does not jump.
     #[must_use]
-    pub fn writes(&self) -> Registers {
+    pub fn writes(&self) -> RegisterSet {
         match *self {
             Self::Load { to, .. }
             | Self::Constant { to, .. }
             | Self::Arithmetic { to, .. }
             | Self::Bits { to, .. }
-            | Self::Scale { to, .. } => Registers::integer(to),
+            | Self::Scale { to, .. } => RegisterSet::integer(to),
             Self::LoadReal { to, .. }
             | Self::RealConstant { to, .. }
             | Self::ToReal { to, .. }
-            | Self::Reals { to, .. } => Registers::real(to),
-            Self::LoadText { to, .. } => Registers::text(to),
-            _ => Registers::default(),
+            | Self::Reals { to, .. } => RegisterSet::real(to),
+            Self::LoadText { to, .. } => RegisterSet::text(to),
+            _ => RegisterSet::default(),
         }
     }
 }
 
-fn test_parts(parts: Parts, field: Field, condition: Condition) -> Parts {
-    let Field { kind, offset } = field;
+fn test_parts(parts: InstructionParts, field: IntegerField, condition: IntegerCondition) -> InstructionParts {
+    let IntegerField { kind, offset } = field;
     let one = |value: i128| if kind.has_ranges() { u64::from(value as u32) } else { value as u64 };
     let two = |lowest: i128, highest: i128| pair(lowest as u32, highest as u32);
     let (action, immediate) = match condition {
-        Condition::Equal(value) => (0, one(value)),
-        Condition::NotEqual(value) => (1, one(value)),
-        Condition::Less(value) => (2, one(value)),
-        Condition::AtLeast(value) => (3, one(value)),
-        Condition::Within(lowest, highest) => (4, two(lowest, highest)),
-        Condition::Without(lowest, highest) => (5, two(lowest, highest)),
-        Condition::BitsEqual(mask, value) => (6, pair(mask, value)),
-        Condition::BitsDiffer(mask, value) => (7, pair(mask, value)),
+        IntegerCondition::Equal(value) => (0, one(value)),
+        IntegerCondition::NotEqual(value) => (1, one(value)),
+        IntegerCondition::Less(value) => (2, one(value)),
+        IntegerCondition::AtLeast(value) => (3, one(value)),
+        IntegerCondition::Within(lowest, highest) => (4, two(lowest, highest)),
+        IntegerCondition::Without(lowest, highest) => (5, two(lowest, highest)),
+        IntegerCondition::BitsEqual(mask, value) => (6, pair(mask, value)),
+        IntegerCondition::BitsDiffer(mask, value) => (7, pair(mask, value)),
     };
-    Parts { op: opcode::FIELD | kind.0 << 3 | action, immediate, ..parts }.at(offset)
+    InstructionParts { op: opcode::FIELD | kind.0 << 3 | action, immediate, ..parts }.at(offset)
 }
 
-fn field_instruction(parts: Parts) -> Option<Instruction> {
-    let kind = Kind::of((parts.op & 0x7F) >> 3)?;
+fn field_instruction(parts: InstructionParts) -> Option<Instruction> {
+    let kind = IntegerKind::of((parts.op & 0x7F) >> 3)?;
     let (first, second) = halves(parts.immediate);
     let one = if kind.has_ranges() { kind.half(first) } else { kind.value(parts.immediate) };
     let (lowest, highest) = (kind.half(first), kind.half(second));
-    let field = Field { kind, offset: parts.offset() };
+    let field = IntegerField { kind, offset: parts.offset() };
     let condition = match parts.op & 7 {
-        0 => Condition::Equal(one),
-        1 => Condition::NotEqual(one),
-        2 => Condition::Less(one),
-        3 => Condition::AtLeast(one),
-        4 if kind.has_ranges() => Condition::Within(lowest, highest),
-        5 if kind.has_ranges() => Condition::Without(lowest, highest),
-        6 if kind.has_ranges() => Condition::BitsEqual(first, second),
-        7 if kind.has_ranges() => Condition::BitsDiffer(first, second),
+        0 => IntegerCondition::Equal(one),
+        1 => IntegerCondition::NotEqual(one),
+        2 => IntegerCondition::Less(one),
+        3 => IntegerCondition::AtLeast(one),
+        4 if kind.has_ranges() => IntegerCondition::Within(lowest, highest),
+        5 if kind.has_ranges() => IntegerCondition::Without(lowest, highest),
+        6 if kind.has_ranges() => IntegerCondition::BitsEqual(first, second),
+        7 if kind.has_ranges() => IntegerCondition::BitsDiffer(first, second),
         _ => return None,
     };
     Some(Instruction::Test { field, condition, skip: parts.skip })
 }
 
-fn real_instruction(parts: Parts) -> Option<Instruction> {
-    let Parts { op, a, skip, b, c, immediate } = parts;
+fn real_instruction(parts: InstructionParts) -> Option<Instruction> {
+    let InstructionParts { op, a, skip, b, c, immediate } = parts;
     let (to, left, right) = (a % REALS, b % REALS, c % REALS);
     Some(match op {
         opcode::LOAD_F32 => Instruction::LoadReal { to, is_double: false, offset: parts.offset() },
         opcode::LOAD_F64 => Instruction::LoadReal { to, is_double: true, offset: parts.offset() },
         opcode::REAL_CONSTANT => Instruction::RealConstant { to, bits: immediate },
         0x40..0x44 => Instruction::Reals { operation: real_arithmetic(op & 7)?, to, left, right },
-        opcode::COMPARE_REALS => Instruction::CompareReals { left, right, orders: Orders(a & 15), skip },
+        opcode::COMPARE_REALS => Instruction::CompareReals { left, right, orders: OrderSet(a & 15), skip },
         _ => return None,
     })
 }
 
-fn text_instruction(parts: Parts) -> Option<Instruction> {
-    let Parts { op, a, skip, b, c, immediate } = parts;
-    let (to, left, right, orders) = (a % TEXTS, b % TEXTS, c % TEXTS, Orders(a & 15));
+fn text_instruction(parts: InstructionParts) -> Option<Instruction> {
+    let InstructionParts { op, a, skip, b, c, immediate } = parts;
+    let (to, left, right, orders) = (a % TEXTS, b % TEXTS, c % TEXTS, OrderSet(a & 15));
     let (first, second) = halves(immediate);
-    let literal = Literal { offset: first, length: second };
+    let literal = LiteralBytes { offset: first, length: second };
     let test = |pattern| Instruction::TestText { text: left, pattern, jumps_if: a & 1 != 0, skip };
     Some(match op {
         opcode::LOAD_INLINE => {
-            Instruction::LoadText { to, place: Place::Inline { offset: parts.offset(), capacity: first } }
+            Instruction::LoadText { to, place: TextPlace::Inline { offset: parts.offset(), capacity: first } }
         }
-        opcode::LOAD_POINTER => Instruction::LoadText { to, place: Place::Pointer { offset: parts.offset() } },
+        opcode::LOAD_POINTER => Instruction::LoadText { to, place: TextPlace::Pointer { offset: parts.offset() } },
         opcode::COMPARE_TEXTS => Instruction::CompareTexts { left, right, orders, skip },
         opcode::COMPARE_LITERAL => Instruction::CompareLiteral { left, right: literal, orders, skip },
-        opcode::TEXT_IS => test(Pattern::Is(literal)),
-        opcode::TEXT_BEGINS => test(Pattern::Begins(literal)),
-        opcode::TEXT_LIKE => test(Pattern::Like { offset: first, parts: second }),
+        opcode::TEXT_IS => test(TextPattern::Is(literal)),
+        opcode::TEXT_BEGINS => test(TextPattern::Begins(literal)),
+        opcode::TEXT_LIKE => test(TextPattern::Like { offset: first, parts: second }),
         _ => return None,
     })
 }

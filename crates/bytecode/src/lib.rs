@@ -63,16 +63,16 @@
 //! - Reals, addresses and lengths are in the byte order of the machine that runs the program, integers as their kind says.
 //!
 //! ```
-//! use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header, validate};
+//! use kymo_bytecode::{Instruction, IntegerCondition, IntegerField, IntegerKind, RegisterSet, header, validate};
 //!
-//! let field = Field { kind: Kind::new(2, false, true).expect("16 bits"), offset: 4 };
+//! let field = IntegerField { kind: IntegerKind::new(2, false, true).expect("16 bits"), offset: 4 };
 //! let mut bytes = header(6, 3, 0).to_vec();
 //! for instruction in [
-//!     Instruction::Test { field, condition: Condition::NotEqual(443), skip: 1 },
+//!     Instruction::Test { field, condition: IntegerCondition::NotEqual(443), skip: 1 },
 //!     Instruction::Keep,
 //!     Instruction::Drop,
 //! ] {
-//!     bytes.extend(instruction.encode(Registers::default()));
+//!     bytes.extend(instruction.encode(RegisterSet::default()));
 //! }
 //! let program = validate(&bytes).expect("it is sound");
 //! assert_eq!(program.run(&[0, 0, 0, 0, 0x01, 0xBB], &()), Ok(true));
@@ -117,10 +117,10 @@ mod validate;
 
 pub use instruction::{INSTRUCTION_BYTES, Instruction};
 pub use operands::{
-    Arithmetic, Bitwise, Condition, Field, INTEGERS, Kind, Literal, Operand, Orders, Pattern, Place, REALS,
-    RealArithmetic, Registers, Signs, TEXTS,
+    ArithmeticOp, BitwiseOp, INTEGERS, IntegerCondition, IntegerField, IntegerKind, LiteralBytes, OrderSet, REALS,
+    RealArithmetic, RegisterSet, RightOperand, Signs, TEXTS, TextPattern, TextPlace,
 };
-pub use run::Short;
+pub use run::ShortArguments;
 pub use texts::Texts;
 pub use validate::{
     ARGUMENTS_MAX, CONSTANTS_MAX, HEADER_BYTES, INSTRUCTIONS_MAX, MAGIC, PARTS_MAX, VERSION, ValidateError,
@@ -129,14 +129,14 @@ pub use validate::{
 
 /// A validated program: see [`validate`].
 #[derive(Clone, Copy, Debug)]
-pub struct Program<'p> {
+pub struct BytecodeProgram<'p> {
     /// Bytes of the arguments.
     size: u32,
     code: &'p [[u8; INSTRUCTION_BYTES]],
     constants: &'p [u8],
 }
 
-impl<'p> Program<'p> {
+impl<'p> BytecodeProgram<'p> {
     /// Bytes of the argument structure that the program expects.
     #[must_use]
     pub fn size(&self) -> u32 {
@@ -155,7 +155,7 @@ impl<'p> Program<'p> {
     }
 
     /// Bytes of a literal.
-    fn literal(&self, literal: Literal) -> Option<&'p [u8]> {
+    fn literal(&self, literal: LiteralBytes) -> Option<&'p [u8]> {
         self.constants.get(literal.offset as usize..)?.get(..literal.length as usize)
     }
 

@@ -6,15 +6,16 @@
 
 use crate::instruction::{Bytes, half, immediate, opcode, read};
 use crate::operands::{
-    Arithmetic, Bitwise, INTEGERS, Orders, REALS, RealArithmetic, Signs, TEXTS, arithmetic, bitwise, real_arithmetic,
+    ArithmeticOp, BitwiseOp, INTEGERS, OrderSet, REALS, RealArithmetic, Signs, TEXTS, arithmetic, bitwise,
+    real_arithmetic,
 };
 use crate::texts::Texts;
-use crate::{Literal, Program};
+use crate::{BytecodeProgram, LiteralBytes};
 
 /// The state of a program that has registers.
 #[derive(Debug)]
-pub(crate) struct Machine<'a> {
-    program: Program<'a>,
+pub(crate) struct RegisterMachine<'a> {
+    program: BytecodeProgram<'a>,
     arguments: &'a [u8],
     integers: [u64; INTEGERS as usize],
     reals: [f64; REALS as usize],
@@ -31,8 +32,8 @@ fn held(value: i128, is_signed: bool) -> Option<u64> {
     if is_signed { i64::try_from(value).ok().map(|value| value as u64) } else { u64::try_from(value).ok() }
 }
 
-impl<'a> Machine<'a> {
-    pub(crate) fn new(program: Program<'a>, arguments: &'a [u8]) -> Self {
+impl<'a> RegisterMachine<'a> {
+    pub(crate) fn new(program: BytecodeProgram<'a>, arguments: &'a [u8]) -> Self {
         let (integers, reals) = ([0; INTEGERS as usize], [0.0; REALS as usize]);
         Self { program, arguments, integers, reals, texts: [&[]; TEXTS as usize] }
     }
@@ -87,9 +88,9 @@ impl<'a> Machine<'a> {
             opcode::LOAD_POINTER => self.load_pointer(instruction, texts)?,
             opcode::COMPARE => self.compare(a, b, self.integer(c)),
             opcode::COMPARE_CONSTANT => self.compare(a, b, immediate(instruction)),
-            opcode::COMPARE_REALS => Orders(a).has(self.real(b).partial_cmp(&self.real(c))),
-            opcode::COMPARE_TEXTS => Orders(a).has(Some(self.text(b).cmp(self.text(c)))),
-            opcode::COMPARE_LITERAL => Orders(a).has(Some(self.text(b).cmp(self.literal(instruction)?))),
+            opcode::COMPARE_REALS => OrderSet(a).has(self.real(b).partial_cmp(&self.real(c))),
+            opcode::COMPARE_TEXTS => OrderSet(a).has(Some(self.text(b).cmp(self.text(c)))),
+            opcode::COMPARE_LITERAL => OrderSet(a).has(Some(self.text(b).cmp(self.literal(instruction)?))),
             opcode::TEXT_IS => (self.text(b) == self.literal(instruction)?) == (a != 0),
             opcode::TEXT_BEGINS => self.text(b).starts_with(self.literal(instruction)?) == (a != 0),
             opcode::TEXT_LIKE => self.is_like(b, half::<8>(instruction), half::<12>(instruction))? == (a != 0),
@@ -104,18 +105,18 @@ impl<'a> Machine<'a> {
 
     fn compare(&self, a: u8, left: u8, right: u64) -> bool {
         let signs = Signs::of(a >> 4);
-        Orders(a & 15).has(Some(exact(self.integer(left), signs.left).cmp(&exact(right, signs.right))))
+        OrderSet(a & 15).has(Some(exact(self.integer(left), signs.left).cmp(&exact(right, signs.right))))
     }
 
     fn arithmetic(&mut self, op: u8, a: u8, left: u8, right: u64) -> Option<bool> {
         let signs = Signs::of(a >> 4);
         let (left, right) = (exact(self.integer(left), signs.left), exact(right, signs.right));
         let value = match arithmetic(op & 7)? {
-            Arithmetic::Add => left.checked_add(right),
-            Arithmetic::Subtract => left.checked_sub(right),
-            Arithmetic::Multiply => left.checked_mul(right),
-            Arithmetic::Divide => left.checked_div(right),
-            Arithmetic::Remainder => left.checked_rem(right),
+            ArithmeticOp::Add => left.checked_add(right),
+            ArithmeticOp::Subtract => left.checked_sub(right),
+            ArithmeticOp::Multiply => left.checked_mul(right),
+            ArithmeticOp::Divide => left.checked_div(right),
+            ArithmeticOp::Remainder => left.checked_rem(right),
         };
         Some(self.set_or_jump(a & 15, value.and_then(|value| held(value, signs.result))))
     }
@@ -123,11 +124,11 @@ impl<'a> Machine<'a> {
     fn bits(&mut self, op: u8, to: u8, left: u8, right: u64) -> Option<bool> {
         let (left, count) = (self.integer(left), u32::try_from(right).unwrap_or(u32::MAX));
         let value = match bitwise(op & 7)? {
-            Bitwise::And => Some(left & right),
-            Bitwise::Or => Some(left | right),
-            Bitwise::Xor => Some(left ^ right),
-            Bitwise::ShiftLeft => left.checked_shl(count),
-            Bitwise::ShiftRight => left.checked_shr(count),
+            BitwiseOp::And => Some(left & right),
+            BitwiseOp::Or => Some(left | right),
+            BitwiseOp::Xor => Some(left ^ right),
+            BitwiseOp::ShiftLeft => left.checked_shl(count),
+            BitwiseOp::ShiftRight => left.checked_shr(count),
         };
         Some(self.set_or_jump(to, value))
     }
@@ -171,7 +172,7 @@ impl<'a> Machine<'a> {
     }
 
     fn literal(&self, instruction: &Bytes) -> Option<&'a [u8]> {
-        self.program.literal(Literal { offset: half::<8>(instruction), length: half::<12>(instruction) })
+        self.program.literal(LiteralBytes { offset: half::<8>(instruction), length: half::<12>(instruction) })
     }
 
     /// Greedy match: matching each part as early as possible leaves the most text for the later

@@ -9,9 +9,9 @@ pub const TEXTS: u8 = 4;
 
 /// Representation of an integer argument: width, sign and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kind(pub(crate) u8);
+pub struct IntegerKind(pub(crate) u8);
 
-impl Kind {
+impl IntegerKind {
     /// Names of all kinds, by number, as in disassembly.
     pub(crate) const NAMES: [&'static str; 14] = [
         "u8", "i8", "u16le", "u16be", "i16le", "i16be", "u32le", "u32be", "i32le", "i32be", "u64le", "u64be", "i64le",
@@ -97,9 +97,9 @@ impl Kind {
 
 /// An integer argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Field {
+pub struct IntegerField {
     /// Its representation.
-    pub kind: Kind,
+    pub kind: IntegerKind,
     /// Offset of its first byte.
     pub offset: u16,
 }
@@ -107,23 +107,23 @@ pub struct Field {
 /// Condition on an integer argument. Constants are values of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Condition {
+pub enum IntegerCondition {
     Equal(i128),
     NotEqual(i128),
     Less(i128),
     AtLeast(i128),
     /// Between the two constants, both included. Not for integers of 8 bytes.
     Within(i128, i128),
-    /// Not [`Condition::Within`].
+    /// Not [`IntegerCondition::Within`].
     Without(i128, i128),
     /// The bits selected by the first constant, a mask, equal the second. Not for integers of 8
     /// bytes.
     BitsEqual(u32, u32),
-    /// Not [`Condition::BitsEqual`].
+    /// Not [`IntegerCondition::BitsEqual`].
     BitsDiffer(u32, u32),
 }
 
-impl Condition {
+impl IntegerCondition {
     /// The condition that holds exactly when this one does not.
     #[must_use]
     pub fn inverted(self) -> Self {
@@ -144,10 +144,10 @@ impl Condition {
 /// NaN. The jump is taken if the result is in the set, so that "not less" and "greater or equal"
 /// can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Orders(pub u8);
+pub struct OrderSet(pub u8);
 
 #[allow(missing_docs)]
-impl Orders {
+impl OrderSet {
     pub const LESS: Self = Self(1);
     pub const EQUAL: Self = Self(2);
     pub const GREATER: Self = Self(4);
@@ -176,7 +176,7 @@ impl Orders {
 /// Exact integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Arithmetic {
+pub enum ArithmeticOp {
     Add,
     Subtract,
     Multiply,
@@ -189,7 +189,7 @@ pub enum Arithmetic {
 /// Operations on 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Bitwise {
+pub enum BitwiseOp {
     And,
     Or,
     Xor,
@@ -211,7 +211,7 @@ pub enum RealArithmetic {
 
 /// A right operand of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operand {
+pub enum RightOperand {
     /// A register.
     Register(u8),
     /// A constant.
@@ -240,7 +240,7 @@ impl Signs {
 
 /// Location of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum TextPlace {
     /// In the arguments, up to its first zero byte or the end of its place.
     Inline {
         /// Offset of its first byte.
@@ -258,7 +258,7 @@ pub enum Place {
 
 /// Bytes among the constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Literal {
+pub struct LiteralBytes {
     /// Offset from the beginning of the constants.
     pub offset: u32,
     /// Length in bytes.
@@ -267,11 +267,11 @@ pub struct Literal {
 
 /// Condition on a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pattern {
+pub enum TextPattern {
     /// It equals these bytes.
-    Is(Literal),
+    Is(LiteralBytes),
     /// It begins with these bytes.
-    Begins(Literal),
+    Begins(LiteralBytes),
     /// It consists of parts with any bytes between them.
     Like {
         /// Offset of the first part among the constants. Each part is its length as 2 bytes, then
@@ -284,9 +284,9 @@ pub enum Pattern {
 
 /// A set of registers: bits 0 to 7 integers, 8 to 11 reals, 12 to 15 texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Registers(pub u16);
+pub struct RegisterSet(pub u16);
 
-impl Registers {
+impl RegisterSet {
     pub(crate) fn integer(number: u8) -> Self {
         Self(1 << (number % INTEGERS))
     }
@@ -312,13 +312,13 @@ impl Registers {
     }
 }
 
-pub(crate) fn arithmetic(number: u8) -> Option<Arithmetic> {
-    use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+pub(crate) fn arithmetic(number: u8) -> Option<ArithmeticOp> {
+    use ArithmeticOp::{Add, Divide, Multiply, Remainder, Subtract};
     [Add, Subtract, Multiply, Divide, Remainder].get(usize::from(number)).copied()
 }
 
-pub(crate) fn bitwise(number: u8) -> Option<Bitwise> {
-    use Bitwise::{And, Or, ShiftLeft, ShiftRight, Xor};
+pub(crate) fn bitwise(number: u8) -> Option<BitwiseOp> {
+    use BitwiseOp::{And, Or, ShiftLeft, ShiftRight, Xor};
     [And, Or, Xor, ShiftLeft, ShiftRight].get(usize::from(number)).copied()
 }
 

@@ -14,29 +14,29 @@
 //! This code does not rely on the validator for safety: if data that the validator guarantees are
 //! missing, it drops the event.
 
-use crate::Program;
+use crate::BytecodeProgram;
 use crate::instruction::{Bytes, half, immediate, opcode, read, skip};
-use crate::machine::Machine;
+use crate::machine::RegisterMachine;
 use crate::texts::Texts;
 
 /// The arguments have fewer bytes than the structure that the program expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Short {
+pub struct ShortArguments {
     /// Bytes found.
     pub found: usize,
     /// Bytes expected.
     pub expected: u32,
 }
 
-impl core::fmt::Display for Short {
+impl core::fmt::Display for ShortArguments {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "the arguments have {} bytes; the program is for {}", self.found, self.expected)
     }
 }
 
-impl core::error::Error for Short {}
+impl core::error::Error for ShortArguments {}
 
-impl Program<'_> {
+impl BytecodeProgram<'_> {
     /// Whether to keep the event with these arguments. Bytes after the structure's size are
     /// ignored.
     ///
@@ -44,8 +44,8 @@ impl Program<'_> {
     ///
     /// The arguments have fewer bytes than the program expects.
     #[inline]
-    pub fn run<T: Texts + ?Sized>(&self, arguments: &[u8], texts: &T) -> Result<bool, Short> {
-        let short = Short { found: arguments.len(), expected: self.size };
+    pub fn run<T: Texts + ?Sized>(&self, arguments: &[u8], texts: &T) -> Result<bool, ShortArguments> {
+        let short = ShortArguments { found: arguments.len(), expected: self.size };
         let arguments = arguments.get(..self.size as usize).ok_or(short)?;
         let rest = fields(self.code, arguments);
         Ok(match operation(rest) {
@@ -58,7 +58,7 @@ impl Program<'_> {
     /// Runs from an instruction that uses registers.
     #[inline(never)]
     fn general<T: Texts + ?Sized>(&self, mut code: &[Bytes], arguments: &[u8], texts: &T) -> bool {
-        let mut machine = Machine::new(*self, arguments);
+        let mut machine = RegisterMachine::new(*self, arguments);
         while let Some((instruction, behind)) = code.split_first() {
             let jumps = match instruction[0] {
                 opcode::KEEP => return true,

@@ -12,13 +12,14 @@
 
 use core::fmt::{self, Display, Formatter, Write};
 
-use crate::Program;
+use crate::BytecodeProgram;
 use crate::instruction::Instruction;
 use crate::operands::{
-    Arithmetic, Bitwise, Condition, Field, Literal, Operand, Orders, Pattern, Place, RealArithmetic, Registers, Signs,
+    ArithmeticOp, BitwiseOp, IntegerCondition, IntegerField, LiteralBytes, OrderSet, RealArithmetic, RegisterSet,
+    RightOperand, Signs, TextPattern, TextPlace,
 };
 
-impl Display for Program<'_> {
+impl Display for BytecodeProgram<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "for {} bytes of arguments", self.size)?;
         for (index, bytes) in self.code.iter().enumerate() {
@@ -34,7 +35,7 @@ impl Display for Program<'_> {
     }
 }
 
-impl Program<'_> {
+impl BytecodeProgram<'_> {
     fn show(&self, f: &mut Formatter<'_>, instruction: &Instruction) -> fmt::Result {
         match *instruction {
             Instruction::Keep => f.write_str("keep"),
@@ -42,24 +43,24 @@ impl Program<'_> {
             Instruction::Jump { .. } => f.write_str("jump"),
             Instruction::Test { field, condition, .. } => write!(f, "{field} {condition}"),
             Instruction::Load { to, field } => write!(f, "r{to} = {field}"),
-            Instruction::Constant { to, value } => write!(f, "r{to} = {}", Constant(value, false)),
+            Instruction::Constant { to, value } => write!(f, "r{to} = {}", ShownConstant(value, false)),
             Instruction::Arithmetic { operation, to, left, right, signs, .. } => {
                 let symbol = operation.symbol();
-                write!(f, "r{to}:{} = {} {symbol} ", name(signs.result), Register(left, signs.left))?;
+                write!(f, "r{to}:{} = {} {symbol} ", name(signs.result), ShownRegister(left, signs.left))?;
                 show_operand(f, right, signs.right)?;
                 f.write_str(" or")
             }
             Instruction::Bits { operation, to, left, right, .. } => {
                 write!(f, "r{to} = r{left} {} ", operation.symbol())?;
                 match right {
-                    Operand::Register(number) => write!(f, "r{number}")?,
-                    Operand::Constant(value) => write!(f, "{value:#x}")?,
+                    RightOperand::Register(number) => write!(f, "r{number}")?,
+                    RightOperand::Constant(value) => write!(f, "{value:#x}")?,
                 }
                 f.write_str(if instruction.skip().is_some() { " or" } else { "" })
             }
             Instruction::Scale { to, from, signs, offset, .. } => {
                 let (multiply, divide, add) = self.scale(offset).unwrap_or_default();
-                let from = Register(from, signs.left);
+                let from = ShownRegister(from, signs.left);
                 write!(f, "r{to}:{} = {from} * {multiply} / {divide} + {add} or", name(signs.result))
             }
             Instruction::Compare {
@@ -69,7 +70,7 @@ impl Program<'_> {
                 orders,
                 ..
             } => {
-                write!(f, "{} {} ", Register(left, left_sign), orders.symbol_of_ordered())?;
+                write!(f, "{} {} ", ShownRegister(left, left_sign), orders.symbol_of_ordered())?;
                 show_operand(f, right, right_sign)
             }
             _ => self.show_real_or_text(f, instruction),
@@ -82,15 +83,15 @@ impl Program<'_> {
                 write!(f, "f{to} = {}[{offset}]", if is_double { "f64" } else { "f32" })
             }
             Instruction::RealConstant { to, bits } => write!(f, "f{to} = {:?}", f64::from_bits(bits)),
-            Instruction::ToReal { to, from, is_signed } => write!(f, "f{to} = {}", Register(from, is_signed)),
+            Instruction::ToReal { to, from, is_signed } => write!(f, "f{to} = {}", ShownRegister(from, is_signed)),
             Instruction::Reals { operation, to, left, right } => {
                 write!(f, "f{to} = f{left} {} f{right}", operation.symbol())
             }
             Instruction::CompareReals { left, right, orders, .. } => write!(f, "f{left} {} f{right}", orders.symbol()),
-            Instruction::LoadText { to, place: Place::Inline { offset, capacity } } => {
+            Instruction::LoadText { to, place: TextPlace::Inline { offset, capacity } } => {
                 write!(f, "t{to} = text[{offset}..{}]", u64::from(offset) + u64::from(capacity))
             }
-            Instruction::LoadText { to, place: Place::Pointer { offset } } => {
+            Instruction::LoadText { to, place: TextPlace::Pointer { offset } } => {
                 write!(f, "t{to} = text behind [{offset}]")
             }
             Instruction::CompareTexts { left, right, orders, .. } => {
@@ -105,23 +106,23 @@ impl Program<'_> {
         }
     }
 
-    fn show_literal(&self, f: &mut Formatter<'_>, literal: Literal) -> fmt::Result {
+    fn show_literal(&self, f: &mut Formatter<'_>, literal: LiteralBytes) -> fmt::Result {
         write!(f, "\"{}\"", self.literal(literal).unwrap_or_default().escape_ascii())
     }
 
-    fn show_pattern(&self, f: &mut Formatter<'_>, text: u8, pattern: Pattern, jumps_if: bool) -> fmt::Result {
+    fn show_pattern(&self, f: &mut Formatter<'_>, text: u8, pattern: TextPattern, jumps_if: bool) -> fmt::Result {
         let words = match (pattern, jumps_if) {
-            (Pattern::Is(_), true) => "is",
-            (Pattern::Is(_), false) => "is not",
-            (Pattern::Begins(_), true) => "begins with",
-            (Pattern::Begins(_), false) => "does not begin with",
-            (Pattern::Like { .. }, true) => "is like",
-            (Pattern::Like { .. }, false) => "is not like",
+            (TextPattern::Is(_), true) => "is",
+            (TextPattern::Is(_), false) => "is not",
+            (TextPattern::Begins(_), true) => "begins with",
+            (TextPattern::Begins(_), false) => "does not begin with",
+            (TextPattern::Like { .. }, true) => "is like",
+            (TextPattern::Like { .. }, false) => "is not like",
         };
         write!(f, "t{text} {words} ")?;
         let (mut at, parts) = match pattern {
-            Pattern::Is(literal) | Pattern::Begins(literal) => return self.show_literal(f, literal),
-            Pattern::Like { offset, parts } => (offset, parts),
+            TextPattern::Is(literal) | TextPattern::Begins(literal) => return self.show_literal(f, literal),
+            TextPattern::Like { offset, parts } => (offset, parts),
         };
         f.write_char('"')?;
         for number in 0..parts {
@@ -132,7 +133,7 @@ impl Program<'_> {
     }
 }
 
-impl Display for Registers {
+impl Display for RegisterSet {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut space = "";
         for bit in (0..16_u8).filter(|bit| self.0 >> bit & 1 != 0) {
@@ -152,38 +153,38 @@ fn name(is_signed: bool) -> &'static str {
     if is_signed { "i64" } else { "u64" }
 }
 
-fn show_operand(f: &mut Formatter<'_>, operand: Operand, is_signed: bool) -> fmt::Result {
+fn show_operand(f: &mut Formatter<'_>, operand: RightOperand, is_signed: bool) -> fmt::Result {
     match operand {
-        Operand::Register(number) => Register(number, is_signed).fmt(f),
-        Operand::Constant(value) => Constant(value, is_signed).fmt(f),
+        RightOperand::Register(number) => ShownRegister(number, is_signed).fmt(f),
+        RightOperand::Constant(value) => ShownConstant(value, is_signed).fmt(f),
     }
 }
 
 /// A register, and whether its integer is in two's complement.
-struct Register(u8, bool);
+struct ShownRegister(u8, bool);
 
-impl Display for Register {
+impl Display for ShownRegister {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "r{}:{}", self.0, name(self.1))
     }
 }
 
 /// A constant, and whether it is in two's complement.
-struct Constant(u64, bool);
+struct ShownConstant(u64, bool);
 
-impl Display for Constant {
+impl Display for ShownConstant {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.1 { (self.0 as i64).fmt(f) } else { self.0.fmt(f) }
     }
 }
 
-impl Display for Field {
+impl Display for IntegerField {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]", self.kind.name(), self.offset)
     }
 }
 
-impl Display for Condition {
+impl Display for IntegerCondition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equal(value) => write!(f, "== {value}"),
@@ -198,7 +199,7 @@ impl Display for Condition {
     }
 }
 
-impl Orders {
+impl OrderSet {
     /// Symbol for reals.
     fn symbol(self) -> &'static str {
         const SYMBOLS: [&str; 16] = [
@@ -229,7 +230,7 @@ impl Orders {
     }
 }
 
-impl Arithmetic {
+impl ArithmeticOp {
     fn symbol(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -241,7 +242,7 @@ impl Arithmetic {
     }
 }
 
-impl Bitwise {
+impl BitwiseOp {
     fn symbol(self) -> &'static str {
         match self {
             Self::And => "&",

@@ -18,9 +18,9 @@
 
 use core::fmt;
 
-use crate::Program;
+use crate::BytecodeProgram;
 use crate::instruction::{INSTRUCTION_BYTES, Instruction, needs};
-use crate::operands::{Condition, Kind, Literal, Pattern, Place, Registers};
+use crate::operands::{IntegerCondition, IntegerKind, LiteralBytes, RegisterSet, TextPattern, TextPlace};
 
 /// First bytes of a program.
 pub const MAGIC: [u8; 4] = *b"kyBC";
@@ -77,7 +77,7 @@ pub enum ValidateErrorKind {
     End,
     /// These registers are read but not written on every path, according to the needs of the
     /// instructions.
-    Registers(Registers),
+    Registers(RegisterSet),
 }
 
 impl fmt::Display for ValidateError {
@@ -123,8 +123,8 @@ pub fn header(size: u32, instructions: u16, constants: u32) -> [u8; HEADER_BYTES
 
 /// Computes the needs of each instruction, for [`Instruction::encode`], for as many as there is
 /// room for. A jump past the end needs nothing.
-pub fn find_needs(instructions: &[Instruction], needs: &mut [Registers]) {
-    let of = |needs: &[Registers], index: usize| needs.get(index).copied().unwrap_or_default();
+pub fn find_needs(instructions: &[Instruction], needs: &mut [RegisterSet]) {
+    let of = |needs: &[RegisterSet], index: usize| needs.get(index).copied().unwrap_or_default();
     for index in (0..instructions.len().min(needs.len())).rev() {
         let instruction = &instructions[index];
         let mut needed = instruction.reads();
@@ -147,7 +147,7 @@ pub fn find_needs(instructions: &[Instruction], needs: &mut [Registers]) {
 /// # Errors
 ///
 /// The first error found.
-pub fn validate(bytes: &[u8]) -> Result<Program<'_>, ValidateError> {
+pub fn validate(bytes: &[u8]) -> Result<BytecodeProgram<'_>, ValidateError> {
     let program = parts(bytes).map_err(|kind| ValidateError { at: 0, kind })?;
     for index in 0..program.code.len() {
         let at = HEADER_BYTES + index * INSTRUCTION_BYTES;
@@ -157,7 +157,7 @@ pub fn validate(bytes: &[u8]) -> Result<Program<'_>, ValidateError> {
 }
 
 /// Checks the header, without the instructions.
-fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
+fn parts(bytes: &[u8]) -> Result<BytecodeProgram<'_>, ValidateErrorKind> {
     let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(ValidateErrorKind::Header)?;
     let [m0, m1, m2, m3, v0, v1, n0, n1, s0, s1, s2, s3, c0, c1, c2, c3] = *header;
     if [m0, m1, m2, m3] != MAGIC {
@@ -185,11 +185,11 @@ fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
     if code.is_empty() {
         return Err(ValidateErrorKind::End);
     }
-    Ok(Program { size, code, constants })
+    Ok(BytecodeProgram { size, code, constants })
 }
 
 /// Checks the instruction with this index, in constant time except for the parts of a pattern.
-fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
+fn check(program: &BytecodeProgram<'_>, index: usize) -> Result<(), ValidateErrorKind> {
     let bytes = &program.code[index];
     let needed = needs(bytes);
     let instruction = Instruction::decode(bytes).ok_or(ValidateErrorKind::Opcode(bytes[0]))?;
@@ -207,10 +207,10 @@ fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
     }
     // No register is written before the first instruction.
     let missing = if index == 0 { needed.or(wanted) } else { wanted.without(needed) };
-    if missing == Registers::default() { Ok(()) } else { Err(ValidateErrorKind::Registers(missing)) }
+    if missing == RegisterSet::default() { Ok(()) } else { Err(ValidateErrorKind::Registers(missing)) }
 }
 
-fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<(), ValidateErrorKind> {
+fn check_operands(program: &BytecodeProgram<'_>, instruction: &Instruction) -> Result<(), ValidateErrorKind> {
     let arguments = |offset: u16, bytes: u32| {
         let end = u64::from(offset) + u64::from(bytes);
         if end <= u64::from(program.size) { Ok(()) } else { Err(ValidateErrorKind::Arguments(end, program.size)) }
@@ -224,50 +224,53 @@ fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<()
         }
         Instruction::Load { field, .. } => arguments(field.offset, field.kind.bytes().into()),
         Instruction::LoadReal { is_double, offset, .. } => arguments(offset, if is_double { 8 } else { 4 }),
-        Instruction::LoadText { place: Place::Inline { offset, capacity }, .. } => arguments(offset, capacity),
-        Instruction::LoadText { place: Place::Pointer { offset }, .. } => arguments(offset, 16),
+        Instruction::LoadText { place: TextPlace::Inline { offset, capacity }, .. } => arguments(offset, capacity),
+        Instruction::LoadText { place: TextPlace::Pointer { offset }, .. } => arguments(offset, 16),
         Instruction::Scale { offset, .. } => match program.scale(offset) {
             Some((_, 0, _)) => Err(ValidateErrorKind::Constant),
             Some(_) => Ok(()),
             None => Err(ValidateErrorKind::Constants(u64::from(offset) + 24, program.constants.len())),
         },
         Instruction::CompareLiteral { right: literal, .. }
-        | Instruction::TestText { pattern: Pattern::Is(literal) | Pattern::Begins(literal), .. } => {
+        | Instruction::TestText { pattern: TextPattern::Is(literal) | TextPattern::Begins(literal), .. } => {
             constants(program, literal)
         }
-        Instruction::TestText { pattern: Pattern::Like { offset, parts }, .. } => check_parts(program, offset, parts),
+        Instruction::TestText { pattern: TextPattern::Like { offset, parts }, .. } => {
+            check_parts(program, offset, parts)
+        }
         _ => Ok(()),
     }
 }
 
 /// Whether the constants of a condition are values of the kind, a range is not inverted, and bits
 /// are inside their mask.
-fn suits(kind: Kind, condition: Condition) -> bool {
+fn suits(kind: IntegerKind, condition: IntegerCondition) -> bool {
     let (lowest, highest) = match condition {
-        Condition::Equal(value) | Condition::NotEqual(value) | Condition::Less(value) | Condition::AtLeast(value) => {
-            (value, value)
-        }
-        Condition::Within(lowest, highest) | Condition::Without(lowest, highest) => (lowest, highest),
-        Condition::BitsEqual(mask, value) | Condition::BitsDiffer(mask, value) => {
+        IntegerCondition::Equal(value)
+        | IntegerCondition::NotEqual(value)
+        | IntegerCondition::Less(value)
+        | IntegerCondition::AtLeast(value) => (value, value),
+        IntegerCondition::Within(lowest, highest) | IntegerCondition::Without(lowest, highest) => (lowest, highest),
+        IntegerCondition::BitsEqual(mask, value) | IntegerCondition::BitsDiffer(mask, value) => {
             return value & !mask == 0 && u64::from(mask) < 1 << (8 * kind.bytes());
         }
     };
     kind.lowest() <= lowest && lowest <= highest && highest <= kind.highest()
 }
 
-fn constants(program: &Program<'_>, literal: Literal) -> Result<(), ValidateErrorKind> {
+fn constants(program: &BytecodeProgram<'_>, literal: LiteralBytes) -> Result<(), ValidateErrorKind> {
     let end = u64::from(literal.offset) + u64::from(literal.length);
     let count = program.constants.len();
     if end <= count as u64 { Ok(()) } else { Err(ValidateErrorKind::Constants(end, count)) }
 }
 
-fn check_parts(program: &Program<'_>, offset: u32, parts: u32) -> Result<(), ValidateErrorKind> {
+fn check_parts(program: &BytecodeProgram<'_>, offset: u32, parts: u32) -> Result<(), ValidateErrorKind> {
     if !(2..=PARTS_MAX).contains(&parts) {
         return Err(ValidateErrorKind::Parts(parts));
     }
     let mut at = offset;
     for _ in 0..parts {
-        constants(program, Literal { offset: at, length: 2 })?;
+        constants(program, LiteralBytes { offset: at, length: 2 })?;
         let part = program.part(&mut at).ok_or(ValidateErrorKind::Constants(at.into(), program.constants.len()))?;
         debug_assert!(part.len() <= program.constants.len(), "a part lies among the constants");
     }

@@ -2,8 +2,9 @@
 
 use expect_test::{Expect, expect};
 use kymo_bytecode::{
-    Arithmetic, Bitwise, Condition, Field, HEADER_BYTES, INSTRUCTIONS_MAX, Instruction, Kind, Literal, Operand, Orders,
-    Pattern, Place, Registers, Short, Signs, find_needs, header, validate,
+    ArithmeticOp, BitwiseOp, HEADER_BYTES, INSTRUCTIONS_MAX, Instruction, IntegerCondition, IntegerField, IntegerKind,
+    LiteralBytes, OrderSet, RegisterSet, RightOperand, ShortArguments, Signs, TextPattern, TextPlace, find_needs,
+    header, validate,
 };
 
 const SIZE: u32 = 16;
@@ -11,7 +12,7 @@ const SIGNS: Signs = Signs { left: false, right: false, result: false };
 
 /// The bytes of a program whose needs are true.
 fn program(instructions: &[Instruction], constants: &[u8]) -> Vec<u8> {
-    let mut needs = vec![Registers::default(); instructions.len()];
+    let mut needs = vec![RegisterSet::default(); instructions.len()];
     find_needs(instructions, &mut needs);
     let mut bytes = header(SIZE, instructions.len() as u16, constants.len() as u32).to_vec();
     bytes.extend(instructions.iter().zip(needs).flat_map(|(instruction, needs)| instruction.encode(needs)));
@@ -30,11 +31,11 @@ fn check_one(instruction: Instruction, expected: &Expect) {
     check(&program(&[instruction, Instruction::Keep], b"\x01\0a\x01\0b"), expected);
 }
 
-fn field(bytes: u8, offset: u16) -> Field {
-    Field { kind: Kind::new(bytes, false, false).expect("integers have so many bytes"), offset }
+fn field(bytes: u8, offset: u16) -> IntegerField {
+    IntegerField { kind: IntegerKind::new(bytes, false, false).expect("integers have so many bytes"), offset }
 }
 
-fn test(field: Field, condition: Condition) -> Instruction {
+fn test(field: IntegerField, condition: IntegerCondition) -> Instruction {
     Instruction::Test { field, condition, skip: 0 }
 }
 
@@ -80,10 +81,10 @@ fn programs_end() {
 #[test]
 fn loads_lie_inside_of_the_arguments() {
     let real = |offset| Instruction::LoadReal { to: 0, is_double: true, offset };
-    let pointer = |offset| Instruction::LoadText { to: 0, place: Place::Pointer { offset } };
-    let inline = |offset, capacity| Instruction::LoadText { to: 0, place: Place::Inline { offset, capacity } };
+    let pointer = |offset| Instruction::LoadText { to: 0, place: TextPlace::Pointer { offset } };
+    let inline = |offset, capacity| Instruction::LoadText { to: 0, place: TextPlace::Inline { offset, capacity } };
     check_one(
-        test(field(4, 12), Condition::Equal(0)),
+        test(field(4, 12), IntegerCondition::Equal(0)),
         &expect![[r#"
         for 16 bytes of arguments
           0  u32le[12] == 0 -> 1
@@ -91,7 +92,7 @@ fn loads_lie_inside_of_the_arguments() {
     "#]],
     );
     let outside = expect!["at byte 16: reads arguments up to byte 17; there are 16 bytes"];
-    for instruction in [test(field(4, 13), Condition::Equal(0)), real(9), pointer(1), inline(1, 16)] {
+    for instruction in [test(field(4, 13), IntegerCondition::Equal(0)), real(9), pointer(1), inline(1, 16)] {
         check_one(instruction, &outside);
     }
     check_one(inline(16, u32::MAX), &expect!["at byte 16: reads arguments up to byte 4294967311; there are 16 bytes"]);
@@ -100,28 +101,28 @@ fn loads_lie_inside_of_the_arguments() {
 #[test]
 fn constants_are_values_of_the_field() {
     let wrong = expect!["at byte 16: a constant is not a value of the field's kind"];
-    for condition in [Condition::Equal(256), Condition::Within(1, 256), Condition::Within(2, 1)] {
+    for condition in [IntegerCondition::Equal(256), IntegerCondition::Within(1, 256), IntegerCondition::Within(2, 1)] {
         check_one(test(field(1, 0), condition), &wrong);
     }
 }
 
 #[test]
 fn literals_lie_among_the_constants() {
-    let text = Instruction::LoadText { to: 0, place: Place::Inline { offset: 0, capacity: 16 } };
+    let text = Instruction::LoadText { to: 0, place: TextPlace::Inline { offset: 0, capacity: 16 } };
     let check_pattern = |pattern, expected: &Expect| {
         let test = Instruction::TestText { text: 0, pattern, jumps_if: true, skip: 0 };
         check(&program(&[text, test, Instruction::Keep], b"\x01\0a\x01\0b"), expected);
     };
     check_pattern(
-        Pattern::Is(Literal { offset: 3, length: 4 }),
+        TextPattern::Is(LiteralBytes { offset: 3, length: 4 }),
         &expect!["at byte 32: reads constants up to byte 7; there are 6 bytes"],
     );
     check_pattern(
-        Pattern::Begins(Literal { offset: u32::MAX, length: u32::MAX }),
+        TextPattern::Begins(LiteralBytes { offset: u32::MAX, length: u32::MAX }),
         &expect!["at byte 32: reads constants up to byte 8589934590; there are 6 bytes"],
     );
     check_pattern(
-        Pattern::Like { offset: 0, parts: 2 },
+        TextPattern::Like { offset: 0, parts: 2 },
         &expect![[r#"
         for 16 bytes of arguments
           0  t0 = text[0..16]
@@ -130,23 +131,31 @@ fn literals_lie_among_the_constants() {
     "#]],
     );
     check_pattern(
-        Pattern::Like { offset: 0, parts: 3 },
+        TextPattern::Like { offset: 0, parts: 3 },
         &expect!["at byte 32: reads constants up to byte 8; there are 6 bytes"],
     );
     check_pattern(
-        Pattern::Like { offset: 1, parts: 2 },
+        TextPattern::Like { offset: 1, parts: 2 },
         &expect!["at byte 32: reads constants up to byte 24835; there are 6 bytes"],
     );
-    check_pattern(Pattern::Like { offset: 0, parts: 1 }, &expect!["at byte 32: a pattern of 1 parts; it has 2 to 255"]);
+    check_pattern(
+        TextPattern::Like { offset: 0, parts: 1 },
+        &expect!["at byte 32: a pattern of 1 parts; it has 2 to 255"],
+    );
 }
 
 #[test]
 fn registers_are_written_on_every_way() {
-    let compare =
-        Instruction::Compare { left: 3, right: Operand::Constant(1), signs: SIGNS, orders: Orders::LESS, skip: 0 };
+    let compare = Instruction::Compare {
+        left: 3,
+        right: RightOperand::Constant(1),
+        signs: SIGNS,
+        orders: OrderSet::LESS,
+        skip: 0,
+    };
     check(&program(&[compare, Instruction::Keep], &[]), &expect!["at byte 16: read before written: r3"]);
     // The first jump goes around what writes the register.
-    let around = Instruction::Test { field: field(1, 0), condition: Condition::Equal(1), skip: 1 };
+    let around = Instruction::Test { field: field(1, 0), condition: IntegerCondition::Equal(1), skip: 1 };
     let instructions = [around, Instruction::Constant { to: 3, value: 1 }, compare, Instruction::Keep];
     check(&program(&instructions, &[]), &expect!["at byte 16: read before written: r3"]);
     // The same with a lie in the first instruction.
@@ -159,10 +168,10 @@ fn registers_are_written_on_every_way() {
     check(&bytes, &expect!["at byte 16: read before written: r3"]);
     // What jumps away has written nothing.
     let overflow = Instruction::Arithmetic {
-        operation: Arithmetic::Add,
+        operation: ArithmeticOp::Add,
         to: 3,
         left: 1,
-        right: Operand::Constant(1),
+        right: RightOperand::Constant(1),
         signs: SIGNS,
         skip: 0,
     };
@@ -192,8 +201,8 @@ fn a_scale_divides_by_something() {
 /// A shift without a result jumps, the other operations on bits go on.
 #[test]
 fn only_shifts_jump() {
-    let bits = |operation| Instruction::Bits { operation, to: 0, left: 0, right: Operand::Constant(64), skip: 1 };
-    for (operation, is_kept) in [(Bitwise::ShiftLeft, false), (Bitwise::ShiftRight, false), (Bitwise::Or, true)] {
+    let bits = |operation| Instruction::Bits { operation, to: 0, left: 0, right: RightOperand::Constant(64), skip: 1 };
+    for (operation, is_kept) in [(BitwiseOp::ShiftLeft, false), (BitwiseOp::ShiftRight, false), (BitwiseOp::Or, true)] {
         let constant = Instruction::Constant { to: 0, value: 5 };
         let bytes = program(&[constant, bits(operation), Instruction::Keep, Instruction::Drop], &[]);
         let program = validate(&bytes).expect("it is sound");
@@ -207,6 +216,6 @@ fn arguments_must_suffice() {
     let program = validate(&bytes).expect("it is sound");
     assert_eq!(program.run(&[0; 17], &()), Ok(true));
     let short = program.run(&[0; 15], &()).expect_err("a byte is missing");
-    assert_eq!(short, Short { found: 15, expected: 16 });
+    assert_eq!(short, ShortArguments { found: 15, expected: 16 });
     assert_eq!(short.to_string(), "the arguments have 15 bytes; the program is for 16");
 }

@@ -22,7 +22,7 @@
 
 use kymo_format::value::Value;
 
-use kymo_decode::tree::stream::{Fault, Packet};
+use kymo_decode::tree::stream::{FileFault, PacketRecords};
 
 /// One case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn byte(digits: &str) -> u8 {
 
 /// The result of the tree reader, in the form of a case's events.
 #[must_use]
-pub fn show(packets: &[Packet], fault: Option<&Fault>) -> Vec<String> {
+pub fn show(packets: &[PacketRecords], fault: Option<&FileFault>) -> Vec<String> {
     let mut lines = Vec::new();
     for event in packets.iter().flat_map(|packet| &packet.events) {
         let payload = event.payload.as_ref().map_or(String::new(), value);

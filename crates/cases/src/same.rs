@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 pub fn difference(one: &str, other: &str) -> Option<String> {
     let texts = [("the first", one), ("the second", other)];
     let [one, other] =
-        match texts.map(|(which, text)| Text::read(text).map_err(|why| format!("in {which} text, {why}"))) {
+        match texts.map(|(which, text)| StreamLines::read(text).map_err(|why| format!("in {which} text, {why}"))) {
             [Ok(one), Ok(other)] => [one, other],
             [Err(why), _] | [_, Err(why)] => return Some(why),
         };
@@ -50,7 +50,7 @@ pub fn difference(one: &str, other: &str) -> Option<String> {
 }
 
 /// A line without its times.
-struct Line<'t> {
+struct TimelessLine<'t> {
     /// Nanoseconds, of the day where the date is missing.
     time: i64,
     /// Behind the times.
@@ -58,18 +58,18 @@ struct Line<'t> {
     whole: &'t str,
 }
 
-impl Line<'_> {
+impl TimelessLine<'_> {
     fn is(&self, other: &Self) -> bool {
         self.said == other.said && step(self.time, other.time).abs() <= 1
     }
 }
 
 /// Lines of each stream.
-struct Text<'t> {
-    streams: BTreeMap<&'t str, Vec<Line<'t>>>,
+struct StreamLines<'t> {
+    streams: BTreeMap<&'t str, Vec<TimelessLine<'t>>>,
 }
 
-impl<'t> Text<'t> {
+impl<'t> StreamLines<'t> {
     fn read(text: &'t str) -> Result<Self, String> {
         let mut streams = BTreeMap::<_, Vec<_>>::new();
         let mut before = None;
@@ -104,7 +104,7 @@ fn step(from: i64, to: i64) -> i64 {
 }
 
 /// A line, and its time since the line before: nothing on the first.
-fn parse(whole: &str) -> Option<(Line<'_>, Option<i64>)> {
+fn parse(whole: &str) -> Option<(TimelessLine<'_>, Option<i64>)> {
     let (time, rest) = whole.strip_prefix('[')?.split_once("] (+")?;
     let (since, said) = rest.split_once(") ")?;
     let (date, time) = time.split_once(' ').map_or((None, time), |(date, time)| (Some(date), time));
@@ -119,7 +119,7 @@ fn parse(whole: &str) -> Option<(Line<'_>, Option<i64>)> {
         "?.?????????" => None,
         since => Some(nanos(since)?),
     };
-    Some((Line { time, said, whole }, since))
+    Some((TimelessLine { time, said, whole }, since))
 }
 
 /// Days since the beginning of 1970, of years of four digits.

@@ -8,23 +8,23 @@
 pub(crate) use kymo_session::AnalysisEntry as Analysis;
 pub(crate) use kymo_session::find_analysis as find;
 use kymo_session::{
-    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, PeriodsQuestion,
-    Progress, Report, Session, Took, Work, Zone,
+    AnalyseFailure, AnalysisDeclaration, AnalysisKind, AnalysisOptions, Answer, PairsProblem, PairsQuestion,
+    PeriodsQuestion, Progress, Report, Session, Took, WorkKind, Zone,
 };
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::answer::{Manner, show};
 use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::understood;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// The result of a question: the answer and the report of its gaps.
-pub(crate) type Asked = Result<(Answer, Report), Refusal>;
+pub(crate) type Asked = Result<(Answer, Report), AnalysisRefusal>;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum AnalysisRefusal {
     /// The question is wrong.
     Question(String),
     /// These traces cannot answer it.
@@ -32,7 +32,7 @@ pub(crate) enum Refusal {
 }
 
 /// Why an analysis has no answer for these traces, with any options; found without reading events.
-pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
+pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &AnalysisOptions) -> Option<AnalysisRefusal> {
     // No event is that late; so none begins a period, without which other analyses answer nothing.
     let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
     let periods = options.periods.clone().filter(|_| matches!(analysis.kind, AnalysisKind::Periods(_)));
@@ -44,8 +44,8 @@ pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &Analysis
 pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
     match session.ask(&analysis.kind, options, progress) {
         Ok(analysed) => Ok((analysed.answer, analysed.report)),
-        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
-        Err(failure) => Err(Refusal::Question(failure.to_string())),
+        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(AnalysisRefusal::Traces(failure.to_string())),
+        Err(failure) => Err(AnalysisRefusal::Question(failure.to_string())),
     }
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOpti
 pub(crate) const TOP: usize = 10;
 
 /// Opens traces, asks an analysis and shows its answer, as `kymo cpu TRACE` does.
-fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
-    let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
+fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<CommandOutcome, StopReason> {
+    let Some(session) = crate::open(&arguments.common, 0) else { return Ok(CommandOutcome::Incomplete) };
     let outcome = run(analysis, &session, arguments);
     // The process ends now: giving everything back bit by bit would take another millisecond.
     std::mem::forget(session);
@@ -68,11 +68,11 @@ pub(crate) fn asked(
     session: &Session,
     arguments: &AnalysisArguments,
     top: Option<usize>,
-) -> Result<(AnalysisOptions, String), Stop> {
+) -> Result<(AnalysisOptions, String), StopReason> {
     let (span, wanted) = (&arguments.span, &arguments.wanted);
     let misunderstanding = || wanted.misunderstanding(&analysis.name, &analysis.options);
     if let Some(contradiction) = wanted.contradiction().or_else(misunderstanding) {
-        return Err(Stop::Usage(contradiction));
+        return Err(StopReason::Usage(contradiction));
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
     let between = span.between.nanos(session, zone)?;
@@ -81,7 +81,7 @@ pub(crate) fn asked(
 }
 
 /// Asks an analysis and shows its answer.
-fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
+fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> Result<CommandOutcome, StopReason> {
     let (span, face) = (&arguments.span, &arguments.face);
     let top = face.is_for_people().then_some(TOP);
     let (options, warnings) = asked(analysis, session, arguments, top)?;
@@ -96,10 +96,10 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             let manner = Manner { face, clock_gmt, clock_seconds, strict: arguments.common.strict };
             show(session, &analysis.kind.tables(), &answer, &report, manner)
         }
-        Err(Refusal::Question(message)) => Err(Stop::Usage(message)),
-        Err(Refusal::Traces(message)) => {
+        Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
+        Err(AnalysisRefusal::Traces(message)) => {
             eprintln!("error: {message}");
-            Ok(Outcome::Incomplete)
+            Ok(CommandOutcome::Incomplete)
         }
     }
 }
@@ -109,10 +109,10 @@ fn show_rehearsal(progress: &Progress) {
     let mut told = String::new();
     for Took { work, thread, begin, time } in progress.took() {
         let work = match work {
-            Work::Read => "read",
-            Work::Merge => "merge",
-            Work::Later => "later",
-            Work::Leave => "leave",
+            WorkKind::Read => "read",
+            WorkKind::Merge => "merge",
+            WorkKind::Later => "later",
+            WorkKind::Leave => "leave",
         };
         told += &format!("{work} {thread} {} {}\n", begin.as_nanos(), time.as_nanos());
     }
@@ -122,29 +122,30 @@ fn show_rehearsal(progress: &Progress) {
 }
 
 /// Runs a command that is an analysis.
-pub(crate) fn run_command(command: &Command) -> Result<Outcome, Stop> {
+pub(crate) fn run_command(command: &Command) -> Result<CommandOutcome, StopReason> {
     match of_command(command) {
         Some(asked) => asked.and_then(|(analysis, told)| open_and_run(&analysis, told)),
-        None => Err(Stop::Usage(format!("this command is no analysis; there are: {}", names()))),
+        None => Err(StopReason::Usage(format!("this command is no analysis; there are: {}", names()))),
     }
 }
 
 /// The analysis of this name, or the one that a file declares.
-fn named(name: &str) -> Result<Analysis, Stop> {
+fn named(name: &str) -> Result<Analysis, StopReason> {
     find(name).cloned().map_or_else(|| declared(name), Ok)
 }
 
 /// The analysis that a file declares.
-fn declared(path: &str) -> Result<Analysis, Stop> {
+fn declared(path: &str) -> Result<Analysis, StopReason> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Stop::Usage(format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
+        StopReason::Usage(format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
     })?;
-    let declaration = Declaration::parse(&text).map_err(|errors| Stop::Usage(format!("{path}: {errors}")))?;
+    let declaration =
+        AnalysisDeclaration::parse(&text).map_err(|errors| StopReason::Usage(format!("{path}: {errors}")))?;
     Ok(Analysis::declared(declaration))
 }
 
 /// The analysis that a command asks, and its arguments; `None`: the command is no analysis.
-pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &AnalysisArguments), Stop>> {
+pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &AnalysisArguments), StopReason>> {
     match command {
         Command::Analysis(entry, told) => Some(Ok(((*entry).clone(), told))),
         Command::Pairs(arguments) => Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),
@@ -155,11 +156,11 @@ pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &Analysi
 }
 
 /// Which pairs.
-fn pairs(arguments: &PairsArguments) -> Result<Analysis, Stop> {
+fn pairs(arguments: &PairsArguments) -> Result<Analysis, StopReason> {
     let group = arguments.group.as_deref();
     let question = PairsQuestion::parse(&arguments.start, &arguments.stop, &arguments.key, group, arguments.nested);
     let question = question.map_err(|problem| {
-        Stop::Usage(match problem {
+        StopReason::Usage(match problem {
             PairsProblem::Half => "--start needs --stop, and --stop needs --start".to_owned(),
             PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
         })

@@ -2,19 +2,19 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Finding, Gravity, Progress, json};
+use kymo_session::{CheckFinding, Gravity, Progress, json};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::CheckArguments;
 use crate::progress::watched;
 use crate::show::counted;
 
 /// Shows the problems of traces.
-pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
+pub(crate) fn run(arguments: &CheckArguments) -> io::Result<CommandOutcome> {
     let progress = Progress::default();
     let findings =
         watched(&progress, || kymo_session::check(&arguments.traces, &progress)).map_err(io::Error::other)?;
-    let is_error = |found: &Finding| is_error(found, arguments.strict);
+    let is_error = |found: &CheckFinding| is_error(found, arguments.strict);
     let errors = findings.iter().filter(|found| is_error(found)).count();
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -32,11 +32,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
             }
         }
     }
-    Ok(if errors == 0 { Outcome::Complete } else { Outcome::Incomplete })
+    Ok(if errors == 0 { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }
 
 /// Whether a part cannot be read, or if `strict` not without assumptions.
-pub(crate) fn is_error(found: &Finding, strict: bool) -> bool {
+pub(crate) fn is_error(found: &CheckFinding, strict: bool) -> bool {
     match found.gravity {
         Gravity::Error => true,
         Gravity::Assumption => strict,
@@ -48,8 +48,8 @@ fn severity(is_error: bool) -> &'static str {
     if is_error { "error" } else { "warning" }
 }
 
-fn show(found: &Finding, is_error: bool, out: &mut impl Write) -> io::Result<()> {
-    let Finding { rule, place, message, times, .. } = found;
+fn show(found: &CheckFinding, is_error: bool, out: &mut impl Write) -> io::Result<()> {
+    let CheckFinding { rule, place, message, times, .. } = found;
     writeln!(out, "{place}: {}[{rule}]: {message}", severity(is_error))?;
     if let Some(help) = &found.help {
         writeln!(out, "  help: {help}")?;

@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
-use kymo_session::{Bounded, Cell, Class, ClassCount, Column, CountOptions, Counts, Progress, Session, Zone};
+use kymo_session::{Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Progress, Session, Zone};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::{By, CountArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, bytes, grouped};
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Characters of the longest bar.
 const BAR: usize = 30;
 
 /// Shows how often each class occurs.
-pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<CommandOutcome, StopReason> {
     let progress = Progress::default();
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
@@ -30,7 +30,7 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Outco
 
 /// Counts as the arguments want them. A pipe gets rows that are easy to cut apart, without bars.
 pub(crate) fn text(counts: &Counts, arguments: &CountArguments, bars: bool) -> io::Result<String> {
-    let table = Table::new(counts, &arguments.by);
+    let table = CountTable::new(counts, &arguments.by);
     let mut text = Vec::new();
     if arguments.json {
         writeln!(text, "{}", table.as_json())?;
@@ -42,14 +42,14 @@ pub(crate) fn text(counts: &Counts, arguments: &CountArguments, bars: bool) -> i
 
 /// Counts as a table of an answer, and as they are shown.
 pub(crate) fn as_table(counts: &Counts, by: &[By]) -> (kymo_session::Table, String) {
-    let table = Table::new(counts, by);
+    let table = CountTable::new(counts, by);
     let mut text = Vec::new();
     table.show(false, &mut text).expect("memory takes all bytes");
     (table.as_answer(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Event records that share the labels of a row of the table.
-struct Group<'a> {
+struct LabelGroup<'a> {
     trace: &'a str,
     stream: usize,
     stream_name: &'a str,
@@ -58,17 +58,17 @@ struct Group<'a> {
     bits: u64,
 }
 
-struct Table<'a> {
+struct CountTable<'a> {
     counts: &'a Counts,
     /// The labels that the records of each group share, in the order of columns.
     by: Vec<By>,
     /// Most frequent first.
-    groups: Vec<Group<'a>>,
+    groups: Vec<LabelGroup<'a>>,
     /// Nanoseconds in which the events occurred, where packets give times.
     span: Option<i128>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> CountTable<'a> {
     fn new(counts: &'a Counts, by: &[By]) -> Self {
         let span = counts.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
         let mut by: Vec<By> =
@@ -84,7 +84,7 @@ impl<'a> Table<'a> {
 
     fn show(&self, bars: bool, out: &mut impl Write) -> io::Result<()> {
         let most = self.groups.iter().map(|group| group.events).max().unwrap_or(0).max(1);
-        let numbers = |group: &Group<'_>| self.numbers(group.events, group.bits);
+        let numbers = |group: &LabelGroup<'_>| self.numbers(group.events, group.bits);
         let mut rows: Vec<Vec<String>> = vec![self.titles()];
         rows.extend(self.groups.iter().map(|group| [numbers(group), self.labels(group)].concat()));
         let records = self.counts.sizes.map_or(0, |sizes| sizes.records_bits);
@@ -139,7 +139,7 @@ impl<'a> Table<'a> {
         cells
     }
 
-    fn labels(&self, group: &Group<'_>) -> Vec<String> {
+    fn labels(&self, group: &LabelGroup<'_>) -> Vec<String> {
         let label = |by: &By| match by {
             By::Trace => group.trace.to_owned(),
             By::Stream => format!("{} {}", group.stream, group.stream_name),
@@ -157,12 +157,12 @@ impl<'a> Table<'a> {
         let mut columns = Vec::new();
         for by in &self.by {
             match by {
-                By::Trace => columns.push(Column::new("trace", "Trace", Class::Text)),
+                By::Trace => columns.push(Column::new("trace", "Trace", CellClass::Text)),
                 By::Stream => columns.extend([
-                    Column::new("stream", "Stream", Class::Number),
-                    Column::new("stream_name", "Name of the stream", Class::Text),
+                    Column::new("stream", "Stream", CellClass::Number),
+                    Column::new("stream_name", "Name of the stream", CellClass::Text),
                 ]),
-                By::Class => columns.push(Column::new("class", "Event", Class::Text)),
+                By::Class => columns.push(Column::new("class", "Event", CellClass::Text)),
             }
         }
         columns.push(Column::of("events", "Events", "events"));
@@ -176,7 +176,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    fn cells(&self, group: &Group<'_>) -> Vec<Cell> {
+    fn cells(&self, group: &LabelGroup<'_>) -> Vec<Cell> {
         let count = |number: u64| Cell::Count(Bounded::exact(number));
         let mut cells = Vec::new();
         for by in &self.by {
@@ -196,7 +196,7 @@ impl<'a> Table<'a> {
     }
 
     fn as_json(&self) -> serde_json::Value {
-        let group = |group: &Group<'_>| {
+        let group = |group: &LabelGroup<'_>| {
             let mut object = serde_json::Map::new();
             for by in &self.by {
                 match by {
@@ -231,9 +231,9 @@ impl<'a> Table<'a> {
 }
 
 /// Adds up counts with the same labels.
-fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<Group<'a>> {
+fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<LabelGroup<'a>> {
     let mut places: HashMap<(&str, usize, String), usize> = HashMap::new();
-    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut groups: Vec<LabelGroup<'a>> = Vec::new();
     for class in classes {
         let name = class.name.clone().unwrap_or_else(|| format!("<event {}>", class.id));
         let key = (
@@ -244,13 +244,13 @@ fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<Group<'a>> {
         let place = *places.entry(key.clone()).or_insert(groups.len());
         if place == groups.len() {
             let (trace, stream, name) = key;
-            groups.push(Group { trace, stream, stream_name: &class.stream_name, class: name, events: 0, bits: 0 });
+            groups.push(LabelGroup { trace, stream, stream_name: &class.stream_name, class: name, events: 0, bits: 0 });
         }
         groups[place].events += class.events;
         groups[place].bits += class.bits.unwrap_or(0);
     }
     groups.sort_by(|one, other| {
-        let key = |group: &Group<'a>| (group.trace.to_owned(), group.stream, group.class.clone());
+        let key = |group: &LabelGroup<'a>| (group.trace.to_owned(), group.stream, group.class.clone());
         other.events.cmp(&one.events).then_with(|| key(one).cmp(&key(other)))
     });
     groups

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use kymo_session::{CutOptions, Progress, Session, Zone};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::CutArguments;
 use crate::metadata::form;
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, grouped};
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Writes a part of a trace.
-pub(crate) fn run(session: &Session, arguments: &CutArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &CutArguments) -> Result<CommandOutcome, StopReason> {
     let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CutOptions { begin_ns, end_ns, selection, form: form(arguments.dialect) };

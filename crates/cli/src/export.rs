@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use kymo_session::{ExportOptions, FileFormat, Progress, Session, Zone};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::{ExportArguments, TableFormat};
 use crate::progress::watched;
 use crate::select::understood;
 use crate::show;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Writes tables and lists them.
-pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<CommandOutcome, StopReason> {
     let (options, warnings) = asked(session, arguments)?;
     eprint!("{warnings}");
     let progress = Progress::default();
@@ -30,7 +30,7 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outc
 }
 
 /// The options that the arguments ask for, and notes on them.
-pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(ExportOptions, String), Stop> {
+pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(ExportOptions, String), StopReason> {
     let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
     let (selection, warnings) = understood(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let format = match arguments.format {

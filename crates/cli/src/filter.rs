@@ -5,26 +5,26 @@ use std::io::{self, Write};
 use kymo_session::{ClassMeaning, ExplainedClasses, Explanation, Filter, Forms, Selection, Session, Verdict, Zone};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::FilterArguments;
 use crate::select::{parsed, told};
 use crate::show::{self, bytes, counted};
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Names of classes that are shown before the rest is counted.
 const NAMES_MAX: usize = 6;
 
 /// Reports errors in an expression, without a trace.
-pub(crate) fn check(arguments: &FilterArguments) -> Result<Outcome, Stop> {
+pub(crate) fn check(arguments: &FilterArguments) -> Result<CommandOutcome, StopReason> {
     let filter = parsed(&arguments.expression)?;
     if arguments.explain {
         writeln!(io::stdout(), "{}", filter.tree().trim_end())?;
     }
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 /// Shows the meaning of an expression for traces.
-pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<CommandOutcome, StopReason> {
     let filter = parsed(&arguments.expression)?;
     let selection = Selection { events: arguments.event.clone(), filter: Some(filter.clone()), zone: Zone::Local };
     let meaning = session.meaning(&selection);
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Outc
     out.flush()?;
     let is_error = meaning.applies == 0;
     eprint!("{}{}", told(&meaning, &filter, is_error), show::unmatched(session, &arguments.event));
-    Ok(if is_error { Outcome::Incomplete } else { Outcome::Complete })
+    Ok(if is_error { CommandOutcome::Incomplete } else { CommandOutcome::Complete })
 }
 
 fn show(explanation: &Explanation, filter: &Filter, all: bool, out: &mut impl Write) -> io::Result<()> {

@@ -8,15 +8,15 @@ use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Progress, Rep
 
 use crate::arguments::{CountArguments, PrintArguments};
 use crate::select::selection;
-use crate::stop::Stop;
-use crate::{Clocks, Outcome, count, print, show};
+use crate::stop::StopReason;
+use crate::{ClockOffsets, CommandOutcome, count, print, show};
 
 /// Counts are shown so often.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Prints events as they come.
-pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
-    let clocks = Clocks { shift_ns: arguments.shift_ns(), of_traces: arguments.common.trace_offset.clone() };
+pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopReason> {
+    let clocks = ClockOffsets { shift_ns: arguments.shift_ns(), of_traces: arguments.common.trace_offset.clone() };
     let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
@@ -26,7 +26,7 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
     while let Some(window) = told(follow.next(&progress))? {
         let (mut options, warnings) = print::asked(&window.session, arguments)?;
         if options.format == PrintFormat::Details {
-            return Err(Stop::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
+            return Err(StopReason::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
         }
         if warnings != warned {
             eprint!("{warnings}");
@@ -67,14 +67,14 @@ fn join(all: &mut Report, part: Report, window: &Window) {
 }
 
 /// Counts, again and again. On a terminal a table replaces the one before.
-pub(crate) fn count(arguments: &CountArguments) -> Result<Outcome, Stop> {
-    let clocks = Clocks::of_traces(&arguments.common.trace_offset);
+pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopReason> {
+    let clocks = ClockOffsets::of_traces(&arguments.common.trace_offset);
     let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = io::stdout().lock();
     let is_terminal = out.is_terminal() && !arguments.json;
-    let (mut shown, mut lines, mut outcome) = (None::<Instant>, 0, Outcome::Complete);
+    let (mut shown, mut lines, mut outcome) = (None::<Instant>, 0, CommandOutcome::Complete);
     while let Some(window) = told(follow.next(&progress))? {
         let is_due = shown.is_none_or(|shown| shown.elapsed() >= COUNTS_EVERY);
         if !is_due && window.end_ns.is_some() {
@@ -111,6 +111,6 @@ fn instant(nanos: i64) -> String {
     Timestamp::from_nanosecond(nanos.into()).map_or_else(|_| nanos.to_string(), |time| time.to_string())
 }
 
-fn told(window: Result<Option<Window>, OpenFailure>) -> Result<Option<Window>, Stop> {
-    window.map_err(|failure| Stop::Expression(failure.render()))
+fn told(window: Result<Option<Window>, OpenFailure>) -> Result<Option<Window>, StopReason> {
+    window.map_err(|failure| StopReason::Expression(failure.render()))
 }

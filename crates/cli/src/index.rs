@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_session::{IndexState, Indexed, IndexedStream, IndexedTrace, Progress, cache_folder};
+use kymo_session::{IndexResults, IndexState, IndexedStream, IndexedTrace, Progress, cache_folder};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::IndexArguments;
 use crate::progress::watched;
 use crate::show::{bytes, counted, duration, grouped};
@@ -16,10 +16,10 @@ use crate::show::{bytes, counted, duration, grouped};
 const NAMES_MAX: usize = 3;
 
 /// Makes or removes indexes, and reports the result for each.
-pub(crate) fn run(arguments: &IndexArguments) -> io::Result<Outcome> {
+pub(crate) fn run(arguments: &IndexArguments) -> io::Result<CommandOutcome> {
     let Some(cache) = cache_folder() else {
         eprintln!("error: there is no folder for caches: neither XDG_CACHE_HOME nor HOME names one");
-        return Ok(Outcome::Incomplete);
+        return Ok(CommandOutcome::Incomplete);
     };
     let progress = Progress::default();
     let indexed = if arguments.remove {
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> io::Result<Outcome> {
     for problem in &indexed.unreadable {
         eprintln!("error: {problem}");
     }
-    Ok(if indexed.is_complete() { Outcome::Complete } else { Outcome::Incomplete })
+    Ok(if indexed.is_complete() { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }
 
 fn describe(trace: &IndexedTrace, cache: &Path, out: &mut impl Write) -> io::Result<()> {
@@ -111,7 +111,7 @@ fn reason(state: &IndexState) -> Option<String> {
     }
 }
 
-fn as_json(indexed: &Indexed, cache: &Path) -> serde_json::Value {
+fn as_json(indexed: &IndexResults, cache: &Path) -> serde_json::Value {
     let stream = |stream: &IndexedStream| {
         json!({
             "name": stream.name,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use kymo_session::{Info, Progress, Session, TraceInfo, json};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::InfoArguments;
 use crate::progress::watched;
 use crate::show::{self, bytes, counted, duration, grouped, sparkline};
@@ -19,7 +19,7 @@ const SUMMARIES_MAX: usize = 16;
 const CLASSES_MAX: usize = 8;
 
 /// Shows the contents of the traces.
-pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
+pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<CommandOutcome> {
     let progress = Progress::default();
     let info = match arguments.exact {
         true => watched(&progress, || session.info_exact(&progress)).map_err(io::Error::other)?,

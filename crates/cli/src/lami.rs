@@ -18,11 +18,11 @@ use std::time::Duration;
 use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, Zone};
 use serde_json::Value;
 
-use crate::analyses::{self, Analysis, Refusal};
-use crate::answer::lami::{Description, VERSION, error, metadata, write};
+use crate::analyses::{self, Analysis, AnalysisRefusal};
+use crate::answer::lami::{LamiDescription, VERSION, error, metadata, write};
 use crate::arguments::LamiArguments;
 use crate::show::bytes;
-use crate::{Clocks, Outcome};
+use crate::{ClockOffsets, CommandOutcome};
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_millis(200);
@@ -33,17 +33,17 @@ const QUESTION: u8 = 2;
 const TRACES: u8 = 1;
 
 /// Answers as the protocol wants it.
-pub(crate) fn run(arguments: &LamiArguments) -> io::Result<Outcome> {
+pub(crate) fn run(arguments: &LamiArguments) -> io::Result<CommandOutcome> {
     let mut out = BufWriter::new(io::stdout());
     match answer(arguments, &mut out)? {
-        Ok(()) => out.flush().map(|()| Outcome::Complete),
+        Ok(()) => out.flush().map(|()| CommandOutcome::Complete),
         Err(refusal) => {
             let (message, code) = match &refusal {
-                Refusal::Question(message) => (message, QUESTION),
-                Refusal::Traces(message) => (message, TRACES),
+                AnalysisRefusal::Question(message) => (message, QUESTION),
+                AnalysisRefusal::Traces(message) => (message, TRACES),
             };
             writeln!(out, "{}", error(message.strip_prefix("error: ").unwrap_or(message), code))?;
-            out.flush().map(|()| Outcome::Incomplete)
+            out.flush().map(|()| CommandOutcome::Incomplete)
         }
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn wrong_usage(message: &str) -> Value {
     error(message.strip_prefix("error: ").unwrap_or(message), QUESTION)
 }
 
-fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<(), Refusal>> {
+fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<(), AnalysisRefusal>> {
     if arguments.mi_version {
         return writeln!(out, "{VERSION}").map(Ok);
     }
@@ -62,7 +62,8 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
         Err(refusal) => return Ok(Err(refusal)),
     };
     if arguments.metadata {
-        let description = Description { name: &analysis.name, title: &analysis.title, description: &analysis.sentence };
+        let description =
+            LamiDescription { name: &analysis.name, title: &analysis.title, description: &analysis.sentence };
         return writeln!(out, "{}", metadata(description, &analysis.kind.tables())).map(Ok);
     }
     match opened(analysis, arguments) {
@@ -75,21 +76,22 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
 }
 
 /// The traces, and the options of the analysis.
-fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), Refusal> {
+fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), AnalysisRefusal> {
     if arguments.traces.is_empty() {
-        return Err(Refusal::Question("which trace?".to_owned()));
+        return Err(AnalysisRefusal::Question("which trace?".to_owned()));
     }
     if let Some(misunderstanding) = arguments.wanted.misunderstanding(&analysis.name, &analysis.options) {
-        return Err(Refusal::Question(misunderstanding));
+        return Err(AnalysisRefusal::Question(misunderstanding));
     }
-    let session = crate::session(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset));
-    let session = session.map_err(|failure| Refusal::Traces(failure.render()))?;
-    let selection = selection(&session, arguments).map_err(Refusal::Question)?;
+    let session =
+        crate::session(&arguments.traces, arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset));
+    let session = session.map_err(|failure| AnalysisRefusal::Traces(failure.render()))?;
+    let selection = selection(&session, arguments).map_err(AnalysisRefusal::Question)?;
     let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);
     Ok((session, options))
 }
 
-fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
+fn named(arguments: &LamiArguments) -> Result<&'static Analysis, AnalysisRefusal> {
     let message = match arguments.analysis.as_deref() {
         None => format!("which analysis? There are: {}", analyses::names()),
         Some(name) => match analyses::find(name) {
@@ -97,7 +99,7 @@ fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
             None => format!("there is no analysis `{name}`; there are: {}", analyses::names()),
         },
     };
-    Err(Refusal::Question(message))
+    Err(AnalysisRefusal::Question(message))
 }
 
 /// The selection, or the error in it.
@@ -126,7 +128,7 @@ fn results(
     options: &AnalysisOptions,
     arguments: &LamiArguments,
     out: &mut impl Write,
-) -> io::Result<Result<(), Refusal>> {
+) -> io::Result<Result<(), AnalysisRefusal>> {
     let progress = Progress::default();
     let work = || analyses::ask(analysis, session, options, &progress);
     let asked = if arguments.output_progress { told(&progress, work)? } else { work() };

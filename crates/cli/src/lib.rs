@@ -43,10 +43,10 @@ use kymo_session::Follow;
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 
 use arguments::{AnyCommand, Arguments, Command, Common};
-use stop::Stop;
+use stop::StopReason;
 
 /// The outcome of a run of the command.
-pub(crate) enum Outcome {
+pub(crate) enum CommandOutcome {
     /// Everything was read.
     Complete,
     /// Part of the input could not be read; the command showed the rest.
@@ -88,30 +88,30 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         }
     };
     match run(&arguments) {
-        Ok(Outcome::Complete) => 0,
-        Ok(Outcome::Incomplete) => 1,
-        Ok(Outcome::Status(status)) => status,
+        Ok(CommandOutcome::Complete) => 0,
+        Ok(CommandOutcome::Incomplete) => 1,
+        Ok(CommandOutcome::Status(status)) => status,
         Err(stop) => stopped(stop, name.as_deref()),
     }
 }
 
 /// Reports on standard error why there is no answer; returns the exit status for the process.
 /// `command` is the requested one.
-fn stopped(stop: Stop, command: Option<&str>) -> u8 {
+fn stopped(stop: StopReason, command: Option<&str>) -> u8 {
     match stop {
         // The reader of our output has seen enough.
-        Stop::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-        Stop::Output(error) => {
+        StopReason::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        StopReason::Output(error) => {
             stop::say(&format!("error: {error}"));
             1
         }
-        Stop::Usage(message) => {
+        StopReason::Usage(message) => {
             let mut all = Arguments::command();
             all.build();
             let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
             asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
         }
-        Stop::Expression(lines) => {
+        StopReason::Expression(lines) => {
             stop::say(lines.trim_end());
             2
         }
@@ -163,7 +163,7 @@ help: `pip install 'kymograph[sql]'` brings one that has it, and so does its sou
       `cargo build --release --package kymo-cli --features sql`
 ";
 
-fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
+fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
     let AnyCommand(command) = &arguments.command;
     match command {
         Command::Record(_)
@@ -180,26 +180,26 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         Command::View(arguments) if arguments.record => record(command),
         Command::Info(arguments) => match open(&arguments.common, 0) {
             Some(session) => Ok(info::run(&session, arguments)?),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         Command::Count(arguments) if arguments.follow => follow::count(arguments),
         Command::Print(arguments) if arguments.follow => follow::print(arguments),
         Command::Count(arguments) => match open(&arguments.common, 0) {
             Some(session) => count::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         Command::Print(arguments) => match open(&arguments.common, arguments.shift_ns()) {
             Some(session) => print::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         Command::Cut(arguments) => match open(&arguments.common, 0) {
             Some(session) => cut::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         #[cfg(feature = "view")]
         Command::View(arguments) if arguments.lacks_record().is_some() => {
             let what = arguments.lacks_record().unwrap_or_default();
-            Err(Stop::Usage(format!(
+            Err(StopReason::Usage(format!(
                 "{what} selects events to record: use `kymo view --record [OPTIONS] -- COMMAND` to record and show them"
             )))
         }
@@ -209,30 +209,30 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         Command::View(arguments) if Follow::is_awaited(&arguments.traces) => view::wait(arguments),
         #[cfg(feature = "view")]
         Command::View(arguments) => {
-            match open_paths(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset)) {
+            match open_paths(&arguments.traces, arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset)) {
                 Some(session) => view::show(session, arguments),
-                None => Ok(Outcome::Incomplete),
+                None => Ok(CommandOutcome::Incomplete),
             }
         }
         #[cfg(feature = "export")]
         Command::Export(arguments) => match open(&arguments.common, 0) {
             Some(session) => export::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(arguments),
         #[cfg(not(feature = "sql"))]
-        Command::Sql(_) => Err(Stop::Expression(WITHOUT_SQL.to_owned())),
+        Command::Sql(_) => Err(StopReason::Expression(WITHOUT_SQL.to_owned())),
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
         Command::Filter(arguments) => {
-            match open_paths(&arguments.traces, 0, Clocks::of_traces(&arguments.trace_offset)) {
+            match open_paths(&arguments.traces, 0, ClockOffsets::of_traces(&arguments.trace_offset)) {
                 Some(session) => filter::run(&session, arguments),
-                None => Ok(Outcome::Incomplete),
+                None => Ok(CommandOutcome::Incomplete),
             }
         }
-        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, Clocks::default()) {
+        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, ClockOffsets::default()) {
             Some(session) => Ok(roles::run(&session, arguments)?),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         Command::Index(arguments) => Ok(index::run(arguments)?),
         Command::Check(arguments) => Ok(check::run(arguments)?),
@@ -242,7 +242,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         }
         Command::State(arguments) => match open(&arguments.common, 0) {
             Some(session) => state::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
+            None => Ok(CommandOutcome::Incomplete),
         },
         Command::Lami(arguments) => Ok(lami::run(arguments)?),
         Command::Completions { shell } => {
@@ -250,7 +250,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut script);
             io::stdout().write_all(&script)?;
-            Ok(Outcome::Complete)
+            Ok(CommandOutcome::Complete)
         }
         Command::Man { output: Some(folder), .. } => Ok(manual(folder)?),
         Command::Man { page, output: None } => Ok(man(page.as_deref())?),
@@ -258,17 +258,17 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
 }
 
 #[cfg(target_os = "linux")]
-fn record(command: &Command) -> Result<Outcome, Stop> {
+fn record(command: &Command) -> Result<CommandOutcome, StopReason> {
     record::run(command)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn record(_: &Command) -> Result<Outcome, Stop> {
-    Err(Stop::Expression("error: programs are recorded on Linux; traces are read everywhere\n".to_owned()))
+fn record(_: &Command) -> Result<CommandOutcome, StopReason> {
+    Err(StopReason::Expression("error: programs are recorded on Linux; traces are read everywhere\n".to_owned()))
 }
 
 /// Writes the manual page of a command, or of all.
-fn man(page: Option<&str>) -> io::Result<Outcome> {
+fn man(page: Option<&str>) -> io::Result<CommandOutcome> {
     let mut all = Arguments::command();
     all.build();
     let wanted = page.map(|name| all.find_subcommand(name).cloned().ok_or(name));
@@ -277,24 +277,24 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
         Err(name) => all.error(ErrorKind::InvalidSubcommand, format!("there is no command `{name}`")).exit(),
     };
     let page = clap_mangen::Man::new(command).source(concat!("kymo ", env!("CARGO_PKG_VERSION")));
-    page.render(&mut io::stdout()).map(|()| Outcome::Complete)
+    page.render(&mut io::stdout()).map(|()| CommandOutcome::Complete)
 }
 
 /// Writes the manual pages of all commands to a folder.
-fn manual(folder: &Path) -> io::Result<Outcome> {
+fn manual(folder: &Path) -> io::Result<CommandOutcome> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(named)?;
     clap_mangen::generate_to(Arguments::command(), folder).map_err(named)?;
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 /// Opens the traces, or reports why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
-    let clocks = Clocks { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
+    let clocks = ClockOffsets { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
     open_paths(&common.traces, common.threads, clocks)
 }
 
-fn open_paths(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Option<Session> {
+fn open_paths(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Option<Session> {
     match session(paths, threads, clocks) {
         Ok(session) => Some(session),
         Err(failure) => {
@@ -305,20 +305,20 @@ fn open_paths(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Option<Sessi
 }
 
 /// Opens traces with the options of the environment.
-pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Result<Session, OpenFailure> {
+pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Result<Session, OpenFailure> {
     open_with(paths, threads, clocks, kymo_session::cache_folder())
 }
 
 /// How far clocks are ahead.
 #[derive(Clone, Debug, Default)]
-pub struct Clocks {
+pub struct ClockOffsets {
     /// All of them, in nanoseconds.
     pub shift_ns: i64,
     /// Those of single traces, besides.
     pub of_traces: Vec<TraceOffset>,
 }
 
-impl Clocks {
+impl ClockOffsets {
     /// Only those of single traces.
     pub(crate) fn of_traces(offsets: &[TraceOffset]) -> Self {
         Self { shift_ns: 0, of_traces: offsets.to_vec() }
@@ -333,14 +333,14 @@ impl Clocks {
 pub fn open_with(
     paths: &[PathBuf],
     threads: usize,
-    clocks: Clocks,
+    clocks: ClockOffsets,
     cache: Option<PathBuf>,
 ) -> Result<Session, OpenFailure> {
     Session::open(paths, &options(threads, clocks, cache))
 }
 
 /// The options for opening traces, from the environment.
-pub(crate) fn options(threads: usize, clocks: Clocks, cache: Option<PathBuf>) -> OpenOptions {
+pub(crate) fn options(threads: usize, clocks: ClockOffsets, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,

@@ -4,42 +4,42 @@ use std::io::{self, Write};
 
 use kymo_session::{MetadataForm, metadata};
 
-use crate::Outcome;
-use crate::arguments::{Dialect, MetadataArguments};
+use crate::CommandOutcome;
+use crate::arguments::{MetadataArguments, MetadataDialect};
 use crate::show;
 
 /// The form of metadata for a dialect.
-pub(crate) fn form(dialect: Option<Dialect>) -> MetadataForm {
+pub(crate) fn form(dialect: Option<MetadataDialect>) -> MetadataForm {
     match dialect {
         None => MetadataForm::AsIs,
-        Some(Dialect::Ctf2) => MetadataForm::Ctf2,
-        Some(Dialect::Tsdl) => MetadataForm::Tsdl,
+        Some(MetadataDialect::Ctf2) => MetadataForm::Ctf2,
+        Some(MetadataDialect::Tsdl) => MetadataForm::Tsdl,
     }
 }
 
 /// Prints the metadata of the traces.
-pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
+pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<CommandOutcome> {
     let texts = match metadata(&arguments.trace, form(arguments.dialect)) {
         Ok(texts) => texts,
         Err(failure) => {
             eprint!("{}", failure.render());
-            return Ok(Outcome::Incomplete);
+            return Ok(CommandOutcome::Incomplete);
         }
     };
-    let mut outcome = Outcome::Complete;
+    let mut outcome = CommandOutcome::Complete;
     let mut out = io::stdout().lock();
     for metadata in &texts {
         for problem in &metadata.problems {
             eprintln!("{}", show::assumption(&problem.message, arguments.strict));
         }
         if metadata.is_wrong || arguments.strict && !metadata.problems.is_empty() {
-            outcome = Outcome::Incomplete;
+            outcome = CommandOutcome::Incomplete;
         }
         match &metadata.text {
             Ok(text) => out.write_all(text.as_bytes())?,
             Err(reason) => {
                 eprintln!("error: {}: {reason}", metadata.path);
-                outcome = Outcome::Incomplete;
+                outcome = CommandOutcome::Incomplete;
             }
         }
     }

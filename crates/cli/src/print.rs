@@ -10,19 +10,19 @@ use kymo_session::{
     StampOptions, Zone,
 };
 
-use crate::Outcome;
-use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
+use crate::CommandOutcome;
+use crate::arguments::{Color, FieldChoice, Format, NameChoice, PrintArguments};
 use crate::progress::watched;
 use crate::select::understood;
 use crate::show;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Babeltrace refuses such traces; each on its own has an order all the same.
 pub(crate) const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
                        those of another were; --clock-force-correlate takes all as counted from 1970";
 
 /// Prints as the arguments ask.
-pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<CommandOutcome, StopReason> {
     let (options, warnings) = asked(session, arguments)?;
     eprint!("{warnings}");
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -40,7 +40,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Outco
 }
 
 /// The options that the arguments ask for, and notes on them.
-pub(crate) fn asked(session: &Session, arguments: &PrintArguments) -> Result<(PrintOptions, String), Stop> {
+pub(crate) fn asked(session: &Session, arguments: &PrintArguments) -> Result<(PrintOptions, String), StopReason> {
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
     let (selection, warnings) = understood(session, &arguments.event, arguments.filter.as_deref(), zone)?;
@@ -106,22 +106,22 @@ fn pretty(arguments: &PrintArguments) -> PrettyOptions {
     let paint = Paint(colours(arguments.color));
     let mut options = PrettyOptions { enum_flags: arguments.print_enum_flags, paint, ..PrettyOptions::default() };
     if !arguments.names.is_empty() {
-        let shows = |name| arguments.names.contains(&name) || arguments.names.contains(&Names::All);
-        options.payload_names = shows(Names::Payload);
-        options.context_names = shows(Names::Context);
-        options.scope_names = shows(Names::Scope);
-        options.header_names = shows(Names::Header);
+        let shows = |name| arguments.names.contains(&name) || arguments.names.contains(&NameChoice::All);
+        options.payload_names = shows(NameChoice::Payload);
+        options.context_names = shows(NameChoice::Context);
+        options.scope_names = shows(NameChoice::Scope);
+        options.header_names = shows(NameChoice::Header);
     }
     if !arguments.fields.is_empty() {
-        let shows = |field| arguments.fields.contains(&field) || arguments.fields.contains(&Fields::All);
+        let shows = |field| arguments.fields.contains(&field) || arguments.fields.contains(&FieldChoice::All);
         options.fields = PrettyFields {
-            trace: shows(Fields::Trace),
-            hostname: shows(Fields::Hostname),
-            domain: shows(Fields::Domain),
-            procname: shows(Fields::Procname),
-            vpid: shows(Fields::Vpid),
-            log_level: shows(Fields::Loglevel),
-            emf: shows(Fields::Emf),
+            trace: shows(FieldChoice::Trace),
+            hostname: shows(FieldChoice::Hostname),
+            domain: shows(FieldChoice::Domain),
+            procname: shows(FieldChoice::Procname),
+            vpid: shows(FieldChoice::Vpid),
+            log_level: shows(FieldChoice::Loglevel),
+            emf: shows(FieldChoice::Emf),
         };
     }
     options

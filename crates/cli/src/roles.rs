@@ -7,7 +7,7 @@ use std::path::Path;
 use kymo_session::{FieldUse, GuessedRole, RoleUse, Roles, Session, UnmatchedSection};
 use serde_json::{Map, Value, json};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::RolesArguments;
 use crate::show::counted;
 
@@ -21,12 +21,12 @@ const ROLE_COLUMNS: usize = 16;
 const LINE_COLUMNS: usize = 100;
 
 /// Shows the meaning of the events of traces.
-pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<Outcome> {
+pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<CommandOutcome> {
     let roles = match session.roles(arguments.roles.as_deref()) {
         Ok(roles) => roles,
         Err(failure) => {
             eprintln!("error: {failure}");
-            return Ok(Outcome::Incomplete);
+            return Ok(CommandOutcome::Incomplete);
         }
     };
     for section in &roles.unmatched {
@@ -40,7 +40,11 @@ pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<O
         None => show(&roles, arguments.all, &mut out)?,
     }
     out.flush()?;
-    Ok(if roles.bound.is_empty() && roles.guessed.is_empty() { Outcome::Incomplete } else { Outcome::Complete })
+    Ok(if roles.bound.is_empty() && roles.guessed.is_empty() {
+        CommandOutcome::Incomplete
+    } else {
+        CommandOutcome::Complete
+    })
 }
 
 /// Writes a new file: an existing one may have been edited.

@@ -1,9 +1,9 @@
 //! The selection of events: `--event` and `--filter`, and notes on them.
 
-use kymo_session::{Filter, Meaning, Selection, Session, Zone};
+use kymo_session::{Filter, FilterMeaning, Selection, Session, Zone};
 
 use crate::show;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Classes and problems of one kind that are shown before the rest is counted.
 const SHOWN_MAX: usize = 3;
@@ -14,7 +14,7 @@ pub(crate) fn selection(
     events: &[String],
     filter: Option<&str>,
     zone: Zone,
-) -> Result<Selection, Stop> {
+) -> Result<Selection, StopReason> {
     let (selection, warnings) = understood(session, events, filter, zone)?;
     eprint!("{warnings}");
     Ok(selection)
@@ -27,7 +27,7 @@ pub(crate) fn understood(
     events: &[String],
     filter: Option<&str>,
     zone: Zone,
-) -> Result<(Selection, String), Stop> {
+) -> Result<(Selection, String), StopReason> {
     let filter = filter.map(parsed).transpose()?;
     let selection = Selection { events: events.to_vec(), filter, zone };
     let mut warnings = String::new();
@@ -36,7 +36,7 @@ pub(crate) fn understood(
         let is_error = meaning.applies == 0 && (!meaning.unknown.is_empty() || !meaning.untyped.is_empty());
         warnings = told(&meaning, filter, is_error);
         if is_error {
-            return Err(Stop::Expression(warnings));
+            return Err(StopReason::Expression(warnings));
         }
     }
     warnings += &show::unmatched(session, events);
@@ -44,14 +44,14 @@ pub(crate) fn understood(
 }
 
 /// The expression, or the error in it.
-pub(crate) fn parsed(text: &str) -> Result<Filter, Stop> {
+pub(crate) fn parsed(text: &str) -> Result<Filter, StopReason> {
     Filter::parse(text).map_err(|problems| {
-        Stop::Expression(problems.iter().map(|problem| format!("error: {}", problem.render(text))).collect())
+        StopReason::Expression(problems.iter().map(|problem| format!("error: {}", problem.render(text))).collect())
     })
 }
 
 /// Where the expression means nothing, in lines.
-pub(crate) fn told(meaning: &Meaning, filter: &Filter, is_error: bool) -> String {
+pub(crate) fn told(meaning: &FilterMeaning, filter: &Filter, is_error: bool) -> String {
     let gravity = if is_error { "error" } else { "warning" };
     let mut lines = String::new();
     for name in &meaning.unknown {

@@ -2,14 +2,14 @@
 
 use kymo_session::{Report, Session};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 
 /// Lines of one kind that are shown before the rest is counted.
 const LINES_MAX: usize = 20;
 
 /// Reports on standard error why the answer is not the whole truth; if `strict`, an assumption
 /// counts as an error.
-pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
+pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
     for problem in report.assumptions.iter().take(LINES_MAX) {
         eprintln!("{}", assumption(&problem.message, strict));
     }
@@ -26,7 +26,7 @@ pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
         eprintln!("warning: {losses}");
     }
     let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
-    if is_good { Outcome::Complete } else { Outcome::Incomplete }
+    if is_good { CommandOutcome::Complete } else { CommandOutcome::Incomplete }
 }
 
 /// Lists, in lines, patterns that match nothing: their events are not there.

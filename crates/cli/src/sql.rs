@@ -8,18 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use kymo_session::{AnswerFormat, Database, Progress, SqlFailure, WriteFailure, sql_statements, write_answer};
+use kymo_session::{AnswerFormat, Progress, SqlDatabase, SqlFailure, WriteFailure, sql_statements, write_answer};
 
 use crate::arguments::{SqlArguments, SqlFormat};
-use crate::stop::Stop;
-use crate::{Clocks, Outcome, open_paths, show};
+use crate::stop::StopReason;
+use crate::{ClockOffsets, CommandOutcome, open_paths, show};
 
 /// Answers the query, or those typed in the shell.
-pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(arguments: &SqlArguments) -> Result<CommandOutcome, StopReason> {
     let (traces, query) = arguments.traces_and_query();
     let format = answer_format(arguments.chosen_format()?);
-    let clocks = Clocks::of_traces(&arguments.trace_offset);
-    let Some(session) = open_paths(&traces, arguments.threads, clocks) else { return Ok(Outcome::Incomplete) };
+    let clocks = ClockOffsets::of_traces(&arguments.trace_offset);
+    let Some(session) = open_paths(&traces, arguments.threads, clocks) else { return Ok(CommandOutcome::Incomplete) };
     let database = Arc::new(session).database(&arguments.options()).map_err(io::Error::other)?;
     let mut asking = Asking { database: &database, arguments, interrupted: None };
     let text = match query {
@@ -34,11 +34,11 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
             text
         }
     };
-    let mut outcome = Outcome::Complete;
+    let mut outcome = CommandOutcome::Complete;
     for query in sql_statements(&text).0 {
         match asking.answer(query, format, arguments.output.as_deref()) {
-            Ok(Answered { is_complete: true, .. }) => {}
-            Ok(_) => outcome = Outcome::Incomplete,
+            Ok(QueryResult { is_complete: true, .. }) => {}
+            Ok(_) => outcome = CommandOutcome::Incomplete,
             Err(WriteFailure::Sql(failure)) => return refused(&failure),
             Err(WriteFailure::File(error)) => return Err(into_io(error).into()),
         }
@@ -47,12 +47,12 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
 }
 
 /// An error in a query ends the command.
-fn refused(failure: &SqlFailure) -> Result<Outcome, Stop> {
+fn refused(failure: &SqlFailure) -> Result<CommandOutcome, StopReason> {
     if failure.is_in_query() {
-        return Err(Stop::Expression(format!("error: {failure}\n")));
+        return Err(StopReason::Expression(format!("error: {failure}\n")));
     }
     eprintln!("error: {failure}");
-    Ok(Outcome::Incomplete)
+    Ok(CommandOutcome::Incomplete)
 }
 
 fn into_io(error: kymo_session::FileError) -> io::Error {
@@ -74,14 +74,14 @@ fn answer_format(format: SqlFormat) -> AnswerFormat {
 
 /// The context of a query.
 struct Asking<'a> {
-    database: &'a Database,
+    database: &'a SqlDatabase,
     arguments: &'a SqlArguments,
     /// Cancels a query, where that does not end the command.
     interrupted: Option<Arc<AtomicBool>>,
 }
 
 /// The result of a query.
-struct Answered {
+struct QueryResult {
     rows: u64,
     took: std::time::Duration,
     /// Everything could be read.
@@ -90,12 +90,12 @@ struct Answered {
 
 impl Asking<'_> {
     /// Shows the answer to a query, and the losses behind it.
-    fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<Answered, WriteFailure> {
+    fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<QueryResult, WriteFailure> {
         let began = Instant::now();
         let progress = self.interrupted.clone().map(Progress::ended_by).unwrap_or_default();
         let mut answer = self.database.query(query, &Arc::new(progress))?;
         let written = write_answer(&mut answer, format, output);
-        let is_complete = matches!(show::report(&answer.report(), self.arguments.strict), Outcome::Complete);
-        Ok(Answered { rows: written?, took: began.elapsed(), is_complete })
+        let is_complete = matches!(show::report(&answer.report(), self.arguments.strict), CommandOutcome::Complete);
+        Ok(QueryResult { rows: written?, took: began.elapsed(), is_complete })
     }
 }

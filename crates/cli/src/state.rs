@@ -4,19 +4,19 @@ use std::path::Path;
 
 use kymo_session::{AnalyseFailure, Analysed, AnalysisOptions, OwnStates, Progress, Session, Zone};
 
-use crate::Outcome;
-use crate::analyses::{Refusal, TOP};
+use crate::CommandOutcome;
+use crate::analyses::{AnalysisRefusal, TOP};
 use crate::answer::{Manner, show};
 use crate::arguments::StateArguments;
 use crate::progress::watched;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Asks and shows the answer.
-pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Outcome, Stop> {
+pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<CommandOutcome, StopReason> {
     let face = &arguments.face;
     let progress = Progress::default();
     let top = face.is_for_people().then_some(TOP);
-    let question = Question::new(session, arguments, top)?;
+    let question = StateQuestion::new(session, arguments, top)?;
     let work = || question.ask(session, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     match asked {
@@ -25,27 +25,27 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Outco
             show(session, &tables, &found.answer, &found.report, manner(arguments))
         }
         Err(failure) => match refusal(session, arguments, failure) {
-            Refusal::Question(message) => Err(Stop::Usage(message)),
-            Refusal::Traces(message) => {
+            AnalysisRefusal::Question(message) => Err(StopReason::Usage(message)),
+            AnalysisRefusal::Traces(message) => {
                 eprintln!("error: {message}");
-                Ok(Outcome::Incomplete)
+                Ok(CommandOutcome::Incomplete)
             }
         },
     }
 }
 
 /// The question.
-pub(crate) struct Question {
+pub(crate) struct StateQuestion {
     at_ns: i64,
     own: Option<OwnStates>,
     options: AnalysisOptions,
 }
 
-impl Question {
-    pub(crate) fn new(session: &Session, arguments: &StateArguments, top: Option<usize>) -> Result<Self, Stop> {
+impl StateQuestion {
+    pub(crate) fn new(session: &Session, arguments: &StateArguments, top: Option<usize>) -> Result<Self, StopReason> {
         let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
         let at_ns = arguments.at.nanos(session.first_ns().unwrap_or(0), zone);
-        let at_ns = at_ns.ok_or_else(|| Stop::Usage("the time is out of range".to_owned()))?;
+        let at_ns = at_ns.ok_or_else(|| StopReason::Usage("the time is out of range".to_owned()))?;
         let own = arguments.own.as_deref().map(own_states).transpose()?;
         Ok(Self { at_ns, own, options: arguments.options(top) })
     }
@@ -61,26 +61,26 @@ fn manner(arguments: &StateArguments) -> Manner<'_> {
 }
 
 /// Why there is no answer.
-pub(crate) fn refusal(session: &Session, arguments: &StateArguments, failure: AnalyseFailure) -> Refusal {
+pub(crate) fn refusal(session: &Session, arguments: &StateArguments, failure: AnalyseFailure) -> AnalysisRefusal {
     match failure {
         AnalyseFailure::Outside { begin_ns, end_ns } => {
             let times = manner(arguments).times(session).within(None);
-            Refusal::Question(format!("the trace is from {} to {}", times.word(begin_ns), times.word(end_ns)))
+            AnalysisRefusal::Question(format!("the trace is from {} to {}", times.word(begin_ns), times.word(end_ns)))
         }
         failure @ (AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. }) => {
-            Refusal::Question(failure.to_string())
+            AnalysisRefusal::Question(failure.to_string())
         }
-        failure => Refusal::Traces(failure.to_string()),
+        failure => AnalysisRefusal::Traces(failure.to_string()),
     }
 }
 
 /// The states that a file declares.
-fn own_states(path: &Path) -> Result<OwnStates, Stop> {
+fn own_states(path: &Path) -> Result<OwnStates, StopReason> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| Stop::Usage(format!("{name}: {error}")))?;
-    let own = OwnStates::parse(path, &text).map_err(|errors| Stop::Usage(format!("{name}: {errors}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| StopReason::Usage(format!("{name}: {error}")))?;
+    let own = OwnStates::parse(path, &text).map_err(|errors| StopReason::Usage(format!("{name}: {errors}")))?;
     if own.is_empty() {
-        return Err(Stop::Usage(format!("{name}: declares no `[[states]]`")));
+        return Err(StopReason::Usage(format!("{name}: declares no `[[states]]`")));
     }
     Ok(own)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// Nothing more can be written.
     Output(io::Error),
     /// The typed words make no sense together, or with these traces: a sentence.
@@ -19,13 +19,13 @@ pub(crate) fn say(lines: &str) {
     let _ = writeln!(io::stderr(), "{lines}");
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for StopReason {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-impl Stop {
+impl StopReason {
     /// The text after `error: `.
     pub(crate) fn text(&self) -> String {
         match self {

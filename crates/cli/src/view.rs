@@ -13,19 +13,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use kymo_server::{Begin, Choice, Growing, RecordHint, Sample, ServeFailure, Server, ServerOptions};
-use kymo_session::{Notes, OwnTracks, Recent, Session, cache_folder};
+use kymo_server::{Begin, Growing, RecordHint, SampleTrace, ServeFailure, Server, ServerOptions, TraceChoice};
+use kymo_session::{OwnTracks, Recent, Session, TraceNotes, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
 
 use crate::arguments::{Listen, ViewArguments};
-use crate::stop::Stop;
-use crate::{Clocks, Outcome};
+use crate::stop::StopReason;
+use crate::{ClockOffsets, CommandOutcome};
 
 /// A tenth of a second of `examples/server`, for users without a trace; `examples/server/record.sh`
 /// made it.
-const SAMPLE: Sample =
-    Sample { name: "server.tar.gz", bytes: include_bytes!("../../../examples/traces/server.tar.gz") };
+const SAMPLE: SampleTrace =
+    SampleTrace { name: "server.tar.gz", bytes: include_bytes!("../../../examples/traces/server.tar.gz") };
 
 /// Bytes of files that a browser may send: they lie in the folder of temporary files until the server ends.
 const UPLOAD_BYTES_MAX: u64 = 2 << 30;
@@ -49,22 +49,22 @@ const RECORD: &[RecordHint] = &[
 ];
 
 /// Serves traces that are open until Ctrl-C.
-pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<Outcome, Stop> {
+pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<CommandOutcome, StopReason> {
     note_recent(&arguments.traces);
     let growing = Growing {
         session: Some(Arc::new(session)),
         paths: arguments.traces.clone(),
-        open: crate::options(arguments.threads, Clocks::of_traces(&arguments.trace_offset), cache_folder()),
+        open: crate::options(arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset), cache_folder()),
     };
     run(growing.into(), notes_beside(arguments), arguments)
 }
 
 /// Serves traces that a recorder has begun and that have no events yet.
-pub(crate) fn wait(arguments: &ViewArguments) -> Result<Outcome, Stop> {
+pub(crate) fn wait(arguments: &ViewArguments) -> Result<CommandOutcome, StopReason> {
     let growing = Growing {
         session: None,
         paths: arguments.traces.clone(),
-        open: crate::options(arguments.threads, Clocks::of_traces(&arguments.trace_offset), cache_folder()),
+        open: crate::options(arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset), cache_folder()),
     };
     run(growing.into(), notes_beside(arguments), arguments)
 }
@@ -78,18 +78,18 @@ pub(crate) fn note_recent(traces: &[PathBuf]) {
 }
 
 fn notes_beside(arguments: &ViewArguments) -> Option<PathBuf> {
-    arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)))
+    arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| TraceNotes::beside(trace)))
 }
 
 /// Serves the trace chosen in the browser until Ctrl-C.
-pub(crate) fn choose(arguments: &ViewArguments) -> Result<Outcome, Stop> {
+pub(crate) fn choose(arguments: &ViewArguments) -> Result<CommandOutcome, StopReason> {
     if !arguments.trace_offset.is_empty() {
-        return Err(Stop::Usage(
+        return Err(StopReason::Usage(
             "--trace-offset is of a trace that is named: kymo view --trace-offset PATH=TIME TRACE".to_owned(),
         ));
     }
-    let choice = Choice {
-        open: crate::options(arguments.threads, Clocks::default(), cache_folder()),
+    let choice = TraceChoice {
+        open: crate::options(arguments.threads, ClockOffsets::default(), cache_folder()),
         sample: Some(SAMPLE),
         record: if cfg!(target_os = "linux") { RECORD } else { &[] },
         upload_bytes_max: UPLOAD_BYTES_MAX,
@@ -97,7 +97,7 @@ pub(crate) fn choose(arguments: &ViewArguments) -> Result<Outcome, Stop> {
     run(choice.into(), arguments.notes.clone(), arguments)
 }
 
-fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Outcome, Stop> {
+fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<CommandOutcome, StopReason> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // A second signal ends the process at once.
@@ -108,32 +108,32 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
     // The file is there as long as the server is.
     let _opened = tell(&server, arguments, &mut io::stdout(), "Ctrl-C ends it.")?;
     server.run(&stop).map_err(|failure| refused(&failure))?;
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 /// Listens, for viewers of a trace that is about to be recorded.
 #[cfg(target_os = "linux")]
-pub(crate) fn bind_recorded(trace: &Path, arguments: &ViewArguments) -> Result<Server, Stop> {
-    let open = crate::options(arguments.threads, Clocks::default(), cache_folder());
+pub(crate) fn bind_recorded(trace: &Path, arguments: &ViewArguments) -> Result<Server, StopReason> {
+    let open = crate::options(arguments.threads, ClockOffsets::default(), cache_folder());
     let growing = Growing { session: None, paths: vec![trace.to_owned()], open };
-    let notes = arguments.notes.clone().unwrap_or_else(|| Notes::beside(trace));
+    let notes = arguments.notes.clone().unwrap_or_else(|| TraceNotes::beside(trace));
     bind(growing.into(), Some(notes), arguments)
 }
 
-fn bind(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Server, Stop> {
+fn bind(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Server, StopReason> {
     let mut options = ServerOptions::default();
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
     options.own =
-        arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(Stop::Usage)?;
+        arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(StopReason::Usage)?;
     options.memory_bytes = arguments.memory;
     options.notes = notes;
     Server::bind(begin, options).map_err(|failure| refused(&failure))
 }
 
 /// Why nothing is served.
-pub(crate) fn refused(failure: &ServeFailure) -> Stop {
-    Stop::Expression(format!("error: {failure}\n"))
+pub(crate) fn refused(failure: &ServeFailure) -> StopReason {
+    StopReason::Expression(format!("error: {failure}\n"))
 }
 
 /// A page that leads to the server, and the process that has opened it; `None`: nothing was to be
@@ -146,7 +146,7 @@ pub(crate) fn tell(
     arguments: &ViewArguments,
     out: &mut impl Write,
     ends: &str,
-) -> Result<Opened, Stop> {
+) -> Result<Opened, StopReason> {
     let url = server.url();
     writeln!(out, "{url}")?;
     out.flush()?;
@@ -164,12 +164,12 @@ pub(crate) fn tell(
     Ok(opened)
 }
 
-fn listen(arguments: &ViewArguments) -> Result<SocketAddr, Stop> {
+fn listen(arguments: &ViewArguments) -> Result<SocketAddr, StopReason> {
     let Listen { address, port } =
         arguments.listen.unwrap_or(Listen { address: Ipv4Addr::LOCALHOST.into(), port: None });
     match (port, arguments.port) {
         (Some(one), Some(other)) if one != other => {
-            Err(Stop::Usage(format!("--listen says port {one}, --port {other}")))
+            Err(StopReason::Usage(format!("--listen says port {one}, --port {other}")))
         }
         (one, other) => Ok(SocketAddr::new(address, one.or(other).unwrap_or(0))),
     }

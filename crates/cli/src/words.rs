@@ -14,22 +14,22 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 use kymo_session::{
-    AnalyseFailure, Analysed, CountOptions, Finding, Info, PrintOptions, Progress, Report, Selection, Session,
+    AnalyseFailure, Analysed, CheckFinding, CountOptions, Info, PrintOptions, Progress, Report, Selection, Session,
     ShareFailure, Shares, Table, Zone, json,
 };
 use serde_json::Value;
 
-use crate::analyses::{self, Refusal, TOP};
+use crate::analyses::{self, AnalysisRefusal, TOP};
 use crate::answer::screen::Screen;
-use crate::answer::words::Words;
-use crate::answer::{Times, table};
+use crate::answer::words::CellFormatter;
+use crate::answer::{InstantFormat, table};
 use crate::arguments::{Arguments, Command};
 use crate::select::understood;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 use crate::{check, count, info, print, state};
 
 /// An answer for people and for programs.
-pub struct Said {
+pub struct WordedAnswer {
     /// The output of the command.
     pub text: String,
     /// Its output with `--json`.
@@ -37,7 +37,7 @@ pub struct Said {
 }
 
 /// An answer in tables.
-pub struct Answered {
+pub struct TableAnswer {
     /// With all rows that were asked for.
     pub tables: Vec<Table>,
     /// The losses and assumptions behind them.
@@ -50,7 +50,7 @@ pub struct Answered {
 
 /// Why there is no answer: the command's text after `error: `.
 #[derive(Debug)]
-pub enum Refused {
+pub enum CommandError {
     /// The question is wrong.
     Question(String),
     /// These traces cannot answer it.
@@ -61,16 +61,16 @@ pub enum Refused {
     Cancelled,
 }
 
-impl From<Stop> for Refused {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for CommandError {
+    fn from(stop: StopReason) -> Self {
         match stop {
-            Stop::Output(error) => Self::Output(error),
+            StopReason::Output(error) => Self::Output(error),
             stop => Self::Question(stop.text()),
         }
     }
 }
 
-impl From<ShareFailure> for Refused {
+impl From<ShareFailure> for CommandError {
     fn from(failure: ShareFailure) -> Self {
         match failure {
             ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) | ShareFailure::Whole(_) => {
@@ -81,21 +81,21 @@ impl From<ShareFailure> for Refused {
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
+impl From<AnalysisRefusal> for CommandError {
+    fn from(refusal: AnalysisRefusal) -> Self {
         match refusal {
-            Refusal::Question(message) => Self::Question(message),
-            Refusal::Traces(message) => Self::Traces(message),
+            AnalysisRefusal::Question(message) => Self::Question(message),
+            AnalysisRefusal::Traces(message) => Self::Traces(message),
         }
     }
 }
 
 /// The contents of traces.
 #[must_use]
-pub fn info(info: &Info, paths: &[PathBuf]) -> Said {
+pub fn info(info: &Info, paths: &[PathBuf]) -> WordedAnswer {
     let mut text = Vec::new();
     info::screen(info, paths, &mut text).expect("memory takes all bytes");
-    Said { text: String::from_utf8_lossy(&text).into_owned(), json: json::info(info).to_string() }
+    WordedAnswer { text: String::from_utf8_lossy(&text).into_owned(), json: json::info(info).to_string() }
 }
 
 /// The contents of traces, in a few words.
@@ -112,7 +112,7 @@ pub fn report(report: &Report) -> String {
 
 /// The problems of traces, as JSON: an array of findings.
 #[must_use]
-pub fn findings(findings: &[Finding]) -> String {
+pub fn findings(findings: &[CheckFinding]) -> String {
     findings
         .iter()
         .map(|found| kymo_session::json::finding(found, check::is_error(found, false)))
@@ -125,31 +125,34 @@ pub fn findings(findings: &[Finding]) -> String {
 /// # Errors
 ///
 /// The words make no sense, the traces cannot answer, or it was canceled.
-pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
+pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<TableAnswer, CommandError> {
     let answered = answer(session, words, progress);
     // This is the reason, before any other.
-    if progress.is_cancelled() { Err(Refused::Cancelled) } else { answered }
+    if progress.is_cancelled() { Err(CommandError::Cancelled) } else { answered }
 }
 
-fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
+fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<TableAnswer, CommandError> {
     let command = parsed(words)?;
     let (answer, report, warnings) = match &command {
         Command::Count(arguments) => {
             let events = &arguments.event;
             let (selection, warnings) = understood(session, events, arguments.filter.as_deref(), Zone::Local)?;
             let counts = session.count(&CountOptions { selection, sizes: arguments.sizes }, progress);
-            let counts = counts.map_err(|_| Refused::Cancelled)?;
+            let counts = counts.map_err(|_| CommandError::Cancelled)?;
             let (table, text) = count::as_table(&counts, &arguments.by);
-            return Ok(Answered { tables: vec![table], report: counts.report, text, warnings });
+            return Ok(TableAnswer { tables: vec![table], report: counts.report, text, warnings });
         }
         Command::State(arguments) => {
-            let asked = state::Question::new(session, arguments, None)?.ask(session, progress);
+            let asked = state::StateQuestion::new(session, arguments, None)?.ask(session, progress);
             let found = asked.map_err(|failure| state::refusal(session, arguments, failure))?;
             (found.answer, found.report, String::new())
         }
         command => {
             let Some(analysis) = analyses::of_command(command) else {
-                return Err(Refused::Question(format!("`{}` asks nothing", words.first().map_or("", |word| word))));
+                return Err(CommandError::Question(format!(
+                    "`{}` asks nothing",
+                    words.first().map_or("", |word| word)
+                )));
             };
             let (analysis, arguments) = analysis?;
             let (options, warnings) = analyses::asked(&analysis, session, arguments, None)?;
@@ -158,7 +161,7 @@ fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<An
         }
     };
     let text = shown(&answer.tables, session.times_are_unix());
-    Ok(Answered { tables: answer.tables, report, text, warnings })
+    Ok(TableAnswer { tables: answer.tables, report, text, warnings })
 }
 
 /// The same question to be answered in shares, by this process and others, and lines about parts
@@ -167,7 +170,7 @@ fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<An
 /// # Errors
 ///
 /// The words make no sense, are no analysis, or the traces cannot answer in parts.
-pub fn shares(session: &Arc<Session>, words: &[String]) -> Result<(Shares, String), Refused> {
+pub fn shares(session: &Arc<Session>, words: &[String]) -> Result<(Shares, String), CommandError> {
     let command = parsed(words)?;
     let name = words.first().map_or("", |word| word);
     let (analysis, options, warnings) = match analyses::of_command(&command) {
@@ -176,7 +179,7 @@ pub fn shares(session: &Arc<Session>, words: &[String]) -> Result<(Shares, Strin
             let (options, warnings) = analyses::asked(&analysis, session, arguments, None)?;
             (analysis, options, warnings)
         }
-        None => return Err(Refused::Question(format!("`{name}` is no analysis"))),
+        None => return Err(CommandError::Question(format!("`{name}` is no analysis"))),
     };
     let shares = Shares::new(Arc::clone(session), analysis.kind, options)?;
     Ok((shares, warnings))
@@ -184,22 +187,22 @@ pub fn shares(session: &Arc<Session>, words: &[String]) -> Result<(Shares, Strin
 
 /// An answer that was put together from shares.
 #[must_use]
-pub fn answered(session: &Session, analysed: Analysed) -> Answered {
+pub fn answered(session: &Session, analysed: Analysed) -> TableAnswer {
     let Analysed { answer, report } = analysed;
     let text = shown(&answer.tables, session.times_are_unix());
-    Answered { tables: answer.tables, report, text, warnings: String::new() }
+    TableAnswer { tables: answer.tables, report, text, warnings: String::new() }
 }
 
 /// Tables as the command shows them with the default number of rows.
 fn shown(tables: &[Table], times_are_unix: bool) -> String {
-    let times = Times::new(times_are_unix, Zone::Local, false);
+    let times = InstantFormat::new(times_are_unix, Zone::Local, false);
     let screen = Screen { width: None, colours: false, unicode: true };
     let mut text = Vec::new();
     for (number, table) in tables.iter().enumerate() {
         let mut top = head(table);
         top.rows = table.rows.iter().take(TOP).cloned().collect();
         top.omitted += (table.rows.len() - top.rows.len()) as u64;
-        let words = Words { times: times.within(table.span_ns), unicode: true };
+        let words = CellFormatter { times: times.within(table.span_ns), unicode: true };
         let gap: &[u8] = if number > 0 { b"\n" } else { b"" };
         text.extend_from_slice(gap);
         table::show(&top, &words, screen, true, &mut text).expect("memory takes all bytes");
@@ -219,7 +222,7 @@ fn head(table: &Table) -> Table {
 /// # Errors
 ///
 /// The words make no sense.
-pub fn print_options(session: &Session, words: &[String]) -> Result<(PrintOptions, String), Refused> {
+pub fn print_options(session: &Session, words: &[String]) -> Result<(PrintOptions, String), CommandError> {
     let words: Vec<String> = std::iter::once("print".to_owned()).chain(words.iter().cloned()).collect();
     let Command::Print(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
     let (options, mut warnings) = print::asked(session, &arguments)?;
@@ -240,7 +243,7 @@ pub fn export_options(
     session: &Session,
     output: &Path,
     words: &[String],
-) -> Result<(kymo_session::ExportOptions, String), Refused> {
+) -> Result<(kymo_session::ExportOptions, String), CommandError> {
     let fixed = ["export".to_owned(), format!("--output={}", output.display())];
     let words: Vec<String> = fixed.into_iter().chain(words.iter().cloned()).collect();
     let Command::Export(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
@@ -256,14 +259,14 @@ pub fn export_options(
 ///
 /// The words make no sense.
 #[cfg(feature = "sql")]
-pub fn sql_options(words: &[String]) -> Result<kymo_session::SqlOptions, Refused> {
+pub fn sql_options(words: &[String]) -> Result<kymo_session::SqlOptions, CommandError> {
     let words: Vec<String> = std::iter::once("sql".to_owned()).chain(words.iter().cloned()).collect();
     let Command::Sql(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
     Ok(arguments.options())
 }
 
 /// Which events.
-pub struct Chosen {
+pub struct EventChoice {
     /// By name and by properties.
     pub selection: Selection,
     /// Not before this.
@@ -279,20 +282,20 @@ pub struct Chosen {
 /// # Errors
 ///
 /// The words make no sense.
-pub fn chosen(session: &Session, words: &[String]) -> Result<Chosen, Refused> {
+pub fn chosen(session: &Session, words: &[String]) -> Result<EventChoice, CommandError> {
     let (PrintOptions { selection, begin_ns, end_ns, .. }, warnings) = print_options(session, words)?;
-    Ok(Chosen { selection, begin_ns, end_ns, warnings })
+    Ok(EventChoice { selection, begin_ns, end_ns, warnings })
 }
 
 /// A command line without traces.
-fn parsed(words: &[String]) -> Result<Command, Refused> {
+fn parsed(words: &[String]) -> Result<Command, CommandError> {
     let (name, said) = words.split_first().map_or(("", &[][..]), |(name, said)| (name.as_str(), said));
     let (files, options): (Vec<&String>, Vec<&String>) = said.iter().partition(|word| !word.starts_with("--"));
     let line = ["kymo", name].into_iter().chain(options.into_iter().map(String::as_str)).chain(["--"]);
     let line = line.chain(files.into_iter().map(String::as_str)).chain(["."]);
     let matches = Arguments::command().try_get_matches_from(line);
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
-    parsed.map(|arguments| arguments.command.0).map_err(|error| Refused::Question(sentence(&error.to_string())))
+    parsed.map(|arguments| arguments.command.0).map_err(|error| CommandError::Question(sentence(&error.to_string())))
 }
 
 /// The message of an error of the parser, without its hints.
@@ -311,7 +314,7 @@ mod tests {
         let refused = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             match parsed(&words) {
-                Err(Refused::Question(text)) => text,
+                Err(CommandError::Question(text)) => text,
                 other => panic!("{:?}", other.err()),
             }
         };

@@ -8,11 +8,11 @@
 //!    advance 80
 //! ```
 
-use kymo_ir::{Block, Op, Phase, Program, Reg, Slot, Source};
+use kymo_ir::{BitPhase, Block, NumberSource, Op, OutputSlot, ReadProgram, Reg};
 use kymo_units::ByteOrder;
 
 /// A run of fixed-size fields that one `Need` covers.
-struct Run {
+struct FixedRun {
     /// Index of its `Need` in the current block.
     need: usize,
     /// Bits so far.
@@ -20,11 +20,11 @@ struct Run {
 }
 
 /// A program being written.
-pub(crate) struct Builder {
-    pub(crate) program: Program,
+pub(crate) struct ProgramBuilder {
+    pub(crate) program: ReadProgram,
     block: Block,
-    run: Option<Run>,
-    phase: Phase,
+    run: Option<FixedRun>,
+    phase: BitPhase,
     /// Byte orders (or bit orders) may meet inside a byte: every fixed-size field states its
     /// own.
     mixed_orders: bool,
@@ -40,14 +40,14 @@ pub(crate) struct Bits {
     pub(crate) signed: bool,
 }
 
-impl Builder {
-    pub(crate) fn new(entry: Phase, mixed_orders: bool) -> Self {
-        let program = Program { entry, ..Program::default() };
+impl ProgramBuilder {
+    pub(crate) fn new(entry: BitPhase, mixed_orders: bool) -> Self {
+        let program = ReadProgram { entry, ..ReadProgram::default() };
         Self { program, block: Block::new(), run: None, phase: entry, mixed_orders, spare: Vec::new() }
     }
 
     /// The finished program, and the phase at its end.
-    pub(crate) fn finish(mut self) -> (Program, Phase) {
+    pub(crate) fn finish(mut self) -> (ReadProgram, BitPhase) {
         self.flush();
         self.program.body = std::mem::take(&mut self.block);
         self.assert_verified();
@@ -103,11 +103,11 @@ impl Builder {
         self.block.push(Op::Advance { bits: run.bits });
     }
 
-    fn run(&mut self) -> &mut Run {
+    fn run(&mut self) -> &mut FixedRun {
         let (block, run) = (&mut self.block, &mut self.run);
         run.get_or_insert_with(|| {
             block.push(Op::Need { bits: 0 });
-            Run { need: block.len() - 1, bits: 0 }
+            FixedRun { need: block.len() - 1, bits: 0 }
         })
     }
 
@@ -126,7 +126,7 @@ impl Builder {
         }
         self.flush();
         self.block.push(Op::Align { log2 });
-        self.phase = Phase { modulus_log2: log2, phase: 0 };
+        self.phase = BitPhase { modulus_log2: log2, phase: 0 };
     }
 
     /// Moves on by `bits` in the current run; returns their offset in it.
@@ -174,17 +174,17 @@ impl Builder {
         if bits <= u64::from(u32::MAX) {
             self.take(bits);
         } else {
-            self.skip(Source::Constant(bits / 8), 8);
+            self.skip(NumberSource::Constant(bits / 8), 8);
         }
     }
 
     /// Moves over `count` elements of `bits` each.
-    pub(crate) fn skip(&mut self, count: Source, bits: u64) {
+    pub(crate) fn skip(&mut self, count: NumberSource, bits: u64) {
         self.flush();
         self.block.push(Op::Skip { count, bits });
         match count {
-            Source::Constant(count) => self.moved(count.wrapping_mul(bits)),
-            Source::Register(_) => self.forget(bits.trailing_zeros() as u8),
+            NumberSource::Constant(count) => self.moved(count.wrapping_mul(bits)),
+            NumberSource::Register(_) => self.forget(bits.trailing_zeros() as u8),
         }
     }
 
@@ -200,18 +200,18 @@ impl Builder {
         self.flush();
         let (start, length) = (self.register(), self.register());
         self.block.push(Op::Text { start, length, unit });
-        self.phase = Phase { modulus_log2: 3, phase: 0 };
+        self.phase = BitPhase { modulus_log2: 3, phase: 0 };
         (start, length)
     }
 
     /// Some bytes, aligned before; returns the first.
-    pub(crate) fn bytes(&mut self, length: Source) -> Reg {
+    pub(crate) fn bytes(&mut self, length: NumberSource) -> Reg {
         self.flush();
         let start = self.register();
         self.block.push(Op::Bytes { start, length });
         match length {
-            Source::Constant(length) => self.moved(length.wrapping_mul(8)),
-            Source::Register(_) => self.forget(3),
+            NumberSource::Constant(length) => self.moved(length.wrapping_mul(8)),
+            NumberSource::Register(_) => self.forget(3),
         }
         start
     }
@@ -233,7 +233,7 @@ impl Builder {
     }
 
     /// Leaves a constant in a slot.
-    pub(crate) fn out_constant(&mut self, slot: Slot, value: u64) {
+    pub(crate) fn out_constant(&mut self, slot: OutputSlot, value: u64) {
         let from = self.set(value);
         self.block.push(Op::Out { slot, from });
         self.release(from);
@@ -242,8 +242,8 @@ impl Builder {
     /// Writes a block apart from the current one; the position is known in it as it is now.
     ///
     /// The caller puts the block into an operation and sets the phase behind it with
-    /// [`Builder::join`] or [`Builder::resume`].
-    pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, Phase), E> {
+    /// [`ProgramBuilder::join`] or [`ProgramBuilder::resume`].
+    pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, BitPhase), E> {
         self.flush();
         let (outer, before) = (std::mem::take(&mut self.block), self.phase);
         let spare = std::mem::take(&mut self.spare);
@@ -256,12 +256,12 @@ impl Builder {
     }
 
     /// The known phase of the position.
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> BitPhase {
         self.phase
     }
 
     /// Behind an operation with several blocks: the phase is the part that all of them agree on.
-    pub(crate) fn resume(&mut self, phase: Phase) {
+    pub(crate) fn resume(&mut self, phase: BitPhase) {
         self.phase = phase;
     }
 }
@@ -271,30 +271,30 @@ fn mask(log2: u8) -> u64 {
 }
 
 /// The phase where two paths meet.
-pub(crate) fn join(one: Phase, other: Phase) -> Phase {
+pub(crate) fn join(one: BitPhase, other: BitPhase) -> BitPhase {
     // The lowest bit in which they differ is not known any more, and neither is anything above it.
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
-    Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
+    BitPhase { modulus_log2, phase: one.phase & mask(modulus_log2) }
 }
 
 /// The phase at the head of every round of a loop whose body moves by multiples of `2^granularity`
 /// bits, apart from alignments (`aligns`: there are some).
-pub(crate) fn loop_phase(before: Phase, granularity: u8, aligns: bool) -> Phase {
+pub(crate) fn loop_phase(before: BitPhase, granularity: u8, aligns: bool) -> BitPhase {
     let modulus_log2 = before.modulus_log2.min(granularity);
     let phase = before.phase & mask(modulus_log2);
     if phase != 0 && aligns {
-        return Phase { modulus_log2: phase.trailing_zeros() as u8, phase: 0 };
+        return BitPhase { modulus_log2: phase.trailing_zeros() as u8, phase: 0 };
     }
-    Phase { modulus_log2, phase }
+    BitPhase { modulus_log2, phase }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(modulus_log2: u8, phase: u64) -> Phase {
-        Phase { modulus_log2, phase }
+    fn at(modulus_log2: u8, phase: u64) -> BitPhase {
+        BitPhase { modulus_log2, phase }
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn known_padding_is_part_of_the_run() {
-        let mut builder = Builder::new(at(5, 0), false);
+        let mut builder = ProgramBuilder::new(at(5, 0), false);
         let u8_bits = Bits { width: 8, order: ByteOrder::Little, reversed: false, signed: false };
         builder.read(u8_bits);
         builder.align(32);

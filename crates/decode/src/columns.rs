@@ -13,15 +13,19 @@
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::{
-    self, BitMap, DisplayBase, FieldClass, IntegerMeaning, Mapping, Optional, Scope, Structure, TextEncoding, Variant,
+    self, BitMap, DisplayBase, EnumerationMapping, FieldClass, IntegerMeaning, Optional, Scope, Structure,
+    TextEncoding, Variant,
 };
-use kymo_ir::{Cell, Cells, Column, Op, Program, Reg, RowFault, Source, State, Table, Window, eval};
-use kymo_jit::Rows;
+use kymo_ir::{
+    CellType, Cells, NumberSource, Op, PacketWindow, ProgramColumn, ProgramTable, ReadProgram, ReadState, Reg,
+    RowFault, eval,
+};
+use kymo_jit::CompiledRows;
 
-use crate::builder::Builder;
+use crate::builder::ProgramBuilder;
 use crate::decoder::Decoder;
 use crate::hot::Hot;
-use crate::lower::{Face, LowerError, Value};
+use crate::lower::{Face, FreshValue, LowerError};
 use crate::plan::BodyFace;
 
 /// The columns of one event record class.
@@ -30,7 +34,7 @@ pub struct ClassColumns {
     /// Its fields, in the order of the bytes.
     pub fields: Vec<ScopeField>,
     /// Fills the columns; runs at the positions that a scan finds.
-    pub program: Arc<Program>,
+    pub program: Arc<ReadProgram>,
 }
 
 /// A direct member of one of the record's scopes.
@@ -41,24 +45,24 @@ pub struct ScopeField {
     /// Its name, as people see it.
     pub name: String,
     /// Where its values are.
-    pub shape: Shape,
+    pub shape: ColumnShape,
 }
 
 /// Where the values of a field are. Numbers are indexes into the program's columns and tables.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
+pub enum ColumnShape {
     /// An integer.
     Integer {
         /// Column of the smallest cell that holds it, extended.
         column: u16,
         /// That cell.
-        cell: Cell,
+        cell: CellType,
         /// Two's complement.
         signed: bool,
         /// For people.
         base: DisplayBase,
         /// Labels, if it is an enumeration.
-        labels: Option<Vec<Mapping>>,
+        labels: Option<Vec<EnumerationMapping>>,
     },
     /// 0 is false.
     Boolean {
@@ -75,14 +79,14 @@ pub enum Shape {
         /// Column of `U64` cells.
         column: u16,
         /// The names.
-        flags: Vec<Mapping>,
+        flags: Vec<EnumerationMapping>,
     },
     /// A real number's bits.
     Real {
         /// Column of its bits.
         column: u16,
         /// `U16`, `U32` or `U64`.
-        cell: Cell,
+        cell: CellType,
     },
     /// Text.
     Text {
@@ -103,26 +107,26 @@ pub enum Shape {
         /// The table with a row per element.
         table: u16,
         /// Where the elements' values are.
-        element: Box<Shape>,
+        element: Box<ColumnShape>,
     },
     /// Members.
     Structure {
         /// Names, as people see them, and values.
-        members: Vec<(String, Shape)>,
+        members: Vec<(String, ColumnShape)>,
     },
     /// Content or nothing.
     Optional {
         /// Column of `U8` cells: 1 where there is content.
         present: u16,
         /// The content.
-        content: Box<Shape>,
+        content: Box<ColumnShape>,
     },
     /// One of several contents.
     Variant {
         /// Column of `U16` cells: index of the option that is there.
         option: u16,
         /// Names, as people see them, and values.
-        options: Vec<(Option<String>, Shape)>,
+        options: Vec<(Option<String>, ColumnShape)>,
     },
 }
 
@@ -142,13 +146,13 @@ pub struct ColumnReader {
     decoder: Arc<Decoder>,
     stream_class: usize,
     projection: Projection,
-    classes: Vec<OnceLock<ClassReader>>,
+    classes: Vec<OnceLock<ClassColumnReader>>,
 }
 
 #[derive(Debug)]
-struct ClassReader {
+struct ClassColumnReader {
     columns: ClassColumns,
-    compiled: Hot<Rows>,
+    compiled: Hot<CompiledRows>,
 }
 
 /// Records of a class that the evaluator reads before its columns are compiled.
@@ -168,10 +172,10 @@ impl ColumnReader {
         &self.class(event_class).columns
     }
 
-    fn class(&self, event_class: usize) -> &ClassReader {
+    fn class(&self, event_class: usize) -> &ClassColumnReader {
         self.classes[event_class].get_or_init(|| {
             let columns = self.decoder.columns(self.stream_class, event_class, &self.projection);
-            ClassReader {
+            ClassColumnReader {
                 columns: columns.expect("every class was lowered when the decoder was made"),
                 compiled: Hot::default(),
             }
@@ -186,9 +190,9 @@ impl ColumnReader {
     pub fn read(
         &self,
         event_class: usize,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         positions: &[u64],
-        state: &mut State,
+        state: &mut ReadState,
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
         let class = self.class(event_class);
@@ -199,12 +203,12 @@ impl ColumnReader {
     }
 }
 
-impl ClassReader {
+impl ClassColumnReader {
     /// Machine code for that many more records, once it pays off.
-    fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
+    fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&CompiledRows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
-        self.compiled.get(records, after, || Rows::new(engine, &self.columns.program))
+        self.compiled.get(records, after, || CompiledRows::new(engine, &self.columns.program))
     }
 }
 
@@ -251,11 +255,11 @@ impl Decoder {
 
 /// An incomplete compound field.
 #[derive(Debug)]
-enum Open {
-    Structure { members: Vec<(String, Shape)> },
-    List { column: u16, table: u16, element: Option<Shape> },
-    Optional { present: u16, content: Option<Shape> },
-    Variant { option: u16, options: Vec<(Option<String>, Shape)> },
+enum OpenCompound {
+    Structure { members: Vec<(String, ColumnShape)> },
+    List { column: u16, table: u16, element: Option<ColumnShape> },
+    Optional { present: u16, content: Option<ColumnShape> },
+    Variant { option: u16, options: Vec<(Option<String>, ColumnShape)> },
 }
 
 struct ColumnFace<'a> {
@@ -263,7 +267,7 @@ struct ColumnFace<'a> {
     projection: &'a Projection,
     fields: Vec<ScopeField>,
     scope: Scope,
-    open: Vec<Open>,
+    open: Vec<OpenCompound>,
     /// Names of the members, one for each open structure.
     names: Vec<String>,
     /// Tables with open rows, with the number of choices open inside each.
@@ -276,45 +280,51 @@ impl<'a> ColumnFace<'a> {
         Self { dialect, projection, fields: Vec::new(), scope, open: Vec::new(), names: Vec::new(), tables: Vec::new() }
     }
 
-    fn column(&self, builder: &mut Builder, cell: Cell) -> u16 {
+    fn column(&self, builder: &mut ProgramBuilder, cell: CellType) -> u16 {
         let &(table, choices) = self.tables.last().expect("table 0 is open in every scope");
         let columns = &mut builder.program.columns;
         // Only inside a choice a row may leave the cell empty, and only then the column has a mark
         // for each row.
-        columns.push(Column { table, cell, nullable: choices > 0 });
+        columns.push(ProgramColumn { table, cell, nullable: choices > 0 });
         (columns.len() - 1) as u16
     }
 
-    fn store(&self, builder: &mut Builder, cell: Cell, from: Reg) -> u16 {
+    fn store(&self, builder: &mut ProgramBuilder, cell: CellType, from: Reg) -> u16 {
         let column = self.column(builder, cell);
         builder.push(Op::Store { column, from });
         column
     }
 
-    fn store_constant(builder: &mut Builder, column: u16, value: u64) {
+    fn store_constant(builder: &mut ProgramBuilder, column: u16, value: u64) {
         let from = builder.set(value);
         builder.push(Op::Store { column, from });
         builder.release(from);
     }
 
-    fn integer(&self, builder: &mut Builder, from: Reg, width: Option<u8>, meaning: &IntegerMeaning) -> Shape {
+    fn integer(
+        &self,
+        builder: &mut ProgramBuilder,
+        from: Reg,
+        width: Option<u8>,
+        meaning: &IntegerMeaning,
+    ) -> ColumnShape {
         let cell = cell(width.unwrap_or(64));
         let column = self.store(builder, cell, from);
         let labels = meaning.enumeration.then(|| meaning.mappings.clone());
-        Shape::Integer { column, cell, signed: meaning.signed, base: meaning.base, labels }
+        ColumnShape::Integer { column, cell, signed: meaning.signed, base: meaning.base, labels }
     }
 
-    fn span(&self, builder: &mut Builder, start: Reg, length: Reg) -> u16 {
-        let column = self.column(builder, Cell::Span);
+    fn span(&self, builder: &mut ProgramBuilder, start: Reg, length: Reg) -> u16 {
+        let column = self.column(builder, CellType::Span);
         builder.push(Op::StoreSpan { column, start, length });
         column
     }
 
     /// A field is complete: it becomes part of the open field.
-    fn close(&mut self, shape: Shape) {
+    fn close(&mut self, shape: ColumnShape) {
         let outermost = self.open.len() == 1;
         match self.open.last_mut() {
-            Some(Open::Structure { members }) => {
+            Some(OpenCompound::Structure { members }) => {
                 let name = self.names.last().expect("a member has a name").clone();
                 if outermost {
                     self.fields.push(ScopeField { scope: self.scope, name, shape });
@@ -322,9 +332,9 @@ impl<'a> ColumnFace<'a> {
                     members.push((name, shape));
                 }
             }
-            Some(Open::List { element, .. }) => *element = Some(shape),
-            Some(Open::Optional { content, .. }) => *content = Some(shape),
-            Some(Open::Variant { options, .. }) => {
+            Some(OpenCompound::List { element, .. }) => *element = Some(shape),
+            Some(OpenCompound::Optional { content, .. }) => *content = Some(shape),
+            Some(OpenCompound::Variant { options, .. }) => {
                 options.last_mut().expect("an option is open").1 = shape;
             }
             None => {}
@@ -341,39 +351,43 @@ impl<'a> ColumnFace<'a> {
 }
 
 /// The smallest cell for a number of `width` bits.
-fn cell(width: u8) -> Cell {
+fn cell(width: u8) -> CellType {
     match width {
-        0..=8 => Cell::U8,
-        9..=16 => Cell::U16,
-        17..=32 => Cell::U32,
-        _ => Cell::U64,
+        0..=8 => CellType::U8,
+        9..=16 => CellType::U16,
+        17..=32 => CellType::U32,
+        _ => CellType::U64,
     }
 }
 
 impl Face for ColumnFace<'_> {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         let shape = match value {
-            Value::Integer { register, width, meaning } => self.integer(builder, register, width, meaning),
-            Value::Boolean { register } => Shape::Boolean { column: self.store(builder, Cell::U64, register) },
-            Value::BitArray { register, .. } => Shape::BitArray { column: self.store(builder, Cell::U64, register) },
-            Value::BitMap { register, map } => bit_map(self.store(builder, Cell::U64, register), map),
-            Value::Real { register, width } => {
-                Shape::Real { column: self.store(builder, cell(width), register), cell: cell(width) }
+            FreshValue::Integer { register, width, meaning } => self.integer(builder, register, width, meaning),
+            FreshValue::Boolean { register } => {
+                ColumnShape::Boolean { column: self.store(builder, CellType::U64, register) }
             }
-            Value::Text { start, length, encoding } => {
-                Shape::Text { column: self.span(builder, start, length), encoding }
+            FreshValue::BitArray { register, .. } => {
+                ColumnShape::BitArray { column: self.store(builder, CellType::U64, register) }
             }
-            Value::Blob { start, length } => Shape::Blob { column: self.span(builder, start, length) },
+            FreshValue::BitMap { register, map } => bit_map(self.store(builder, CellType::U64, register), map),
+            FreshValue::Real { register, width } => {
+                ColumnShape::Real { column: self.store(builder, cell(width), register), cell: cell(width) }
+            }
+            FreshValue::Text { start, length, encoding } => {
+                ColumnShape::Text { column: self.span(builder, start, length), encoding }
+            }
+            FreshValue::Blob { start, length } => ColumnShape::Blob { column: self.span(builder, start, length) },
         };
         self.close(shape);
     }
 
-    fn structure(&mut self, _: &mut Builder, _: &Structure) {
-        self.open.push(Open::Structure { members: Vec::new() });
+    fn structure(&mut self, _: &mut ProgramBuilder, _: &Structure) {
+        self.open.push(OpenCompound::Structure { members: Vec::new() });
         self.names.push(String::new());
     }
 
-    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, _: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         let name = self.display(&structure.members[index].name);
         let wanted = match self.projection {
             Projection::Fields(fields) if self.open.len() == 1 => {
@@ -385,87 +399,87 @@ impl Face for ColumnFace<'_> {
         wanted
     }
 
-    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure_end(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.names.pop();
-        if let Some(Open::Structure { members }) = self.open.pop() {
-            self.close(Shape::Structure { members });
+        if let Some(OpenCompound::Structure { members }) = self.open.pop() {
+            self.close(ColumnShape::Structure { members });
         }
     }
 
-    fn array(&mut self, builder: &mut Builder, count: Source, _: &FieldClass) {
-        let column = self.column(builder, Cell::Span);
+    fn array(&mut self, builder: &mut ProgramBuilder, count: NumberSource, _: &FieldClass) {
+        let column = self.column(builder, CellType::Span);
         let parent = self.tables.last().map(|(table, _)| *table);
-        builder.program.tables.push(Table { parent });
+        builder.program.tables.push(ProgramTable { parent });
         let table = (builder.program.tables.len() - 1) as u16;
         builder.push(Op::StoreList { column, table, count });
         self.tables.push((table, 0));
-        self.open.push(Open::List { column, table, element: None });
+        self.open.push(OpenCompound::List { column, table, element: None });
     }
 
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         let &(table, _) = self.tables.last().expect("an array is open");
         builder.push(Op::Row { table });
     }
 
-    fn array_end(&mut self, _: &mut Builder) {
+    fn array_end(&mut self, _: &mut ProgramBuilder) {
         self.tables.pop();
-        if let Some(Open::List { column, table, element }) = self.open.pop() {
+        if let Some(OpenCompound::List { column, table, element }) = self.open.pop() {
             let element = Box::new(element.expect("an array's element was described"));
-            self.close(Shape::List { column, table, element });
+            self.close(ColumnShape::List { column, table, element });
         }
     }
 
-    fn present(&mut self, builder: &mut Builder, _: &Optional) {
-        let present = self.column(builder, Cell::U8);
+    fn present(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
+        let present = self.column(builder, CellType::U8);
         Self::store_constant(builder, present, 1);
         *self.choices() += 1;
-        self.open.push(Open::Optional { present, content: None });
+        self.open.push(OpenCompound::Optional { present, content: None });
     }
 
-    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
-        if let Some(&Open::Optional { present, .. }) = self.open.last() {
+    fn absent(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
+        if let Some(&OpenCompound::Optional { present, .. }) = self.open.last() {
             Self::store_constant(builder, present, 0);
         }
     }
 
-    fn option(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         // The walk reports each option, but the variant has one column: the first option makes it.
         if index == 0 {
-            let option = self.column(builder, Cell::U16);
+            let option = self.column(builder, CellType::U16);
             *self.choices() += 1;
-            self.open.push(Open::Variant { option, options: Vec::new() });
+            self.open.push(OpenCompound::Variant { option, options: Vec::new() });
         }
         let name = variant.options[index].name.as_deref().map(|name| self.display(name));
-        if let Some(Open::Variant { option, options }) = self.open.last_mut() {
-            options.push((name, Shape::Structure { members: Vec::new() }));
+        if let Some(OpenCompound::Variant { option, options }) = self.open.last_mut() {
+            options.push((name, ColumnShape::Structure { members: Vec::new() }));
             Self::store_constant(builder, *option, index as u64);
         }
     }
 
-    fn choice_end(&mut self, _: &mut Builder) {
+    fn choice_end(&mut self, _: &mut ProgramBuilder) {
         *self.choices() -= 1;
         match self.open.pop() {
-            Some(Open::Optional { present, content }) => {
+            Some(OpenCompound::Optional { present, content }) => {
                 let content = Box::new(content.expect("an optional's content was described"));
-                self.close(Shape::Optional { present, content });
+                self.close(ColumnShape::Optional { present, content });
             }
-            Some(Open::Variant { option, options }) => self.close(Shape::Variant { option, options }),
+            Some(OpenCompound::Variant { option, options }) => self.close(ColumnShape::Variant { option, options }),
             _ => {}
         }
     }
 }
 
-fn bit_map(column: u16, map: &BitMap) -> Shape {
-    Shape::BitMap { column, flags: map.flags.clone() }
+fn bit_map(column: u16, map: &BitMap) -> ColumnShape {
+    ColumnShape::BitMap { column, flags: map.flags.clone() }
 }
 
 impl BodyFace for ColumnFace<'_> {
-    fn begin(&mut self, builder: &mut Builder) {
-        builder.program.tables.push(Table { parent: None });
+    fn begin(&mut self, builder: &mut ProgramBuilder) {
+        builder.program.tables.push(ProgramTable { parent: None });
         self.tables.push((0, 0));
     }
 
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+    fn scope(&mut self, _: &mut ProgramBuilder, scope: Scope) {
         self.scope = scope;
     }
 

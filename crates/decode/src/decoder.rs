@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::{DataStreamClass, TraceClass};
-use kymo_ir::{Program, Records, ScanPlan, ScanStop, State, Window, eval};
-use kymo_jit::{COMPILE_AFTER, Engine, Scan};
+use kymo_ir::{PacketWindow, ReadProgram, ReadState, Records, ScanPlan, ScanStop, eval};
+use kymo_jit::{COMPILE_AFTER, JitEngine, Scan};
 
 use crate::head::{self, HeadError, PacketHead};
 use crate::lower::LowerError;
@@ -20,7 +20,7 @@ pub struct Decoder {
     trace: Arc<TraceClass>,
     pub(crate) plan: TracePlan,
     compile: Compile,
-    engine: Option<Engine>,
+    engine: Option<JitEngine>,
     scans: Vec<LazyScan>,
 }
 
@@ -63,13 +63,13 @@ impl Decoder {
     pub fn new(trace: Arc<TraceClass>, compile: Compile) -> Result<Self, LowerError> {
         readable(&trace)?;
         let plan = TracePlan::new(&trace)?;
-        let engine = if compile == Compile::Never { None } else { Engine::new() };
+        let engine = if compile == Compile::Never { None } else { JitEngine::new() };
         let scans = plan.streams.iter().map(|_| LazyScan::default()).collect();
         Ok(Self { trace, plan, compile, engine, scans })
     }
 
     /// Compiles programs, where that is possible and wanted.
-    pub(crate) fn engine(&self) -> Option<&Engine> {
+    pub(crate) fn engine(&self) -> Option<&JitEngine> {
         self.engine.as_ref()
     }
 
@@ -96,23 +96,23 @@ impl Decoder {
     /// # Errors
     ///
     /// See [`HeadError`]; where [`kymo_ir::FaultKind::wants_more`], a longer window may help.
-    pub fn head(&self, window: Window<'_>, clock_cycles: u64) -> Result<PacketHead, HeadError> {
+    pub fn head(&self, window: PacketWindow<'_>, clock_cycles: u64) -> Result<PacketHead, HeadError> {
         head::read(&self.trace, &self.plan, window, clock_cycles)
     }
 
     /// The state in which a packet's first event record is read.
     #[must_use]
-    pub fn state(&self, head: &PacketHead, clock_cycles: u64) -> State {
-        State { clock: clock_cycles, slots: head.slots.to_vec() }
+    pub fn state(&self, head: &PacketHead, clock_cycles: u64) -> ReadState {
+        ReadState { clock: clock_cycles, slots: head.slots.to_vec() }
     }
 
     /// Finds event records from `position` on: see [`kymo_ir::eval::scan`].
     pub fn scan(
         &self,
         stream_class: usize,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
         limit: usize,
     ) -> ScanStop {
@@ -126,9 +126,9 @@ impl Decoder {
         &self,
         plan: &Arc<ScanPlan>,
         lazy: &LazyScan,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
         limit: usize,
     ) -> ScanStop {
@@ -159,18 +159,22 @@ impl Decoder {
         stream_class: usize,
         event_class: usize,
         face: &mut dyn BodyFace,
-    ) -> Result<Program, LowerError> {
+    ) -> Result<ReadProgram, LowerError> {
         let stream = self.stream_class(stream_class);
         self.plan.body(&self.trace, stream, &self.plan.streams[stream_class], event_class, face)
     }
 
     /// The program that reads a packet's context for a face. It runs at [`PacketHead::context_start`].
-    pub(crate) fn packet_context(&self, stream_class: usize, face: &mut dyn BodyFace) -> Result<Program, LowerError> {
+    pub(crate) fn packet_context(
+        &self,
+        stream_class: usize,
+        face: &mut dyn BodyFace,
+    ) -> Result<ReadProgram, LowerError> {
         let stream = self.stream_class(stream_class);
         self.plan.packet_context(&self.trace, stream, face)
     }
 
-    /// How many slots a [`State`] of this decoder has.
+    /// How many slots a [`ReadState`] of this decoder has.
     #[must_use]
     pub fn slot_count(&self) -> usize {
         slots::count(&self.plan.slots)

@@ -23,21 +23,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_filter::{Constant, Field, Fields, Found, Path, Unit};
+use kymo_filter::{Constant, FieldResolver, FilterField, NamePath, PathMeaning, Unit};
 use kymo_format::model::Scope;
 use kymo_ir::predicate::InputKind;
-use kymo_ir::{Cells, Program, RowFault, State, Table, Window, eval};
-use kymo_jit::Rows;
+use kymo_ir::{Cells, PacketWindow, ProgramTable, ReadProgram, ReadState, RowFault, eval};
+use kymo_jit::CompiledRows;
 
-use crate::builder::Builder;
+use crate::builder::ProgramBuilder;
 use crate::columns::COMPILE_AFTER;
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
 use crate::hot::Hot;
-use crate::lower::{Face, LowerError, Value};
-use crate::names::{ClassFields, FilterFacts, Place, Source};
+use crate::lower::{Face, FreshValue, LowerError};
+use crate::names::{EventClassFields, FilterFacts, NameSource, ScopePath};
 use crate::plan::BodyFace;
-use crate::walk::Walk;
+use crate::walk::FieldWalk;
 
 /// Reads chosen fields of the events of one data stream class. Threads share it once all fields are
 /// requested.
@@ -46,9 +46,9 @@ pub struct FieldReader {
     decoder: Arc<Decoder>,
     stream_class: usize,
     classes: Vec<ClassReader>,
-    programs: Vec<Shared>,
+    programs: Vec<SharedProgram>,
     /// Indexes into `programs`.
-    known: HashMap<Arc<Program>, usize>,
+    known: HashMap<Arc<ReadProgram>, usize>,
     packet: PacketReader,
 }
 
@@ -111,9 +111,9 @@ pub enum FieldValue {
 
 /// A field that programs look for.
 #[derive(Clone, Debug, PartialEq)]
-struct Wanted {
+struct RequestedField {
     /// Of which one at most is there.
-    places: Vec<Place>,
+    places: Vec<ScopePath>,
     kind: InputKind,
     optional: bool,
 }
@@ -123,16 +123,16 @@ struct Wanted {
 struct ClassReader {
     asked: Vec<AskedField>,
     /// By column.
-    wanted: Vec<Wanted>,
+    wanted: Vec<RequestedField>,
     /// Index into the programs, if there are columns.
     program: Option<usize>,
 }
 
 /// A program of one or more classes.
 #[derive(Debug)]
-struct Shared {
-    program: Arc<Program>,
-    compiled: Hot<Rows>,
+struct SharedProgram {
+    program: Arc<ReadProgram>,
+    compiled: Hot<CompiledRows>,
 }
 
 /// The fields asked of packets.
@@ -140,8 +140,8 @@ struct Shared {
 struct PacketReader {
     asked: Vec<OfPacket>,
     /// By column.
-    wanted: Vec<Wanted>,
-    program: Option<Program>,
+    wanted: Vec<RequestedField>,
+    program: Option<ReadProgram>,
 }
 
 /// The source of a packet's value.
@@ -158,9 +158,9 @@ pub fn names<'a>(
     stream_class: usize,
     event_class: usize,
     facts: &'a FilterFacts<'a>,
-) -> impl Fields + 'a {
+) -> impl FieldResolver + 'a {
     let stream = decoder.stream_class(stream_class);
-    ClassFields::new(decoder.trace_class(), stream, &stream.event_classes[event_class], facts)
+    EventClassFields::new(decoder.trace_class(), stream, &stream.event_classes[event_class], facts)
 }
 
 impl FieldReader {
@@ -182,12 +182,12 @@ impl FieldReader {
     pub fn ask(
         &mut self,
         event_class: usize,
-        paths: &[Path],
+        paths: &[NamePath],
         facts: &FilterFacts<'_>,
     ) -> Result<&[AskedField], LowerError> {
         let decoder = Arc::clone(&self.decoder);
         let stream = decoder.stream_class(self.stream_class);
-        let names = ClassFields::new(decoder.trace_class(), stream, &stream.event_classes[event_class], facts);
+        let names = EventClassFields::new(decoder.trace_class(), stream, &stream.event_classes[event_class], facts);
         let first = self.classes[event_class].asked.len();
         let columns = (self.classes[event_class].wanted.len(), self.packet.wanted.len());
         for path in paths {
@@ -204,36 +204,36 @@ impl FieldReader {
         Ok(&self.classes[event_class].asked[first..])
     }
 
-    fn asked(&mut self, event_class: usize, found: Found, names: &ClassFields<'_>) -> AskedField {
+    fn asked(&mut self, event_class: usize, found: PathMeaning, names: &EventClassFields<'_>) -> AskedField {
         let bare = |place| AskedField { place, labels: Vec::new(), unit: None };
         match found {
-            Found::Missing { near } => bare(FieldPlace::Missing { near }),
-            Found::Compound { what } => bare(FieldPlace::Compound(what)),
-            Found::Constant(constant) => bare(FieldPlace::Constant(constant)),
+            PathMeaning::Missing { near } => bare(FieldPlace::Missing { near }),
+            PathMeaning::Compound { what } => bare(FieldPlace::Compound(what)),
+            PathMeaning::Constant(constant) => bare(FieldPlace::Constant(constant)),
             // Nothing is measured in another unit but the clock.
-            Found::Scaled { field, .. } => {
+            PathMeaning::Scaled { field, .. } => {
                 AskedField { place: FieldPlace::Time, labels: field.labels, unit: field.unit }
             }
-            Found::Field(field) => {
+            PathMeaning::Field(field) => {
                 let place = self.place(event_class, &field, names.source(field.key));
                 AskedField { place, labels: field.labels, unit: field.unit }
             }
         }
     }
 
-    fn place(&mut self, event_class: usize, field: &Field, source: Source) -> FieldPlace {
+    fn place(&mut self, event_class: usize, field: &FilterField, source: NameSource) -> FieldPlace {
         let (kind, optional, is_of_packet) = (field.kind, field.optional, source.is_of_packet());
         match source {
-            Source::Cycles => FieldPlace::Cycles,
-            Source::Fields(places) if !is_of_packet => {
-                let column = column(&mut self.classes[event_class].wanted, Wanted { places, kind, optional });
+            NameSource::Cycles => FieldPlace::Cycles,
+            NameSource::Fields(places) if !is_of_packet => {
+                let column = column(&mut self.classes[event_class].wanted, RequestedField { places, kind, optional });
                 FieldPlace::Column { column, kind, optional }
             }
-            Source::Fields(places) => {
-                let column = column(&mut self.packet.wanted, Wanted { places, kind, optional });
+            NameSource::Fields(places) => {
+                let column = column(&mut self.packet.wanted, RequestedField { places, kind, optional });
                 FieldPlace::Packet { index: self.packet.index(OfPacket::Column(column, kind)), kind }
             }
-            Source::StreamId | Source::Settled(_) => {
+            NameSource::StreamId | NameSource::Settled(_) => {
                 FieldPlace::Packet { index: self.packet.index(OfPacket::StreamId), kind }
             }
         }
@@ -243,7 +243,7 @@ impl FieldReader {
         let mut face = FieldFace::new(&self.classes[event_class].wanted);
         let program = Arc::new(self.decoder.body(self.stream_class, event_class, &mut face)?.trimmed());
         let index = *self.known.entry(program).or_insert_with_key(|program| {
-            self.programs.push(Shared { program: Arc::clone(program), compiled: Hot::default() });
+            self.programs.push(SharedProgram { program: Arc::clone(program), compiled: Hot::default() });
             self.programs.len() - 1
         });
         self.classes[event_class].program = Some(index);
@@ -273,14 +273,14 @@ impl FieldReader {
 
     /// The program that reads a class, if it has columns.
     #[must_use]
-    pub fn program(&self, event_class: usize) -> Option<&Arc<Program>> {
+    pub fn program(&self, event_class: usize) -> Option<&Arc<ReadProgram>> {
         self.classes[event_class].program.map(|index| &self.programs[index].program)
     }
 
     /// The requested values of a packet, at the index of [`FieldPlace::Packet`]; `None`: it has
     /// none there. `window` holds the packet's head, from its first byte on.
     #[must_use]
-    pub fn packet(&self, head: &PacketHead, window: Window<'_>) -> Vec<Option<FieldValue>> {
+    pub fn packet(&self, head: &PacketHead, window: PacketWindow<'_>) -> Vec<Option<FieldValue>> {
         let mut cells = Cells::default();
         let is_read = self.packet.program.as_ref().is_some_and(|program| {
             let mut state = self.decoder.state(head, 0);
@@ -303,13 +303,13 @@ impl FieldReader {
     pub fn read(
         &self,
         event_class: usize,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         positions: &[u64],
-        state: &mut State,
+        state: &mut ReadState,
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
         let Some(index) = self.classes[event_class].program else {
-            cells.reset(&Program::default(), 0);
+            cells.reset(&ReadProgram::default(), 0);
             return Ok(());
         };
         let shared = &self.programs[index];
@@ -320,12 +320,12 @@ impl FieldReader {
     }
 }
 
-impl Shared {
+impl SharedProgram {
     /// Machine code for that many more records, once it pays off.
-    fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
+    fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&CompiledRows> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
-        self.compiled.get(records, after, || Rows::new(engine, &self.program))
+        self.compiled.get(records, after, || CompiledRows::new(engine, &self.program))
     }
 }
 
@@ -351,7 +351,7 @@ impl FieldValue {
 
     /// The value in a row of cells that [`FieldReader::read`] filled from this window; `None`: it is not there.
     #[must_use]
-    pub fn of_row(cells: &Cells, column: u16, row: usize, kind: InputKind, window: Window<'_>) -> Option<Self> {
+    pub fn of_row(cells: &Cells, column: u16, row: usize, kind: InputKind, window: PacketWindow<'_>) -> Option<Self> {
         if cells.validity(column).is_some_and(|validity| validity[row] == 0) {
             return None;
         }
@@ -366,7 +366,7 @@ impl FieldValue {
 }
 
 /// The column of a field, a new one for the first request.
-fn column(columns: &mut Vec<Wanted>, wanted: Wanted) -> u16 {
+fn column(columns: &mut Vec<RequestedField>, wanted: RequestedField) -> u16 {
     let place = columns.iter().position(|known| *known == wanted).unwrap_or_else(|| {
         columns.push(wanted);
         columns.len() - 1
@@ -376,32 +376,32 @@ fn column(columns: &mut Vec<Wanted>, wanted: Wanted) -> u16 {
 
 /// Writes the program that stores fields.
 struct FieldFace<'a> {
-    wanted: &'a [Wanted],
-    walk: Walk,
+    wanted: &'a [RequestedField],
+    walk: FieldWalk,
 }
 
 impl<'a> FieldFace<'a> {
-    fn new(wanted: &'a [Wanted]) -> Self {
-        Self { wanted, walk: Walk::new() }
+    fn new(wanted: &'a [RequestedField]) -> Self {
+        Self { wanted, walk: FieldWalk::new() }
     }
 }
 
 /// The walk itself is the face of the fields: only the scopes concern this one.
 impl Face for FieldFace<'_> {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         Face::value(&mut self.walk, builder, value);
     }
 }
 
 impl BodyFace for FieldFace<'_> {
-    fn begin(&mut self, builder: &mut Builder) {
-        builder.program.tables.push(Table { parent: None });
+    fn begin(&mut self, builder: &mut ProgramBuilder) {
+        builder.program.tables.push(ProgramTable { parent: None });
         for wanted in self.wanted {
             self.walk.store(builder, &wanted.places, wanted.kind, wanted.optional);
         }
     }
 
-    fn scope(&mut self, builder: &mut Builder, scope: Scope) {
+    fn scope(&mut self, builder: &mut ProgramBuilder, scope: Scope) {
         self.walk.scope(builder, scope);
     }
 

@@ -17,15 +17,17 @@ mod packet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_filter::{Binding, Filter, Problem, Verdict};
+use kymo_filter::{Binding, Filter, FilterProblem, Verdict};
 use kymo_format::model::EventRecordClass;
-use kymo_ir::{Bound, ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{
+    BoundInputs, ClassTest, Op, PacketWindow, Predicate, ReadProgram, ReadState, Records, ScanPlan, ScanStop, eval,
+};
 
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;
-use crate::names::{ClassFields, FilterFacts, Source};
+use crate::names::{EventClassFields, FilterFacts, NameSource};
 
-use self::alike::Meanings;
+use self::alike::ExpressionMeanings;
 use self::face::TestFace;
 use self::packet::PacketPart;
 
@@ -48,7 +50,7 @@ pub enum ClassOutcome {
     /// There is no expression, or it is asked, always true, or never: see [`Binding::verdict`].
     Bound(Option<Arc<Binding>>),
     /// The expression cannot be typed there: no event is kept.
-    Untyped(Vec<Problem>),
+    Untyped(Vec<FilterProblem>),
 }
 
 impl StreamFilter {
@@ -68,8 +70,8 @@ impl StreamFilter {
         let stream = decoder.stream_class(stream_class);
         let plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
         let packet = PacketPart::new(decoder.slot_count());
-        let mut making = Making { decoder, stream_class, plan, packet, known: HashMap::new() };
-        let mut meanings = filter.map(Meanings::new);
+        let mut making = FilterBuilder { decoder, stream_class, plan, packet, known: HashMap::new() };
+        let mut meanings = filter.map(ExpressionMeanings::new);
         let mut outcomes = Vec::with_capacity(stream.event_classes.len());
         for (number, event) in stream.event_classes.iter().enumerate() {
             let (outcome, test) = match &mut meanings {
@@ -83,7 +85,7 @@ impl StreamFilter {
             outcomes.push(outcome);
             making.plan.class_test.push(test);
         }
-        let Making { plan, mut packet, .. } = making;
+        let FilterBuilder { plan, mut packet, .. } = making;
         context::write(&mut packet, decoder, stream_class)?;
         let decoder = Arc::clone(decoder);
         Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
@@ -103,7 +105,7 @@ impl StreamFilter {
 
     /// The program that asks, for a class that has one.
     #[must_use]
-    pub fn test(&self, event_class: usize) -> Option<&Program> {
+    pub fn test(&self, event_class: usize) -> Option<&ReadProgram> {
         match self.plan.class_test.get(event_class)? {
             ClassTest::Test(test) => self.plan.tests.get(*test as usize),
             ClassTest::Always | ClassTest::Never => None,
@@ -117,13 +119,13 @@ impl StreamFilter {
     }
 
     /// Prepares a packet's state: leaves the packet's values that tests need.
-    pub fn enter(&self, head: &crate::PacketHead, window: Window<'_>, state: &mut State) {
+    pub fn enter(&self, head: &crate::PacketHead, window: PacketWindow<'_>, state: &mut ReadState) {
         self.packet.enter(head, window, state);
     }
 
     /// Whether events may be found in a packet with a prepared state; `times`: the cycles of its
     /// first and last event are not outside of these.
-    pub fn may_match(&self, state: &State, times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
+    pub fn may_match(&self, state: &ReadState, times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
         self.packet.may_match(&state.slots, times)
     }
 
@@ -136,9 +138,9 @@ impl StreamFilter {
     /// As [`Decoder::scan`], for the events that are wanted.
     pub fn scan(
         &self,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
         limit: usize,
     ) -> ScanStop {
@@ -153,11 +155,11 @@ impl StreamFilter {
     pub fn keeps(
         &self,
         event_class: usize,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: u64,
         cycles: u64,
-        state: &mut State,
-    ) -> Result<bool, kymo_ir::Fault> {
+        state: &mut ReadState,
+    ) -> Result<bool, kymo_ir::ProgramFault> {
         match self.plan.class_test[event_class] {
             ClassTest::Always => Ok(true),
             ClassTest::Never => Ok(false),
@@ -182,25 +184,25 @@ impl StreamFilter {
 }
 
 /// A filter being made.
-struct Making<'a> {
+struct FilterBuilder<'a> {
     decoder: &'a Decoder,
     stream_class: usize,
     plan: ScanPlan,
     packet: PacketPart,
     /// Tests that classes share.
-    known: HashMap<Program, u32>,
+    known: HashMap<ReadProgram, u32>,
 }
 
-impl Making<'_> {
+impl FilterBuilder<'_> {
     /// The meaning of the expression for a class.
     fn class(
         &mut self,
         number: usize,
-        meanings: &mut Meanings<'_>,
+        meanings: &mut ExpressionMeanings<'_>,
         facts: &FilterFacts<'_>,
     ) -> Result<(ClassOutcome, ClassTest), LowerError> {
         let stream = self.decoder.stream_class(self.stream_class);
-        let fields = ClassFields::new(self.decoder.trace_class(), stream, &stream.event_classes[number], facts);
+        let fields = EventClassFields::new(self.decoder.trace_class(), stream, &stream.event_classes[number], facts);
         let filter = meanings.filter();
         let (alike, binding) = meanings.of(&fields);
         let binding = match binding {
@@ -231,7 +233,7 @@ impl Making<'_> {
     }
 
     /// The program that asks a predicate.
-    fn test(&mut self, number: usize, predicate: &Predicate, sources: &[Source]) -> Result<ClassTest, LowerError> {
+    fn test(&mut self, number: usize, predicate: &Predicate, sources: &[NameSource]) -> Result<ClassTest, LowerError> {
         self.packet.add(predicate, sources);
         let mut face = TestFace::new(predicate, sources, &mut self.packet);
         let program = trimmed(self.decoder.body(self.stream_class, number, &mut face)?);
@@ -245,14 +247,14 @@ impl Making<'_> {
 }
 
 /// Without the operations behind the last question.
-fn trimmed(mut program: Program) -> Program {
+fn trimmed(mut program: ReadProgram) -> ReadProgram {
     let last = program.body.iter().rposition(|op| matches!(op, Op::Keep { .. }));
     program.body.truncate(last.map_or(0, |last| last + 1));
     program
 }
 
 /// Adds a question to a program.
-fn ask(program: &mut Program, bound: Bound) -> Op {
+fn ask(program: &mut ReadProgram, bound: BoundInputs) -> Op {
     program.predicates.push(bound);
     Op::Keep { predicate: (program.predicates.len() - 1) as u16 }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kymo_format::model::TraceClass;
-use kymo_ir::{Fault, State, Window, eval};
+use kymo_ir::{PacketWindow, ProgramFault, ReadState, eval};
 
 use crate::plan::TracePlan;
 use crate::slots;
@@ -42,7 +42,7 @@ pub struct PacketHead {
 pub enum HeadError {
     /// A field cannot be read.
     #[error("at bit {at}: {kind}", at = .0.at, kind = .0.kind)]
-    Fault(Fault),
+    Fault(ProgramFault),
     /// Not a CTF packet.
     #[error("at bit 0: the packet begins with {found:#010x}; the magic number is 0xc1fc1fc1")]
     Magic {
@@ -75,10 +75,10 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 pub(crate) fn read(
     trace: &TraceClass,
     plan: &TracePlan,
-    window: Window<'_>,
+    window: PacketWindow<'_>,
     clock: u64,
 ) -> Result<PacketHead, HeadError> {
-    let mut state = State { clock, slots: vec![0; slots::count(&plan.slots)] };
+    let mut state = ReadState { clock, slots: vec![0; slots::count(&plan.slots)] };
     let context_start = eval::record(&plan.packet_header, window, 0, &mut state).map_err(HeadError::Fault)?;
     if let Some(found) = slots::value(&state.slots, slots::MAGIC).filter(|found| *found != MAGIC) {
         return Err(HeadError::Magic { found });
@@ -115,7 +115,7 @@ fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, HeadError>
 }
 
 /// `start`: the first byte of the 16 in the packet.
-fn uuid_differs(trace: &TraceClass, window: Window<'_>, start: Option<u64>) -> bool {
+fn uuid_differs(trace: &TraceClass, window: PacketWindow<'_>, start: Option<u64>) -> bool {
     let (Some(start), Some(uuid)) = (start, trace.uuid) else {
         return false;
     };

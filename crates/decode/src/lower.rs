@@ -11,19 +11,19 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_format::model::{
-    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope,
-    Step, Structure, TextEncoding, Variant,
+    DynamicArray, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, IntegerMeaning, IntegerRange, Optional,
+    Role, Scope, Structure, TextEncoding, Variant,
 };
-use kymo_ir::{Op, Phase, Reg, Source};
+use kymo_ir::{BitPhase, NumberSource, Op, Reg};
 
-use crate::builder::{Bits, Builder, join, loop_phase};
+use crate::builder::{Bits, ProgramBuilder, join, loop_phase};
 use crate::measure;
 use crate::scopes::Scopes;
 use crate::slots::{self, SlotMap};
 
 /// A value that was just read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FreshValue<'a> {
     /// An integer or an enumeration, of a fixed width or LEB128 (`None`).
     Integer { register: Reg, width: Option<u8>, meaning: &'a IntegerMeaning },
     /// True if not zero.
@@ -48,62 +48,62 @@ pub(crate) trait Face {
         true
     }
     /// A value.
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>);
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>);
     /// Members follow.
-    fn structure(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         let _ = (builder, structure);
     }
     /// The field that follows is this member; false: it is not wanted.
-    fn member(&mut self, builder: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, builder: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         let _ = (builder, structure, index);
         true
     }
     /// No more members.
-    fn structure_end(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure_end(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         let _ = (builder, structure);
     }
     /// `count` elements follow, written once as a loop's body.
-    fn array(&mut self, builder: &mut Builder, count: Source, element: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, count: NumberSource, element: &FieldClass) {
         let _ = (builder, count, element);
     }
     /// The field that follows is the element `index`.
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         let _ = (builder, index);
     }
     /// The element is complete.
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// Behind the loop.
-    fn array_end(&mut self, builder: &mut Builder) {
+    fn array_end(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// An optional or a variant follows: blocks of which one is run.
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// An optional's content follows, in a block of its own.
-    fn present(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn present(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         let _ = (builder, optional);
     }
     /// The content is complete.
-    fn present_end(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         let _ = (builder, optional);
     }
     /// An optional has no content, in a block of its own.
-    fn absent(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn absent(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         let _ = (builder, optional);
     }
     /// A variant's option follows, in a block of its own.
-    fn option(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         let _ = (builder, variant, index);
     }
     /// The option is complete.
-    fn option_end(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         let _ = (builder, variant, index);
     }
     /// Behind an optional or a variant.
-    fn choice_end(&mut self, builder: &mut Builder) {
+    fn choice_end(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
 }
@@ -115,12 +115,12 @@ impl Face for Passing {
     fn wants(&self, _: &FieldClass) -> bool {
         false
     }
-    fn value(&mut self, _: &mut Builder, _: Value<'_>) {}
+    fn value(&mut self, _: &mut ProgramBuilder, _: FreshValue<'_>) {}
 }
 
 /// The effect of roles while the fields of a scope are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Roles {
+pub(crate) enum RoleEffects {
     /// Nothing: the scope was read before.
     Ignored,
     /// Slots are written; fields mapped to the stream's clock (index into the clock classes) update it.
@@ -128,8 +128,8 @@ pub(crate) enum Roles {
 }
 
 /// The walk over the scopes of one program.
-pub(crate) struct Lower<'a> {
-    pub(crate) builder: Builder,
+pub(crate) struct ScopeLowering<'a> {
+    pub(crate) builder: ProgramBuilder,
     /// Fields that others refer to.
     wanted: &'a HashSet<FieldPath>,
     /// Of these, the ones in slots: written when read, loaded when needed.
@@ -137,7 +137,7 @@ pub(crate) struct Lower<'a> {
     scopes: Scopes<'a>,
     kept: HashMap<FieldPath, Reg>,
     path: FieldPath,
-    roles: Roles,
+    roles: RoleEffects,
 }
 
 /// The class cannot be read at all.
@@ -154,19 +154,19 @@ pub enum LowerError {
     Reference,
 }
 
-impl<'a> Lower<'a> {
+impl<'a> ScopeLowering<'a> {
     pub(crate) fn new(
-        builder: Builder,
+        builder: ProgramBuilder,
         scopes: Scopes<'a>,
         wanted: &'a HashSet<FieldPath>,
         slots: &'a SlotMap,
     ) -> Self {
         let path = FieldPath { scope: Scope::PacketHeader, steps: Vec::new() };
-        Self { builder, wanted, slots, scopes, kept: HashMap::new(), path, roles: Roles::Ignored }
+        Self { builder, wanted, slots, scopes, kept: HashMap::new(), path, roles: RoleEffects::Ignored }
     }
 
     /// Reads all fields of a scope, if there are any.
-    pub(crate) fn scope(&mut self, scope: Scope, roles: Roles, face: &mut dyn Face) -> Result<(), LowerError> {
+    pub(crate) fn scope(&mut self, scope: Scope, roles: RoleEffects, face: &mut dyn Face) -> Result<(), LowerError> {
         let Some(class) = self.scopes.get(scope) else {
             return Ok(());
         };
@@ -182,49 +182,49 @@ impl<'a> Lower<'a> {
         match &class.kind {
             FieldKind::BitArray(bits) => {
                 let (register, width) = self.number(*bits, false)?;
-                self.value(face, Value::BitArray { register, width }, &[register]);
+                self.value(face, FreshValue::BitArray { register, width }, &[register]);
             }
             FieldKind::BitMap(map) => {
                 let (register, _) = self.number(map.bits, false)?;
-                self.value(face, Value::BitMap { register, map }, &[register]);
+                self.value(face, FreshValue::BitMap { register, map }, &[register]);
             }
             FieldKind::Boolean(bits) => {
                 let (register, _) = self.number(*bits, false)?;
-                self.value(face, Value::Boolean { register }, &[register]);
+                self.value(face, FreshValue::Boolean { register }, &[register]);
             }
             FieldKind::Integer(integer) => {
                 let (register, width) = self.number(integer.bits, integer.meaning.signed)?;
-                self.follow_roles(register, Source::Constant(u64::from(width)), &integer.meaning);
-                let value = Value::Integer { register, width: Some(width), meaning: &integer.meaning };
+                self.follow_roles(register, NumberSource::Constant(u64::from(width)), &integer.meaning);
+                let value = FreshValue::Integer { register, width: Some(width), meaning: &integer.meaning };
                 self.value(face, value, &[register]);
             }
             FieldKind::VariableInteger(integer) => self.variable_integer(&integer.meaning, face),
             FieldKind::Real(bits) => self.real(*bits, face)?,
             FieldKind::NullTerminatedText(encoding) => {
                 let (start, length) = self.builder.text(measure::unit(*encoding));
-                self.value(face, Value::Text { start, length, encoding: *encoding }, &[start, length]);
+                self.value(face, FreshValue::Text { start, length, encoding: *encoding }, &[start, length]);
             }
             FieldKind::StaticText(text) => {
                 self.builder.align(text.alignment);
-                self.counted_text(Source::Constant(text.length), text.encoding, face.wants(class), face);
+                self.counted_text(NumberSource::Constant(text.length), text.encoding, face.wants(class), face);
             }
             FieldKind::DynamicText(text) => {
                 self.builder.align(text.alignment);
-                let length = Source::Register(self.referred(&text.length)?);
+                let length = NumberSource::Register(self.referred(&text.length)?);
                 self.counted_text(length, text.encoding, face.wants(class), face);
             }
             FieldKind::StaticBlob(blob) => {
                 self.builder.align(8);
-                self.blob(Source::Constant(blob.length), &blob.roles, face);
+                self.blob(NumberSource::Constant(blob.length), &blob.roles, face);
             }
             FieldKind::DynamicBlob(blob) => {
                 self.builder.align(8);
-                let length = Source::Register(self.referred(&blob.length)?);
+                let length = NumberSource::Register(self.referred(&blob.length)?);
                 self.blob(length, &[], face);
             }
             FieldKind::Structure(structure) => self.structure(structure, face)?,
             FieldKind::StaticArray(array) => {
-                self.array(Source::Constant(array.length), &array.element, array.minimum_alignment, face)?;
+                self.array(NumberSource::Constant(array.length), &array.element, array.minimum_alignment, face)?;
             }
             FieldKind::DynamicArray(array) => self.dynamic_array(array, face)?,
             FieldKind::Optional(optional) => self.optional(optional, face)?,
@@ -235,7 +235,7 @@ impl<'a> Lower<'a> {
 
     /// Moves over a field of a fixed size without readers; false if it must be walked through.
     fn pass_over(&mut self, class: &FieldClass) -> bool {
-        if self.roles != Roles::Ignored && measure::has_roles(class) || self.is_referred() {
+        if self.roles != RoleEffects::Ignored && measure::has_roles(class) || self.is_referred() {
             return false;
         }
         // Where byte orders may meet inside a byte, each number states its own, and one pass over
@@ -270,7 +270,7 @@ impl<'a> Lower<'a> {
             return Err(LowerError::RealLength { length: bits.length });
         }
         let (register, width) = self.number(bits, false)?;
-        self.value(face, Value::Real { register, width }, &[register]);
+        self.value(face, FreshValue::Real { register, width }, &[register]);
         Ok(())
     }
 
@@ -279,16 +279,16 @@ impl<'a> Lower<'a> {
         let counts = self.clock_of(meaning).is_some();
         let bits = counts.then(|| self.builder.register());
         let register = self.builder.leb(meaning.signed, bits);
-        let width = bits.map_or(Source::Constant(64), Source::Register);
+        let width = bits.map_or(NumberSource::Constant(64), NumberSource::Register);
         self.follow_roles(register, width, meaning);
-        self.value(face, Value::Integer { register, width: None, meaning }, &[register]);
+        self.value(face, FreshValue::Integer { register, width: None, meaning }, &[register]);
         if let Some(bits) = bits {
             self.builder.release(bits);
         }
     }
 
     /// Hands a value to the face and keeps it if another field refers to it.
-    fn value(&mut self, face: &mut dyn Face, value: Value<'_>, registers: &[Reg]) {
+    fn value(&mut self, face: &mut dyn Face, value: FreshValue<'_>, registers: &[Reg]) {
         face.value(&mut self.builder, value);
         if let [register] = *registers {
             self.keep_for_selected(register);
@@ -328,15 +328,15 @@ impl<'a> Lower<'a> {
     }
 
     fn clock_of(&self, meaning: &IntegerMeaning) -> Option<usize> {
-        let Roles::Followed { clock } = self.roles else {
+        let RoleEffects::Followed { clock } = self.roles else {
             return None;
         };
         let ends = meaning.roles.contains(&Role::PacketEndDefaultClockTimestamp);
         meaning.clock.filter(|_| !ends && !meaning.signed).filter(|mapped| Some(*mapped) == clock)
     }
 
-    fn follow_roles(&mut self, register: Reg, bits: Source, meaning: &IntegerMeaning) {
-        if self.roles == Roles::Ignored {
+    fn follow_roles(&mut self, register: Reg, bits: NumberSource, meaning: &IntegerMeaning) {
+        if self.roles == RoleEffects::Ignored {
             return;
         }
         if self.clock_of(meaning).is_some() {
@@ -357,42 +357,42 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn counted_text(&mut self, length: Source, encoding: TextEncoding, wanted: bool, face: &mut dyn Face) {
+    fn counted_text(&mut self, length: NumberSource, encoding: TextEncoding, wanted: bool, face: &mut dyn Face) {
         let start = self.builder.bytes(length);
         if !wanted {
             return self.builder.release(start);
         }
         let to = self.builder.register();
         self.builder.push(match length {
-            Source::Constant(value) => Op::Set { to, value },
-            Source::Register(from) => Op::Copy { to, from },
+            NumberSource::Constant(value) => Op::Set { to, value },
+            NumberSource::Register(from) => Op::Copy { to, from },
         });
         // In a register of its own: the position moves by the whole length, and other fields may
         // refer to it.
         self.builder.push(Op::Cut { start, length: to, unit: measure::unit(encoding) });
-        self.value(face, Value::Text { start, length: to, encoding }, &[start, to]);
+        self.value(face, FreshValue::Text { start, length: to, encoding }, &[start, to]);
     }
 
-    fn blob(&mut self, length: Source, roles: &[Role], face: &mut dyn Face) {
+    fn blob(&mut self, length: NumberSource, roles: &[Role], face: &mut dyn Face) {
         let start = self.builder.bytes(length);
-        if self.roles != Roles::Ignored {
+        if self.roles != RoleEffects::Ignored {
             for &role in roles {
                 self.leave(role, start);
             }
         }
         let to = self.builder.register();
         self.builder.push(match length {
-            Source::Constant(value) => Op::Set { to, value },
-            Source::Register(from) => Op::Copy { to, from },
+            NumberSource::Constant(value) => Op::Set { to, value },
+            NumberSource::Register(from) => Op::Copy { to, from },
         });
-        self.value(face, Value::Blob { start, length: to }, &[start, to]);
+        self.value(face, FreshValue::Blob { start, length: to }, &[start, to]);
     }
 
     fn structure(&mut self, structure: &Structure, face: &mut dyn Face) -> Result<(), LowerError> {
         self.builder.align(structure.alignment());
         face.structure(&mut self.builder, structure);
         for (index, member) in structure.members.iter().enumerate() {
-            self.path.steps.push(Step::Member(index));
+            self.path.steps.push(FieldPathStep::Member(index));
             let result = if face.member(&mut self.builder, structure, index) {
                 self.field(&member.class, face)
             } else {
@@ -407,8 +407,8 @@ impl<'a> Lower<'a> {
 
     fn dynamic_array(&mut self, array: &DynamicArray, face: &mut dyn Face) -> Result<(), LowerError> {
         self.builder.align(array.minimum_alignment.max(array.element.alignment()));
-        let count = Source::Register(self.referred(&array.length)?);
-        self.path.steps.push(Step::Element);
+        let count = NumberSource::Register(self.referred(&array.length)?);
+        self.path.steps.push(FieldPathStep::Element);
         // Inside a byte the elements' order matters, but only if there are elements: the loop knows.
         let order_is_fine = !self.builder.mixed_orders()
             || measure::only_order(&array.element).is_some() && self.builder.phase().is_aligned(3);
@@ -426,7 +426,7 @@ impl<'a> Lower<'a> {
 
     fn array(
         &mut self,
-        count: Source,
+        count: NumberSource,
         element: &FieldClass,
         minimum_alignment: u64,
         face: &mut dyn Face,
@@ -438,7 +438,7 @@ impl<'a> Lower<'a> {
         let head = loop_phase(before, measure::granularity(element), measure::aligns(element));
         self.builder.resume(head);
         let index = self.builder.register();
-        self.path.steps.push(Step::Element);
+        self.path.steps.push(FieldPathStep::Element);
         let body = self.in_block(|lower| {
             face.element(&mut lower.builder, index);
             lower.field(element, face)?;
@@ -456,8 +456,8 @@ impl<'a> Lower<'a> {
     fn in_block(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), LowerError>,
-    ) -> Result<(kymo_ir::Block, Phase), LowerError> {
-        let mut outer = std::mem::replace(&mut self.builder, Builder::new(Phase::default(), false));
+    ) -> Result<(kymo_ir::Block, BitPhase), LowerError> {
+        let mut outer = std::mem::replace(&mut self.builder, ProgramBuilder::new(BitPhase::default(), false));
         let result = outer.block(|builder| {
             std::mem::swap(&mut self.builder, builder);
             let result = write(self);
@@ -475,7 +475,7 @@ impl<'a> Lower<'a> {
             Some(ranges) => self.ranges(&optional.selector, ranges),
             None => (vec![(1, u64::MAX)], false),
         };
-        self.path.steps.push(Step::Content);
+        self.path.steps.push(FieldPathStep::Content);
         let content = self.in_block(|lower| {
             face.present(&mut lower.builder, optional);
             lower.field(&optional.content, face)?;
@@ -498,12 +498,12 @@ impl<'a> Lower<'a> {
         let on = self.referred(&variant.selector)?;
         face.choice(&mut self.builder);
         let mut arms = Vec::new();
-        let mut phase: Option<Phase> = None;
+        let mut phase: Option<BitPhase> = None;
         let mut signed = false;
         for (index, option) in variant.options.iter().enumerate() {
             let ranges;
             (ranges, signed) = self.ranges(&variant.selector, &option.ranges);
-            self.path.steps.push(Step::Option(index));
+            self.path.steps.push(FieldPathStep::Option(index));
             let block = self.in_block(|lower| {
                 face.option(&mut lower.builder, variant, index);
                 lower.field(&option.class, face)?;

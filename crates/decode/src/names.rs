@@ -10,7 +10,7 @@
 
 use std::cell::RefCell;
 
-use kymo_filter::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit, nearest};
+use kymo_filter::{Constant, Dimension, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, Unit, nearest};
 use kymo_format::model::{
     self, DataStreamClass, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, IntegerMeaning, Scope, TraceClass,
 };
@@ -26,24 +26,24 @@ pub struct FilterFacts<'a> {
     pub trace_name: &'a str,
     /// Names that are like a missing one are looked for, which takes longer than all else.
     pub suggests: bool,
-    /// The point in time that the text behind an `@` means: see [`kymo_filter::Fields::instant`].
+    /// The point in time that the text behind an `@` means: see [`kymo_filter::FieldResolver::instant`].
     pub instant: &'a dyn Fn(&str) -> Option<i64>,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum NameSource {
     /// The event's clock.
     Cycles,
     /// The data stream's id, from packets.
     StreamId,
     /// A field of the packet's context, or of the event; several where it is whichever option of a variant is there.
-    Fields(Vec<Place>),
+    Fields(Vec<ScopePath>),
     /// The result of a test about the packet alone, by its number.
     Settled(usize),
 }
 
-impl Source {
+impl NameSource {
     /// The same for all events of a packet.
     pub(crate) fn is_of_packet(&self) -> bool {
         match self {
@@ -56,14 +56,14 @@ impl Source {
 
 /// A field, from the structure of its scope downwards.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ScopePath {
     pub(crate) scope: Scope,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ScopePathPart>,
 }
 
 /// One step down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum ScopePathPart {
     Member(usize),
     Option(usize),
     Content,
@@ -71,27 +71,27 @@ pub(crate) enum Part {
 }
 
 /// One class of events.
-pub(crate) struct ClassFields<'a> {
+pub(crate) struct EventClassFields<'a> {
     trace: &'a TraceClass,
     stream: &'a DataStreamClass,
     event: &'a EventRecordClass,
     facts: &'a FilterFacts<'a>,
     /// The requested sources, by key.
-    known: RefCell<Vec<Source>>,
+    known: RefCell<Vec<NameSource>>,
 }
 
 /// A field that was found.
-struct Target<'a> {
+struct FoundField<'a> {
     class: &'a FieldClass,
-    place: Place,
+    place: ScopePath,
     optional: bool,
 }
 
-impl Target<'_> {
+impl FoundField<'_> {
     /// The content that may be there instead of nothing.
     fn content(mut self) -> Self {
         while let FieldKind::Optional(optional) = &self.class.kind {
-            self.place.parts.push(Part::Content);
+            self.place.parts.push(ScopePathPart::Content);
             (self.class, self.optional) = (&optional.content, true);
         }
         self
@@ -103,7 +103,7 @@ const CONTEXTS: [Scope; 3] = [Scope::EventSpecificContext, Scope::EventCommonCon
 const PLACES: [Scope; 4] =
     [Scope::EventPayload, Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
 
-impl<'a> ClassFields<'a> {
+impl<'a> EventClassFields<'a> {
     pub(crate) fn new(
         trace: &'a TraceClass,
         stream: &'a DataStreamClass,
@@ -114,22 +114,22 @@ impl<'a> ClassFields<'a> {
     }
 
     /// Where the values with these keys come from.
-    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<Source> {
+    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<NameSource> {
         let known = self.known.borrow();
         keys.iter().map(|&key| known[key as usize].clone()).collect()
     }
 
     /// Where the value with this key comes from.
-    pub(crate) fn source(&self, key: u32) -> Source {
+    pub(crate) fn source(&self, key: u32) -> NameSource {
         self.known.borrow()[key as usize].clone()
     }
 
     /// The sources of all requested values, by key.
-    pub(crate) fn all_sources(&self) -> Vec<Source> {
+    pub(crate) fn all_sources(&self) -> Vec<NameSource> {
         self.known.borrow().clone()
     }
 
-    fn key(&self, source: Source) -> u32 {
+    fn key(&self, source: NameSource) -> u32 {
         let mut known = self.known.borrow_mut();
         let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
             known.push(source);
@@ -149,26 +149,34 @@ impl<'a> ClassFields<'a> {
     }
 
     /// The field in the first of these scopes that has it.
-    fn field_in(&self, scopes: &[Scope], steps: &[Step], name: &str) -> Option<Found> {
+    fn field_in(&self, scopes: &[Scope], steps: &[NameStep], name: &str) -> Option<PathMeaning> {
         scopes.iter().find_map(|&scope| {
-            let start =
-                Target { class: self.scope(scope)?, place: Place { scope, parts: Vec::new() }, optional: false };
+            let start = FoundField {
+                class: self.scope(scope)?,
+                place: ScopePath { scope, parts: Vec::new() },
+                optional: false,
+            };
             let mut targets = Vec::new();
             match self.descend(start, steps, &mut targets) {
                 Ok(()) if targets.is_empty() => None,
                 Ok(()) => Some(self.found(&targets, name)),
-                Err(what) => Some(Found::Compound { what }),
+                Err(what) => Some(PathMeaning::Compound { what }),
             }
         })
     }
 
     /// Goes down some steps to their targets: several fields where a variant is left open. `Err`:
     /// there is something, but it cannot be asked that way.
-    fn descend(&self, target: Target<'a>, steps: &[Step], into: &mut Vec<Target<'a>>) -> Result<(), &'static str> {
+    fn descend(
+        &self,
+        target: FoundField<'a>,
+        steps: &[NameStep],
+        into: &mut Vec<FoundField<'a>>,
+    ) -> Result<(), &'static str> {
         let mut target = target.content();
         if let FieldKind::Variant(variant) = &target.class.kind {
             let is_named = |option: &model::VariantOption| match (&option.name, steps.first()) {
-                (Some(own), Some(Step::Name(name))) => self.is_named(own, name),
+                (Some(own), Some(NameStep::Name(name))) => self.is_named(own, name),
                 _ => false,
             };
             let named = variant.options.iter().position(is_named);
@@ -176,8 +184,8 @@ impl<'a> ClassFields<'a> {
             for (index, option) in variant.options.iter().enumerate() {
                 if named.is_none_or(|named| named == index) {
                     let mut place = target.place.clone();
-                    place.parts.push(Part::Option(index));
-                    self.descend(Target { class: &option.class, place, optional: true }, rest, into)?;
+                    place.parts.push(ScopePathPart::Option(index));
+                    self.descend(FoundField { class: &option.class, place, optional: true }, rest, into)?;
                 }
             }
             return Ok(());
@@ -188,24 +196,28 @@ impl<'a> ClassFields<'a> {
             return if is_fine { Ok(()) } else { Err("a variant of very many options") };
         };
         let (part, class, optional) = match (&target.class.kind, step) {
-            (FieldKind::Structure(structure), Step::Name(name)) => {
+            (FieldKind::Structure(structure), NameStep::Name(name)) => {
                 let index = structure.members.iter().position(|member| self.is_named(&member.name, name));
                 let Some(index) = index else { return Ok(()) };
-                (Part::Member(index), &structure.members[index].class, false)
+                (ScopePathPart::Member(index), &structure.members[index].class, false)
             }
-            (FieldKind::StaticArray(array), Step::Index(index)) if *index < array.length => {
-                (Part::Element(*index), &*array.element, false)
+            (FieldKind::StaticArray(array), NameStep::Index(index)) if *index < array.length => {
+                (ScopePathPart::Element(*index), &*array.element, false)
             }
-            (FieldKind::DynamicArray(array), Step::Index(index)) => (Part::Element(*index), &*array.element, true),
+            (FieldKind::DynamicArray(array), NameStep::Index(index)) => {
+                (ScopePathPart::Element(*index), &*array.element, true)
+            }
             (
                 FieldKind::StaticText(_) | FieldKind::DynamicText(_) | FieldKind::NullTerminatedText(_),
-                Step::Index(_),
+                NameStep::Index(_),
             ) => return Err("a character of text"),
-            (FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_), Step::Index(_)) => return Err("a byte of a blob"),
+            (FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_), NameStep::Index(_)) => {
+                return Err("a byte of a blob");
+            }
             _ => return Ok(()),
         };
         target.place.parts.push(part);
-        self.descend(Target { class, optional: target.optional || optional, ..target }, rest, into)
+        self.descend(FoundField { class, optional: target.optional || optional, ..target }, rest, into)
     }
 
     fn is_named(&self, own: &str, name: &str) -> bool {
@@ -213,8 +225,8 @@ impl<'a> ClassFields<'a> {
     }
 
     /// One field, or those of a variant's options if all have a value of one type.
-    fn found(&self, targets: &[Target<'a>], name: &str) -> Found {
-        let mut fields: Vec<(&Target<'a>, InputKind)> = Vec::new();
+    fn found(&self, targets: &[FoundField<'a>], name: &str) -> PathMeaning {
+        let mut fields: Vec<(&FoundField<'a>, InputKind)> = Vec::new();
         let mut what = None;
         for target in targets {
             match kind(&target.class.kind) {
@@ -223,86 +235,88 @@ impl<'a> ClassFields<'a> {
             }
         }
         let (Some(&(first, kind)), None) = (fields.first(), what) else {
-            return Found::Compound { what: what.unwrap_or("a variant without options") };
+            return PathMeaning::Compound { what: what.unwrap_or("a variant without options") };
         };
         let kind = fields[1..].iter().try_fold(kind, |kind, (_, other)| common_kind(kind, *other));
-        let Some(kind) = kind else { return Found::Compound { what: "a variant whose options are of several types" } };
-        let labels_of = |target: &Target<'a>| target.class.integer_meaning().map(labels).unwrap_or_default();
-        let unit_of = |target: &Target<'a>| target.class.attributes.as_deref().and_then(unit);
+        let Some(kind) = kind else {
+            return PathMeaning::Compound { what: "a variant whose options are of several types" };
+        };
+        let labels_of = |target: &FoundField<'a>| target.class.integer_meaning().map(labels).unwrap_or_default();
+        let unit_of = |target: &FoundField<'a>| target.class.attributes.as_deref().and_then(unit);
         let (labels, unit) = (labels_of(first), unit_of(first));
         let is_common = fields.iter().all(|(target, _)| labels_of(target) == labels && unit_of(target) == unit);
         let (labels, unit) = if is_common { (labels, unit) } else { (Vec::new(), None) };
         let optional = fields.iter().any(|(target, _)| target.optional);
-        let key = self.key(Source::Fields(fields.iter().map(|(target, _)| target.place.clone()).collect()));
-        Found::Field(Field { key, name: name.to_owned(), kind, optional, labels, unit })
+        let key = self.key(NameSource::Fields(fields.iter().map(|(target, _)| target.place.clone()).collect()));
+        PathMeaning::Field(FilterField { key, name: name.to_owned(), kind, optional, labels, unit })
     }
 
     /// One of the language's own words.
-    fn word(&self, word: &str, rest: &[Step], name: &str) -> Found {
-        let only = |found: Option<Found>| match rest {
+    fn word(&self, word: &str, rest: &[NameStep], name: &str) -> PathMeaning {
+        let only = |found: Option<PathMeaning>| match rest {
             [] => found.unwrap_or_else(|| self.missing(name)),
             _ => self.missing(name),
         };
         match (word, rest) {
             ("time", _) => only(self.time()),
-            ("cycles", _) => only(self.stream.default_clock.map(|_| Found::Field(self.cycles(name)))),
+            ("cycles", _) => only(self.stream.default_clock.map(|_| PathMeaning::Field(self.cycles(name)))),
             ("payload", [_, ..]) => self.or_missing(self.field_in(&[Scope::EventPayload], rest, name), name),
-            ("ctx", [Step::Name(first), further @ ..]) => {
-                let written = [&[Step::Name(plain(first))], further].concat();
+            ("ctx", [NameStep::Name(first), further @ ..]) => {
+                let written = [&[NameStep::Name(plain(first))], further].concat();
                 let found = self.field_in(&CONTEXTS, rest, name);
                 self.or_missing(found.or_else(|| self.field_in(&CONTEXTS, &written, name)), name)
             }
-            ("app", [Step::Name(first), further @ ..]) => {
-                let written = [&[Step::Name(plain(&format!("app.{first}")))], further].concat();
+            ("app", [NameStep::Name(first), further @ ..]) => {
+                let written = [&[NameStep::Name(plain(&format!("app.{first}")))], further].concat();
                 self.or_missing(self.field_in(&CONTEXTS, &written, name), name)
             }
-            ("packet", [Step::Name(context), further @ ..]) if context == "context" && !further.is_empty() => {
+            ("packet", [NameStep::Name(context), further @ ..]) if context == "context" && !further.is_empty() => {
                 self.or_missing(self.field_in(&[Scope::PacketContext], further, name), name)
             }
             ("packet", [_, ..]) => self.or_missing(self.field_in(&[Scope::PacketContext], rest, name), name),
-            ("trace", [Step::Name(env), Step::Name(entry)]) if env == "env" => self.environment(entry, name),
-            ("env", [Step::Name(entry)]) => self.environment(entry, name),
-            ("event", [Step::Name(what)]) => self.of_event(what, name),
-            ("stream", [Step::Name(what)]) => self.of_stream(what, name),
-            ("trace", [Step::Name(what)]) => self.of_trace(what, name),
+            ("trace", [NameStep::Name(env), NameStep::Name(entry)]) if env == "env" => self.environment(entry, name),
+            ("env", [NameStep::Name(entry)]) => self.environment(entry, name),
+            ("event", [NameStep::Name(what)]) => self.of_event(what, name),
+            ("stream", [NameStep::Name(what)]) => self.of_stream(what, name),
+            ("trace", [NameStep::Name(what)]) => self.of_trace(what, name),
             _ => self.missing(name),
         }
     }
 
-    fn or_missing(&self, found: Option<Found>, name: &str) -> Found {
+    fn or_missing(&self, found: Option<PathMeaning>, name: &str) -> PathMeaning {
         found.unwrap_or_else(|| self.missing(name))
     }
 
-    fn cycles(&self, name: &str) -> Field {
+    fn cycles(&self, name: &str) -> FilterField {
         let kind = InputKind::Integer { signed: false, bits: 64 };
-        let key = self.key(Source::Cycles);
-        Field { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None }
+        let key = self.key(NameSource::Cycles);
+        FilterField { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None }
     }
 
-    fn time(&self) -> Option<Found> {
+    fn time(&self) -> Option<PathMeaning> {
         let clock = self.facts.clock?;
         let add = i64::try_from(clock.offset_ns()).ok()?;
         let mut field = self.cycles("cycles");
         field.unit = Some(Unit { dimension: Dimension::Time, multiply: 1, divide: 1 });
-        Some(Found::Scaled { field, multiply: 1_000_000_000, divide: clock.frequency_hz(), add })
+        Some(PathMeaning::Scaled { field, multiply: 1_000_000_000, divide: clock.frequency_hz(), add })
     }
 
-    fn environment(&self, entry: &str, name: &str) -> Found {
+    fn environment(&self, entry: &str, name: &str) -> PathMeaning {
         match self.trace.environment(entry) {
-            Some(EnvironmentValue::Integer(value)) => Found::Constant(Constant::Integer(*value)),
-            Some(EnvironmentValue::Text(text)) => Found::Constant(Constant::Text(text.clone())),
+            Some(EnvironmentValue::Integer(value)) => PathMeaning::Constant(Constant::Integer(*value)),
+            Some(EnvironmentValue::Text(text)) => PathMeaning::Constant(Constant::Text(text.clone())),
             None => {
                 if !self.facts.suggests {
-                    return Found::Missing { near: Vec::new() };
+                    return PathMeaning::Missing { near: Vec::new() };
                 }
                 let entries: Vec<String> =
                     self.trace.environment.iter().map(|(entry, _)| format!("env.{entry}")).collect();
-                Found::Missing { near: near(name, &entries) }
+                PathMeaning::Missing { near: near(name, &entries) }
             }
         }
     }
 
-    fn of_event(&self, what: &str, name: &str) -> Found {
+    fn of_event(&self, what: &str, name: &str) -> PathMeaning {
         let event = self.event;
         let text = |text: &Option<String>| text.clone().map(Constant::Text);
         let constant = match what {
@@ -315,42 +329,49 @@ impl<'a> ClassFields<'a> {
             _ => {
                 let words =
                     ["event.name", "event.id", "event.log_level", "event.emf_uri", "event.namespace", "event.uid"];
-                return Found::Missing { near: nearest(name, words) };
+                return PathMeaning::Missing { near: nearest(name, words) };
             }
         };
-        constant.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+        constant.map_or(PathMeaning::Missing { near: Vec::new() }, PathMeaning::Constant)
     }
 
-    fn of_stream(&self, what: &str, name: &str) -> Found {
+    fn of_stream(&self, what: &str, name: &str) -> PathMeaning {
         match what {
-            "class_id" => Found::Constant(Constant::Integer(i128::from(self.stream.id))),
+            "class_id" => PathMeaning::Constant(Constant::Integer(i128::from(self.stream.id))),
             "name" => {
                 let name = self.stream.name.clone().map(Constant::Text);
-                name.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+                name.map_or(PathMeaning::Missing { near: Vec::new() }, PathMeaning::Constant)
             }
             "id" => {
                 let kind = InputKind::Integer { signed: false, bits: 64 };
-                let key = self.key(Source::StreamId);
-                Found::Field(Field { key, name: name.to_owned(), kind, optional: true, labels: Vec::new(), unit: None })
+                let key = self.key(NameSource::StreamId);
+                PathMeaning::Field(FilterField {
+                    key,
+                    name: name.to_owned(),
+                    kind,
+                    optional: true,
+                    labels: Vec::new(),
+                    unit: None,
+                })
             }
-            _ => Found::Missing { near: nearest(name, ["stream.id", "stream.class_id", "stream.name"]) },
+            _ => PathMeaning::Missing { near: nearest(name, ["stream.id", "stream.class_id", "stream.name"]) },
         }
     }
 
-    fn of_trace(&self, what: &str, name: &str) -> Found {
+    fn of_trace(&self, what: &str, name: &str) -> PathMeaning {
         match what {
-            "name" => Found::Constant(Constant::Text(self.facts.trace_name.to_owned())),
+            "name" => PathMeaning::Constant(Constant::Text(self.facts.trace_name.to_owned())),
             "uuid" => match &self.trace.uuid {
-                Some(uuid) => Found::Constant(Constant::Text(uuid.to_string())),
-                None => Found::Missing { near: Vec::new() },
+                Some(uuid) => PathMeaning::Constant(Constant::Text(uuid.to_string())),
+                None => PathMeaning::Missing { near: Vec::new() },
             },
-            _ => Found::Missing { near: nearest(name, ["trace.name", "trace.uuid", "trace.env"]) },
+            _ => PathMeaning::Missing { near: nearest(name, ["trace.name", "trace.uuid", "trace.env"]) },
         }
     }
 
-    fn missing(&self, name: &str) -> Found {
+    fn missing(&self, name: &str) -> PathMeaning {
         if !self.facts.suggests {
-            return Found::Missing { near: Vec::new() };
+            return PathMeaning::Missing { near: Vec::new() };
         }
         let mut names = Vec::new();
         for scope in PLACES {
@@ -358,7 +379,7 @@ impl<'a> ClassFields<'a> {
                 self.names(class, "", &mut names);
             }
         }
-        Found::Missing { near: near(name.trim_start_matches('$'), &names) }
+        PathMeaning::Missing { near: near(name.trim_start_matches('$'), &names) }
     }
 
     /// Names of the fields below a structure.
@@ -390,10 +411,10 @@ fn plain(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-impl Fields for ClassFields<'_> {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for EventClassFields<'_> {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let name = written(path);
-        let Some((Step::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
+        let Some((NameStep::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
         if path.is_global {
             return self.word(word, rest, &name);
         }
@@ -446,7 +467,8 @@ fn common_kind(one: InputKind, other: InputKind) -> Option<InputKind> {
 }
 
 fn labels(meaning: &IntegerMeaning) -> Vec<(String, Vec<(i128, i128)>)> {
-    let ranges = |mapping: &model::Mapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
+    let ranges =
+        |mapping: &model::EnumerationMapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
     meaning.mappings.iter().map(|mapping| (mapping.label.clone(), ranges(mapping))).collect()
 }
 
@@ -457,15 +479,15 @@ fn unit(attributes: &model::Attributes) -> Option<Unit> {
 }
 
 /// A path as people write it.
-fn written(path: &Path) -> String {
+fn written(path: &NamePath) -> String {
     let mut text = if path.is_global { "$".to_owned() } else { String::new() };
     for (number, step) in path.steps.iter().enumerate() {
         match step {
-            Step::Name(name) => {
+            NameStep::Name(name) => {
                 text.push_str(if number > 0 { "." } else { "" });
                 text.push_str(name);
             }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            NameStep::Index(index) => text.push_str(&format!("[{index}]")),
         }
     }
     text

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use kymo_format::model::{DataStreamClass, FieldPath, Role, Scope, TraceClass};
-use kymo_ir::{Phase, Program, SLOT_EVENT_CLASS, ScanPlan};
+use kymo_ir::{BitPhase, ReadProgram, SLOT_EVENT_CLASS, ScanPlan};
 
-use crate::builder::Builder;
-use crate::lower::{Face, Lower, LowerError, Passing, Roles};
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, LowerError, Passing, RoleEffects, ScopeLowering};
 use crate::measure;
 use crate::scopes::{Scopes, collect_references};
 use crate::slots::{self, SlotMap};
@@ -23,7 +23,7 @@ use crate::slots::{self, SlotMap};
 /// The programs of a trace class.
 #[derive(Debug)]
 pub(crate) struct TracePlan {
-    pub(crate) packet_header: Program,
+    pub(crate) packet_header: ReadProgram,
     pub(crate) slots: SlotMap,
     pub(crate) streams: Vec<StreamPlan>,
     /// Byte or bit orders may meet inside a byte.
@@ -33,10 +33,10 @@ pub(crate) struct TracePlan {
 /// The programs of a data stream class.
 #[derive(Debug)]
 pub(crate) struct StreamPlan {
-    pub(crate) packet_context: Program,
+    pub(crate) packet_context: ReadProgram,
     pub(crate) scan: Arc<ScanPlan>,
     /// The phase of the position where a record's body begins.
-    body_entry: Phase,
+    body_entry: BitPhase,
 }
 
 const BODY_SCOPES: [Scope; 3] = [Scope::EventCommonContext, Scope::EventSpecificContext, Scope::EventPayload];
@@ -46,9 +46,10 @@ impl TracePlan {
         let slots = packet_references(trace);
         let mixed_orders = has_mixed_orders(trace);
         let wanted: HashSet<FieldPath> = slots.keys().cloned().collect();
-        let start = Phase { modulus_log2: 32, phase: 0 };
-        let mut lower = Lower::new(Builder::new(start, mixed_orders), Scopes::of_trace(trace), &wanted, &slots);
-        lower.scope(Scope::PacketHeader, Roles::Followed { clock: None }, &mut Passing)?;
+        let start = BitPhase { modulus_log2: 32, phase: 0 };
+        let mut lower =
+            ScopeLowering::new(ProgramBuilder::new(start, mixed_orders), Scopes::of_trace(trace), &wanted, &slots);
+        lower.scope(Scope::PacketHeader, RoleEffects::Followed { clock: None }, &mut Passing)?;
         let (packet_header, header_end) = lower.builder.finish();
         let mut plan = Self { packet_header, slots, streams: Vec::new(), mixed_orders };
         for stream in &trace.stream_classes {
@@ -62,19 +63,19 @@ impl TracePlan {
         &self,
         trace: &TraceClass,
         stream: &DataStreamClass,
-        header_end: Phase,
+        header_end: BitPhase,
         packet_wanted: &HashSet<FieldPath>,
     ) -> Result<StreamPlan, LowerError> {
         let scopes = Scopes::of_stream(trace, stream);
-        let followed = Roles::Followed { clock: stream.default_clock };
-        let builder = Builder::new(header_end, self.mixed_orders);
-        let mut lower = Lower::new(builder, scopes, packet_wanted, &self.slots);
+        let followed = RoleEffects::Followed { clock: stream.default_clock };
+        let builder = ProgramBuilder::new(header_end, self.mixed_orders);
+        let mut lower = ScopeLowering::new(builder, scopes, packet_wanted, &self.slots);
         lower.scope(Scope::PacketContext, followed, &mut Passing)?;
         let (packet_context, _) = lower.builder.finish();
         let mut header_wanted = HashSet::new();
         collect_references(stream.event_header.as_ref(), &mut header_wanted);
-        let builder = Builder::new(Phase::default(), self.mixed_orders);
-        let mut lower = Lower::new(builder, scopes, &header_wanted, &self.slots);
+        let builder = ProgramBuilder::new(BitPhase::default(), self.mixed_orders);
+        let mut lower = ScopeLowering::new(builder, scopes, &header_wanted, &self.slots);
         let names_class = stream.event_header.as_ref().is_some_and(names_event_class);
         if !names_class {
             lower.builder.out_constant(SLOT_EVENT_CLASS, 0);
@@ -104,7 +105,7 @@ impl TracePlan {
         plan: &StreamPlan,
         scan: &mut ScanPlan,
     ) -> Result<(), LowerError> {
-        let mut known: HashMap<Program, u32> = HashMap::new();
+        let mut known: HashMap<ReadProgram, u32> = HashMap::new();
         for class in 0..stream.event_classes.len() {
             let program = self.body(trace, stream, plan, class, &mut Passing)?;
             let next = scan.bodies.len() as u32;
@@ -125,7 +126,7 @@ impl TracePlan {
         plan: &StreamPlan,
         class: usize,
         face: &mut dyn BodyFace,
-    ) -> Result<Program, LowerError> {
+    ) -> Result<ReadProgram, LowerError> {
         let event = &stream.event_classes[class];
         let scopes = Scopes::of_stream(trace, stream).of_event(event);
         let mut wanted = HashSet::new();
@@ -136,16 +137,16 @@ impl TracePlan {
             // The header is read once more, with the fields that its own need.
             collect_references(scopes.get(Scope::EventHeader), &mut wanted);
         }
-        let entry = if plan.scan.from_start { Phase::default() } else { plan.body_entry };
-        let mut lower = Lower::new(Builder::new(entry, self.mixed_orders), scopes, &wanted, &self.slots);
+        let entry = if plan.scan.from_start { BitPhase::default() } else { plan.body_entry };
+        let mut lower = ScopeLowering::new(ProgramBuilder::new(entry, self.mixed_orders), scopes, &wanted, &self.slots);
         if plan.scan.from_start {
-            lower.scope(Scope::EventHeader, Roles::Ignored, &mut Passing)?;
+            lower.scope(Scope::EventHeader, RoleEffects::Ignored, &mut Passing)?;
         }
         face.begin(&mut lower.builder);
         for scope in BODY_SCOPES {
             if scopes.get(scope).is_some() {
                 face.scope(&mut lower.builder, scope);
-                lower.scope(scope, Roles::Ignored, face.as_face())?;
+                lower.scope(scope, RoleEffects::Ignored, face.as_face())?;
                 face.scope_end(&mut lower.builder);
             }
         }
@@ -159,15 +160,15 @@ impl TracePlan {
         trace: &TraceClass,
         stream: &DataStreamClass,
         face: &mut dyn BodyFace,
-    ) -> Result<Program, LowerError> {
+    ) -> Result<ReadProgram, LowerError> {
         let scopes = Scopes::of_stream(trace, stream);
         let mut wanted = HashSet::new();
         collect_references(scopes.get(Scope::PacketContext), &mut wanted);
-        let builder = Builder::new(Phase::default(), self.mixed_orders);
-        let mut lower = Lower::new(builder, scopes, &wanted, &self.slots);
+        let builder = ProgramBuilder::new(BitPhase::default(), self.mixed_orders);
+        let mut lower = ScopeLowering::new(builder, scopes, &wanted, &self.slots);
         face.begin(&mut lower.builder);
         face.scope(&mut lower.builder, Scope::PacketContext);
-        lower.scope(Scope::PacketContext, Roles::Ignored, face.as_face())?;
+        lower.scope(Scope::PacketContext, RoleEffects::Ignored, face.as_face())?;
         face.scope_end(&mut lower.builder);
         face.end(&mut lower.builder);
         Ok(lower.builder.finish().0)
@@ -177,19 +178,19 @@ impl TracePlan {
 /// A face that also sees the scopes of a record.
 pub(crate) trait BodyFace: Face {
     /// Before the first scope.
-    fn begin(&mut self, builder: &mut Builder) {
+    fn begin(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// The fields that follow are those of this scope.
-    fn scope(&mut self, builder: &mut Builder, scope: Scope) {
+    fn scope(&mut self, builder: &mut ProgramBuilder, scope: Scope) {
         let _ = (builder, scope);
     }
     /// The fields of the scope are complete.
-    fn scope_end(&mut self, builder: &mut Builder) {
+    fn scope_end(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// Behind the last scope.
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         let _ = builder;
     }
     /// The same object for the walk over fields.

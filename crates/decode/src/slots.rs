@@ -10,28 +10,28 @@
 use std::collections::HashMap;
 
 use kymo_format::model::{FieldPath, Role, Scope};
-use kymo_ir::{SLOT_EVENT_CLASS, Slot};
+use kymo_ir::{OutputSlot, SLOT_EVENT_CLASS};
 
-pub(crate) const MAGIC: Slot = Slot(1);
-pub(crate) const UUID: Slot = Slot(2);
-pub(crate) const STREAM_CLASS: Slot = Slot(3);
-pub(crate) const STREAM_ID: Slot = Slot(4);
-pub(crate) const TOTAL: Slot = Slot(5);
-pub(crate) const CONTENT: Slot = Slot(6);
-pub(crate) const BEGIN: Slot = Slot(7);
-pub(crate) const END: Slot = Slot(8);
-pub(crate) const DISCARDED: Slot = Slot(9);
-pub(crate) const SEQUENCE: Slot = Slot(10);
+pub(crate) const MAGIC: OutputSlot = OutputSlot(1);
+pub(crate) const UUID: OutputSlot = OutputSlot(2);
+pub(crate) const STREAM_CLASS: OutputSlot = OutputSlot(3);
+pub(crate) const STREAM_ID: OutputSlot = OutputSlot(4);
+pub(crate) const TOTAL: OutputSlot = OutputSlot(5);
+pub(crate) const CONTENT: OutputSlot = OutputSlot(6);
+pub(crate) const BEGIN: OutputSlot = OutputSlot(7);
+pub(crate) const END: OutputSlot = OutputSlot(8);
+pub(crate) const DISCARDED: OutputSlot = OutputSlot(9);
+pub(crate) const SEQUENCE: OutputSlot = OutputSlot(10);
 
 /// The first slot for references.
 const REFERENCES: u16 = 32;
 const PRESENCE: u16 = 16;
 
 /// Where programs find fields of the packet's head.
-pub(crate) type SlotMap = HashMap<FieldPath, Slot>;
+pub(crate) type SlotMap = HashMap<FieldPath, OutputSlot>;
 
 /// The slot of a role; `None` where the role only acts on the clock.
-pub(crate) fn of_role(role: Role, scope: Scope) -> Option<Slot> {
+pub(crate) fn of_role(role: Role, scope: Scope) -> Option<OutputSlot> {
     Some(match role {
         Role::PacketMagicNumber => MAGIC,
         Role::MetadataStreamUuid => UUID,
@@ -49,12 +49,12 @@ pub(crate) fn of_role(role: Role, scope: Scope) -> Option<Slot> {
 }
 
 /// The slot with the presence of the role of `slot`.
-pub(crate) fn presence(slot: Slot) -> Option<Slot> {
-    (slot != SLOT_EVENT_CLASS).then(|| Slot(slot.0 + PRESENCE))
+pub(crate) fn presence(slot: OutputSlot) -> Option<OutputSlot> {
+    (slot != SLOT_EVENT_CLASS).then(|| OutputSlot(slot.0 + PRESENCE))
 }
 
 /// The value of a role, if it occurred.
-pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
+pub(crate) fn value(slots: &[u64], slot: OutputSlot) -> Option<u64> {
     let present = slots[usize::from(slot.0 + PRESENCE)] != 0;
     present.then(|| slots[usize::from(slot.0)])
 }
@@ -65,7 +65,7 @@ pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap 
     // The paths come from a set, in an order that differs from run to run.
     paths.sort_unstable();
     paths.dedup();
-    let slots = (REFERENCES..u16::MAX).map(Slot);
+    let slots = (REFERENCES..u16::MAX).map(OutputSlot);
     paths.into_iter().cloned().zip(slots).collect()
 }
 

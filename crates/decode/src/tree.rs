@@ -14,10 +14,10 @@
 
 pub mod stream;
 
-use kymo_format::earlier::Earlier;
+use kymo_format::earlier::EarlierValues;
 use kymo_format::model::{
-    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope,
-    Step, Structure, TextEncoding, Variant,
+    DynamicArray, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, IntegerMeaning, IntegerRange, Optional,
+    Role, Scope, Structure, TextEncoding, Variant,
 };
 use kymo_format::value::Value;
 use kymo_units::{ByteOrder, Uuid};
@@ -34,17 +34,17 @@ const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 /// Why a field cannot be read, and where it begins.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at bit {at}: {kind}")]
-pub struct Error {
+pub struct FieldError {
     /// In bits from the beginning of the packet.
     pub at: u64,
     /// The error.
-    pub kind: ErrorKind,
+    pub kind: FieldErrorKind,
 }
 
 /// An error in a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum ErrorKind {
+pub enum FieldErrorKind {
     #[error("the field needs {needed} bits; the packet has {left} left")]
     Short { needed: u64, left: u64 },
     #[error("the text has no end in the {left} bits that the packet has left")]
@@ -73,14 +73,14 @@ pub enum ErrorKind {
 
 /// The read position in one packet, and the values of earlier fields that later ones may need.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct TreeReader<'a> {
     bytes: &'a [u8],
     position: u64,
     end: u64,
     default_clock: Option<usize>,
     clock: u64,
     order: Option<(ByteOrder, bool)>,
-    earlier: Earlier,
+    earlier: EarlierValues,
     roles: Vec<(Role, u64)>,
     uuid: Option<Uuid>,
     here: FieldPath,
@@ -88,7 +88,7 @@ pub struct Reader<'a> {
     empty_left: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TreeReader<'a> {
     /// A reader at the beginning of a packet, of which nothing is known but that it lies in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
             default_clock: None,
             clock: 0,
             order: None,
-            earlier: Earlier::default(),
+            earlier: EarlierValues::default(),
             roles: Vec::new(),
             uuid: None,
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         self.clock
     }
 
-    /// The last value with that role since [`Reader::forget_roles`].
+    /// The last value with that role since [`TreeReader::forget_roles`].
     #[must_use]
     pub fn role(&self, role: Role) -> Option<u64> {
         let found = self.roles.iter().rev().find(|(found, _)| *found == role);
@@ -156,61 +156,61 @@ impl<'a> Reader<'a> {
     }
 
     /// Moves to a multiple of `alignment`, inside the content.
-    pub fn align(&mut self, alignment: u64) -> Result<(), Error> {
+    pub fn align(&mut self, alignment: u64) -> Result<(), FieldError> {
         let aligned = align_up(self.position, alignment).unwrap_or(u64::MAX);
         self.skip(aligned - self.position)
     }
 
-    fn skip(&mut self, bits: u64) -> Result<(), Error> {
+    fn skip(&mut self, bits: u64) -> Result<(), FieldError> {
         self.need(bits)?;
         self.position += bits;
         Ok(())
     }
 
-    fn need(&self, needed: u64) -> Result<(), Error> {
+    fn need(&self, needed: u64) -> Result<(), FieldError> {
         let left = self.end.saturating_sub(self.position);
         match needed <= left {
             true => Ok(()),
-            false => Err(self.error(ErrorKind::Short { needed, left })),
+            false => Err(self.error(FieldErrorKind::Short { needed, left })),
         }
     }
 
-    fn error(&self, kind: ErrorKind) -> Error {
-        Error { at: self.position, kind }
+    fn error(&self, kind: FieldErrorKind) -> FieldError {
+        FieldError { at: self.position, kind }
     }
 
-    fn bits(&mut self, bits: &FixedBits) -> Result<u64, Error> {
+    fn bits(&mut self, bits: &FixedBits) -> Result<u64, FieldError> {
         self.begin_bits(bits)?;
         self.take_bits(bits)
     }
 
-    fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), Error> {
+    fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), FieldError> {
         self.align(bits.alignment)?;
         self.need(u64::from(bits.length))?;
         let order = (bits.byte_order, bits.reversed);
         if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != order) {
-            return Err(self.error(ErrorKind::MixedOrder));
+            return Err(self.error(FieldErrorKind::MixedOrder));
         }
         self.order = Some(order);
         Ok(())
     }
 
-    fn take_bits(&mut self, bits: &FixedBits) -> Result<u64, Error> {
+    fn take_bits(&mut self, bits: &FixedBits) -> Result<u64, FieldError> {
         let length = u64::from(bits.length);
         let value = get_bits(self.bytes, self.position, bits.length, bits.byte_order, bits.reversed)
-            .ok_or_else(|| self.error(ErrorKind::Short { needed: length, left: self.end - self.position }))?;
+            .ok_or_else(|| self.error(FieldErrorKind::Short { needed: length, left: self.end - self.position }))?;
         self.position += length;
         Ok(value)
     }
 
     /// A real of up to 128 bits, in two halves where a value of 64 is too narrow.
-    fn real(&mut self, bits: &FixedBits) -> Result<u128, Error> {
+    fn real(&mut self, bits: &FixedBits) -> Result<u128, FieldError> {
         self.begin_bits(bits)?;
         if bits.length <= 64 {
             return self.take_bits(bits).map(u128::from);
         }
         if bits.length > 128 {
-            return Err(self.error(ErrorKind::WideReal { length: bits.length }));
+            return Err(self.error(FieldErrorKind::WideReal { length: bits.length }));
         }
         let high_length = bits.length - 64;
         let high_first = (bits.byte_order == ByteOrder::Big) != bits.reversed;
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         Ok(if high_first { halves[0] << 64 | halves[1] } else { halves[1] << 64 | halves[0] })
     }
 
-    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Error> {
+    fn bytes(&mut self, length: u64) -> Result<&'a [u8], FieldError> {
         self.need(length.saturating_mul(8))?;
         let start = (self.position / 8) as usize;
         self.position += 8 * length;
@@ -230,17 +230,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of the field at `path`, which was read before.
-    fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        self.earlier.integer(path).ok_or_else(|| self.error(ErrorKind::NoReference))
+    fn reference(&self, path: &FieldPath) -> Result<i128, FieldError> {
+        self.earlier.integer(path).ok_or_else(|| self.error(FieldErrorKind::NoReference))
     }
 
-    fn length(&self, path: &FieldPath) -> Result<u64, Error> {
+    fn length(&self, path: &FieldPath) -> Result<u64, FieldError> {
         let length = self.reference(path)?;
-        u64::try_from(length).map_err(|_| self.error(ErrorKind::NegativeLength { length }))
+        u64::try_from(length).map_err(|_| self.error(FieldErrorKind::NegativeLength { length }))
     }
 
     /// Remembers an integer under its path and for its roles, and moves the clock.
-    fn keep(&mut self, at: u64, value: &Value, width: u32, meaning: &IntegerMeaning) -> Result<(), Error> {
+    fn keep(&mut self, at: u64, value: &Value, width: u32, meaning: &IntegerMeaning) -> Result<(), FieldError> {
         if let Some(integer) = value.integer() {
             self.earlier.keep(&self.here, integer);
         }
@@ -250,7 +250,8 @@ impl<'a> Reader<'a> {
         self.roles.extend(meaning.roles.iter().map(|role| (*role, low)));
         let ends = meaning.roles.contains(&Role::PacketEndDefaultClockTimestamp);
         if meaning.clock.is_some() && meaning.clock == self.default_clock && !ends {
-            self.clock = clock::extend(self.clock, low, width).ok_or(Error { at, kind: ErrorKind::ClockOverflow })?;
+            self.clock =
+                clock::extend(self.clock, low, width).ok_or(FieldError { at, kind: FieldErrorKind::ClockOverflow })?;
         }
         Ok(())
     }
@@ -259,7 +260,7 @@ impl<'a> Reader<'a> {
 /// Reads the field of a scope at the reader's position: alignment, bits, and everything inside.
 ///
 /// The scopes before it, if it refers to them, were read with the same reader.
-pub fn read(class: &FieldClass, scope: Scope, reader: &mut Reader<'_>) -> Result<Value, Error> {
+pub fn read(class: &FieldClass, scope: Scope, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.earlier.begin(scope);
     reader.here = FieldPath { scope, steps: Vec::new() };
     reader.values_left = VALUES_MAX;
@@ -267,13 +268,13 @@ pub fn read(class: &FieldClass, scope: Scope, reader: &mut Reader<'_>) -> Result
     field(class, reader)
 }
 
-fn field(class: &FieldClass, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn field(class: &FieldClass, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     if reader.here.steps.len() > DEPTH_MAX {
-        return Err(reader.error(ErrorKind::Deep));
+        return Err(reader.error(FieldErrorKind::Deep));
     }
     reader.values_left = match reader.values_left.checked_sub(1) {
         Some(left) => left,
-        None => return Err(reader.error(ErrorKind::ManyValues)),
+        None => return Err(reader.error(FieldErrorKind::ManyValues)),
     };
     match &class.kind {
         FieldKind::BitArray(bits) => bit_array(bits, reader),
@@ -310,17 +311,17 @@ fn field(class: &FieldClass, reader: &mut Reader<'_>) -> Result<Value, Error> {
     }
 }
 
-fn bit_array(bits: &FixedBits, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn bit_array(bits: &FixedBits, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.bits(bits).map(Value::BitArray)
 }
 
-fn boolean(bits: &FixedBits, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn boolean(bits: &FixedBits, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let value = reader.bits(bits)? != 0;
     reader.earlier.keep(&reader.here, i128::from(value));
     Ok(Value::Boolean(value))
 }
 
-fn fixed_integer(bits: &FixedBits, meaning: &IntegerMeaning, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn fixed_integer(bits: &FixedBits, meaning: &IntegerMeaning, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let raw = reader.bits(bits)?;
     let unused = 64 - bits.length;
     let value = match meaning.signed {
@@ -332,7 +333,7 @@ fn fixed_integer(bits: &FixedBits, meaning: &IntegerMeaning, reader: &mut Reader
     Ok(value)
 }
 
-fn variable_integer(meaning: &IntegerMeaning, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn variable_integer(meaning: &IntegerMeaning, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.align(8)?;
     let at = reader.position;
     let left = reader.end - at;
@@ -343,8 +344,8 @@ fn variable_integer(meaning: &IntegerMeaning, reader: &mut Reader<'_>) -> Result
     };
     let (value, length) = found.map_err(|error| {
         reader.error(match error {
-            Leb128Error::Oversized => ErrorKind::Oversized,
-            Leb128Error::Short => ErrorKind::Short { needed: left / 8 * 8 + 8, left },
+            Leb128Error::Oversized => FieldErrorKind::Oversized,
+            Leb128Error::Short => FieldErrorKind::Short { needed: left / 8 * 8 + 8, left },
         })
     })?;
     reader.position += 8 * length as u64;
@@ -368,86 +369,91 @@ fn zero_unit(bytes: &[u8], unit: usize) -> Option<usize> {
     Some(index * unit)
 }
 
-fn terminated_text(encoding: TextEncoding, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn terminated_text(encoding: TextEncoding, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.align(8)?;
     let unit = unit_length(encoding);
     let rest = &reader.bytes[(reader.position / 8) as usize..(reader.end / 8) as usize];
     let Some(length) = zero_unit(rest, unit) else {
         let left = reader.end - reader.position;
-        return Err(reader.error(ErrorKind::Endless { left }));
+        return Err(reader.error(FieldErrorKind::Endless { left }));
     };
     reader.position += 8 * (length + unit) as u64;
     Ok(Value::Text(rest[..length].to_vec()))
 }
 
-fn sized_text(length: u64, encoding: TextEncoding, alignment: u64, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn sized_text(
+    length: u64,
+    encoding: TextEncoding,
+    alignment: u64,
+    reader: &mut TreeReader<'_>,
+) -> Result<Value, FieldError> {
     reader.align(alignment.max(8))?;
     let bytes = reader.bytes(length)?;
     let end = zero_unit(bytes, unit_length(encoding)).unwrap_or(bytes.len());
     Ok(Value::Text(bytes[..end].to_vec()))
 }
 
-fn blob_bytes(length: u64, reader: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
+fn blob_bytes(length: u64, reader: &mut TreeReader<'_>) -> Result<Vec<u8>, FieldError> {
     reader.align(8)?;
     reader.bytes(length).map(<[u8]>::to_vec)
 }
 
 /// Reads a field one step further down.
-fn below(step: Step, class: &FieldClass, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn below(step: FieldPathStep, class: &FieldClass, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.here.steps.push(step);
     let value = field(class, reader);
     reader.here.steps.pop();
     value
 }
 
-fn members(structure: &Structure, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn members(structure: &Structure, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     reader.align(structure.alignment())?;
     let mut values = Vec::with_capacity(structure.members.len());
     for (index, member) in structure.members.iter().enumerate() {
-        values.push(below(Step::Member(index), &member.class, reader)?);
+        values.push(below(FieldPathStep::Member(index), &member.class, reader)?);
     }
     Ok(Value::Structure(values))
 }
 
-fn dynamic_array(alignment: u64, array: &DynamicArray, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn dynamic_array(alignment: u64, array: &DynamicArray, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let length = reader.length(&array.length)?;
     reader.align(alignment)?;
     elements(length, &array.element, reader)
 }
 
 /// Grows as elements are read: a length alone allocates nothing.
-fn elements(length: u64, class: &FieldClass, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn elements(length: u64, class: &FieldClass, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let mut values = Vec::new();
     for _ in 0..length {
         let start = reader.position;
-        values.push(below(Step::Element, class, reader)?);
+        values.push(below(FieldPathStep::Element, class, reader)?);
         if reader.position == start {
             reader.empty_left = match reader.empty_left.checked_sub(1) {
                 Some(left) => left,
-                None => return Err(reader.error(ErrorKind::ManyEmptyElements)),
+                None => return Err(reader.error(FieldErrorKind::ManyEmptyElements)),
             };
         }
     }
     Ok(Value::Array(values))
 }
 
-fn optional_content(optional: &Optional, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn optional_content(optional: &Optional, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let selector = reader.reference(&optional.selector)?;
     if !is_present(optional, selector) {
         return Ok(Value::Optional(None));
     }
-    let content = below(Step::Content, &optional.content, reader)?;
+    let content = below(FieldPathStep::Content, &optional.content, reader)?;
     Ok(Value::Optional(Some(Box::new(content))))
 }
 
-fn option(variant: &Variant, reader: &mut Reader<'_>) -> Result<Value, Error> {
+fn option(variant: &Variant, reader: &mut TreeReader<'_>) -> Result<Value, FieldError> {
     let selector = reader.reference(&variant.selector)?;
     let found = variant.options.iter().position(|option| holds(&option.ranges, selector));
     let Some(option) = found else {
-        return Err(reader.error(ErrorKind::NoOption { selector }));
+        return Err(reader.error(FieldErrorKind::NoOption { selector }));
     };
     reader.earlier.select(&reader.here, option);
-    let content = below(Step::Option(option), &variant.options[option].class, reader)?;
+    let content = below(FieldPathStep::Option(option), &variant.options[option].class, reader)?;
     Ok(Value::Variant { option, content: Box::new(content) })
 }
 

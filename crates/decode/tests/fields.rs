@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
 use kymo_decode::{ClockConverter, Compile, Decoder, FilterFacts};
-use kymo_filter::Path;
-use kymo_ir::{Cells, Records, SLACK, ScanStop, Window};
-use kymo_jit::{Engine, Rows};
+use kymo_filter::NamePath;
+use kymo_ir::{Cells, PacketWindow, Records, SLACK, ScanStop};
+use kymo_jit::{CompiledRows, JitEngine};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
@@ -67,8 +67,11 @@ fn facts(clock: Option<ClockConverter>) -> FilterFacts<'static> {
     FilterFacts { clock, trace_name: "here", suggests: true, instant: &|_| None }
 }
 
-fn paths(names: &[&str]) -> Vec<Path> {
-    names.iter().map(|name| Path::parse(name).unwrap_or_else(|problem| panic!("{}", problem.render(name)))).collect()
+fn paths(names: &[&str]) -> Vec<NamePath> {
+    names
+        .iter()
+        .map(|name| NamePath::parse(name).unwrap_or_else(|problem| panic!("{}", problem.render(name))))
+        .collect()
 }
 
 /// One line a name: what is found under it in the events of a class, by both engines.
@@ -80,7 +83,7 @@ fn check(class: usize, names: &[&str], expected: &str) {
 
 fn shown(class: usize, names: &[&str], compile: Compile) -> String {
     let (decoder, bytes) = open(compile);
-    let window = Window::new(&bytes, 0, 8 * (bytes.len() - SLACK) as u64);
+    let window = PacketWindow::new(&bytes, 0, 8 * (bytes.len() - SLACK) as u64);
     let mut reader = FieldReader::new(&decoder, 0);
     let clock = ClockConverter::new(&decoder.trace_class().clock_classes[0], 0);
     let fields = reader.ask(class, &paths(names), &facts(Some(clock))).expect("it can be decoded").to_vec();
@@ -93,8 +96,9 @@ fn shown(class: usize, names: &[&str], compile: Compile) -> String {
     let positions: Vec<u64> = rows.map(|row| records.positions[row]).collect();
     let mut cells = Cells::default();
     reader.read(class, window, &positions, &mut state, &mut cells).expect("it can be read");
-    let engine = Engine::new().filter(|_| compile == Compile::AtOnce);
-    let left = engine.is_some_and(|engine| reader.program(class).is_some_and(|it| Rows::new(&engine, it).is_none()));
+    let engine = JitEngine::new().filter(|_| compile == Compile::AtOnce);
+    let left =
+        engine.is_some_and(|engine| reader.program(class).is_some_and(|it| CompiledRows::new(&engine, it).is_none()));
     assert!(!left, "the program is left to the evaluator");
     let of_packet = reader.packet(&head, window);
     let mut shown = String::new();

@@ -14,9 +14,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use kymo_filter::{Binding, Field, Fields, Filter, Found, Path, Step, bytecode};
-use kymo_ir::predicate::{InputKind, Layout, Place};
-use kymo_jit::{NativeFilter, Target};
+use kymo_filter::{Binding, FieldResolver, Filter, FilterField, NamePath, NameStep, PathMeaning, bytecode};
+use kymo_ir::predicate::{ArgumentLayout, InputKind, InputPlace};
+use kymo_jit::{NativeFilter, NativeTarget};
 use kymo_units::ByteOrder;
 
 const BURSTS: usize = 16;
@@ -27,14 +27,21 @@ const FIELDS: u32 = 50;
 /// Fields `field0`, `field1` and so on, 32 bits each.
 struct Structure;
 
-impl Fields for Structure {
-    fn find(&self, path: &Path) -> Found {
-        let missing = Found::Missing { near: Vec::new() };
-        let [Step::Name(name)] = &path.steps[..] else { return missing };
+impl FieldResolver for Structure {
+    fn find(&self, path: &NamePath) -> PathMeaning {
+        let missing = PathMeaning::Missing { near: Vec::new() };
+        let [NameStep::Name(name)] = &path.steps[..] else { return missing };
         let number = name.strip_prefix("field").and_then(|number| number.parse().ok());
         let Some(key) = number.filter(|&number| number < FIELDS) else { return missing };
         let kind = InputKind::Integer { signed: false, bits: 32 };
-        Found::Field(Field { key, name: name.clone(), kind, optional: false, labels: Vec::new(), unit: None })
+        PathMeaning::Field(FilterField {
+            key,
+            name: name.clone(),
+            kind,
+            optional: false,
+            labels: Vec::new(),
+            unit: None,
+        })
     }
 
     fn instant(&self, _: &str) -> Option<i64> {
@@ -53,7 +60,7 @@ fn main() {
             let bytes = bytecode::compile(&binding.predicate, &layout(&binding)).expect("bytecode takes integers");
             kymo_bytecode::validate(black_box(&bytes)).expect("what is compiled is sound");
         });
-        let Some(target) = Target::host() else { continue };
+        let Some(target) = NativeTarget::host() else { continue };
         let native = || {
             let binding = bound(&text);
             NativeFilter::new(&target, &binding.predicate, &layout(&binding)).expect("integers have machine code")
@@ -67,10 +74,10 @@ fn bound(text: &str) -> Binding {
     Filter::parse(black_box(text)).expect("it is an expression").bind(&Structure).expect("the types fit")
 }
 
-fn layout(binding: &Binding) -> Layout {
+fn layout(binding: &Binding) -> ArgumentLayout {
     let order = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
-    let place = |key: &u32| Place::Integer { offset: 4 * key, bytes: 4, order };
-    Layout { size: 4 * FIELDS, places: binding.keys.iter().map(place).collect() }
+    let place = |key: &u32| InputPlace::Integer { offset: 4 * key, bytes: 4, order };
+    ArgumentLayout { size: 4 * FIELDS, places: binding.keys.iter().map(place).collect() }
 }
 
 fn report(name: &str, mut call: impl FnMut()) {

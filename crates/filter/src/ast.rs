@@ -11,8 +11,8 @@ use std::fmt::Write;
 
 use kymo_ir::predicate::{Arithmetic, Bitwise, Regex, Relation};
 
-use crate::fields::{Dimension, Path};
-use crate::literal::Literal;
+use crate::fields::{Dimension, NamePath};
+use crate::literal::TextLiteral;
 use crate::problem::Span;
 
 /// The index of a node in its tree.
@@ -22,13 +22,13 @@ pub(crate) type Id = usize;
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     /// The last one is the root.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<SyntaxNode>,
 }
 
 /// A part of an expression.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub(crate) struct SyntaxNode {
+    pub(crate) kind: SyntaxKind,
     pub(crate) span: Span,
     /// 1 without operands.
     pub(crate) depth: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Node {
 
 /// The kind of a node.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SyntaxKind {
     Integer(u64),
     Real(f64),
     Quantity {
@@ -45,9 +45,9 @@ pub(crate) enum Kind {
         dimension: Dimension,
     },
     Instant(Box<str>),
-    Text(Literal),
-    Path(Path),
-    Has(Path),
+    Text(TextLiteral),
+    Path(NamePath),
+    Has(NamePath),
     Unary {
         operator: Unary,
         operand: Id,
@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     Any(Vec<Id>),
     In {
         value: Id,
-        items: Vec<Item>,
+        items: Vec<Alternative>,
     },
     Like {
         value: Id,
@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 
 /// One alternative of `in (...)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum Alternative {
     One(Id),
     Range { lowest: Id, highest: Id, is_inclusive: bool },
 }
@@ -117,9 +117,9 @@ impl Binary {
 
 impl Tree {
     /// Appends a node behind its operands.
-    pub(crate) fn push(&mut self, kind: Kind, span: Span) -> Id {
+    pub(crate) fn push(&mut self, kind: SyntaxKind, span: Span) -> Id {
         let depth = 1 + kind.operands().into_iter().map(|id| self.nodes[id].depth).max().unwrap_or(0);
-        self.nodes.push(Node { kind, span, depth });
+        self.nodes.push(SyntaxNode { kind, span, depth });
         self.nodes.len() - 1
     }
 
@@ -129,14 +129,14 @@ impl Tree {
         let operand = self.nodes.len() - 1;
         let span = at..self.nodes[operand].span.end;
         let inner = match self.nodes[operand].kind {
-            Kind::Unary { operator, operand } => Some((operator, operand)),
+            SyntaxKind::Unary { operator, operand } => Some((operator, operand)),
             _ => None,
         };
         let signs = [Unary::Plus, Unary::Minus];
         match (operator, inner) {
             (sign, Some((inner, number))) if signs.contains(&sign) && signs.contains(&inner) => {
                 let operator = if sign == inner { Unary::Plus } else { Unary::Minus };
-                self.nodes[operand].kind = Kind::Unary { operator, operand: number };
+                self.nodes[operand].kind = SyntaxKind::Unary { operator, operand: number };
                 self.nodes[operand].span = span;
                 operand
             }
@@ -145,12 +145,12 @@ impl Tree {
                 self.nodes[second].span = span;
                 second
             }
-            _ => self.push(Kind::Unary { operator, operand }, span),
+            _ => self.push(SyntaxKind::Unary { operator, operand }, span),
         }
     }
 
     fn is_unary(&self, id: Id, wanted: Unary) -> bool {
-        matches!(self.nodes[id].kind, Kind::Unary { operator, .. } if operator == wanted)
+        matches!(self.nodes[id].kind, SyntaxKind::Unary { operator, .. } if operator == wanted)
     }
 
     /// As indented text, one line a node.
@@ -164,7 +164,7 @@ impl Tree {
     fn show_node(&self, shown: &mut String, id: Id, depth: usize) {
         let kind = &self.nodes[id].kind;
         let _ = writeln!(shown, "{:indent$}{}", "", kind.word(), indent = 2 * depth);
-        if let Kind::In { value, items } = kind {
+        if let SyntaxKind::In { value, items } = kind {
             self.show_node(shown, *value, depth + 1);
             for item in items {
                 self.show_item(shown, *item, depth + 1);
@@ -176,10 +176,10 @@ impl Tree {
         }
     }
 
-    fn show_item(&self, shown: &mut String, item: Item, depth: usize) {
+    fn show_item(&self, shown: &mut String, item: Alternative, depth: usize) {
         match item {
-            Item::One(id) => self.show_node(shown, id, depth),
-            Item::Range { lowest, highest, is_inclusive } => {
+            Alternative::One(id) => self.show_node(shown, id, depth),
+            Alternative::Range { lowest, highest, is_inclusive } => {
                 let symbol = if is_inclusive { "..=" } else { ".." };
                 let _ = writeln!(shown, "{:indent$}{symbol}", "", indent = 2 * depth);
                 self.show_node(shown, lowest, depth + 1);
@@ -189,7 +189,7 @@ impl Tree {
     }
 }
 
-impl Kind {
+impl SyntaxKind {
     /// The operands, in the order of the text.
     pub(crate) fn operands(&self) -> Vec<Id> {
         match self {
@@ -198,9 +198,9 @@ impl Kind {
             Self::All(list) | Self::Any(list) => list.clone(),
             Self::Like { value, .. } => vec![*value],
             Self::In { value, items } => {
-                let of_item = |item: &Item| match *item {
-                    Item::One(id) => [Some(id), None],
-                    Item::Range { lowest, highest, .. } => [Some(lowest), Some(highest)],
+                let of_item = |item: &Alternative| match *item {
+                    Alternative::One(id) => [Some(id), None],
+                    Alternative::Range { lowest, highest, .. } => [Some(lowest), Some(highest)],
                 };
                 std::iter::once(*value).chain(items.iter().flat_map(of_item).flatten()).collect()
             }

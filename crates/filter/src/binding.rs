@@ -3,7 +3,7 @@
 use kymo_ir::Predicate;
 use kymo_ir::predicate::Test;
 
-use crate::problem::{Missing, Note};
+use crate::problem::{FilterNote, MissingName};
 
 /// The meaning of a filter for one class of events.
 #[derive(Clone, Debug)]
@@ -11,12 +11,12 @@ pub struct Binding {
     /// The predicate to evaluate for each event: without the parts known before, the cheap tests
     /// first. It is sound ([`Predicate::verify`]).
     pub predicate: Predicate,
-    /// The key that [`Fields`](crate::Fields) gave, for each input of the predicate.
+    /// The key that [`FieldResolver`](crate::FieldResolver) gave, for each input of the predicate.
     pub keys: Vec<u32>,
     /// Names that this class does not have.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingName>,
     /// How the expression was understood.
-    pub notes: Vec<Note>,
+    pub notes: Vec<FilterNote>,
 }
 
 /// The verdict of a filter on all events of a class.

@@ -25,31 +25,32 @@ mod number;
 mod text;
 
 use kymo_ir::predicate::{
-    Assembler, Fact, Input, Layout, Number, Outcomes, Pattern, Place, Predicate, Refusal, Relation, Test, Text,
+    ArgumentLayout, Assembler, Fact, Input, InputPlace, Number, Outcomes, Pattern, Predicate, Refusal, Relation, Test,
+    TextExpression,
 };
 
 pub use assembly::INSTRUCTIONS_MAX;
-pub use instruction::Instruction;
+pub use instruction::BpfInstruction;
 
-use assembly::{Assembly, Label};
-use instruction::{Condition, Operand, Operation, Register};
+use assembly::{Assembly, BpfLabel};
+use instruction::{BpfOperand, BpfRegister, JumpCondition, Operation};
 
 /// Where a test jumps to.
-type Targets = kymo_ir::predicate::Targets<Label>;
+type Targets = kymo_ir::predicate::Targets<BpfLabel>;
 
 /// Offsets of loads are signed 16 bits.
 const LAYOUT_BYTES_MAX: u64 = 1 << 15;
 
 /// The answer, and a scratch register before.
-const ANSWER: Register = Register(0);
+const ANSWER: BpfRegister = BpfRegister(0);
 /// The address of the arguments.
-const ARGUMENTS: Register = Register(1);
+const ARGUMENTS: BpfRegister = BpfRegister(1);
 /// Values are kept in this register and those above it.
 const FIRST_VALUE: u8 = 2;
 /// Values at a time.
 const VALUES_MAX: u8 = 7;
 /// Another scratch register.
-const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
+const SCRATCH: BpfRegister = BpfRegister(FIRST_VALUE + VALUES_MAX);
 
 /// Compiles a predicate for structures of a layout, which begin at a multiple of 8 bytes.
 ///
@@ -59,7 +60,7 @@ const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
 ///
 /// ```
 /// use kymo_filter::bpf;
-/// use kymo_ir::predicate::{Input, InputClass, InputKind, Layout, Number, Place, Predicate, Relation, Test};
+/// use kymo_ir::predicate::{ArgumentLayout, Input, InputClass, InputKind, InputPlace, Number, Predicate, Relation, Test};
 /// use kymo_units::ByteOrder;
 ///
 /// let kind = InputKind::Integer { signed: false, bits: 32 };
@@ -68,8 +69,8 @@ const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
 ///     inputs: vec![InputClass { name: "cpu".into(), kind, optional: false }],
 ///     root: Test::Compare { relation: Relation::Less, left, right },
 /// };
-/// let place = Place::Integer { offset: 4, bytes: 4, order: ByteOrder::Little };
-/// let program = bpf::compile(&predicate, &Layout { size: 8, places: vec![place] })?;
+/// let place = InputPlace::Integer { offset: 4, bytes: 4, order: ByteOrder::Little };
+/// let program = bpf::compile(&predicate, &ArgumentLayout { size: 8, places: vec![place] })?;
 /// let text: Vec<_> = program.iter().map(ToString::to_string).collect();
 /// # #[cfg(target_endian = "little")]
 /// assert_eq!(text, [
@@ -82,7 +83,7 @@ const SCRATCH: Register = Register(FIRST_VALUE + VALUES_MAX);
 /// ]);
 /// # Ok::<(), kymo_ir::predicate::Refusal>(())
 /// ```
-pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<Instruction>, Refusal> {
+pub fn compile(predicate: &Predicate, layout: &ArgumentLayout) -> Result<Vec<BpfInstruction>, Refusal> {
     if predicate.verify().is_err() {
         return Err(predicate.refusal(&predicate.root, "this is not a sound predicate"));
     }
@@ -92,23 +93,23 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<Instruction
         return Err(Refusal { part, why: "the place is beyond 32768 bytes" });
     }
     let mut compiler =
-        Compiler { predicate, places: &layout.places, facts: layout.facts(), code: Assembly::default(), depth: 0 };
+        BpfCompiler { predicate, places: &layout.places, facts: layout.facts(), code: Assembly::default(), depth: 0 };
     let [kept, dropped] = [compiler.code.label(), compiler.code.label()];
     let targets = Targets { on_true: kept, on_false: dropped, on_unknown: dropped, next: kept };
     compiler.test(&predicate.root, targets)?;
     for (label, value) in [(kept, 1), (dropped, 0)] {
         compiler.code.place(label);
-        compiler.code.operation(Operation::Move, ANSWER, Operand::Constant(value));
-        compiler.code.push(Instruction::exit());
+        compiler.code.operation(Operation::Move, ANSWER, BpfOperand::Constant(value));
+        compiler.code.push(BpfInstruction::exit());
     }
     compiler.code.finish().ok_or_else(|| predicate.refusal(&predicate.root, TOO_LONG))
 }
 
 const TOO_LONG: &str = "the program would have more than 32768 instructions";
 
-struct Compiler<'p> {
+struct BpfCompiler<'p> {
     predicate: &'p Predicate,
-    places: &'p [Place],
+    places: &'p [InputPlace],
     /// The known facts about the inputs.
     facts: Vec<Fact>,
     code: Assembly,
@@ -116,7 +117,7 @@ struct Compiler<'p> {
     depth: u8,
 }
 
-impl Condition {
+impl JumpCondition {
     fn of(relation: Relation, is_signed: bool) -> Self {
         match (relation, is_signed) {
             (Relation::Equal, _) => Self::Equal,
@@ -133,25 +134,25 @@ impl Condition {
     }
 }
 
-impl Assembler for Compiler<'_> {
-    type Label = Label;
-    type Flag = Register;
-    type Integer = Register;
+impl Assembler for BpfCompiler<'_> {
+    type Label = BpfLabel;
+    type Flag = BpfRegister;
+    type Integer = BpfRegister;
     type Error = Refusal;
 
     fn outcomes(&self, test: &Test) -> Outcomes {
         self.predicate.may_be(test, &self.facts)
     }
 
-    fn label(&mut self) -> Label {
+    fn label(&mut self) -> BpfLabel {
         self.code.label()
     }
 
-    fn place(&mut self, label: Label) {
+    fn place(&mut self, label: BpfLabel) {
         self.code.place(label);
     }
 
-    fn jump(&mut self, label: Label) {
+    fn jump(&mut self, label: BpfLabel) {
         self.code.jump(label);
     }
 
@@ -160,7 +161,7 @@ impl Assembler for Compiler<'_> {
     }
 
     fn has(&mut self, input: Input, targets: Targets) -> Result<(), Refusal> {
-        let is_there = self.places[usize::from(input.0)] != Place::Missing;
+        let is_there = self.places[usize::from(input.0)] != InputPlace::Missing;
         self.jump(targets.of(is_there));
         Ok(())
     }
@@ -191,43 +192,49 @@ impl Assembler for Compiler<'_> {
         &mut self,
         test: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets,
     ) -> Result<(), Refusal> {
         self.compare_text(test, relation, left, right, targets)
     }
 
-    fn match_text(&mut self, test: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Refusal> {
+    fn match_text(
+        &mut self,
+        test: &Test,
+        text: &TextExpression,
+        pattern: &Pattern,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
         self.matches(test, text, pattern, targets)
     }
 
-    fn new_flag(&mut self, test: &Test) -> Result<Register, Refusal> {
+    fn new_flag(&mut self, test: &Test) -> Result<BpfRegister, Refusal> {
         let flag = value_register(self.depth).ok_or_else(|| self.predicate.refusal(test, TOO_WIDE))?;
-        self.code.operation(Operation::Move, flag, Operand::Constant(0));
+        self.code.operation(Operation::Move, flag, BpfOperand::Constant(0));
         self.depth += 1;
         Ok(flag)
     }
 
-    fn set_flag(&mut self, flag: Register) {
-        self.code.operation(Operation::Move, flag, Operand::Constant(1));
+    fn set_flag(&mut self, flag: BpfRegister) {
+        self.code.operation(Operation::Move, flag, BpfOperand::Constant(1));
     }
 
-    fn test_flag(&mut self, flag: Register, targets: Targets) {
+    fn test_flag(&mut self, flag: BpfRegister, targets: Targets) {
         self.depth -= 1;
-        self.branch(Condition::NotEqual, flag, Operand::Constant(0), targets);
+        self.branch(JumpCondition::NotEqual, flag, BpfOperand::Constant(0), targets);
     }
 
-    fn jump_if_less(&mut self, value: Register, bounds: (i128, i128), limit: i128, label: Label) {
+    fn jump_if_less(&mut self, value: BpfRegister, bounds: (i128, i128), limit: i128, label: BpfLabel) {
         let operand = self.constant_operand(limit, SCRATCH);
-        let less = Condition::of(Relation::Less, self.is_signed_range(bounds));
+        let less = JumpCondition::of(Relation::Less, self.is_signed_range(bounds));
         self.code.jump_if(less, value, operand, label);
     }
 
-    fn within(&mut self, value: Register, bounds: (i128, i128), (from, to): (i128, i128), targets: Targets) {
+    fn within(&mut self, value: BpfRegister, bounds: (i128, i128), (from, to): (i128, i128), targets: Targets) {
         if from == to {
             let operand = self.constant_operand(from, SCRATCH);
-            return self.branch(Condition::Equal, value, operand, targets);
+            return self.branch(JumpCondition::Equal, value, operand, targets);
         }
         if from > bounds.0 {
             self.jump_if_less(value, bounds, from, targets.on_false);
@@ -236,12 +243,12 @@ impl Assembler for Compiler<'_> {
             return self.jump(targets.on_true);
         }
         let operand = self.constant_operand(to, SCRATCH);
-        let condition = Condition::of(Relation::LessOrEqual, self.is_signed_range(bounds));
+        let condition = JumpCondition::of(Relation::LessOrEqual, self.is_signed_range(bounds));
         self.branch(condition, value, operand, targets);
     }
 }
 
-impl Compiler<'_> {
+impl BpfCompiler<'_> {
     fn compare(&mut self, relation: Relation, left: &Number, right: &Number, targets: Targets) -> Result<(), Refusal> {
         if matches!(left, Number::Integer(_)) && !matches!(right, Number::Integer(_)) {
             return self.compare(relation.mirrored(), right, left, targets);
@@ -256,20 +263,20 @@ impl Compiler<'_> {
         // One may be negative, the other too high for signed numbers: once the sign is known, unsigned ones will do.
         if of_left.lowest < 0 && of_right.needs_unsigned() {
             let below = targets.of(relation.holds(std::cmp::Ordering::Less));
-            self.code.jump_if(Condition::LessSigned, left, Operand::Constant(0), below);
+            self.code.jump_if(JumpCondition::LessSigned, left, BpfOperand::Constant(0), below);
         }
-        if let (true, Operand::Register(right)) = (of_right.lowest < 0 && of_left.needs_unsigned(), right) {
+        if let (true, BpfOperand::Register(right)) = (of_right.lowest < 0 && of_left.needs_unsigned(), right) {
             let above = targets.of(relation.holds(std::cmp::Ordering::Greater));
-            self.code.jump_if(Condition::LessSigned, right, Operand::Constant(0), above);
+            self.code.jump_if(JumpCondition::LessSigned, right, BpfOperand::Constant(0), above);
         }
         let is_unsigned = of_left.is_unsigned() && of_right.is_unsigned();
         let is_unsigned = is_unsigned || of_left.needs_unsigned() || of_right.needs_unsigned();
-        self.branch(Condition::of(relation, !is_unsigned), left, right, targets);
+        self.branch(JumpCondition::of(relation, !is_unsigned), left, right, targets);
         Ok(())
     }
 
     /// Goes to `on_true` if the condition holds, else to `on_false`.
-    fn branch(&mut self, condition: Condition, left: Register, right: Operand, targets: Targets) {
+    fn branch(&mut self, condition: JumpCondition, left: BpfRegister, right: BpfOperand, targets: Targets) {
         if targets.next == targets.on_true {
             return self.code.jump_if(condition.inverted(), left, right, targets.on_false);
         }
@@ -281,6 +288,6 @@ impl Compiler<'_> {
 const TOO_WIDE: &str = "the program would need more registers than eBPF has";
 
 /// The register of a value; `None` where there are no more.
-fn value_register(depth: u8) -> Option<Register> {
-    (depth < VALUES_MAX).then_some(Register(FIRST_VALUE + depth))
+fn value_register(depth: u8) -> Option<BpfRegister> {
+    (depth < VALUES_MAX).then_some(BpfRegister(FIRST_VALUE + depth))
 }

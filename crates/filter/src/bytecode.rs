@@ -17,17 +17,19 @@ mod code;
 mod number;
 mod text;
 
-use kymo_bytecode::{ARGUMENTS_MAX, Condition, Field, Instruction, Kind, Operand, Orders, Signs};
+use kymo_bytecode::{
+    ARGUMENTS_MAX, Instruction, IntegerCondition, IntegerField, IntegerKind, OrderSet, RightOperand, Signs,
+};
 use kymo_ir::predicate::{
-    Assembler, Bitwise, Fact, Input, InputKind, Layout, Number, Outcomes, Pattern, Place, Predicate, Range, Refusal,
-    Relation, Test, Text,
+    ArgumentLayout, Assembler, Bitwise, Fact, Input, InputKind, InputPlace, Number, Outcomes, Pattern, Predicate,
+    Refusal, Relation, Test, TextExpression, ValueRange,
 };
 use kymo_units::ByteOrder;
 
-use code::{Code, Label};
+use code::{CodeBuffer, CodeLabel};
 
 /// Where a test jumps to.
-type Targets = kymo_ir::predicate::Targets<Label>;
+type Targets = kymo_ir::predicate::Targets<CodeLabel>;
 
 /// Compiles a predicate for arguments of a layout.
 ///
@@ -37,7 +39,7 @@ type Targets = kymo_ir::predicate::Targets<Label>;
 ///
 /// ```
 /// use kymo_filter::bytecode;
-/// use kymo_ir::predicate::{Input, InputClass, InputKind, Layout, Number, Place, Predicate, Relation, Test};
+/// use kymo_ir::predicate::{ArgumentLayout, Input, InputClass, InputKind, InputPlace, Number, Predicate, Relation, Test};
 /// use kymo_units::ByteOrder;
 ///
 /// let kind = InputKind::Integer { signed: false, bits: 32 };
@@ -46,13 +48,13 @@ type Targets = kymo_ir::predicate::Targets<Label>;
 ///     inputs: vec![InputClass { name: "cpu".into(), kind, optional: false }],
 ///     root: Test::Compare { relation: Relation::Less, left, right },
 /// };
-/// let place = Place::Integer { offset: 4, bytes: 4, order: ByteOrder::Little };
-/// let bytes = bytecode::compile(&predicate, &Layout { size: 8, places: vec![place] })?;
+/// let place = InputPlace::Integer { offset: 4, bytes: 4, order: ByteOrder::Little };
+/// let bytes = bytecode::compile(&predicate, &ArgumentLayout { size: 8, places: vec![place] })?;
 /// let program = kymo_bytecode::validate(&bytes).expect("what is compiled is sound");
 /// assert_eq!(program.run(&[0, 0, 0, 0, 6, 0, 0, 0], &()), Ok(true));
 /// # Ok::<(), kymo_ir::predicate::Refusal>(())
 /// ```
-pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<u8>, Refusal> {
+pub fn compile(predicate: &Predicate, layout: &ArgumentLayout) -> Result<Vec<u8>, Refusal> {
     if predicate.verify().is_err() {
         return Err(predicate.refusal(&predicate.root, "this is not a sound predicate"));
     }
@@ -62,7 +64,7 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<u8>, Refusa
         return Err(Refusal { part: "all inputs".to_owned(), why });
     }
     let (places, facts) = (&layout.places[..], layout.facts());
-    let mut compiler = Compiler { predicate, places, facts, code: Code::new(), integers: 0, reals: 0 };
+    let mut compiler = BytecodeCompiler { predicate, places, facts, code: CodeBuffer::new(), integers: 0, reals: 0 };
     let [kept, dropped] = [compiler.code.label(), compiler.code.label()];
     let targets = Targets { on_true: kept, on_false: dropped, on_unknown: dropped, next: kept };
     compiler.test(&predicate.root, targets)?;
@@ -75,13 +77,13 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<u8>, Refusa
 
 const TOO_LONG: &str = "the program would have more than 16384 instructions or 65536 bytes of constants";
 
-struct Compiler<'p> {
+struct BytecodeCompiler<'p> {
     predicate: &'p Predicate,
-    places: &'p [Place],
+    places: &'p [InputPlace],
     /// Which inputs are missing: with these facts the predicate itself tells the parts already
     /// decided.
     facts: Vec<Fact>,
-    code: Code,
+    code: CodeBuffer,
     /// Registers in use, a bit for each.
     integers: u8,
     reals: u8,
@@ -89,30 +91,30 @@ struct Compiler<'p> {
 
 /// An integer that is tested: in the arguments, or in a register.
 #[derive(Clone, Copy)]
-enum Subject {
-    Field(Field),
+enum TestedInteger {
+    Field(IntegerField),
     Register { number: u8, is_signed: bool },
 }
 
-impl Assembler for Compiler<'_> {
-    type Label = Label;
+impl Assembler for BytecodeCompiler<'_> {
+    type Label = CodeLabel;
     type Flag = u8;
-    type Integer = Subject;
+    type Integer = TestedInteger;
     type Error = Refusal;
 
     fn outcomes(&self, test: &Test) -> Outcomes {
         self.predicate.may_be(test, &self.facts)
     }
 
-    fn label(&mut self) -> Label {
+    fn label(&mut self) -> CodeLabel {
         self.code.label()
     }
 
-    fn place(&mut self, label: Label) {
+    fn place(&mut self, label: CodeLabel) {
         self.code.place(label);
     }
 
-    fn jump(&mut self, label: Label) {
+    fn jump(&mut self, label: CodeLabel) {
         self.code.jump(label);
     }
 
@@ -121,7 +123,7 @@ impl Assembler for Compiler<'_> {
     }
 
     fn has(&mut self, input: Input, targets: Targets) -> Result<(), Refusal> {
-        let is_there = self.places[usize::from(input.0)] != Place::Missing;
+        let is_there = self.places[usize::from(input.0)] != InputPlace::Missing;
         self.jump(targets.of(is_there));
         Ok(())
     }
@@ -141,14 +143,14 @@ impl Assembler for Compiler<'_> {
         if let Number::Input(input) = value
             && let Some(field) = self.field(*input)
         {
-            let subject = Subject::Field(field);
+            let subject = TestedInteger::Field(field);
             self.search(subject, subject.limits(), ranges, targets);
             return Ok(());
         }
         let number = self.integer(value, targets.on_unknown)?;
         self.free_integer(number);
         let is_signed = !self.predicate.range(value).is_unsigned();
-        let subject = Subject::Register { number, is_signed };
+        let subject = TestedInteger::Register { number, is_signed };
         self.search(subject, subject.limits(), ranges, targets);
         Ok(())
     }
@@ -157,14 +159,20 @@ impl Assembler for Compiler<'_> {
         &mut self,
         test: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets,
     ) -> Result<(), Refusal> {
         self.compare_text(test, relation, left, right, targets)
     }
 
-    fn match_text(&mut self, test: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Refusal> {
+    fn match_text(
+        &mut self,
+        test: &Test,
+        text: &TextExpression,
+        pattern: &Pattern,
+        targets: Targets,
+    ) -> Result<(), Refusal> {
         self.matches(test, text, pattern, targets)
     }
 
@@ -180,36 +188,36 @@ impl Assembler for Compiler<'_> {
 
     fn test_flag(&mut self, flag: u8, targets: Targets) {
         self.free_integer(flag);
-        let flag = Subject::Register { number: flag, is_signed: false };
-        self.branch(flag, Condition::Equal(0), targets.swapped());
+        let flag = TestedInteger::Register { number: flag, is_signed: false };
+        self.branch(flag, IntegerCondition::Equal(0), targets.swapped());
     }
 
-    fn jump_if_less(&mut self, subject: Subject, _: (i128, i128), limit: i128, label: Label) {
-        self.code.push_to(subject.instruction(Condition::Less(limit)), label);
+    fn jump_if_less(&mut self, subject: TestedInteger, _: (i128, i128), limit: i128, label: CodeLabel) {
+        self.code.push_to(subject.instruction(IntegerCondition::Less(limit)), label);
     }
 
     fn within(
         &mut self,
-        subject: Subject,
+        subject: TestedInteger,
         (lowest, highest): (i128, i128),
         (from, to): (i128, i128),
         targets: Targets,
     ) {
         let condition = match (from == lowest, to == highest) {
-            _ if from == to => Condition::Equal(from),
-            (true, _) => Condition::Less(to + 1),
-            (false, true) => Condition::AtLeast(from),
-            (false, false) if subject.has_ranges() => Condition::Within(from, to),
+            _ if from == to => IntegerCondition::Equal(from),
+            (true, _) => IntegerCondition::Less(to + 1),
+            (false, true) => IntegerCondition::AtLeast(from),
+            (false, false) if subject.has_ranges() => IntegerCondition::Within(from, to),
             (false, false) => {
-                self.code.push_to(subject.instruction(Condition::Less(from)), targets.on_false);
-                Condition::Less(to + 1)
+                self.code.push_to(subject.instruction(IntegerCondition::Less(from)), targets.on_false);
+                IntegerCondition::Less(to + 1)
             }
         };
         self.branch(subject, condition, targets);
     }
 }
 
-impl Compiler<'_> {
+impl BytecodeCompiler<'_> {
     fn compare(&mut self, relation: Relation, left: &Number, right: &Number, targets: Targets) -> Result<(), Refusal> {
         if self.predicate.is_real(left) || self.predicate.is_real(right) {
             return self.compare_reals(relation, left, right, targets);
@@ -261,22 +269,22 @@ impl Compiler<'_> {
         self.free_real(left);
         self.free_real(right);
         // A NaN differs from everything and is neither less nor greater.
-        let unordered = if relation == Relation::NotEqual { Orders::NONE } else { Orders(0) };
+        let unordered = if relation == Relation::NotEqual { OrderSet::NONE } else { OrderSet(0) };
         let orders = orders(relation).or(unordered);
         self.branch_orders(orders, targets, |orders| Instruction::CompareReals { left, right, orders, skip: 0 });
         Ok(())
     }
 
     /// The integer of the arguments that an input is, if it is there.
-    fn field(&self, input: Input) -> Option<Field> {
-        let Place::Integer { offset, bytes, order } = self.places[usize::from(input.0)] else { return None };
+    fn field(&self, input: Input) -> Option<IntegerField> {
+        let InputPlace::Integer { offset, bytes, order } = self.places[usize::from(input.0)] else { return None };
         let is_signed = matches!(self.predicate.kind(input), InputKind::Integer { signed: true, .. });
-        let kind = Kind::new(bytes, is_signed, order == ByteOrder::Big)?;
-        Some(Field { kind, offset: u16::try_from(offset).ok()? })
+        let kind = IntegerKind::new(bytes, is_signed, order == ByteOrder::Big)?;
+        Some(IntegerField { kind, offset: u16::try_from(offset).ok()? })
     }
 
     /// The bits of a field that a number is, if one instruction can look at them.
-    fn masked(&self, number: &Number) -> Option<(Field, u32)> {
+    fn masked(&self, number: &Number) -> Option<(IntegerField, u32)> {
         let Number::Bits { operation: Bitwise::And, left, right } = number else { return None };
         let ((Number::Input(input), Number::Integer(mask)) | (Number::Integer(mask), Number::Input(input))) =
             (&**left, &**right)
@@ -291,17 +299,17 @@ impl Compiler<'_> {
     }
 
     /// Tests bits of a field.
-    fn bits(&mut self, field: Field, mask: u32, value: i128, targets: Targets) {
+    fn bits(&mut self, field: IntegerField, mask: u32, value: i128, targets: Targets) {
         match u32::try_from(value) {
             Ok(value) if value & !mask == 0 => {
-                self.branch(Subject::Field(field), Condition::BitsEqual(mask, value), targets);
+                self.branch(TestedInteger::Field(field), IntegerCondition::BitsEqual(mask, value), targets);
             }
             _ => self.code.jump(targets.on_false),
         }
     }
 
     /// Goes to `on_true` if the condition holds, else to `on_false`.
-    fn branch(&mut self, subject: Subject, condition: Condition, targets: Targets) {
+    fn branch(&mut self, subject: TestedInteger, condition: IntegerCondition, targets: Targets) {
         if targets.next == targets.on_true {
             self.code.push_to(subject.instruction(condition.inverted()), targets.on_false);
             self.code.jump(targets.on_true);
@@ -312,7 +320,7 @@ impl Compiler<'_> {
     }
 
     /// Goes to `on_true` if the order is one of these, else to `on_false`.
-    fn branch_orders(&mut self, orders: Orders, targets: Targets, jump: impl Fn(Orders) -> Instruction) {
+    fn branch_orders(&mut self, orders: OrderSet, targets: Targets, jump: impl Fn(OrderSet) -> Instruction) {
         if targets.next == targets.on_true {
             self.code.push_to(jump(orders.inverted()), targets.on_false);
             self.code.jump(targets.on_true);
@@ -325,36 +333,39 @@ impl Compiler<'_> {
 
 const TOO_WIDE: &str = "this takes more than 8 registers of integers or 4 of reals";
 
-impl Subject {
+impl TestedInteger {
     fn limits(self) -> (i128, i128) {
         match self {
-            Self::Field(Field { kind, .. }) => (kind.lowest(), kind.highest()),
+            Self::Field(IntegerField { kind, .. }) => (kind.lowest(), kind.highest()),
             Self::Register { is_signed: true, .. } => (i64::MIN.into(), i64::MAX.into()),
             Self::Register { is_signed: false, .. } => (0, u64::MAX.into()),
         }
     }
 
     fn has_ranges(self) -> bool {
-        matches!(self, Self::Field(Field { kind, .. }) if kind.has_ranges())
+        matches!(self, Self::Field(IntegerField { kind, .. }) if kind.has_ranges())
     }
 
     /// The instruction that jumps if the condition holds.
-    fn instruction(self, condition: Condition) -> Instruction {
+    fn instruction(self, condition: IntegerCondition) -> Instruction {
         let (left, is_signed) = match self {
             Self::Field(field) => return Instruction::Test { field, condition, skip: 0 },
             Self::Register { number, is_signed } => (number, is_signed),
         };
         let (orders, value) = match condition {
-            Condition::Equal(value) => (Orders::EQUAL, value),
-            Condition::NotEqual(value) => (Orders::EQUAL.inverted(), value),
-            Condition::Less(value) => (Orders::LESS, value),
-            Condition::AtLeast(value) => (Orders::LESS.inverted(), value),
-            Condition::Within(..) | Condition::Without(..) | Condition::BitsEqual(..) | Condition::BitsDiffer(..) => {
+            IntegerCondition::Equal(value) => (OrderSet::EQUAL, value),
+            IntegerCondition::NotEqual(value) => (OrderSet::EQUAL.inverted(), value),
+            IntegerCondition::Less(value) => (OrderSet::LESS, value),
+            IntegerCondition::AtLeast(value) => (OrderSet::LESS.inverted(), value),
+            IntegerCondition::Within(..)
+            | IntegerCondition::Without(..)
+            | IntegerCondition::BitsEqual(..)
+            | IntegerCondition::BitsDiffer(..) => {
                 unreachable!("registers are not tested for ranges and bits")
             }
         };
         let signs = Signs { left: is_signed, right: is_signed, result: false };
-        Instruction::Compare { left, right: Operand::Constant(value as u64), signs, orders, skip: 0 }
+        Instruction::Compare { left, right: RightOperand::Constant(value as u64), signs, orders, skip: 0 }
     }
 }
 
@@ -381,17 +392,17 @@ fn equality(relation: Relation, targets: Targets) -> Option<Targets> {
 }
 
 /// The orders of which a relation holds.
-fn orders(relation: Relation) -> Orders {
+fn orders(relation: Relation) -> OrderSet {
     match relation {
-        Relation::Equal => Orders::EQUAL,
-        Relation::NotEqual => Orders::LESS.or(Orders::GREATER),
-        Relation::Less => Orders::LESS,
-        Relation::LessOrEqual => Orders::LESS.or(Orders::EQUAL),
-        Relation::Greater => Orders::GREATER,
-        Relation::GreaterOrEqual => Orders::GREATER.or(Orders::EQUAL),
+        Relation::Equal => OrderSet::EQUAL,
+        Relation::NotEqual => OrderSet::LESS.or(OrderSet::GREATER),
+        Relation::Less => OrderSet::LESS,
+        Relation::LessOrEqual => OrderSet::LESS.or(OrderSet::EQUAL),
+        Relation::Greater => OrderSet::GREATER,
+        Relation::GreaterOrEqual => OrderSet::GREATER.or(OrderSet::EQUAL),
     }
 }
 
-fn signs(left: Range, right: Range) -> Signs {
+fn signs(left: ValueRange, right: ValueRange) -> Signs {
     Signs { left: !left.is_unsigned(), right: !right.is_unsigned(), result: false }
 }

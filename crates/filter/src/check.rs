@@ -3,16 +3,16 @@
 
 use kymo_ir::predicate::{Arithmetic, Relation};
 
-use crate::ast::{Binary, Id, Item, Kind, Tree, Unary};
-use crate::literal::Literal;
-use crate::problem::{Problem, ProblemKind, quoted};
+use crate::ast::{Alternative, Binary, Id, SyntaxKind, Tree, Unary};
+use crate::literal::TextLiteral;
+use crate::problem::{FilterProblem, ProblemKind, quoted};
 
 /// More problems than this are of no help.
 pub(crate) const PROBLEMS_MAX: usize = 20;
 
 /// The type of a value before the meaning of its names is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
+enum ValueType {
     /// An integer, or the truth of a statement.
     Integer,
     Real,
@@ -25,7 +25,7 @@ enum Type {
     Any,
 }
 
-impl Type {
+impl ValueType {
     fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Prefix | Self::Pattern)
     }
@@ -38,7 +38,7 @@ impl Type {
         matches!(self, Self::Prefix | Self::Pattern)
     }
 
-    fn of_text(literal: &Literal) -> Self {
+    fn of_text(literal: &TextLiteral) -> Self {
         match literal {
             _ if literal.plain().is_some() => Self::Text,
             _ if literal.prefix().is_some() => Self::Prefix,
@@ -48,7 +48,7 @@ impl Type {
 }
 
 /// All errors that do not depend on the meaning of the names.
-pub(crate) fn check(tree: &Tree, text: &str) -> Vec<Problem> {
+pub(crate) fn check(tree: &Tree, text: &str) -> Vec<FilterProblem> {
     let mut checker = Checker { tree, text, types: Vec::with_capacity(tree.nodes.len()), problems: Vec::new() };
     for node in &tree.nodes {
         let of_node = checker.of(&node.kind);
@@ -63,8 +63,8 @@ struct Checker<'t> {
     tree: &'t Tree,
     text: &'t str,
     /// Of the nodes so far.
-    types: Vec<Type>,
-    problems: Vec<Problem>,
+    types: Vec<ValueType>,
+    problems: Vec<FilterProblem>,
 }
 
 impl Checker<'_> {
@@ -73,45 +73,47 @@ impl Checker<'_> {
     }
 
     fn problem(&mut self, id: Id, kind: ProblemKind) {
-        self.problems.push(Problem::new(self.tree.nodes[id].span.clone(), kind));
+        self.problems.push(FilterProblem::new(self.tree.nodes[id].span.clone(), kind));
     }
 
     fn root(&mut self) {
         let id = self.tree.nodes.len() - 1;
         match self.types[id] {
-            Type::Real => self.problem(id, ProblemKind::RootReal),
+            ValueType::Real => self.problem(id, ProblemKind::RootReal),
             of_root if of_root.is_text() => self.problem(id, ProblemKind::RootText),
             _ => {}
         }
     }
 
-    fn of(&mut self, kind: &Kind) -> Type {
+    fn of(&mut self, kind: &SyntaxKind) -> ValueType {
         match kind {
-            Kind::Integer(_) | Kind::Quantity { .. } | Kind::Instant(_) | Kind::Has(_) => Type::Integer,
-            Kind::Real(_) => Type::Real,
-            Kind::Text(literal) => Type::of_text(literal),
-            Kind::Path(_) => Type::Any,
-            Kind::Unary { operator, operand } => self.of_unary(*operator, *operand),
-            Kind::Binary { operator: Binary::Relation(relation), left, right } => {
-                self.compare(*relation, *left, *right);
-                Type::Integer
+            SyntaxKind::Integer(_) | SyntaxKind::Quantity { .. } | SyntaxKind::Instant(_) | SyntaxKind::Has(_) => {
+                ValueType::Integer
             }
-            Kind::Binary { operator, left, right } => self.of_binary(*operator, *left, *right),
-            Kind::All(list) | Kind::Any(list) => {
+            SyntaxKind::Real(_) => ValueType::Real,
+            SyntaxKind::Text(literal) => ValueType::of_text(literal),
+            SyntaxKind::Path(_) => ValueType::Any,
+            SyntaxKind::Unary { operator, operand } => self.of_unary(*operator, *operand),
+            SyntaxKind::Binary { operator: Binary::Relation(relation), left, right } => {
+                self.compare(*relation, *left, *right);
+                ValueType::Integer
+            }
+            SyntaxKind::Binary { operator, left, right } => self.of_binary(*operator, *left, *right),
+            SyntaxKind::All(list) | SyntaxKind::Any(list) => {
                 for &id in list {
                     self.truth(id);
                 }
-                Type::Integer
+                ValueType::Integer
             }
-            Kind::In { value, items } => {
+            SyntaxKind::In { value, items } => {
                 for item in items {
                     self.item(*value, *item);
                 }
-                Type::Integer
+                ValueType::Integer
             }
-            Kind::Like { value, is_negated, .. } => {
+            SyntaxKind::Like { value, is_negated, .. } => {
                 self.like(*value, if *is_negated { "!~" } else { "=~" });
-                Type::Integer
+                ValueType::Integer
             }
         }
     }
@@ -131,26 +133,26 @@ impl Checker<'_> {
     }
 
     fn no_real(&mut self, operator: &'static str, id: Id) {
-        if self.types[id] == Type::Real {
+        if self.types[id] == ValueType::Real {
             let operand = self.written(id);
             self.problem(id, ProblemKind::RealOperand { operator, operand });
         }
     }
 
-    fn of_unary(&mut self, operator: Unary, operand: Id) -> Type {
+    fn of_unary(&mut self, operator: Unary, operand: Id) -> ValueType {
         self.no_text(operator.symbol(), operand);
         match operator {
-            Unary::Plus | Unary::Minus if self.types[operand].is_text() => Type::Any,
+            Unary::Plus | Unary::Minus if self.types[operand].is_text() => ValueType::Any,
             Unary::Plus | Unary::Minus => self.types[operand],
-            Unary::Not => Type::Integer,
+            Unary::Not => ValueType::Integer,
             Unary::Complement => {
                 self.no_real("~", operand);
-                Type::Integer
+                ValueType::Integer
             }
         }
     }
 
-    fn of_binary(&mut self, operator: Binary, left: Id, right: Id) -> Type {
+    fn of_binary(&mut self, operator: Binary, left: Id, right: Id) -> ValueType {
         let takes_reals = matches!(operator, Binary::Arithmetic(operation) if operation != Arithmetic::Remainder);
         for id in [left, right] {
             self.no_text(operator.symbol(), id);
@@ -159,10 +161,10 @@ impl Checker<'_> {
             }
         }
         match (self.types[left], self.types[right]) {
-            _ if !takes_reals => Type::Integer,
-            (Type::Real, _) | (_, Type::Real) => Type::Real,
-            (Type::Integer, Type::Integer) => Type::Integer,
-            _ => Type::Any,
+            _ if !takes_reals => ValueType::Integer,
+            (ValueType::Real, _) | (_, ValueType::Real) => ValueType::Real,
+            (ValueType::Integer, ValueType::Integer) => ValueType::Integer,
+            _ => ValueType::Any,
         }
     }
 
@@ -173,22 +175,25 @@ impl Checker<'_> {
         if of_left.is_text() && of_right.is_number() || of_left.is_number() && of_right.is_text() {
             let (text, number) = if of_left.is_text() { (left, right) } else { (right, left) };
             let kind = ProblemKind::Mixed { text: self.written(text), number: self.written(number) };
-            self.problems.push(Problem::new(span, kind));
+            self.problems.push(FilterProblem::new(span, kind));
         } else if has_order && (of_left.has_stars() || of_right.has_stars()) {
             let pattern = if of_left.has_stars() { left } else { right };
             let written = self.written(pattern);
-            let problem = Problem::new(self.tree.nodes[pattern].span.clone(), ProblemKind::PatternOrder(written));
+            let problem = FilterProblem::new(self.tree.nodes[pattern].span.clone(), ProblemKind::PatternOrder(written));
             self.problems.push(problem.help("a star that is meant itself is written `\\*`"));
-        } else if of_left.has_stars() && of_right.has_stars() && (of_left, of_right) != (Type::Prefix, Type::Prefix) {
-            let problem = Problem::new(span, ProblemKind::TwoPatterns);
+        } else if of_left.has_stars()
+            && of_right.has_stars()
+            && (of_left, of_right) != (ValueType::Prefix, ValueType::Prefix)
+        {
+            let problem = FilterProblem::new(span, ProblemKind::TwoPatterns);
             self.problems.push(problem.help("a star that is meant itself is written `\\*`"));
         }
     }
 
-    fn item(&mut self, value: Id, item: Item) {
+    fn item(&mut self, value: Id, item: Alternative) {
         match item {
-            Item::One(id) => self.compare(Relation::Equal, value, id),
-            Item::Range { lowest, highest, .. } => {
+            Alternative::One(id) => self.compare(Relation::Equal, value, id),
+            Alternative::Range { lowest, highest, .. } => {
                 self.compare(Relation::GreaterOrEqual, value, lowest);
                 self.compare(Relation::LessOrEqual, value, highest);
             }
@@ -202,7 +207,7 @@ impl Checker<'_> {
         }
         if self.types[value].has_stars() {
             let span = self.tree.nodes[value].span.clone();
-            self.problems.push(Problem::new(span, ProblemKind::TwoPatterns));
+            self.problems.push(FilterProblem::new(span, ProblemKind::TwoPatterns));
         }
     }
 }

@@ -2,32 +2,45 @@
 
 use std::rc::Rc;
 
-use kymo_ir::predicate::{Number, Pattern, Regex, Relation, Test, Text};
+use kymo_ir::predicate::{Number, Pattern, Regex, Relation, Test, TextExpression};
 
-use crate::ast::{Id, Item};
-use crate::bind::{Binder, Measured, Value, inverted};
-use crate::fields::Field;
-use crate::literal::Literal;
+use crate::ast::{Alternative, Id};
+use crate::bind::{Binder, BoundValue, Measured, inverted};
+use crate::fields::FilterField;
+use crate::literal::TextLiteral;
 use crate::near::nearest;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{FilterProblem, ProblemKind};
 use crate::ranges;
 
 impl<'t> Binder<'t> {
-    pub(crate) fn compare(&mut self, relation: Relation, left: (Id, Value<'t>), right: (Id, Value<'t>)) -> Test {
+    pub(crate) fn compare(
+        &mut self,
+        relation: Relation,
+        left: (Id, BoundValue<'t>),
+        right: (Id, BoundValue<'t>),
+    ) -> Test {
         match (left, right) {
-            ((_, Value::Unknown), _) | (_, (_, Value::Unknown)) => Test::Constant(None),
-            ((_, Value::Literal(left)), (_, Value::Literal(right))) => {
+            ((_, BoundValue::Unknown), _) | (_, (_, BoundValue::Unknown)) => Test::Constant(None),
+            ((_, BoundValue::Literal(left)), (_, BoundValue::Literal(right))) => {
                 Test::Constant(of_literals(relation, left, right))
             }
-            ((_, Value::Text(left)), (_, Value::Text(right))) => of_texts(relation, left, right),
-            ((_, Value::Text(text)), (_, Value::Literal(literal))) => of_text(relation, text, literal),
-            ((_, Value::Literal(literal)), (_, Value::Text(text))) => of_text(relation.mirrored(), text, literal),
-            ((id, Value::Number(Measured { number, labelled: Some(field), .. })), (at, Value::Literal(literal)))
-            | ((at, Value::Literal(literal)), (id, Value::Number(Measured { number, labelled: Some(field), .. }))) => {
-                self.of_labels(relation, (id, number, &field), (at, literal))
+            ((_, BoundValue::Text(left)), (_, BoundValue::Text(right))) => of_texts(relation, left, right),
+            ((_, BoundValue::Text(text)), (_, BoundValue::Literal(literal))) => of_text(relation, text, literal),
+            ((_, BoundValue::Literal(literal)), (_, BoundValue::Text(text))) => {
+                of_text(relation.mirrored(), text, literal)
             }
-            ((text_id, Value::Text(_) | Value::Literal(_)), (number_id, _))
-            | ((number_id, _), (text_id, Value::Text(_) | Value::Literal(_))) => self.mixed(text_id, number_id),
+            (
+                (id, BoundValue::Number(Measured { number, labelled: Some(field), .. })),
+                (at, BoundValue::Literal(literal)),
+            )
+            | (
+                (at, BoundValue::Literal(literal)),
+                (id, BoundValue::Number(Measured { number, labelled: Some(field), .. })),
+            ) => self.of_labels(relation, (id, number, &field), (at, literal)),
+            ((text_id, BoundValue::Text(_) | BoundValue::Literal(_)), (number_id, _))
+            | ((number_id, _), (text_id, BoundValue::Text(_) | BoundValue::Literal(_))) => {
+                self.mixed(text_id, number_id)
+            }
             ((left_id, left), (right_id, right)) => {
                 self.note_chain(relation, left_id, &left);
                 let symbol = relation.symbol();
@@ -42,9 +55,9 @@ impl<'t> Binder<'t> {
     }
 
     /// `1 < x < 3` is no range, though it looks like one.
-    fn note_chain(&mut self, relation: Relation, left: Id, value: &Value<'t>) {
+    fn note_chain(&mut self, relation: Relation, left: Id, value: &BoundValue<'t>) {
         let is_order = |relation: &Relation| !matches!(relation, Relation::Equal | Relation::NotEqual);
-        let is_chain = matches!(value, Value::Test(Test::Compare { relation, .. }) if is_order(relation));
+        let is_chain = matches!(value, BoundValue::Test(Test::Compare { relation, .. }) if is_order(relation));
         if is_chain && is_order(&relation) {
             let what = format!("`{}` is 0 or 1 where it is compared: ", self.written(left));
             self.note(self.span(left), &what, "to test for a range of values, use `&&` or `in (..)`");
@@ -55,7 +68,7 @@ impl<'t> Binder<'t> {
         let (text, number) = (self.written(text_id), self.written(number_id));
         let (text_span, number_span) = (self.span(text_id), self.span(number_id));
         let span = text_span.start.min(number_span.start)..text_span.end.max(number_span.end);
-        self.problem(Problem::new(span, ProblemKind::Mixed { text, number }));
+        self.problem(FilterProblem::new(span, ProblemKind::Mixed { text, number }));
         Test::Constant(None)
     }
 
@@ -63,11 +76,11 @@ impl<'t> Binder<'t> {
     fn of_labels(
         &mut self,
         relation: Relation,
-        (id, number, field): (Id, Number, &Rc<Field>),
-        (at, literal): (Id, &Literal),
+        (id, number, field): (Id, Number, &Rc<FilterField>),
+        (at, literal): (Id, &TextLiteral),
     ) -> Test {
         if !matches!(relation, Relation::Equal | Relation::NotEqual) {
-            let problem = Problem::new(self.span(id), ProblemKind::LabelOrder(self.written(id)));
+            let problem = FilterProblem::new(self.span(id), ProblemKind::LabelOrder(self.written(id)));
             self.problem(problem.help("compare it with a number, or with a label by `==` and `!=`"));
             return Test::Constant(None);
         }
@@ -79,7 +92,7 @@ impl<'t> Binder<'t> {
     fn labelled(
         &mut self,
         value: Number,
-        field: &Field,
+        field: &FilterField,
         pattern: &Pattern,
         at: Id,
         label: impl Fn() -> String,
@@ -92,7 +105,7 @@ impl<'t> Binder<'t> {
             let near: Vec<String> =
                 nearest(wanted.trim_matches('"'), names).iter().map(|name| format!("\"{name}\"")).collect();
             let kind = ProblemKind::Label { name: field.name.clone(), label: wanted };
-            let problem = Problem::new(self.span(at), kind).help(some_labels(field));
+            let problem = FilterProblem::new(self.span(at), kind).help(some_labels(field));
             self.problem(problem.near(&near));
             return Test::Constant(None);
         }
@@ -102,16 +115,16 @@ impl<'t> Binder<'t> {
     /// One alternative of `in (...)`.
     pub(crate) fn item(
         &mut self,
-        (id, value): (Id, &Value<'t>),
-        item: Item,
-        take: &mut impl FnMut(Id) -> Value<'t>,
+        (id, value): (Id, &BoundValue<'t>),
+        item: Alternative,
+        take: &mut impl FnMut(Id) -> BoundValue<'t>,
     ) -> Test {
         match item {
-            Item::One(one) => {
+            Alternative::One(one) => {
                 let copy = self.copy(id, value);
                 self.compare(Relation::Equal, (id, copy), (one, take(one)))
             }
-            Item::Range { lowest, highest, is_inclusive } => {
+            Alternative::Range { lowest, highest, is_inclusive } => {
                 let copies = (self.copy(id, value), self.copy(id, value));
                 let until = if is_inclusive { Relation::LessOrEqual } else { Relation::Less };
                 let from = self.compare(Relation::GreaterOrEqual, (id, copies.0), (lowest, take(lowest)));
@@ -122,19 +135,19 @@ impl<'t> Binder<'t> {
     }
 
     /// `=~`: of labeled integers the labels are asked.
-    pub(crate) fn like(&mut self, id: Id, value: Value<'t>, regex: &Regex) -> Test {
+    pub(crate) fn like(&mut self, id: Id, value: BoundValue<'t>, regex: &Regex) -> Test {
         let pattern = Pattern::Regex(regex.clone());
         match value {
-            Value::Unknown => Test::Constant(None),
-            Value::Text(Text::Literal(text)) => Test::Constant(Some(pattern.matches(&text))),
-            Value::Text(text) => Test::Matches { text, pattern },
-            Value::Literal(literal) => Test::Constant(literal.plain().map(|text| pattern.matches(text))),
-            Value::Number(Measured { number, labelled: Some(field), .. }) => {
+            BoundValue::Unknown => Test::Constant(None),
+            BoundValue::Text(TextExpression::Literal(text)) => Test::Constant(Some(pattern.matches(&text))),
+            BoundValue::Text(text) => Test::Matches { text, pattern },
+            BoundValue::Literal(literal) => Test::Constant(literal.plain().map(|text| pattern.matches(text))),
+            BoundValue::Number(Measured { number, labelled: Some(field), .. }) => {
                 self.labelled(number, &field, &pattern, id, || format!("like \"{}\"", regex.source()))
             }
-            Value::Number(_) | Value::Test(_) => {
+            BoundValue::Number(_) | BoundValue::Test(_) => {
                 let kind = ProblemKind::NumberOperand { operator: "=~", operand: self.written(id) };
-                self.problem(Problem::new(self.span(id), kind));
+                self.problem(FilterProblem::new(self.span(id), kind));
                 Test::Constant(None)
             }
         }
@@ -144,7 +157,7 @@ impl<'t> Binder<'t> {
 /// More labels than this are not listed.
 const LABELS_SHOWN_MAX: usize = 8;
 
-fn some_labels(field: &Field) -> String {
+fn some_labels(field: &FilterField) -> String {
     let names: Vec<String> =
         field.labels.iter().take(LABELS_SHOWN_MAX).map(|(name, _)| format!("\"{name}\"")).collect();
     let more = field.labels.len() - names.len();
@@ -153,7 +166,7 @@ fn some_labels(field: &Field) -> String {
 }
 
 /// The pattern of a text in the expression.
-fn pattern(literal: &Literal) -> Pattern {
+fn pattern(literal: &TextLiteral) -> Pattern {
     match (literal.plain(), literal.prefix()) {
         (Some(text), _) => Pattern::Exactly(text.into()),
         (_, Some(prefix)) => Pattern::Prefix(prefix.into()),
@@ -163,7 +176,7 @@ fn pattern(literal: &Literal) -> Pattern {
 
 /// Of two texts of the expression at most one has stars, unless both only end with one: those are alike if one may
 /// continue the other, as in LTTng.
-fn of_literals(relation: Relation, left: &Literal, right: &Literal) -> Option<bool> {
+fn of_literals(relation: Relation, left: &TextLiteral, right: &TextLiteral) -> Option<bool> {
     let is_equal = match (left.plain(), right.plain(), left.prefix().zip(right.prefix())) {
         (Some(left), Some(right), _) => return Some(relation.holds(left.cmp(right))),
         (Some(text), None, _) => pattern(right).matches(text),
@@ -178,24 +191,26 @@ fn of_literals(relation: Relation, left: &Literal, right: &Literal) -> Option<bo
     }
 }
 
-fn of_texts(relation: Relation, left: Text, right: Text) -> Test {
+fn of_texts(relation: Relation, left: TextExpression, right: TextExpression) -> Test {
     match (&left, &right) {
-        (Text::Literal(left), Text::Literal(right)) => Test::Constant(Some(relation.holds(left.cmp(right)))),
+        (TextExpression::Literal(left), TextExpression::Literal(right)) => {
+            Test::Constant(Some(relation.holds(left.cmp(right))))
+        }
         _ => Test::CompareText { relation, left, right },
     }
 }
 
-fn of_text(relation: Relation, text: Text, literal: &Literal) -> Test {
+fn of_text(relation: Relation, text: TextExpression, literal: &TextLiteral) -> Test {
     match (relation, literal.plain()) {
         (Relation::Equal | Relation::NotEqual, _) => {
             let pattern = pattern(literal);
             let test = match &text {
-                Text::Literal(text) => Test::Constant(Some(pattern.matches(text))),
-                Text::Input(_) => Test::Matches { text, pattern },
+                TextExpression::Literal(text) => Test::Constant(Some(pattern.matches(text))),
+                TextExpression::Input(_) => Test::Matches { text, pattern },
             };
             if relation == Relation::Equal { test } else { inverted(test) }
         }
-        (_, Some(plain)) => of_texts(relation, text, Text::Literal(plain.into())),
+        (_, Some(plain)) => of_texts(relation, text, TextExpression::Literal(plain.into())),
         // The checker refused an order of patterns.
         (_, None) => Test::Constant(None),
     }

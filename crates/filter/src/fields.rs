@@ -5,31 +5,31 @@ use kymo_ir::predicate::InputKind;
 
 /// A name with its parts: `next_tid`, `msg.header.id`, `stack[3]`, `$ctx.vtid`, `event.name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Path {
+pub struct NamePath {
     /// It begins with `$`: the first step is one of the language's own words (`ctx`, `app`, `event`, `stream`, `packet`,
     /// `trace`, `env`, `payload`, `time`, `cycles`). Without it those words are fields first.
     pub is_global: bool,
     /// At least one; the first one is a name.
-    pub steps: Vec<Step>,
+    pub steps: Vec<NameStep>,
 }
 
 /// One part of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum NameStep {
     /// `.name`
     Name(String),
     /// `[index]`
     Index(u64),
 }
 
-impl std::fmt::Display for Path {
+impl std::fmt::Display for NamePath {
     /// As it is written in an expression.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_global { "$" } else { "" })?;
         for (number, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Name(name) => {
+                NameStep::Index(index) => write!(f, "[{index}]")?,
+                NameStep::Name(name) => {
                     f.write_str(if number > 0 { "." } else { "" })?;
                     let is_letter = |next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | ':');
                     let is_plain =
@@ -43,9 +43,9 @@ impl std::fmt::Display for Path {
 }
 
 /// The fields of one class of events. An implementation answers for one class at a time.
-pub trait Fields {
+pub trait FieldResolver {
     /// The meaning of a path there.
-    fn find(&self, path: &Path) -> Found;
+    fn find(&self, path: &NamePath) -> PathMeaning;
 
     /// The point in time that `@text` means, on the axis of `time`, in nanoseconds; `None`: it is
     /// none, or there is no time. `text` is the part behind the `@`: `12:18:50.43`,
@@ -55,13 +55,13 @@ pub trait Fields {
 
 /// The meaning of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum PathMeaning {
     /// A field with a value of its own in each event.
-    Field(Field),
+    Field(FilterField),
     /// An integer field that is measured in another unit: `floor(value * multiply / divide) + add`.
     Scaled {
         /// The field.
-        field: Field,
+        field: FilterField,
         /// Not 0.
         multiply: u64,
         /// Not 0.
@@ -85,7 +85,7 @@ pub enum Found {
 
 /// A field with one value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct FilterField {
     /// A number of the implementation's own, which identifies the field. Equal fields have equal
     /// keys.
     pub key: u32,

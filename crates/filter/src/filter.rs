@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::ast::{Kind, Tree};
+use crate::ast::{SyntaxKind, Tree};
 use crate::bind::bind;
 use crate::binding::Binding;
-use crate::fields::{Fields, Path};
-use crate::problem::{Problem, ProblemKind};
+use crate::fields::{FieldResolver, NamePath};
+use crate::problem::{FilterProblem, ProblemKind};
 use crate::{check, parser};
 
 /// An expression that can be evaluated for events.
@@ -30,7 +30,7 @@ impl Filter {
     /// let problems = Filter::parse("next_prio < ").unwrap_err();
     /// assert!(problems[0].render("next_prio < ").starts_with("found the end, expected a value"));
     /// ```
-    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<FilterProblem>> {
         let tree = parser::parse(text).map_err(|problem| vec![problem])?;
         let problems = check::check(&tree, text);
         if problems.is_empty() { Ok(Self { text: text.into(), tree }) } else { Err(problems) }
@@ -49,24 +49,24 @@ impl Filter {
     ///
     /// Why it cannot be evaluated for this class: operands of types that do not go together, labels
     /// that a field does not have, a size.
-    pub fn bind(&self, fields: &dyn Fields) -> Result<Binding, Vec<Problem>> {
+    pub fn bind(&self, fields: &dyn FieldResolver) -> Result<Binding, Vec<FilterProblem>> {
         bind(&self.tree, &self.text, fields)?.finished(self.text.len())
     }
 
     /// The problem of a name in it that no class of events has; `near`: existing names like it.
     #[must_use]
-    pub fn unknown_name(&self, span: Range<usize>, near: &[String]) -> Problem {
+    pub fn unknown_name(&self, span: Range<usize>, near: &[String]) -> FilterProblem {
         let name = self.text.get(span.clone()).unwrap_or_default().to_owned();
         let help = (!near.is_empty()).then(|| format!("there is `{}`", near.join("`, `")));
-        Problem { span, kind: ProblemKind::UnknownName(name), help }
+        FilterProblem { span, kind: ProblemKind::UnknownName(name), help }
     }
 
     /// The problem where text of packets is used together with fields of events.
     #[must_use]
-    pub fn text_of_packet(&self, name: &str) -> Problem {
+    pub fn text_of_packet(&self, name: &str) -> FilterProblem {
         let found = self.paths().into_iter().find(|(_, span)| self.text.get(span.clone()) == Some(name));
         let span = found.map_or(0..self.text.len(), |(_, span)| span);
-        Problem { span, kind: ProblemKind::TextOfPacket(name.to_owned()), help: None }
+        FilterProblem { span, kind: ProblemKind::TextOfPacket(name.to_owned()), help: None }
     }
 
     /// The syntax tree as indented text, one line a node.
@@ -77,9 +77,9 @@ impl Filter {
 
     /// Every name in it, as often as it occurs, and its bytes of the text.
     #[must_use]
-    pub fn paths(&self) -> Vec<(Path, Range<usize>)> {
+    pub fn paths(&self) -> Vec<(NamePath, Range<usize>)> {
         let named = self.tree.nodes.iter().filter_map(|node| match &node.kind {
-            Kind::Path(path) | Kind::Has(path) => Some((path.clone(), node.span.clone())),
+            SyntaxKind::Path(path) | SyntaxKind::Has(path) => Some((path.clone(), node.span.clone())),
             _ => None,
         });
         named.collect()

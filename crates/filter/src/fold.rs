@@ -21,7 +21,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kymo_ir::Predicate;
 use kymo_ir::predicate::{
-    Arithmetic, Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text,
+    Arithmetic, Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Relation, Test, TextExpression,
+    ValueRange,
 };
 
 use crate::ranges::{self, EVERYTHING, Ranges};
@@ -66,13 +67,13 @@ impl Distinct {
 
 /// Integers of which tests ask whether they are in a set, each with the places of those tests.
 #[derive(Default)]
-struct Groups<'t> {
+struct MembershipTests<'t> {
     groups: Vec<(&'t Number, Vec<usize>)>,
     /// Places of groups by the hash of their number.
     places: HashMap<u64, Vec<usize>>,
 }
 
-impl<'t> Groups<'t> {
+impl<'t> MembershipTests<'t> {
     fn push(&mut self, number: &'t Number, test: usize) {
         let places = self.places.entry(hash_of(number)).or_default();
         match places.iter().find(|&&place| self.groups[place].0 == number) {
@@ -111,10 +112,12 @@ impl Folder<'_> {
             Test::Has(input) if !self.is_optional(input) => Test::Constant(Some(true)),
             Test::Compare { relation, left, right } => self.compare(relation, self.number(left), self.number(right)),
             Test::Among { value, ranges } => self.within(self.number(value), ranges),
-            Test::CompareText { relation, left: Text::Literal(left), right } => {
-                Test::CompareText { relation: relation.mirrored(), left: right, right: Text::Literal(left) }
+            Test::CompareText { relation, left: TextExpression::Literal(left), right } => {
+                Test::CompareText { relation: relation.mirrored(), left: right, right: TextExpression::Literal(left) }
             }
-            Test::Matches { text: Text::Input(input), pattern } if takes_all(&pattern) && !self.is_optional(input) => {
+            Test::Matches { text: TextExpression::Input(input), pattern }
+                if takes_all(&pattern) && !self.is_optional(input) =>
+            {
                 Test::Constant(Some(true))
             }
             test @ (Test::Has(_) | Test::CompareText { .. } | Test::Matches { .. }) => test,
@@ -244,7 +247,7 @@ impl Folder<'_> {
     }
 
     /// The plainest test for a set within the range of a value, given the values outside, too.
-    fn in_words(&self, left: Number, range: Range, inside: Ranges, outside: Ranges) -> Test {
+    fn in_words(&self, left: Number, range: ValueRange, inside: Ranges, outside: Ranges) -> Test {
         let compare = |left, relation, constant| Test::Compare { relation, left, right: Number::Integer(constant) };
         match (&inside[..], &outside[..]) {
             ([], _) => self.decided(left, false),
@@ -289,7 +292,7 @@ impl Folder<'_> {
 
     /// Several tests of one integer become one, where that is simpler.
     fn merged(&self, tests: Vec<Test>, is_all: bool) -> Vec<Test> {
-        let mut groups = Groups::default();
+        let mut groups = MembershipTests::default();
         for (index, test) in tests.iter().enumerate() {
             if let Some(value) = self.asked(test) {
                 groups.push(value, index);
@@ -337,7 +340,7 @@ impl Folder<'_> {
             Test::Any(tests) => self.combined(tests.into_iter().map(|test| self.kept(test)), false),
             Test::Among { ranges, .. } if ranges.is_empty() => never,
             Test::Among { value: Number::Input(input), ranges } if ranges == [ALWAYS] => Test::Has(input),
-            Test::Matches { text: Text::Input(input), pattern } if takes_all(&pattern) => Test::Has(input),
+            Test::Matches { text: TextExpression::Input(input), pattern } if takes_all(&pattern) => Test::Has(input),
             Test::Not(test) if matches!(&*test, Test::Matches { pattern, .. } if takes_all(pattern)) => never,
             test => test,
         }
@@ -407,7 +410,7 @@ fn unscaled(set: &[(i128, i128)], multiply: u64, divide: u64, add: i64) -> Range
 }
 
 /// The integers of a range of which a relation to a real constant holds; as reals they rise with themselves.
-fn of_real(relation: Relation, constant: f64, range: Range) -> Ranges {
+fn of_real(relation: Relation, constant: f64, range: ValueRange) -> Ranges {
     let first = |is_behind: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (range.lowest, range.highest + 1);
         while low < high {

@@ -10,11 +10,11 @@
 
 use crate::limits::TEXT_BYTES_MAX;
 use crate::literal::{self, NumberLiteral};
-use crate::problem::{Problem, ProblemKind, Span};
+use crate::problem::{FilterProblem, ProblemKind, Span};
 
 /// A token and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Token<'t> {
+pub(crate) struct FilterToken<'t> {
     pub(crate) kind: TokenKind<'t>,
     pub(crate) span: Span,
 }
@@ -106,9 +106,9 @@ const SYMBOLS: [(&str, Symbol); 31] = [
 ];
 
 /// All tokens of a filter; the last one is the end.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<FilterToken<'_>>, FilterProblem> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(Problem::new(TEXT_BYTES_MAX..text.len(), ProblemKind::TextTooLong(text.len())));
+        return Err(FilterProblem::new(TEXT_BYTES_MAX..text.len(), ProblemKind::TextTooLong(text.len())));
     }
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Problem> {
         let begin = lexer.at;
         let kind = lexer.token()?;
         let is_end = kind == TokenKind::End;
-        tokens.push(Token { kind, span: begin..lexer.at });
+        tokens.push(FilterToken { kind, span: begin..lexer.at });
         if is_end {
             return Ok(tokens);
         }
@@ -134,12 +134,12 @@ impl<'t> Lexer<'t> {
         &self.text[self.at..]
     }
 
-    fn skip_space(&mut self) -> Result<(), Problem> {
+    fn skip_space(&mut self) -> Result<(), FilterProblem> {
         loop {
             let rest = self.rest();
             let comment = rest.strip_prefix("/*");
             if let Some(comment) = comment {
-                let unclosed = || Problem::new(self.at..self.at + 2, ProblemKind::UnclosedComment);
+                let unclosed = || FilterProblem::new(self.at..self.at + 2, ProblemKind::UnclosedComment);
                 self.at += 4 + comment.find("*/").ok_or_else(unclosed)?;
             } else if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
@@ -153,7 +153,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn token(&mut self) -> Result<TokenKind<'t>, Problem> {
+    fn token(&mut self) -> Result<TokenKind<'t>, FilterProblem> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(TokenKind::End) };
         match first {
@@ -180,8 +180,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn character(&self, at: usize, character: char) -> Problem {
-        let problem = Problem::new(at..at + character.len_utf8(), ProblemKind::Character(character));
+    fn character(&self, at: usize, character: char) -> FilterProblem {
+        let problem = FilterProblem::new(at..at + character.len_utf8(), ProblemKind::Character(character));
         match character {
             ';' | '{' | '}' | '?' => problem,
             '$' => problem.help("a word of the language follows `$`, as in `$ctx.vtid`"),
@@ -189,14 +189,14 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn number(&mut self) -> Result<TokenKind<'t>, Problem> {
+    fn number(&mut self) -> Result<TokenKind<'t>, FilterProblem> {
         let (number, bytes) = literal::number(self.rest(), self.at)?;
         self.at += bytes;
         Ok(TokenKind::Number(number))
     }
 
     /// Text between quotes; it stays as it is, but a backslash protects the character behind it.
-    fn quoted(&mut self, quote: char, opening: usize) -> Result<TokenKind<'t>, Problem> {
+    fn quoted(&mut self, quote: char, opening: usize) -> Result<TokenKind<'t>, FilterProblem> {
         let begin = self.at + opening;
         let mut is_protected = false;
         for (offset, character) in self.text[begin..].char_indices() {
@@ -209,7 +209,7 @@ impl<'t> Lexer<'t> {
                 return Ok(TokenKind::Text(&self.text[begin..begin + offset], begin));
             }
         }
-        Err(Problem::new(self.at..begin, ProblemKind::UnclosedText(quote)))
+        Err(FilterProblem::new(self.at..begin, ProblemKind::UnclosedText(quote)))
     }
 
     fn begins_name(&self) -> bool {
@@ -218,7 +218,7 @@ impl<'t> Lexer<'t> {
             || universal_character(rest).is_some()
     }
 
-    fn name(&mut self) -> Result<String, Problem> {
+    fn name(&mut self) -> Result<String, FilterProblem> {
         let mut name = String::new();
         loop {
             let rest = self.rest();
@@ -238,15 +238,15 @@ impl<'t> Lexer<'t> {
     }
 
     /// A name between backticks: any characters.
-    fn raw_name(&mut self) -> Result<String, Problem> {
+    fn raw_name(&mut self) -> Result<String, FilterProblem> {
         let inside = self.rest()[1..].split_once('`').map(|(inside, _)| inside);
-        let unclosed = || Problem::new(self.at..self.at + 1, ProblemKind::UnclosedName);
+        let unclosed = || FilterProblem::new(self.at..self.at + 1, ProblemKind::UnclosedName);
         let name = inside.filter(|name| !name.is_empty()).ok_or_else(unclosed)?;
         self.at += 2 + name.len();
         Ok(name.to_owned())
     }
 
-    fn instant(&mut self) -> Result<TokenKind<'t>, Problem> {
+    fn instant(&mut self) -> Result<TokenKind<'t>, FilterProblem> {
         let rest = &self.rest()[1..];
         let end = rest.find(|next: char| !next.is_ascii_digit() && !matches!(next, ':' | '.' | '-' | 'T'));
         let instant = &rest[..end.unwrap_or(rest.len())];
@@ -254,7 +254,7 @@ impl<'t> Lexer<'t> {
         // A minus that belongs to nothing is the operator's.
         let instant = instant.trim_end_matches([':', '.', '-', 'T']);
         if !instant.starts_with(|first: char| first.is_ascii_digit()) {
-            return Err(Problem::new(self.at..self.at + 1, ProblemKind::NoInstant));
+            return Err(FilterProblem::new(self.at..self.at + 1, ProblemKind::NoInstant));
         }
         self.at += 1 + instant.len();
         Ok(TokenKind::Instant(instant))

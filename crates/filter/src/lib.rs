@@ -1,7 +1,7 @@
 //! Expressions of the filter language: text to typed predicates, predicates to bytecode and eBPF.
 //!
 //! It must never know CTF, nor files: the owner of the events gives names their meaning through
-//! [`Fields`].
+//! [`FieldResolver`].
 //!
 //! ```text
 //! text ── syntax ──> Filter ── bind, for a class of events ──> Binding { ir::Predicate }
@@ -38,11 +38,11 @@ mod problem;
 mod ranges;
 
 pub use binding::{Binding, Verdict};
-pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
+pub use fields::{Constant, Dimension, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, Unit};
 pub use filter::Filter;
 pub use literal::unit;
 pub use near::nearest;
-pub use problem::{Missing, Note, Problem, ProblemKind};
+pub use problem::{FilterNote, FilterProblem, MissingName, ProblemKind};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::fields::{Dimension, Unit};
-use crate::problem::{Problem, ProblemKind, Span};
+use crate::problem::{FilterProblem, ProblemKind, Span};
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,11 +24,11 @@ pub(crate) enum NumberLiteral {
 
 /// A text, cut at its stars: a plain one has one part. No two stars are neighbors.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Literal {
+pub(crate) struct TextLiteral {
     pub(crate) parts: Vec<Box<[u8]>>,
 }
 
-impl Literal {
+impl TextLiteral {
     /// The text, if it has no stars.
     pub(crate) fn plain(&self) -> Option<&[u8]> {
         if let [part] = &self.parts[..] { Some(part) } else { None }
@@ -43,7 +43,7 @@ impl Literal {
     }
 }
 
-impl std::fmt::Display for Literal {
+impl std::fmt::Display for TextLiteral {
     /// As it may be written.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("\"")?;
@@ -98,7 +98,7 @@ const SUFFIXES: &str =
 
 /// How the digits of a number are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+enum DigitForm {
     Decimal,
     DecimalReal,
     Hexadecimal,
@@ -107,7 +107,7 @@ enum Form {
 }
 
 /// Reads the number at the start of `text`, which begins with a digit or with a dot and a digit. Returns its bytes, too.
-pub(crate) fn number(text: &str, at: usize) -> Result<(NumberLiteral, usize), Problem> {
+pub(crate) fn number(text: &str, at: usize) -> Result<(NumberLiteral, usize), FilterProblem> {
     let (form, digits) = digits(text.as_bytes());
     let suffix = text[digits..].find(|next: char| !is_suffix(next)).unwrap_or(text.len() - digits);
     let literal = Spelled {
@@ -125,7 +125,7 @@ fn is_suffix(next: char) -> bool {
 }
 
 /// The form of a number, and the bytes up to its suffix.
-fn digits(text: &[u8]) -> (Form, usize) {
+fn digits(text: &[u8]) -> (DigitForm, usize) {
     let at = |index: usize| text.get(index).copied().unwrap_or(0);
     let run = |from: usize, is_digit: fn(&u8) -> bool| {
         from + text[from.min(text.len())..].iter().take_while(|byte| is_digit(byte) || **byte == b'_').count()
@@ -138,21 +138,21 @@ fn digits(text: &[u8]) -> (Form, usize) {
     if at(0) == b'0' && at(1) | 0x20 == b'x' && (at(2).is_ascii_hexdigit() || at(2) == b'.') {
         let whole = run(2, u8::is_ascii_hexdigit);
         let part = if at(whole) == b'.' { run(whole + 1, u8::is_ascii_hexdigit) } else { whole };
-        return exponent(part, b'p').map_or((Form::Hexadecimal, whole), |end| (Form::HexadecimalReal, end));
+        return exponent(part, b'p').map_or((DigitForm::Hexadecimal, whole), |end| (DigitForm::HexadecimalReal, end));
     }
     if at(0) == b'0' && at(1) == b'b' && matches!(at(2), b'0' | b'1') {
-        return (Form::Binary, run(2, |byte| matches!(byte, b'0' | b'1')));
+        return (DigitForm::Binary, run(2, |byte| matches!(byte, b'0' | b'1')));
     }
     let whole = run(0, u8::is_ascii_digit);
     let has_part = at(whole) == b'.' && at(whole + 1) != b'.';
     let part = if has_part { run(whole + 1, u8::is_ascii_digit) } else { whole };
     let end = exponent(part, b'e').unwrap_or(part);
-    (if end > whole { Form::DecimalReal } else { Form::Decimal }, end)
+    (if end > whole { DigitForm::DecimalReal } else { DigitForm::Decimal }, end)
 }
 
 /// A number in its pieces.
 struct Spelled<'t> {
-    form: Form,
+    form: DigitForm,
     /// Without underscores.
     digits: String,
     suffix: &'t str,
@@ -161,13 +161,13 @@ struct Spelled<'t> {
 }
 
 impl Spelled<'_> {
-    fn problem(&self, kind: ProblemKind) -> Problem {
-        Problem::new(self.span.clone(), kind)
+    fn problem(&self, kind: ProblemKind) -> FilterProblem {
+        FilterProblem::new(self.span.clone(), kind)
     }
 
-    fn value(&self) -> Result<NumberLiteral, Problem> {
+    fn value(&self) -> Result<NumberLiteral, FilterProblem> {
         let unit = UNITS.iter().find(|(name, ..)| *name == self.suffix);
-        let is_real = matches!(self.form, Form::DecimalReal | Form::HexadecimalReal);
+        let is_real = matches!(self.form, DigitForm::DecimalReal | DigitForm::HexadecimalReal);
         match unit {
             Some(&(_, dimension, factor)) => self.quantity(dimension, factor),
             None if !self.suffix.is_empty() && !is_c_suffix(self.suffix, is_real) => Err(self.unknown_suffix()),
@@ -176,7 +176,7 @@ impl Spelled<'_> {
         }
     }
 
-    fn unknown_suffix(&self) -> Problem {
+    fn unknown_suffix(&self) -> FilterProblem {
         let number = self.written[..self.written.len() - self.suffix.len()].to_owned();
         let problem = self.problem(ProblemKind::Suffix { number, suffix: self.suffix.to_owned() });
         match self.suffix {
@@ -186,13 +186,13 @@ impl Spelled<'_> {
     }
 
     fn is_octal(&self) -> bool {
-        self.form == Form::Decimal && self.digits.len() > 1 && self.digits.starts_with('0')
+        self.form == DigitForm::Decimal && self.digits.len() > 1 && self.digits.starts_with('0')
     }
 
-    fn integer(&self) -> Result<u64, Problem> {
+    fn integer(&self) -> Result<u64, FilterProblem> {
         let (radix, digits) = match self.form {
-            Form::Hexadecimal => (16, &self.digits[2..]),
-            Form::Binary => (2, &self.digits[2..]),
+            DigitForm::Hexadecimal => (16, &self.digits[2..]),
+            DigitForm::Binary => (2, &self.digits[2..]),
             _ if self.is_octal() => (8, &self.digits[1..]),
             _ => (10, &self.digits[..]),
         };
@@ -203,9 +203,9 @@ impl Spelled<'_> {
         u64::from_str_radix(digits, radix).map_err(too_high)
     }
 
-    fn real(&self) -> Result<f64, Problem> {
+    fn real(&self) -> Result<f64, FilterProblem> {
         let value = match self.form {
-            Form::HexadecimalReal => hexadecimal_real(&self.digits[2..]),
+            DigitForm::HexadecimalReal => hexadecimal_real(&self.digits[2..]),
             _ => self.digits.parse().ok(),
         };
         let too_high = || self.problem(ProblemKind::RealTooHigh(self.written.to_owned()));
@@ -213,8 +213,8 @@ impl Spelled<'_> {
     }
 
     /// Exactly, in base units.
-    fn quantity(&self, dimension: Dimension, factor: u64) -> Result<NumberLiteral, Problem> {
-        let is_decimal = matches!(self.form, Form::Decimal | Form::DecimalReal);
+    fn quantity(&self, dimension: Dimension, factor: u64) -> Result<NumberLiteral, FilterProblem> {
+        let is_decimal = matches!(self.form, DigitForm::Decimal | DigitForm::DecimalReal);
         if !is_decimal || self.is_octal() {
             return Err(self.problem(ProblemKind::UnitBehindRadix(self.written.to_owned())));
         }
@@ -288,7 +288,7 @@ fn hexadecimal_real(text: &str) -> Option<f64> {
 const ESCAPES: &str = "the escapes are \\\\ \\* \\\" \\' \\n \\t \\xNN \\u{...}";
 
 /// A text between its quotes; `at` is where `raw` begins.
-pub(crate) fn text(raw: &str, at: usize) -> Result<Literal, Problem> {
+pub(crate) fn text(raw: &str, at: usize) -> Result<TextLiteral, FilterProblem> {
     let mut parts: Vec<Vec<u8>> = vec![Vec::new()];
     let mut offset = 0;
     let mut is_behind_star = false;
@@ -308,13 +308,13 @@ pub(crate) fn text(raw: &str, at: usize) -> Result<Literal, Problem> {
             other => part.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    Ok(Literal { parts: parts.into_iter().map(Vec::into_boxed_slice).collect() })
+    Ok(TextLiteral { parts: parts.into_iter().map(Vec::into_boxed_slice).collect() })
 }
 
 /// Reads an escape behind a backslash at `at`: appends its meaning, returns its bytes.
-fn escape(behind: &str, part: &mut Vec<u8>, at: usize) -> Result<usize, Problem> {
+fn escape(behind: &str, part: &mut Vec<u8>, at: usize) -> Result<usize, FilterProblem> {
     let character = behind.chars().next().unwrap_or('\\');
-    let problem = |kind, bytes: usize| Problem::new(at..at + 1 + bytes, kind).help(ESCAPES);
+    let problem = |kind, bytes: usize| FilterProblem::new(at..at + 1 + bytes, kind).help(ESCAPES);
     let no_digits = || problem(ProblemKind::EscapeDigits(character), 1);
     match character {
         '\\' | '*' | '"' | '\'' => part.push(character as u8),

@@ -12,7 +12,7 @@ use crate::ast::Id;
 use crate::bind::{Binder, Measured};
 use crate::fields::{Dimension, Unit};
 use crate::fold::is_constant;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{FilterProblem, ProblemKind};
 
 impl Dimension {
     fn words(self) -> &'static str {
@@ -42,7 +42,7 @@ impl Binder<'_> {
                 right: self.written(right_id),
                 right_dimension: right_unit.dimension.words(),
             };
-            self.problem(Problem::new(self.span(left_id).start..self.span(right_id).end, kind));
+            self.problem(FilterProblem::new(self.span(left_id).start..self.span(right_id).end, kind));
             return None;
         }
         let wide = |one: u64, other: u64| u128::from(one) * u128::from(other);
@@ -76,7 +76,7 @@ impl Binder<'_> {
                 let product =
                     Number::Arithmetic { operation: Arithmetic::Multiply, left: Box::new(number), right: factor };
                 return match self.computed(product, None) {
-                    crate::bind::Value::Number(measured) => Some(measured.number),
+                    crate::bind::BoundValue::Number(measured) => Some(measured.number),
                     _ => None,
                 };
             }
@@ -92,7 +92,7 @@ impl Binder<'_> {
             }),
         };
         if scaled.is_none() {
-            let problem = Problem::new(self.span(id), ProblemKind::UnitRange(self.written(id)));
+            let problem = FilterProblem::new(self.span(id), ProblemKind::UnitRange(self.written(id)));
             self.problem(problem);
         }
         scaled

@@ -7,7 +7,7 @@
 //!
 //! Among equals the order is the author's.
 
-use kymo_ir::predicate::{Arithmetic, Input, InputClass, InputKind, Number, Pattern, Relation, Test, Text};
+use kymo_ir::predicate::{Arithmetic, Input, InputClass, InputKind, Number, Pattern, Relation, Test, TextExpression};
 use kymo_ir::{Encoding, Predicate};
 
 /// The same predicate with its tests in order.
@@ -102,9 +102,9 @@ impl Costs<'_> {
     }
 
     /// Text that is not UTF-8 is translated first.
-    fn text(&self, text: &Text) -> u32 {
+    fn text(&self, text: &TextExpression) -> u32 {
         match text {
-            Text::Input(input) if self.kind(*input) != InputKind::Text(Encoding::Utf8) => 40,
+            TextExpression::Input(input) if self.kind(*input) != InputKind::Text(Encoding::Utf8) => 40,
             _ => 0,
         }
     }

@@ -9,26 +9,26 @@
 
 use kymo_ir::predicate::{Arithmetic, Bitwise, Regex, Relation};
 
-use crate::ast::{Binary, Id, Item, Kind, Tree, Unary};
-use crate::fields::{Path, Step};
-use crate::lexer::{Symbol, Token, TokenKind, tokens};
+use crate::ast::{Alternative, Binary, Id, SyntaxKind, Tree, Unary};
+use crate::fields::{NamePath, NameStep};
+use crate::lexer::{FilterToken, Symbol, TokenKind, tokens};
 use crate::limits::{DEPTH_MAX, REGEXES_MAX};
 use crate::literal::{self, NumberLiteral};
 use crate::near::nearest;
-use crate::problem::{Problem, ProblemKind, Span, quoted};
+use crate::problem::{FilterProblem, ProblemKind, Span, quoted};
 
 /// The words that may stand behind `$`.
 pub(crate) const WORDS: [&str; 10] =
     ["ctx", "app", "event", "stream", "packet", "trace", "env", "payload", "time", "cycles"];
 
 /// Parses a filter. The first thing that is wrong ends it.
-pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
+pub(crate) fn parse(text: &str) -> Result<Tree, FilterProblem> {
     let tokens = tokens(text)?;
     if tokens.len() == 1 {
-        return Err(Problem::new(0..text.len(), ProblemKind::Empty));
+        return Err(FilterProblem::new(0..text.len(), ProblemKind::Empty));
     }
     let tree = Tree { nodes: Vec::new() };
-    let mut parser = Parser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
+    let mut parser = FilterParser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
     loop {
         parser.operand()?;
         if !parser.operator()? {
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
     }
 }
 
-impl Path {
+impl NamePath {
     /// Parses a name in the syntax of expressions, alone.
     ///
     /// # Errors
@@ -45,14 +45,15 @@ impl Path {
     /// The error in it.
     ///
     /// ```
-    /// use kymo_filter::Path;
-    /// assert_eq!(Path::parse("packet.cpu_id").unwrap().to_string(), "packet.cpu_id");
-    /// assert!(Path::parse("prio + 1").is_err());
+    /// use kymo_filter::NamePath;
+    /// assert_eq!(NamePath::parse("packet.cpu_id").unwrap().to_string(), "packet.cpu_id");
+    /// assert!(NamePath::parse("prio + 1").is_err());
     /// ```
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self, FilterProblem> {
         let tokens = tokens(text)?;
         let tree = Tree { nodes: Vec::new() };
-        let mut parser = Parser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
+        let mut parser =
+            FilterParser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
         if !matches!(parser.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
             return Err(parser.unexpected(A_NAME));
         }
@@ -65,11 +66,11 @@ impl Path {
 }
 
 /// An operation that waits for its last operand or its closing parenthesis.
-enum Frame {
+enum PendingOperation {
     Unary(Unary, usize),
     Binary(Operator),
     Parenthesis(Span),
-    List { open: Span, value: Id, items: Vec<Item>, lowest: Option<(Id, bool)> },
+    List { open: Span, value: Id, items: Vec<Alternative>, lowest: Option<(Id, bool)> },
 }
 
 /// A binary operator.
@@ -136,23 +137,23 @@ const A_VALUE: &str = "a value: a field, a number, a text, or `(`";
 const AN_OPERATOR: &str = "an operator or the end";
 const A_NAME: &str = "the name of a field";
 
-struct Parser<'t> {
+struct FilterParser<'t> {
     text: &'t str,
-    tokens: Vec<Token<'t>>,
+    tokens: Vec<FilterToken<'t>>,
     at: usize,
     tree: Tree,
     operands: Vec<Id>,
-    frames: Vec<Frame>,
+    frames: Vec<PendingOperation>,
     regexes: usize,
 }
 
-impl<'t> Parser<'t> {
-    fn peek(&self) -> &Token<'t> {
+impl<'t> FilterParser<'t> {
+    fn peek(&self) -> &FilterToken<'t> {
         // The end is never taken.
         &self.tokens[self.at]
     }
 
-    fn take(&mut self) -> Token<'t> {
+    fn take(&mut self) -> FilterToken<'t> {
         let token = self.tokens[self.at].clone();
         self.at += 1;
         token
@@ -166,13 +167,13 @@ impl<'t> Parser<'t> {
         self.is_symbol(0, symbol).then(|| self.take().span)
     }
 
-    fn unexpected(&self, expected: &'static str) -> Problem {
-        let Token { kind, span } = self.peek();
+    fn unexpected(&self, expected: &'static str) -> FilterProblem {
+        let FilterToken { kind, span } = self.peek();
         let found = match kind {
             TokenKind::End => "the end".to_owned(),
             _ => format!("`{}`", quoted(self.text, span)),
         };
-        let problem = Problem::new(span.clone(), ProblemKind::Unexpected { found, expected });
+        let problem = FilterProblem::new(span.clone(), ProblemKind::Unexpected { found, expected });
         match kind {
             TokenKind::Symbol(Symbol::Assign) => problem.help("equality is `==`"),
             _ => problem,
@@ -180,7 +181,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operators and parentheses in front of a value, and the value.
-    fn operand(&mut self) -> Result<(), Problem> {
+    fn operand(&mut self) -> Result<(), FilterProblem> {
         loop {
             let at = self.peek().span.start;
             let unary = match self.peek().kind {
@@ -190,13 +191,13 @@ impl<'t> Parser<'t> {
                 TokenKind::Symbol(Symbol::Tilde) => Unary::Complement,
                 TokenKind::Symbol(Symbol::ParenthesisOpen) => {
                     let span = self.take().span;
-                    self.frames.push(Frame::Parenthesis(span));
+                    self.frames.push(PendingOperation::Parenthesis(span));
                     continue;
                 }
                 _ => break,
             };
             self.at += 1;
-            self.frames.push(Frame::Unary(unary, at));
+            self.frames.push(PendingOperation::Unary(unary, at));
         }
         let (kind, span) = self.value()?;
         let id = self.tree.push(kind, span);
@@ -204,22 +205,22 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn value(&mut self) -> Result<(Kind, Span), Problem> {
+    fn value(&mut self) -> Result<(SyntaxKind, Span), FilterProblem> {
         let span = self.peek().span.clone();
         let kind = match &self.peek().kind {
-            TokenKind::Number(NumberLiteral::Integer(value)) => Kind::Integer(*value),
-            TokenKind::Number(NumberLiteral::Real(value)) => Kind::Real(*value),
+            TokenKind::Number(NumberLiteral::Integer(value)) => SyntaxKind::Integer(*value),
+            TokenKind::Number(NumberLiteral::Real(value)) => SyntaxKind::Real(*value),
             TokenKind::Number(NumberLiteral::Quantity { value, dimension }) => {
-                Kind::Quantity { value: *value, dimension: *dimension }
+                SyntaxKind::Quantity { value: *value, dimension: *dimension }
             }
-            TokenKind::Instant(text) => Kind::Instant((*text).into()),
-            TokenKind::Text(raw, at) => Kind::Text(literal::text(raw, *at)?),
+            TokenKind::Instant(text) => SyntaxKind::Instant((*text).into()),
+            TokenKind::Text(raw, at) => SyntaxKind::Text(literal::text(raw, *at)?),
             TokenKind::Name(name) if name == "has" && self.is_symbol(1, Symbol::ParenthesisOpen) => {
                 return self.has();
             }
             TokenKind::Name(_) | TokenKind::Word(_) => {
                 let (path, span) = self.path()?;
-                return Ok((Kind::Path(path), span));
+                return Ok((SyntaxKind::Path(path), span));
             }
             _ => return Err(self.unexpected(A_VALUE)),
         };
@@ -227,7 +228,7 @@ impl<'t> Parser<'t> {
         Ok((kind, span))
     }
 
-    fn has(&mut self) -> Result<(Kind, Span), Problem> {
+    fn has(&mut self) -> Result<(SyntaxKind, Span), FilterProblem> {
         let start = self.take().span.start;
         self.at += 1;
         if !matches!(self.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
@@ -235,12 +236,12 @@ impl<'t> Parser<'t> {
         }
         let (path, _) = self.path()?;
         let close = self.take_symbol(Symbol::ParenthesisClose).ok_or_else(|| self.unexpected("`)`"))?;
-        Ok((Kind::Has(path), start..close.end))
+        Ok((SyntaxKind::Has(path), start..close.end))
     }
 
     /// `name`, `a.b->c[1][2]`, `$ctx.name`.
-    fn path(&mut self) -> Result<(Path, Span), Problem> {
-        let Token { kind, mut span } = self.take();
+    fn path(&mut self) -> Result<(NamePath, Span), FilterProblem> {
+        let FilterToken { kind, mut span } = self.take();
         let (is_global, first) = match kind {
             TokenKind::Word(name) => (true, name),
             TokenKind::Name(name) => (false, name),
@@ -249,10 +250,10 @@ impl<'t> Parser<'t> {
         if is_global {
             self.check_word(&first, &span)?;
         }
-        let mut steps = vec![Step::Name(first)];
+        let mut steps = vec![NameStep::Name(first)];
         loop {
             if self.take_symbol(Symbol::BracketOpen).is_some() {
-                steps.push(Step::Index(self.index()?));
+                steps.push(NameStep::Index(self.index()?));
                 let close = self.take_symbol(Symbol::BracketClose).ok_or_else(|| self.unexpected("`]`"))?;
                 span.end = close.end;
             } else if self.take_symbol(Symbol::Dot).or_else(|| self.take_symbol(Symbol::Arrow)).is_some() {
@@ -260,17 +261,17 @@ impl<'t> Parser<'t> {
                     return Err(self.unexpected("a name"));
                 };
                 span.end = self.take().span.end;
-                steps.push(Step::Name(name));
+                steps.push(NameStep::Name(name));
             } else {
-                return Ok((Path { is_global, steps }, span));
+                return Ok((NamePath { is_global, steps }, span));
             }
         }
     }
 
-    fn check_word(&self, word: &str, span: &Span) -> Result<(), Problem> {
+    fn check_word(&self, word: &str, span: &Span) -> Result<(), FilterProblem> {
         if !WORDS.contains(&word) {
             let near: Vec<String> = nearest(word, WORDS).into_iter().map(|name| format!("${name}")).collect();
-            let problem = Problem::new(span.clone(), ProblemKind::UnknownWord(word.to_owned()));
+            let problem = FilterProblem::new(span.clone(), ProblemKind::UnknownWord(word.to_owned()));
             return Err(problem.help(format!("the words are ${}", WORDS.join(" $"))).near(&near));
         }
         let example = match word {
@@ -281,10 +282,10 @@ impl<'t> Parser<'t> {
         if self.is_symbol(0, Symbol::Dot) || self.is_symbol(0, Symbol::Arrow) {
             return Ok(());
         }
-        Err(Problem::new(span.clone(), ProblemKind::WordAlone(word.to_owned(), example)))
+        Err(FilterProblem::new(span.clone(), ProblemKind::WordAlone(word.to_owned(), example)))
     }
 
-    fn index(&mut self) -> Result<u64, Problem> {
+    fn index(&mut self) -> Result<u64, FilterProblem> {
         if let TokenKind::Number(NumberLiteral::Integer(index)) = self.peek().kind {
             self.at += 1;
             return Ok(index);
@@ -294,11 +295,11 @@ impl<'t> Parser<'t> {
             TokenKind::End => "the end".to_owned(),
             _ => format!("`{}`", quoted(self.text, &span)),
         };
-        Err(Problem::new(span, ProblemKind::Index(found)))
+        Err(FilterProblem::new(span, ProblemKind::Index(found)))
     }
 
     /// Reads the operator behind a value: `true` if another value must follow, `false` at the end.
-    fn operator(&mut self) -> Result<bool, Problem> {
+    fn operator(&mut self) -> Result<bool, FilterProblem> {
         loop {
             let symbol = match &self.peek().kind {
                 TokenKind::Symbol(symbol) => *symbol,
@@ -328,7 +329,7 @@ impl<'t> Parser<'t> {
                     let keeps_equal = u8::from(operator.is_chain());
                     self.reduce(operator.precedence() + keeps_equal)?;
                     self.at += 1;
-                    self.frames.push(Frame::Binary(operator));
+                    self.frames.push(PendingOperation::Binary(operator));
                     return Ok(true);
                 }
             }
@@ -341,35 +342,37 @@ impl<'t> Parser<'t> {
     }
 
     /// Applies the operators that bind at least this tightly, down to the innermost parenthesis.
-    fn reduce(&mut self, precedence: u8) -> Result<(), Problem> {
+    fn reduce(&mut self, precedence: u8) -> Result<(), FilterProblem> {
         loop {
             match self.frames.last() {
-                Some(&Frame::Unary(operator, at)) => {
+                Some(&PendingOperation::Unary(operator, at)) => {
                     self.frames.pop();
                     self.tree.push_unary(operator, at);
                     let last = self.tree.nodes.len() - 1;
                     self.replace_last(last)?;
                 }
-                Some(&Frame::Binary(operator)) if operator.precedence() >= precedence => self.apply(operator)?,
+                Some(&PendingOperation::Binary(operator)) if operator.precedence() >= precedence => {
+                    self.apply(operator)?;
+                }
                 _ => return Ok(()),
             }
         }
     }
 
     /// The value on top of the operands became this node.
-    fn replace_last(&mut self, id: Id) -> Result<(), Problem> {
+    fn replace_last(&mut self, id: Id) -> Result<(), FilterProblem> {
         *self.operands.last_mut().expect("a value stands before every operator") = id;
         let node = &self.tree.nodes[id];
         if node.depth > DEPTH_MAX {
-            return Err(Problem::new(node.span.clone(), ProblemKind::Depth));
+            return Err(FilterProblem::new(node.span.clone(), ProblemKind::Depth));
         }
         Ok(())
     }
 
     /// Applies the operator on top of the frames; a whole chain of `&&` or `||` at once.
-    fn apply(&mut self, operator: Operator) -> Result<(), Problem> {
+    fn apply(&mut self, operator: Operator) -> Result<(), FilterProblem> {
         let mut count = 0;
-        while matches!(self.frames.last(), Some(Frame::Binary(top)) if *top == operator) {
+        while matches!(self.frames.last(), Some(PendingOperation::Binary(top)) if *top == operator) {
             self.frames.pop();
             count += 1;
             if !operator.is_chain() {
@@ -380,50 +383,50 @@ impl<'t> Parser<'t> {
         let (left, right) = (operands[0], operands[count]);
         let span = self.tree.nodes[left].span.start..self.tree.nodes[right].span.end;
         let kind = match operator {
-            Operator::All => Kind::All(operands),
-            Operator::Any => Kind::Any(operands),
-            Operator::Other(operator) => Kind::Binary { operator, left, right },
+            Operator::All => SyntaxKind::All(operands),
+            Operator::Any => SyntaxKind::Any(operands),
+            Operator::Other(operator) => SyntaxKind::Binary { operator, left, right },
         };
         let id = self.tree.push(kind, span);
         self.operands.push(id);
         self.replace_last(id)
     }
 
-    fn close(&mut self) -> Result<(), Problem> {
+    fn close(&mut self) -> Result<(), FilterProblem> {
         self.reduce(0)?;
         let close = self.take().span;
         match self.frames.pop() {
-            Some(Frame::Parenthesis(_)) => Ok(()),
-            Some(Frame::List { value, mut items, lowest, .. }) => {
+            Some(PendingOperation::Parenthesis(_)) => Ok(()),
+            Some(PendingOperation::List { value, mut items, lowest, .. }) => {
                 items.push(self.finished_item(lowest));
                 let span = self.tree.nodes[value].span.start..close.end;
-                let id = self.tree.push(Kind::In { value, items }, span);
+                let id = self.tree.push(SyntaxKind::In { value, items }, span);
                 self.operands.push(id);
                 self.replace_last(id)
             }
-            _ => Err(Problem::new(close, ProblemKind::Unopened)),
+            _ => Err(FilterProblem::new(close, ProblemKind::Unopened)),
         }
     }
 
-    fn open_list(&mut self) -> Result<(), Problem> {
+    fn open_list(&mut self) -> Result<(), FilterProblem> {
         self.reduce(ORDER)?;
         let start = self.take().span.start;
         let open = self.take_symbol(Symbol::ParenthesisOpen).ok_or_else(|| self.unexpected("`(` behind `in`"))?;
         let value = self.operands.pop().expect("a value stands before every operator");
-        self.frames.push(Frame::List { open: start..open.end, value, items: Vec::new(), lowest: None });
+        self.frames.push(PendingOperation::List { open: start..open.end, value, items: Vec::new(), lowest: None });
         Ok(())
     }
 
     /// `,`, `..` or `..=` behind a value.
-    fn item(&mut self, symbol: Symbol) -> Result<(), Problem> {
+    fn item(&mut self, symbol: Symbol) -> Result<(), FilterProblem> {
         self.reduce(0)?;
-        if !matches!(self.frames.last(), Some(Frame::List { .. })) {
+        if !matches!(self.frames.last(), Some(PendingOperation::List { .. })) {
             return Err(match symbol {
                 Symbol::Comma => self.unexpected(AN_OPERATOR),
-                _ => Problem::new(self.peek().span.clone(), ProblemKind::RangeOutsideList),
+                _ => FilterProblem::new(self.peek().span.clone(), ProblemKind::RangeOutsideList),
             });
         }
-        let Some(Frame::List { open, value, mut items, lowest }) = self.frames.pop() else { return Ok(()) };
+        let Some(PendingOperation::List { open, value, mut items, lowest }) = self.frames.pop() else { return Ok(()) };
         let lowest = match symbol {
             Symbol::Comma => {
                 items.push(self.finished_item(lowest));
@@ -433,20 +436,20 @@ impl<'t> Parser<'t> {
             _ => self.operands.pop().map(|id| (id, symbol == Symbol::RangeInclusive)),
         };
         self.at += 1;
-        self.frames.push(Frame::List { open, value, items, lowest });
+        self.frames.push(PendingOperation::List { open, value, items, lowest });
         Ok(())
     }
 
-    fn finished_item(&mut self, lowest: Option<(Id, bool)>) -> Item {
+    fn finished_item(&mut self, lowest: Option<(Id, bool)>) -> Alternative {
         let last = self.operands.pop().expect("a value stands before every `,` and `)`");
         match lowest {
-            Some((lowest, is_inclusive)) => Item::Range { lowest, highest: last, is_inclusive },
-            None => Item::One(last),
+            Some((lowest, is_inclusive)) => Alternative::Range { lowest, highest: last, is_inclusive },
+            None => Alternative::One(last),
         }
     }
 
     /// `=~ "regex"`, at the operator.
-    fn like(&mut self, is_negated: bool) -> Result<(), Problem> {
+    fn like(&mut self, is_negated: bool) -> Result<(), FilterProblem> {
         self.reduce(EQUALITY)?;
         self.at += 1;
         let TokenKind::Text(source, at) = self.peek().kind else {
@@ -455,22 +458,23 @@ impl<'t> Parser<'t> {
         let end = self.take().span.end;
         self.regexes += 1;
         if self.regexes > REGEXES_MAX {
-            return Err(Problem::new(at..end, ProblemKind::Regexes));
+            return Err(FilterProblem::new(at..end, ProblemKind::Regexes));
         }
-        let regex = Regex::new(source)
-            .map_err(|error| Problem::new(at..at + source.len(), ProblemKind::Regex(last_line(&error.to_string()))))?;
+        let regex = Regex::new(source).map_err(|error| {
+            FilterProblem::new(at..at + source.len(), ProblemKind::Regex(last_line(&error.to_string())))
+        })?;
         let value = self.operands.pop().expect("a value stands before every operator");
         let span = self.tree.nodes[value].span.start..end;
-        let id = self.tree.push(Kind::Like { value, regex, is_negated }, span);
+        let id = self.tree.push(SyntaxKind::Like { value, regex, is_negated }, span);
         self.operands.push(id);
         self.replace_last(id)
     }
 
-    fn finish(&mut self) -> Result<(), Problem> {
+    fn finish(&mut self) -> Result<(), FilterProblem> {
         self.reduce(0)?;
         match self.frames.pop() {
-            Some(Frame::Parenthesis(span)) => Err(Problem::new(span, ProblemKind::Unclosed("`(`"))),
-            Some(Frame::List { open, .. }) => Err(Problem::new(open, ProblemKind::Unclosed("list"))),
+            Some(PendingOperation::Parenthesis(span)) => Err(FilterProblem::new(span, ProblemKind::Unclosed("`(`"))),
+            Some(PendingOperation::List { open, .. }) => Err(FilterProblem::new(open, ProblemKind::Unclosed("list"))),
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) type Span = Range<usize>;
 
 /// A problem of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct FilterProblem {
     /// The bytes of the text that it is about.
     pub span: Range<usize>,
     /// The error.
@@ -129,7 +129,7 @@ pub enum ProblemKind {
 /// A name that a class of events does not have. A question about it is unknown; `has(name)` is
 /// false.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingName {
     /// The name, as it would be written.
     pub path: String,
     /// The bytes of its first place in the text.
@@ -142,14 +142,14 @@ pub struct Missing {
 
 /// A note about the interpretation of an expression, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct FilterNote {
     /// The bytes of the text that it is about.
     pub span: Range<usize>,
     /// A sentence without its full stop.
     pub text: String,
 }
 
-impl Problem {
+impl FilterProblem {
     pub(crate) fn new(span: Span, kind: ProblemKind) -> Self {
         Self { span, kind, help: None }
     }
@@ -175,7 +175,7 @@ impl Problem {
     }
 }
 
-impl Missing {
+impl MissingName {
     /// For people, as problems are.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
@@ -186,7 +186,7 @@ impl Missing {
     }
 }
 
-impl Note {
+impl FilterNote {
     /// For people, as problems are.
     #[must_use]
     pub fn render(&self, text: &str) -> String {

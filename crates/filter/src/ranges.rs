@@ -1,12 +1,12 @@
 //! Sets of integers as ranges in rising order with gaps between them, both ends included.
 
-use kymo_ir::predicate::{INTEGER_HIGHEST, INTEGER_LOWEST, Range, Relation};
+use kymo_ir::predicate::{INTEGER_HIGHEST, INTEGER_LOWEST, Relation, ValueRange};
 
 /// A set of integers that can be held.
 pub(crate) type Ranges = Vec<(i128, i128)>;
 
 /// Every integer that can be held.
-pub(crate) const EVERYTHING: Range = Range { lowest: INTEGER_LOWEST, highest: INTEGER_HIGHEST };
+pub(crate) const EVERYTHING: ValueRange = ValueRange { lowest: INTEGER_LOWEST, highest: INTEGER_HIGHEST };
 
 /// The integers of which a relation to a constant holds.
 pub(crate) fn of_relation(relation: Relation, constant: i128) -> Ranges {
@@ -36,13 +36,13 @@ pub(crate) fn union(mut ranges: Ranges) -> Ranges {
 }
 
 /// The part of a set within a range.
-pub(crate) fn clip(ranges: &[(i128, i128)], within: Range) -> Ranges {
+pub(crate) fn clip(ranges: &[(i128, i128)], within: ValueRange) -> Ranges {
     let cut = ranges.iter().map(|&(lowest, highest)| (lowest.max(within.lowest), highest.min(within.highest)));
     cut.filter(|(lowest, highest)| lowest <= highest).collect()
 }
 
 /// The part of a range that is not in a set, which lies within it.
-pub(crate) fn complement(ranges: &[(i128, i128)], within: Range) -> Ranges {
+pub(crate) fn complement(ranges: &[(i128, i128)], within: ValueRange) -> Ranges {
     let mut gaps = Vec::with_capacity(ranges.len() + 1);
     let mut next = within.lowest;
     for &(lowest, highest) in ranges {

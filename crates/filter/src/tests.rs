@@ -5,19 +5,19 @@ mod written;
 
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 
 use self::written::{Written, expression};
-use crate::fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
+use crate::fields::{Constant, Dimension, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, Unit};
 use crate::{Filter, ProblemKind, bind, fold, order, parser};
 
 /// A class with a field of every kind.
 struct Everything;
 
-impl Fields for Everything {
-    fn find(&self, path: &Path) -> Found {
-        let Step::Name(name) = &path.steps[0] else { return Found::Missing { near: Vec::new() } };
+impl FieldResolver for Everything {
+    fn find(&self, path: &NamePath) -> PathMeaning {
+        let NameStep::Name(name) = &path.steps[0] else { return PathMeaning::Missing { near: Vec::new() } };
         let integer = |signed, bits| InputKind::Integer { signed, bits };
         let unit = |multiply, divide| Some(Unit { dimension: Dimension::Time, multiply, divide });
         let labels = || vec![("ONE".to_owned(), vec![(1, 1)]), ("MANY".to_owned(), vec![(2, 9), (12, 300)])];
@@ -31,13 +31,13 @@ impl Fields for Everything {
             "temperature" => (InputKind::Real, true, Vec::new(), None),
             "comm" => (InputKind::Text(Encoding::Utf8), false, Vec::new(), None),
             "word" => (InputKind::Text(Encoding::Utf16Le), true, Vec::new(), None),
-            "fixed" => return Found::Constant(Constant::Integer(-3)),
-            "named" => return Found::Constant(Constant::Text("aab".to_owned())),
-            "inner" => return Found::Compound { what: "a structure" },
-            _ => return Found::Missing { near: Vec::new() },
+            "fixed" => return PathMeaning::Constant(Constant::Integer(-3)),
+            "named" => return PathMeaning::Constant(Constant::Text("aab".to_owned())),
+            "inner" => return PathMeaning::Compound { what: "a structure" },
+            _ => return PathMeaning::Missing { near: Vec::new() },
         };
         let key = name.bytes().fold(0_u32, |key, byte| key.wrapping_mul(31) + u32::from(byte)) % 65_536;
-        Found::Field(Field { key, name: name.clone(), kind, optional, labels, unit })
+        PathMeaning::Field(FilterField { key, name: name.clone(), kind, optional, labels, unit })
     }
 
     fn instant(&self, text: &str) -> Option<i64> {
@@ -48,7 +48,7 @@ impl Fields for Everything {
 #[test]
 fn what_is_written_is_read_again() {
     for seed in 0..6_000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let Written { text, tree, .. } = expression(random, 4);
         let read = parser::parse(&text).unwrap_or_else(|problem| panic!("{}", problem.render(&text)));
         assert_eq!(read.show(), tree, "{text}");
@@ -60,12 +60,12 @@ fn names_alone_are_those_of_expressions() {
     for text in
         ["next_tid", "packet.cpu_id", "stack[3]", "a->b[1][2].c", "$ctx.vtid", "`a b`.c", " $time ", "event.name"]
     {
-        let path = Path::parse(text).unwrap_or_else(|problem| panic!("{}", problem.render(text)));
+        let path = NamePath::parse(text).unwrap_or_else(|problem| panic!("{}", problem.render(text)));
         let filter = Filter::parse(&format!("has({text})")).expect("it is a name");
         assert_eq!(filter.paths().first().map(|(path, _)| path), Some(&path), "{text}");
-        assert_eq!(Path::parse(&path.to_string()).as_ref(), Ok(&path), "{text}");
+        assert_eq!(NamePath::parse(&path.to_string()).as_ref(), Ok(&path), "{text}");
     }
-    let problem = |text: &str| Path::parse(text).expect_err("it is no name").kind.to_string();
+    let problem = |text: &str| NamePath::parse(text).expect_err("it is no name").kind.to_string();
     assert_eq!(problem(""), "found the end, expected the name of a field");
     assert_eq!(problem("3"), "found `3`, expected the name of a field");
     assert_eq!(problem("a b"), "found `b`, expected `.`, `[` or the end of the name");
@@ -76,11 +76,11 @@ fn names_alone_are_those_of_expressions() {
 
 #[test]
 fn simplifying_random_predicates_changes_nothing() {
-    let options = Options { scaled: false, ..Options::ALL };
+    let options = PredicateOptions { scaled: false, ..PredicateOptions::ALL };
     for seed in 0..4_000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let nodes = 1 + random.below(40);
-        let (predicate, _) = predicates::predicate(random, &Options { nodes, ..options });
+        let (predicate, _) = predicates::predicate(random, &PredicateOptions { nodes, ..options });
         let test = fold::folded_test(&predicate);
         let folded = order::ordered(fold::folded(predicate.clone()));
         folded.verify().unwrap_or_else(|error| panic!("{error}\n{predicate}\n{folded}"));
@@ -97,8 +97,8 @@ fn simplifying_random_predicates_changes_nothing() {
 #[test]
 fn scaled_inputs_are_compared_as_what_they_are() {
     for seed in 0..4_000 {
-        let random = &mut Random::new(seed);
-        let (predicate, _) = predicates::predicate(random, &Options { nodes: 12, ..Options::ALL });
+        let random = &mut RandomNumbers::new(seed);
+        let (predicate, _) = predicates::predicate(random, &PredicateOptions { nodes: 12, ..PredicateOptions::ALL });
         let test = fold::folded_test(&predicate);
         for _ in 0..16 {
             let event = predicates::event(random, &predicate);
@@ -114,7 +114,7 @@ fn scaled_inputs_are_compared_as_what_they_are() {
 fn bound_expressions_keep_what_they_say() {
     let (mut bound, mut kept) = (0, 0);
     for seed in 0..10_000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let Written { text, .. } = expression(random, 3);
         let Ok(filter) = Filter::parse(&text) else { continue };
         let tree = parser::parse(&text).expect("it was parsed just now");
@@ -160,7 +160,7 @@ fn garbage_is_refused_politely() {
         "\\", "`", "\u{E9}", "/*",
     ];
     for seed in 0..10_000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let count = random.below(12);
         let pieces: Vec<&str> = (0..count).map(|_| PIECES[random.below(PIECES.len())]).collect();
         use_all(&pieces.join(if random.below(2) == 0 { " " } else { "" }));

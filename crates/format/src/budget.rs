@@ -54,7 +54,7 @@ fn take(left: &Cell<u64>, amount: usize) -> bool {
 
 /// The places of a trace class' parts in the text, in the order of the class.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct ClassPlaces {
     pub(crate) packet_header: Range<usize>,
     pub(crate) streams: Vec<StreamPlaces>,
 }

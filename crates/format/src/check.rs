@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::budget::Places;
+use crate::budget::ClassPlaces;
 use crate::model::{DataStreamClass, Dialect, EventRecordClass, FieldClass, FieldKind, Role, TraceClass};
 
 /// Elements without bits that an array may have.
@@ -14,7 +14,7 @@ const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
 /// The problems of a trace class as a whole.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum TraceClassProblem {
     /// There is something, but it takes no bits.
     #[error("the events of class {event} in data stream class {stream} take no bits: there would be endlessly many")]
     EmptyEvent {
@@ -50,7 +50,7 @@ pub enum Problem {
     More(usize),
 }
 
-impl Problem {
+impl TraceClassProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
@@ -64,9 +64,9 @@ impl Problem {
 }
 
 /// Everything that is wrong, and where the part that it is wrong with was written.
-pub(crate) fn check(trace: &TraceClass, places: &Places) -> Vec<(Range<usize>, Problem)> {
+pub(crate) fn check(trace: &TraceClass, places: &ClassPlaces) -> Vec<(Range<usize>, TraceClassProblem)> {
     let mut found = Vec::new();
-    let mut at = |place: &Range<usize>, problems: Vec<Problem>| {
+    let mut at = |place: &Range<usize>, problems: Vec<TraceClassProblem>| {
         found.extend(problems.into_iter().map(|problem| (place.clone(), problem)));
     };
     at(&places.packet_header, packet_header(trace));
@@ -81,25 +81,25 @@ pub(crate) fn check(trace: &TraceClass, places: &Places) -> Vec<(Range<usize>, P
     found
 }
 
-fn packet_header(trace: &TraceClass) -> Vec<Problem> {
+fn packet_header(trace: &TraceClass) -> Vec<TraceClassProblem> {
     let mut problems = Vec::new();
     if let Some(FieldKind::Structure(header)) = trace.packet_header.as_ref().map(|class| &class.kind) {
         let magic = header.members.iter().position(|member| member.class.roles().contains(&Role::PacketMagicNumber));
         let is_word =
             |class: &FieldClass| matches!(&class.kind, FieldKind::Integer(integer) if integer.bits.length == 32);
         if magic.is_some_and(|index| index != 0 || !is_word(&header.members[index].class)) {
-            problems.push(Problem::Magic);
+            problems.push(TraceClassProblem::Magic);
         }
     }
     let classes = trace.stream_classes.len();
     if classes > 1 && !trace.packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId)) {
-        problems.push(Problem::NoStreamClassId(classes));
+        problems.push(TraceClassProblem::NoStreamClassId(classes));
     }
     elements(trace.packet_header.as_ref(), "the packet header", &mut problems);
     problems
 }
 
-fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
+fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<TraceClassProblem> {
     let mut problems = Vec::new();
     let count = stream.event_classes.len();
     // In CTF 2 an event without an id in its header is of class 0.
@@ -107,7 +107,7 @@ fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
         && count > 1
         && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId))
     {
-        problems.push(Problem::NoEventClassId { stream: stream.id, count });
+        problems.push(TraceClassProblem::NoEventClassId { stream: stream.id, count });
     }
     elements(stream.packet_context.as_ref(), "the packet context", &mut problems);
     elements(stream.event_header.as_ref(), "the event record header", &mut problems);
@@ -115,10 +115,10 @@ fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
     problems
 }
 
-fn event_class(event: &EventRecordClass, stream: u64, common_is_empty: bool) -> Vec<Problem> {
+fn event_class(event: &EventRecordClass, stream: u64, common_is_empty: bool) -> Vec<TraceClassProblem> {
     let mut problems = Vec::new();
     if common_is_empty && own_scopes(event).all(takes_no_bits) {
-        problems.push(Problem::EmptyEvent { event: event.id, stream });
+        problems.push(TraceClassProblem::EmptyEvent { event: event.id, stream });
     }
     elements(event.specific_context.as_ref(), "an event's context", &mut problems);
     elements(event.payload.as_ref(), "an event's payload", &mut problems);
@@ -145,7 +145,7 @@ fn takes_no_bits(class: &FieldClass) -> bool {
 
 /// Looks for long arrays of elements that take no bits. Where the length stands in the data,
 /// readers limit it.
-fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>) {
+fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<TraceClassProblem>) {
     let Some(class) = class else { return };
     match &class.kind {
         FieldKind::Structure(structure) => {
@@ -157,7 +157,7 @@ fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>
         FieldKind::Optional(optional) => elements(Some(&optional.content), place, problems),
         FieldKind::StaticArray(array) => {
             if array.length > EMPTY_ELEMENTS_MAX && takes_no_bits(&array.element) {
-                problems.push(Problem::EmptyElements { place: place.to_owned(), count: array.length });
+                problems.push(TraceClassProblem::EmptyElements { place: place.to_owned(), count: array.length });
             }
             elements(Some(&array.element), place, problems);
         }

@@ -3,43 +3,43 @@
 
 use std::ops::Range;
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{PartFinding, Severity};
 
 /// One finding in metadata: its place, its problem, and its severity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// Bytes of [`crate::Metadata::text`] it is about.
+    /// Bytes of [`crate::ParsedMetadata::text`] it is about.
     pub span: Range<usize>,
     /// The found and the expected value.
-    pub problem: Problem,
+    pub problem: MetadataProblem,
 }
 
-impl<P: Into<Problem>> From<Finding<P>> for Diagnostic {
-    fn from(Finding { severity, span, problem }: Finding<P>) -> Self {
+impl<P: Into<MetadataProblem>> From<PartFinding<P>> for Diagnostic {
+    fn from(PartFinding { severity, span, problem }: PartFinding<P>) -> Self {
         Self { severity, span, problem: problem.into() }
     }
 }
 
 /// The problems of each part of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum MetadataProblem {
     /// Of a metadata stream's packets or encoding.
     #[error("{0}")]
-    Stream(#[from] crate::stream::Problem),
+    Stream(#[from] crate::stream::MetadataStreamProblem),
     /// Of the trace class as a whole.
     #[error("{0}")]
-    Check(#[from] crate::check::Problem),
+    Check(#[from] crate::check::TraceClassProblem),
     /// Of TSDL.
     #[error("{0}")]
-    Tsdl(#[from] crate::tsdl::Problem),
+    Tsdl(#[from] crate::tsdl::TsdlProblem),
     /// Of CTF 2 JSON.
     #[error("{0}")]
-    Json(#[from] crate::json::Problem),
+    Json(#[from] crate::json::JsonProblem),
 }
 
-impl Problem {
+impl MetadataProblem {
     /// Help for the author of the metadata, where the message does not have it.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {

@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 
-use crate::model::{FieldPath, Scope, Step};
+use crate::model::{FieldPath, FieldPathStep, Scope};
 
 /// Integers and selected options by path. Inside an array the last element counts.
 #[derive(Clone, Debug, Default)]
-pub struct Earlier {
+pub struct EarlierValues {
     integers: HashMap<FieldPath, i128>,
     options: HashMap<FieldPath, usize>,
 }
 
-impl Earlier {
+impl EarlierValues {
     /// A scope begins anew: its earlier values count no more.
     pub fn begin(&mut self, scope: Scope) {
         self.integers.retain(|path, _| path.scope != scope);
@@ -33,7 +33,7 @@ impl Earlier {
     #[must_use]
     pub fn integer(&self, path: &FieldPath) -> Option<i128> {
         match path.steps.last() {
-            Some(Step::Selected(_)) => {
+            Some(FieldPathStep::Selected(_)) => {
                 let there = path.resolved(|variant| self.options.get(variant).copied())?;
                 self.integers.get(&there).copied()
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A finding with a problem of a single part of this crate.
 #[derive(Debug)]
-pub(crate) struct Finding<P> {
+pub(crate) struct PartFinding<P> {
     pub(crate) severity: Severity,
     pub(crate) span: Range<usize>,
     pub(crate) problem: P,

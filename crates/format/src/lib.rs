@@ -22,7 +22,7 @@ pub mod tsdl;
 pub mod value;
 pub mod write;
 
-pub use diagnostic::{Diagnostic, LineColumn, Problem, line_column};
+pub use diagnostic::{Diagnostic, LineColumn, MetadataProblem, line_column};
 pub use finding::{Assumption, Severity};
 pub use model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, FieldKind,
@@ -31,11 +31,11 @@ pub use model::{
 
 use kymo_units::Uuid;
 
-use crate::finding::Finding;
+use crate::finding::PartFinding;
 
 /// The contents of a trace's metadata, and all its errors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Metadata {
+pub struct ParsedMetadata {
     /// There if no diagnostic is an error.
     pub trace_class: Option<TraceClass>,
     /// In the order of the text.
@@ -48,13 +48,16 @@ pub struct Metadata {
 
 /// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetized.
 #[must_use]
-pub fn parse(bytes: &[u8]) -> Metadata {
-    let stream::Text { text, uuid, problems, lossy } = stream::read(bytes);
+pub fn parse(bytes: &[u8]) -> ParsedMetadata {
+    let stream::StreamText { text, uuid, problems, lossy } = stream::read(bytes);
     let broken = !problems.is_empty();
     let mut diagnostics: Vec<Diagnostic> =
         problems.into_iter().map(|problem| whole(Severity::Error, problem.into())).collect();
     if lossy {
-        diagnostics.push(whole(Severity::Assumption(Assumption::MetadataEncoding), stream::Problem::Encoding.into()));
+        diagnostics.push(whole(
+            Severity::Assumption(Assumption::MetadataEncoding),
+            stream::MetadataStreamProblem::Encoding.into(),
+        ));
     }
     let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
     let (trace_class, found) = match is_json {
@@ -65,18 +68,18 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     diagnostics.extend(found);
     let wrong = trace_class.as_ref().map(|(trace, places)| check::check(trace, places)).unwrap_or_default();
     let trace_class = trace_class.map(|(trace, _)| trace).filter(|_| !broken && wrong.is_empty());
-    let wrong = budget::first_of(wrong, check::Problem::More);
+    let wrong = budget::first_of(wrong, check::TraceClassProblem::More);
     diagnostics
         .extend(wrong.into_iter().map(|(span, problem)| Diagnostic { span, ..whole(Severity::Error, problem.into()) }));
-    Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
+    ParsedMetadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 
 /// The result of a parser, and its findings among those of all parts.
-fn diagnosed<T, P: Into<Problem>>((read, findings): (T, Vec<Finding<P>>)) -> (T, Vec<Diagnostic>) {
+fn diagnosed<T, P: Into<MetadataProblem>>((read, findings): (T, Vec<PartFinding<P>>)) -> (T, Vec<Diagnostic>) {
     (read, findings.into_iter().map(Diagnostic::from).collect())
 }
 
 /// A finding about the metadata as a whole.
-fn whole(severity: Severity, problem: Problem) -> Diagnostic {
+fn whole(severity: Severity, problem: MetadataProblem) -> Diagnostic {
     Diagnostic { severity, span: 0..0, problem }
 }

@@ -282,7 +282,7 @@ pub struct IntegerMeaning {
     pub enumeration: bool,
     /// Labels with their values, in the order of the text. A label may occur again, ranges may
     /// overlap, a value may have none.
-    pub mappings: Vec<Mapping>,
+    pub mappings: Vec<EnumerationMapping>,
     /// Its uses for readers of packets.
     pub roles: Vec<Role>,
     /// CTF 1.8 `map = clock.X.value`: index into [`TraceClass::clock_classes`]. In CTF 2 the
@@ -324,7 +324,7 @@ pub enum DisplayBase {
 
 /// A label and one or more ranges of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct EnumerationMapping {
     /// Label.
     pub label: String,
     /// At least one.
@@ -346,7 +346,7 @@ pub struct BitMap {
     /// Layout.
     pub bits: FixedBits,
     /// A name and the bit indexes (0 is the least significant) that show it.
-    pub flags: Vec<Mapping>,
+    pub flags: Vec<EnumerationMapping>,
 }
 
 /// The use of a field in reading packets. Where several fields have one role, the last read wins.
@@ -525,19 +525,19 @@ pub struct FieldPath {
     /// Where the path starts.
     pub scope: Scope,
     /// At least one step.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FieldPathStep>,
 }
 
 /// One step of a path, from a compound field to one inside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub enum FieldPathStep {
     /// Member of a structure, by index.
     Member(usize),
     /// Option of a variant, by index.
     Option(usize),
     /// The option of a variant that is there, whichever it is: for each option the steps inside it. The last
     /// step of its path.
-    Selected(Vec<Vec<Step>>),
+    Selected(Vec<Vec<FieldPathStep>>),
     /// Content of an optional.
     Content,
     /// The element of an array that contains the user.
@@ -549,10 +549,10 @@ impl FieldPath {
     #[must_use]
     pub fn resolved(&self, option_of: impl Fn(&Self) -> Option<usize>) -> Option<Self> {
         let mut path = self.clone();
-        while let Some(Step::Selected(_)) = path.steps.last() {
-            let Some(Step::Selected(mut options)) = path.steps.pop() else { break };
+        while let Some(FieldPathStep::Selected(_)) = path.steps.last() {
+            let Some(FieldPathStep::Selected(mut options)) = path.steps.pop() else { break };
             let option = option_of(&path).filter(|option| *option < options.len())?;
-            path.steps.push(Step::Option(option));
+            path.steps.push(FieldPathStep::Option(option));
             path.steps.append(&mut options[option]);
         }
         Some(path)
@@ -568,7 +568,7 @@ impl FieldPath {
         }
         while let Some((step, rest)) = place_steps.split_first() {
             meant = match (meant.split_first()?, step) {
-                ((Step::Selected(options), _), Step::Option(index)) => options.get(*index)?,
+                ((FieldPathStep::Selected(options), _), FieldPathStep::Option(index)) => options.get(*index)?,
                 ((first, after), step) if first == step => after,
                 _ => return None,
             };
@@ -596,7 +596,7 @@ impl FieldClass {
 
     /// The field at the end of steps that begin here; of several that may be meant the first.
     #[must_use]
-    pub fn at(&self, mut steps: &[Step]) -> Option<&Self> {
+    pub fn at(&self, mut steps: &[FieldPathStep]) -> Option<&Self> {
         let mut class = self;
         while !steps.is_empty() {
             (class, steps) = class.further(steps)?;
@@ -607,17 +607,17 @@ impl FieldClass {
     /// The field one step further and the steps that are left; of several options the first
     /// represents all.
     #[must_use]
-    pub fn further<'s>(&self, steps: &'s [Step]) -> Option<(&Self, &'s [Step])> {
+    pub fn further<'s>(&self, steps: &'s [FieldPathStep]) -> Option<(&Self, &'s [FieldPathStep])> {
         let (step, rest) = steps.split_first()?;
         let class = match (&self.kind, step) {
-            (FieldKind::Structure(structure), Step::Member(index)) => &structure.members.get(*index)?.class,
-            (FieldKind::Variant(variant), Step::Option(index)) => &variant.options.get(*index)?.class,
-            (FieldKind::Variant(variant), Step::Selected(options)) => {
+            (FieldKind::Structure(structure), FieldPathStep::Member(index)) => &structure.members.get(*index)?.class,
+            (FieldKind::Variant(variant), FieldPathStep::Option(index)) => &variant.options.get(*index)?.class,
+            (FieldKind::Variant(variant), FieldPathStep::Selected(options)) => {
                 return Some((&variant.options.first()?.class, options.first()?));
             }
-            (FieldKind::Optional(optional), Step::Content) => &optional.content,
-            (FieldKind::StaticArray(array), Step::Element) => &array.element,
-            (FieldKind::DynamicArray(array), Step::Element) => &array.element,
+            (FieldKind::Optional(optional), FieldPathStep::Content) => &optional.content,
+            (FieldKind::StaticArray(array), FieldPathStep::Element) => &array.element,
+            (FieldKind::DynamicArray(array), FieldPathStep::Element) => &array.element,
             _ => return None,
         };
         Some((class, rest))

@@ -2,7 +2,7 @@
 //!
 //! Babeltrace writes them as `{"babeltrace.org,2020": {"log-level": "warning", "emf-uri": "..."}}`; so do we.
 
-use kymo_schema::level::{LEVELS, Level};
+use kymo_schema::level::{LEVELS, LogLevel};
 use serde_json::{Map, Value, json};
 
 use crate::model::{Attributes, EventRecordClass};
@@ -28,7 +28,7 @@ impl EventRecordClass {
         if let Some(level) = self.log_level
             && log_level(self.attributes.as_ref()) != Some(level)
         {
-            let name = Level::of(level).map(|level| level.attribute);
+            let name = LogLevel::of(level).map(|level| level.attribute);
             put(&mut self.attributes, "log-level", name.map_or_else(|| json!(level), |name| json!(name)));
         }
         if self.emf_uri.is_some() && emf_uri(self.attributes.as_ref()) != self.emf_uri {

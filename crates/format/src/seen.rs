@@ -7,12 +7,12 @@ const FEW: usize = 16;
 
 /// A set of names, without allocation for a handful of names.
 #[derive(Debug, Default)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct NameSet<'a> {
     few: Vec<&'a str>,
     many: HashSet<&'a str>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> NameSet<'a> {
     /// Adds a name; false if it was there.
     pub(crate) fn insert(&mut self, name: &'a str) -> bool {
         if self.few.len() < FEW {

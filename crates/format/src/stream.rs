@@ -9,16 +9,16 @@ use kymo_units::Uuid;
 
 /// The text of a metadata stream.
 #[derive(Debug, Default)]
-pub(crate) struct Text {
+pub(crate) struct StreamText {
     pub(crate) text: String,
     pub(crate) uuid: Option<Uuid>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<MetadataStreamProblem>,
     pub(crate) lossy: bool,
 }
 
 /// The errors of a metadata stream.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum MetadataStreamProblem {
     /// There is nothing.
     #[error("the metadata is empty")]
     Empty,
@@ -88,7 +88,7 @@ pub enum Problem {
     Encoding,
 }
 
-impl Problem {
+impl MetadataStreamProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
@@ -106,10 +106,10 @@ const MAGIC: u32 = 0x75d1_1d57;
 const HEADER: usize = 37;
 
 /// The text of a metadata stream, and the errors of its packets.
-pub(crate) fn read(bytes: &[u8]) -> Text {
-    let mut text = Text::default();
+pub(crate) fn read(bytes: &[u8]) -> StreamText {
+    let mut text = StreamText::default();
     if bytes.is_empty() {
-        text.problems.push(Problem::Empty);
+        text.problems.push(MetadataStreamProblem::Empty);
         return text;
     }
     let packets = matches!(bytes.first_chunk::<4>(), Some(first)
@@ -129,11 +129,11 @@ pub(crate) fn read(bytes: &[u8]) -> Text {
     text
 }
 
-fn unpack(bytes: &[u8], content: &mut Vec<u8>, uuid: &mut Option<Uuid>) -> Result<(), Problem> {
+fn unpack(bytes: &[u8], content: &mut Vec<u8>, uuid: &mut Option<Uuid>) -> Result<(), MetadataStreamProblem> {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let header: &[u8; HEADER] = rest.first_chunk().ok_or(Problem::Header { at, left: rest.len() })?;
+        let header: &[u8; HEADER] = rest.first_chunk().ok_or(MetadataStreamProblem::Header { at, left: rest.len() })?;
         let sizes = packet(header, at, rest.len(), uuid)?;
         content.extend_from_slice(&rest[HEADER..sizes.0]);
         at += sizes.1;
@@ -142,34 +142,39 @@ fn unpack(bytes: &[u8], content: &mut Vec<u8>, uuid: &mut Option<Uuid>) -> Resul
 }
 
 /// (bytes up to the end of the content, bytes of the packet).
-fn packet(header: &[u8; HEADER], at: usize, left: usize, uuid: &mut Option<Uuid>) -> Result<(usize, usize), Problem> {
+fn packet(
+    header: &[u8; HEADER],
+    at: usize,
+    left: usize,
+    uuid: &mut Option<Uuid>,
+) -> Result<(usize, usize), MetadataStreamProblem> {
     let word = |from: usize| [header[from], header[from + 1], header[from + 2], header[from + 3]];
     let little = u32::from_le_bytes(word(0)) == MAGIC;
     let number = |from: usize| {
         if little { u32::from_le_bytes(word(from)) } else { u32::from_be_bytes(word(from)) }
     };
     if number(0) != MAGIC {
-        return Err(Problem::Magic { at, found: u32::from_le_bytes(word(0)) });
+        return Err(MetadataStreamProblem::Magic { at, found: u32::from_le_bytes(word(0)) });
     }
     let found = Uuid(header[4..20].try_into().expect("sixteen bytes"));
     let expected = *uuid.get_or_insert(found);
     if found != expected {
-        return Err(Problem::Uuid { at, found, expected });
+        return Err(MetadataStreamProblem::Uuid { at, found, expected });
     }
     for (what, offset) in [("compression", 32), ("encryption", 33), ("checksum", 34)] {
         if header[offset] != 0 {
-            return Err(Problem::Scheme { at, what, found: header[offset] });
+            return Err(MetadataStreamProblem::Scheme { at, what, found: header[offset] });
         }
     }
     let (major, minor) = (header[35], header[36]);
     if !matches!((major, minor), (1, 8) | (2, 0)) {
-        return Err(Problem::Version { at, major, minor });
+        return Err(MetadataStreamProblem::Version { at, major, minor });
     }
     let (content, total) = (number(24), number(28));
     let (content_bytes, total_bytes) = (content as usize / 8, total as usize / 8);
     let whole = content % 8 == 0 && total % 8 == 0;
     if !whole || content_bytes < HEADER || content_bytes > total_bytes || total_bytes > left {
-        return Err(Problem::Sizes { at, content, packet: total, left: left as u64 * 8 });
+        return Err(MetadataStreamProblem::Sizes { at, content, packet: total, left: left as u64 * 8 });
     }
     Ok((content_bytes, total_bytes))
 }

@@ -9,7 +9,7 @@
 
 use kymo_units::ByteOrder;
 
-use crate::window::Window;
+use crate::window::PacketWindow;
 
 /// Reads `width` bits at `position`, zero-extended. The caller made sure that they lie before the window's end.
 ///
@@ -17,7 +17,7 @@ use crate::window::Window;
 ///
 /// If they lie outside of the window's bytes.
 #[must_use]
-pub fn read(window: Window<'_>, position: u64, width: u8, order: ByteOrder) -> u64 {
+pub fn read(window: PacketWindow<'_>, position: u64, width: u8, order: ByteOrder) -> u64 {
     let byte = (position / 8 - window.origin()) as usize;
     let shift = (position % 8) as u32;
     let bytes = &window.bytes()[byte..byte + 9];
@@ -92,7 +92,7 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             *byte = (seed >> 24) as u8;
         }
-        let window = Window::new(&bytes, 0, 24 * 8);
+        let window = PacketWindow::new(&bytes, 0, 24 * 8);
         for order in [ByteOrder::Little, ByteOrder::Big] {
             for width in 1..=64 {
                 for position in 0..64 {

@@ -8,13 +8,13 @@
 //!
 //! Memory is never given back and, except for validity, never cleared: every row writes all its cells.
 
-use crate::program::{Cell, Program};
+use crate::program::{CellType, ReadProgram};
 
 /// The tables of one program.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
-    tables: Vec<Rows>,
-    columns: Vec<Memory>,
+    tables: Vec<TableRows>,
+    columns: Vec<RowMemory>,
     /// So many of `columns` belong to the program; the others' memory waits for a program that has more.
     used: usize,
 }
@@ -22,7 +22,7 @@ pub struct Cells {
 /// Rows of a table. Machine code reads and writes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Rows {
+pub struct TableRows {
     /// Complete ones.
     pub complete: usize,
     /// For how many the columns have room.
@@ -30,7 +30,7 @@ pub struct Rows {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Memory {
+struct RowMemory {
     table: u16,
     width: u8,
     nullable: bool,
@@ -41,7 +41,7 @@ struct Memory {
 /// Rows of a child table that stay at hand from batch to batch.
 const ROWS_KEPT: usize = 4096;
 
-impl Cell {
+impl CellType {
     /// Bytes of a cell.
     #[must_use]
     pub fn width(self) -> usize {
@@ -57,11 +57,11 @@ impl Cell {
 impl Cells {
     /// Makes room for `rows` rows of table 0 and forgets everything that was there. A child table has room for at
     /// least one row.
-    pub fn reset(&mut self, program: &Program, rows: usize) {
+    pub fn reset(&mut self, program: &ReadProgram, rows: usize) {
         self.tables.clear();
-        self.tables.resize(program.tables.len(), Rows { complete: 0, capacity: ROWS_KEPT });
+        self.tables.resize(program.tables.len(), TableRows { complete: 0, capacity: ROWS_KEPT });
         if self.columns.len() < program.columns.len() {
-            self.columns.resize_with(program.columns.len(), Memory::default);
+            self.columns.resize_with(program.columns.len(), RowMemory::default);
         }
         self.used = program.columns.len();
         if let Some(records) = self.tables.first_mut() {
@@ -103,7 +103,7 @@ impl Cells {
 
     /// Complete rows and room.
     #[must_use]
-    pub fn table(&self, table: u16) -> Rows {
+    pub fn table(&self, table: u16) -> TableRows {
         self.tables[usize::from(table)]
     }
 
@@ -234,12 +234,12 @@ impl Cells {
     }
 
     /// The tables' rows for machine code.
-    pub fn tables_mut(&mut self) -> &mut [Rows] {
+    pub fn tables_mut(&mut self) -> &mut [TableRows] {
         &mut self.tables
     }
 }
 
-impl Memory {
+impl RowMemory {
     /// For how many rows there is room.
     fn rows(&self) -> usize {
         let rows = self.bytes.len() / usize::from(self.width);

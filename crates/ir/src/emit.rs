@@ -2,16 +2,16 @@
 
 use crate::bits::in_range;
 use crate::general::general;
-use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
 
 /// Writes an integer.
 pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle) {
     match style {
         IntegerStyle::Decimal if signed => decimal_signed(out, value as i64),
         IntegerStyle::Decimal => decimal(out, value),
-        IntegerStyle::Grouped => grouped(out, value, signed, &Groups::DECIMAL),
-        IntegerStyle::GroupedHexadecimal => grouped(out, value, signed, &Groups::HEXADECIMAL),
-        IntegerStyle::GroupedOctal => grouped(out, value, signed, &Groups::OCTAL),
+        IntegerStyle::Grouped => grouped(out, value, signed, &DigitGroups::DECIMAL),
+        IntegerStyle::GroupedHexadecimal => grouped(out, value, signed, &DigitGroups::HEXADECIMAL),
+        IntegerStyle::GroupedOctal => grouped(out, value, signed, &DigitGroups::OCTAL),
         IntegerStyle::HexadecimalUpper { bits } => hexadecimal(out, value, bits, b"0123456789ABCDEF"),
         IntegerStyle::HexadecimalLower { bits } => hexadecimal(out, value, bits, b"0123456789abcdef"),
         IntegerStyle::Octal { bits } => octal(out, value, signed, bits),
@@ -90,7 +90,7 @@ pub fn decimal_padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
 }
 
 /// How long numbers are made readable.
-struct Groups {
+struct DigitGroups {
     prefix: &'static [u8],
     base: u64,
     digits: usize,
@@ -99,13 +99,13 @@ struct Groups {
     whole: u64,
 }
 
-impl Groups {
+impl DigitGroups {
     const DECIMAL: Self = Self { prefix: b"", base: 10, digits: 3, separator: b',', whole: 9999 };
     const HEXADECIMAL: Self = Self { prefix: b"0x", base: 16, digits: 4, separator: b':', whole: 0 };
     const OCTAL: Self = Self { prefix: b"0", base: 8, digits: 3, separator: b':', whole: 0 };
 }
 
-fn grouped(out: &mut Vec<u8>, value: u64, signed: bool, groups: &Groups) {
+fn grouped(out: &mut Vec<u8>, value: u64, signed: bool, groups: &DigitGroups) {
     let negative = signed && (value as i64) < 0;
     let mut rest = if negative { (value as i64).unsigned_abs() } else { value };
     if negative {
@@ -337,7 +337,7 @@ pub fn bytes(out: &mut Vec<u8>, bytes: &[u8], style: BytesStyle) {
 }
 
 /// Writes the labels of a value.
-pub fn label(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
+pub fn label(out: &mut Vec<u8>, value: u64, labels: &RangeLabels, style: LabelStyle) {
     let found: Vec<&[u8]> = matching(labels, |low, high| in_range(value, low, high, labels.signed));
     if matches!(style, LabelStyle::PrettyFlags | LabelStyle::PaintedFlags) && found.is_empty() {
         return split_into_bits(out, value, labels, style);
@@ -346,14 +346,14 @@ pub fn label(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) 
 }
 
 /// Writes the names of the bits that are set.
-pub fn flags(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
+pub fn flags(out: &mut Vec<u8>, value: u64, labels: &RangeLabels, style: LabelStyle) {
     let is_set = |low: u64, high: u64| (low..=high.min(63)).any(|bit| value >> bit & 1 == 1);
     let found = matching(labels, is_set);
     list(out, &found, style);
 }
 
 /// Labels for which `holds`, each once, in their order.
-fn matching(labels: &Labels, holds: impl Fn(u64, u64) -> bool) -> Vec<&[u8]> {
+fn matching(labels: &RangeLabels, holds: impl Fn(u64, u64) -> bool) -> Vec<&[u8]> {
     let mut found: Vec<&[u8]> = Vec::new();
     for (low, high, label) in &labels.ranges {
         if holds(*low, *high) && !found.contains(&&**label) {
@@ -404,7 +404,7 @@ fn separated(out: &mut Vec<u8>, labels: &[&[u8]], separator: &[u8], write: impl 
 }
 
 /// A value without a label as labels of its single bits; `<unknown>` if one of them has none.
-fn split_into_bits(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
+fn split_into_bits(out: &mut Vec<u8>, value: u64, labels: &RangeLabels, style: LabelStyle) {
     let mut parts: Vec<Vec<&[u8]>> = Vec::new();
     for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
         let single = 1_u64 << bit;
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn labels_none_one_and_several() {
-        let labels = Labels {
+        let labels = RangeLabels {
             signed: false,
             ranges: vec![
                 (0, 3, (*b"low").into()),

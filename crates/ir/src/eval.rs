@@ -9,27 +9,33 @@ use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
 use crate::predicate::{Input, Inputs};
-use crate::program::{Arm, Bound, Emit, Op, Operand, Program, Reg, Source};
+use crate::program::{Arm, BoundInputs, Emit, InputOperand, NumberSource, Op, ReadProgram, Reg};
 use crate::run::{
-    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State,
+    ClassTest, EMPTY_ELEMENTS_MAX, FaultKind, ProgramFault, ReadState, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan,
+    ScanStop,
 };
-use crate::window::Window;
+use crate::window::PacketWindow;
 
 /// Runs `program` on the record at `position`; returns the position behind it.
 ///
 /// # Errors
 ///
 /// The first thing that could not be read. Slots and clock may have been written.
-pub fn record(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<u64, Fault> {
-    Machine::new(program, window, state).record(position)
+pub fn record(
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
+    position: u64,
+    state: &mut ReadState,
+) -> Result<u64, ProgramFault> {
+    Evaluator::new(program, window, state).record(position)
 }
 
 /// Appends the records from `position` on until `records` holds `limit`, the window ends, or one cannot be read.
 pub fn scan(
     plan: &ScanPlan,
-    window: Window<'_>,
+    window: PacketWindow<'_>,
     position: &mut u64,
-    state: &mut State,
+    state: &mut ReadState,
     records: &mut Records,
     limit: usize,
 ) -> ScanStop {
@@ -40,9 +46,9 @@ pub fn scan(
 /// `reads`.
 pub fn scan_few(
     plan: &ScanPlan,
-    window: Window<'_>,
+    window: PacketWindow<'_>,
     position: &mut u64,
-    state: &mut State,
+    state: &mut ReadState,
     records: &mut Records,
     limit: usize,
     reads: &mut usize,
@@ -73,7 +79,7 @@ pub fn scan_few(
 
 /// A record that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundRecord {
     /// Dense class index.
     pub class: u32,
     /// See [`ScanPlan::from_start`].
@@ -89,21 +95,27 @@ pub struct Found {
 /// # Errors
 ///
 /// The fault where reading failed. The clock may have been updated.
-pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut State) -> Result<Found, Fault> {
-    let body = Machine::new(&plan.header, window, state).record(start)?;
-    let class = plan.class(state.slots[usize::from(SLOT_EVENT_CLASS.0)]).map_err(|kind| Fault { at: start, kind })?;
+pub fn scan_one(
+    plan: &ScanPlan,
+    window: PacketWindow<'_>,
+    start: u64,
+    state: &mut ReadState,
+) -> Result<FoundRecord, ProgramFault> {
+    let body = Evaluator::new(&plan.header, window, state).record(start)?;
+    let class =
+        plan.class(state.slots[usize::from(SLOT_EVENT_CLASS.0)]).map_err(|kind| ProgramFault { at: start, kind })?;
     let position = if plan.from_start { start } else { body };
     let program = &plan.bodies[plan.class_body[class as usize] as usize];
-    let end = Machine::new(program, window, state).record(position)?;
+    let end = Evaluator::new(program, window, state).record(position)?;
     if end == start {
-        return Err(Fault { at: start, kind: FaultKind::Empty });
+        return Err(ProgramFault { at: start, kind: FaultKind::Empty });
     }
     let kept = match plan.class_test.get(class as usize).copied().unwrap_or_default() {
         ClassTest::Always => true,
         ClassTest::Never => false,
         ClassTest::Test(test) => keeps(&plan.tests[test as usize], window, position, state)?,
     };
-    Ok(Found { class, position, end, kept })
+    Ok(FoundRecord { class, position, end, kept })
 }
 
 /// Whether a program keeps the record that it reads from `position` on.
@@ -111,14 +123,19 @@ pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut Sta
 /// # Errors
 ///
 /// The fault where reading failed before that was decided.
-pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<bool, Fault> {
-    let mut machine = Machine::new(program, window, state);
+pub fn keeps(
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
+    position: u64,
+    state: &mut ReadState,
+) -> Result<bool, ProgramFault> {
+    let mut machine = Evaluator::new(program, window, state);
     machine.position = position;
     for op in &program.body {
         match op {
             Op::Keep { predicate } => {
                 let bound = &program.predicates[usize::from(*predicate)];
-                if !bound.predicate.keeps(&Held { machine: &machine, bound }) {
+                if !bound.predicate.keeps(&RegisterInputs { machine: &machine, bound }) {
                     return Ok(false);
                 }
             }
@@ -134,14 +151,19 @@ pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut S
 /// # Errors
 ///
 /// The fault where reading failed before.
-pub fn answer(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<Option<bool>, Fault> {
-    let mut machine = Machine::new(program, window, state);
+pub fn answer(
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
+    position: u64,
+    state: &mut ReadState,
+) -> Result<Option<bool>, ProgramFault> {
+    let mut machine = Evaluator::new(program, window, state);
     machine.position = position;
     for op in &program.body {
         match op {
             Op::Keep { predicate } => {
                 let bound = &program.predicates[usize::from(*predicate)];
-                return Ok(bound.predicate.test(&bound.predicate.root, &Held { machine: &machine, bound }));
+                return Ok(bound.predicate.test(&bound.predicate.root, &RegisterInputs { machine: &machine, bound }));
             }
             _ => machine.op(op)?,
         }
@@ -150,29 +172,29 @@ pub fn answer(program: &Program, window: Window<'_>, position: u64, state: &mut 
 }
 
 /// Inputs of a predicate in registers.
-struct Held<'m, 'a> {
-    machine: &'m Machine<'a>,
-    bound: &'m Bound,
+struct RegisterInputs<'m, 'a> {
+    machine: &'m Evaluator<'a>,
+    bound: &'m BoundInputs,
 }
 
-impl Held<'_, '_> {
-    fn operand(&self, input: Input) -> Option<Operand> {
+impl RegisterInputs<'_, '_> {
+    fn operand(&self, input: Input) -> Option<InputOperand> {
         let operand = *self.bound.operands.get(usize::from(input.0))?;
-        let (Operand::Number { present, .. } | Operand::Text { present, .. }) = operand;
+        let (InputOperand::Number { present, .. } | InputOperand::Text { present, .. }) = operand;
         present.is_none_or(|present| self.machine.get(present) != 0).then_some(operand)
     }
 }
 
-impl Inputs for Held<'_, '_> {
+impl Inputs for RegisterInputs<'_, '_> {
     fn number(&self, input: Input) -> Option<u64> {
         match self.operand(input)? {
-            Operand::Number { value, .. } => Some(self.machine.get(value)),
-            Operand::Text { .. } => None,
+            InputOperand::Number { value, .. } => Some(self.machine.get(value)),
+            InputOperand::Text { .. } => None,
         }
     }
 
     fn text(&self, input: Input) -> Option<&[u8]> {
-        let Operand::Text { start, length, .. } = self.operand(input)? else { return None };
+        let InputOperand::Text { start, length, .. } = self.operand(input)? else { return None };
         let length = self.machine.get(length) as usize;
         // Text that is there on some paths alone may have no first byte on others, but then it is empty.
         if length == 0 {
@@ -209,10 +231,10 @@ impl ScanPlan {
 ///
 /// The first row that could not be read; rows before it are complete.
 pub fn rows(
-    program: &Program,
-    window: Window<'_>,
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
     positions: &[u64],
-    state: &mut State,
+    state: &mut ReadState,
     cells: &mut Cells,
 ) -> Result<(), RowFault> {
     cells.reset(program, positions.len());
@@ -228,17 +250,17 @@ pub fn rows(
 ///
 /// The record could not be read.
 pub fn row(
-    program: &Program,
-    window: Window<'_>,
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
     position: u64,
     row: usize,
-    state: &mut State,
+    state: &mut ReadState,
     cells: &mut Cells,
 ) -> Result<(), RowFault> {
     if !program.tables.is_empty() {
         cells.set_rows(0, row);
     }
-    let mut machine = Machine::new(program, window, state);
+    let mut machine = Evaluator::new(program, window, state);
     machine.cells = Some(cells);
     machine.record(position).map_err(|fault| RowFault { row, fault })?;
     if !program.tables.is_empty() {
@@ -253,13 +275,13 @@ pub fn row(
 ///
 /// The first thing that could not be read; the text before it was appended.
 pub fn emit(
-    program: &Program,
-    window: Window<'_>,
+    program: &ReadProgram,
+    window: PacketWindow<'_>,
     position: u64,
-    state: &mut State,
+    state: &mut ReadState,
     out: &mut Vec<u8>,
-) -> Result<u64, Fault> {
-    let mut machine = Machine::new(program, window, state);
+) -> Result<u64, ProgramFault> {
+    let mut machine = Evaluator::new(program, window, state);
     machine.out = Some(out);
     machine.record(position)
 }
@@ -267,12 +289,12 @@ pub fn emit(
 /// Registers that fit without allocating.
 const FEW: usize = 24;
 
-enum Registers {
+enum EvalRegisters {
     Few([u64; FEW]),
     Many(Vec<u64>),
 }
 
-impl Registers {
+impl EvalRegisters {
     fn new(count: u16) -> Self {
         if usize::from(count) <= FEW { Self::Few([0; FEW]) } else { Self::Many(vec![0; usize::from(count)]) }
     }
@@ -285,11 +307,11 @@ impl Registers {
     }
 }
 
-struct Machine<'a> {
-    program: &'a Program,
-    window: Window<'a>,
-    state: &'a mut State,
-    registers: Registers,
+struct Evaluator<'a> {
+    program: &'a ReadProgram,
+    window: PacketWindow<'a>,
+    state: &'a mut ReadState,
+    registers: EvalRegisters,
     position: u64,
     order: Option<(ByteOrder, bool)>,
     /// Rounds of loops that took no bits.
@@ -298,13 +320,13 @@ struct Machine<'a> {
     out: Option<&'a mut Vec<u8>>,
 }
 
-impl<'a> Machine<'a> {
-    fn new(program: &'a Program, window: Window<'a>, state: &'a mut State) -> Self {
-        let registers = Registers::new(program.registers);
+impl<'a> Evaluator<'a> {
+    fn new(program: &'a ReadProgram, window: PacketWindow<'a>, state: &'a mut ReadState) -> Self {
+        let registers = EvalRegisters::new(program.registers);
         Self { program, window, state, registers, position: 0, order: None, idle: 0, cells: None, out: None }
     }
 
-    fn record(&mut self, position: u64) -> Result<u64, Fault> {
+    fn record(&mut self, position: u64) -> Result<u64, ProgramFault> {
         self.registers.all().fill(0);
         self.position = position;
         self.order = None;
@@ -313,11 +335,11 @@ impl<'a> Machine<'a> {
         Ok(self.position)
     }
 
-    fn block(&mut self, block: &[Op]) -> Result<(), Fault> {
+    fn block(&mut self, block: &[Op]) -> Result<(), ProgramFault> {
         block.iter().try_for_each(|op| self.op(op))
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), Fault> {
+    fn op(&mut self, op: &Op) -> Result<(), ProgramFault> {
         match op {
             Op::Align { log2 } => self.align(*log2)?,
             Op::Need { bits } => self.need(u128::from(*bits))?,
@@ -373,8 +395,8 @@ impl<'a> Machine<'a> {
 
     fn get(&self, register: Reg) -> u64 {
         match &self.registers {
-            Registers::Few(few) => few[usize::from(register.0)],
-            Registers::Many(many) => many[usize::from(register.0)],
+            EvalRegisters::Few(few) => few[usize::from(register.0)],
+            EvalRegisters::Many(many) => many[usize::from(register.0)],
         }
     }
 
@@ -382,10 +404,10 @@ impl<'a> Machine<'a> {
         self.registers.all()[usize::from(register.0)] = value;
     }
 
-    fn source(&self, source: Source) -> u64 {
+    fn source(&self, source: NumberSource) -> u64 {
         match source {
-            Source::Constant(value) => value,
-            Source::Register(register) => self.get(register),
+            NumberSource::Constant(value) => value,
+            NumberSource::Register(register) => self.get(register),
         }
     }
 
@@ -397,16 +419,16 @@ impl<'a> Machine<'a> {
         self.window.end().saturating_sub(self.position)
     }
 
-    fn fault<T>(&self, kind: FaultKind) -> Result<T, Fault> {
-        Err(Fault { at: self.position, kind })
+    fn fault<T>(&self, kind: FaultKind) -> Result<T, ProgramFault> {
+        Err(ProgramFault { at: self.position, kind })
     }
 
-    fn need(&self, needed: u128) -> Result<(), Fault> {
+    fn need(&self, needed: u128) -> Result<(), ProgramFault> {
         let left = self.left();
         if needed > u128::from(left) { self.fault(FaultKind::Short { needed, left }) } else { Ok(()) }
     }
 
-    fn align(&mut self, log2: u8) -> Result<(), Fault> {
+    fn align(&mut self, log2: u8) -> Result<(), ProgramFault> {
         let below = (1_u64 << log2) - 1;
         let padding = self.position.wrapping_neg() & below;
         self.need(u128::from(padding))?;
@@ -414,7 +436,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn check_order(&mut self, order: ByteOrder, reversed: bool) -> Result<(), Fault> {
+    fn check_order(&mut self, order: ByteOrder, reversed: bool) -> Result<(), ProgramFault> {
         let next = (order, reversed);
         if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != next) {
             return self.fault(FaultKind::OrderInsideByte);
@@ -430,7 +452,7 @@ impl<'a> Machine<'a> {
         self.window.bytes().get(from..end).unwrap_or(&[])
     }
 
-    fn leb(&mut self, to: Reg, signed: bool, bits: Option<Reg>) -> Result<(), Fault> {
+    fn leb(&mut self, to: Reg, signed: bool, bits: Option<Reg>) -> Result<(), ProgramFault> {
         let rest = self.rest();
         let mut value = 0_u64;
         for (index, &byte) in rest.iter().take(10).enumerate() {
@@ -456,7 +478,7 @@ impl<'a> Machine<'a> {
         self.fault(FaultKind::Short { needed: 8 * (rest.len() as u128 + 1), left: self.left() })
     }
 
-    fn text(&mut self, start: Reg, length: Reg, unit: u8) -> Result<(), Fault> {
+    fn text(&mut self, start: Reg, length: Reg, unit: u8) -> Result<(), ProgramFault> {
         let Some(bytes) = terminator(self.rest(), unit) else {
             return self.fault(FaultKind::Unterminated { left: self.left() });
         };
@@ -466,7 +488,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn bytes(&mut self, start: Reg, length: Source) -> Result<(), Fault> {
+    fn bytes(&mut self, start: Reg, length: NumberSource) -> Result<(), ProgramFault> {
         let length = self.source(length);
         self.need(u128::from(length) * 8)?;
         self.set(start, self.position / 8);
@@ -482,7 +504,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn clock(&mut self, from: Reg, bits: Source) {
+    fn clock(&mut self, from: Reg, bits: NumberSource) {
         let value = self.get(from);
         let bits = self.source(bits);
         if bits >= 64 {
@@ -495,7 +517,7 @@ impl<'a> Machine<'a> {
         self.state.clock = self.state.clock.wrapping_add(lap) & !low | value;
     }
 
-    fn repeat(&mut self, count: Source, index: Option<Reg>, body: &[Op]) -> Result<(), Fault> {
+    fn repeat(&mut self, count: NumberSource, index: Option<Reg>, body: &[Op]) -> Result<(), ProgramFault> {
         let count = self.source(count);
         for round in 0..count {
             let start = self.position;
@@ -512,7 +534,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn switch(&mut self, on: Reg, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Result<(), Fault> {
+    fn switch(&mut self, on: Reg, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Result<(), ProgramFault> {
         let value = self.get(on);
         let holds = |&(lowest, highest): &(u64, u64)| bits::in_range(value, lowest, highest, signed);
         match (arms.iter().find(|(ranges, _)| ranges.iter().any(holds)), default) {
@@ -522,7 +544,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn store_list(&mut self, column: u16, table: u16, count: Source) {
+    fn store_list(&mut self, column: u16, table: u16, count: NumberSource) {
         let count = self.source(count);
         let cells = self.cells();
         let first = cells.rows(table);

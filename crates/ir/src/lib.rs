@@ -29,10 +29,14 @@ pub mod window;
 
 pub use cells::Cells;
 pub use predicate::Predicate;
-pub use program::{Arm, Block, Bound, Cell, Column, Emit, Op, Operand, Phase, Program, Reg, Slot, Source, Table};
-pub use run::{
-    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State,
+pub use program::{
+    Arm, BitPhase, Block, BoundInputs, CellType, Emit, InputOperand, NumberSource, Op, OutputSlot, ProgramColumn,
+    ProgramTable, ReadProgram, Reg,
 };
-pub use style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+pub use run::{
+    ClassTest, EMPTY_ELEMENTS_MAX, FaultKind, ProgramFault, ReadState, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan,
+    ScanStop,
+};
+pub use style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
 pub use verify::{VerifyError, VerifyErrorKind};
-pub use window::{SLACK, Window};
+pub use window::{PacketWindow, SLACK};

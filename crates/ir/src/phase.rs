@@ -7,12 +7,12 @@
 //! A loop's head is known as far as every movement inside keeps it: all moves are multiples of
 //! `2^granularity` bits, and alignments keep a remainder only if it is zero.
 
-use crate::program::{Op, Phase, Source};
+use crate::program::{BitPhase, NumberSource, Op};
 
 /// Positions are numbers of 64 bits.
 const MODULUS_LOG2_MAX: u8 = 63;
 
-impl Phase {
+impl BitPhase {
     /// Whether every such position is a multiple of `2^log2` bits.
     #[must_use]
     pub fn is_aligned(self, log2: u8) -> bool {
@@ -60,8 +60,8 @@ impl Phase {
     pub fn behind(self, op: &Op) -> Self {
         match op {
             Op::Advance { bits } => self.advanced(*bits),
-            Op::Skip { count: Source::Constant(count), bits } => self.advanced(count.wrapping_mul(*bits)),
-            Op::Bytes { length: Source::Constant(length), .. } => self.advanced(length.wrapping_mul(8)),
+            Op::Skip { count: NumberSource::Constant(count), bits } => self.advanced(count.wrapping_mul(*bits)),
+            Op::Bytes { length: NumberSource::Constant(length), .. } => self.advanced(length.wrapping_mul(8)),
             Op::Align { log2 } => self.aligned(*log2),
             _ => match granularity(op) {
                 Some(log2) => self.moved(log2),
@@ -111,7 +111,7 @@ fn granularity(op: &Op) -> Option<u8> {
     let log2 = |bits: u64| (bits.trailing_zeros() as u8).min(MODULUS_LOG2_MAX);
     match op {
         Op::Advance { bits } => Some(log2(*bits)),
-        Op::Skip { count: Source::Constant(count), bits } => Some(log2(count.wrapping_mul(*bits))),
+        Op::Skip { count: NumberSource::Constant(count), bits } => Some(log2(count.wrapping_mul(*bits))),
         Op::Skip { bits, .. } => Some(log2(*bits)),
         Op::Leb { .. } | Op::Text { .. } | Op::Bytes { .. } => Some(3),
         _ => None,
@@ -126,8 +126,8 @@ fn mask(log2: u8) -> u64 {
 mod tests {
     use super::*;
 
-    fn at(modulus_log2: u8, phase: u64) -> Phase {
-        Phase { modulus_log2, phase }
+    fn at(modulus_log2: u8, phase: u64) -> BitPhase {
+        BitPhase { modulus_log2, phase }
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_loop_knows_what_every_round_keeps() {
-        let skip = |bits| Op::Skip { count: Source::Constant(1), bits };
+        let skip = |bits| Op::Skip { count: NumberSource::Constant(1), bits };
         assert_eq!(at(5, 8).loop_head(&[skip(16)]), at(4, 8));
         assert_eq!(at(5, 8).loop_head(&[skip(16), Op::Align { log2: 4 }]), at(3, 0));
         assert_eq!(at(5, 0).loop_head(&[skip(1)]), at(0, 0));

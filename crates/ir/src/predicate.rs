@@ -35,7 +35,7 @@ use crate::style::Encoding;
 pub use eval::{Datum, Inputs};
 pub use jumps::{Assembler, Targets};
 pub use possible::{Fact, Outcomes};
-pub use range::{INTEGER_HIGHEST, INTEGER_LOWEST, Range};
+pub use range::{INTEGER_HIGHEST, INTEGER_LOWEST, ValueRange};
 pub use verify::{DEPTH_MAX, NODES_MAX, PredicateError};
 
 /// Index into [`Predicate::inputs`].
@@ -112,14 +112,14 @@ pub enum Test {
         /// How.
         relation: Relation,
         /// Left.
-        left: Text,
+        left: TextExpression,
         /// Right.
-        right: Text,
+        right: TextExpression,
     },
     /// Whether a text is of a pattern.
     Matches {
         /// The text.
-        text: Text,
+        text: TextExpression,
         /// The pattern.
         pattern: Pattern,
     },
@@ -217,7 +217,7 @@ pub struct RealBits(u64);
 
 /// A text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Text {
+pub enum TextExpression {
     /// Bytes in the predicate, UTF-8 unless its author wrote other ones.
     Literal(Box<[u8]>),
     /// An input that is text. Text of other encodings is compared as the UTF-8 it stands for, with
@@ -372,16 +372,16 @@ fn glob_matches(parts: &[Box<[u8]>], text: &[u8]) -> bool {
 /// Where the inputs of a predicate are in the arguments of a tracepoint: a structure of fixed size in memory.
 /// Bytecode, native code and eBPF for tracers are made for a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct ArgumentLayout {
     /// Bytes of the structure.
     pub size: u32,
     /// For each input.
-    pub places: Vec<Place>,
+    pub places: Vec<InputPlace>,
 }
 
 /// Where an input lies in a structure. Offsets are in bytes; nothing needs alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum InputPlace {
     /// This class of events does not have it.
     Missing,
     /// An integer of 1, 2, 4 or 8 bytes; the input's kind decides whether it is signed.
@@ -425,7 +425,7 @@ pub struct Refusal {
     pub why: &'static str,
 }
 
-impl Layout {
+impl ArgumentLayout {
     /// A structure that holds the inputs of a predicate one behind the other, in little-endian
     /// order, each at a multiple of its own size up to 8 bytes. Texts lie inside it with that
     /// many bytes, or behind pointers.
@@ -443,10 +443,10 @@ impl Layout {
             let offset = size.next_multiple_of(alignment.unwrap_or(bytes));
             let order = kymo_units::ByteOrder::Little;
             places.push(match (input.kind, text_bytes) {
-                (InputKind::Integer { .. }, _) => Place::Integer { offset, bytes: bytes as u8, order },
-                (InputKind::Real, _) => Place::Real { offset, bytes: bytes as u8 },
-                (InputKind::Text(_), Some(capacity)) => Place::Inline { offset, capacity },
-                (InputKind::Text(_), None) => Place::Pointer { offset },
+                (InputKind::Integer { .. }, _) => InputPlace::Integer { offset, bytes: bytes as u8, order },
+                (InputKind::Real, _) => InputPlace::Real { offset, bytes: bytes as u8 },
+                (InputKind::Text(_), Some(capacity)) => InputPlace::Inline { offset, capacity },
+                (InputKind::Text(_), None) => InputPlace::Pointer { offset },
             });
             size = offset + bytes;
         }
@@ -456,7 +456,7 @@ impl Layout {
     /// The facts about each input that follow from its place.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
-        let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };
+        let fact = |place: &InputPlace| if *place == InputPlace::Missing { Fact::Missing } else { Fact::Present };
         self.places.iter().map(fact).collect()
     }
 
@@ -482,7 +482,7 @@ impl Layout {
     }
 }
 
-impl Place {
+impl InputPlace {
     /// Whether an input of this type can lie there.
     #[must_use]
     pub fn suits(&self, kind: InputKind) -> bool {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use kymo_units::ByteOrder;
 
 use crate::predicate::Predicate;
-use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
 
 /// A register: 64 bits. Signed integers are sign-extended, unsigned ones zero-extended, reals are their bits.
 /// Registers start at 0, may be written again, and keep their value between blocks.
@@ -37,7 +37,7 @@ pub type Arm = (Vec<(u64, u64)>, Block);
 
 /// A number in the program or in a register (read as unsigned).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum NumberSource {
     /// In the program.
     Constant(u64),
     /// In a register.
@@ -46,38 +46,38 @@ pub enum Source {
 
 /// A read program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Program {
+pub struct ReadProgram {
     /// The position at entry, as far as it is known: `position % 2^modulus_log2 == phase`.
-    pub entry: Phase,
+    pub entry: BitPhase,
     /// Number of registers.
     pub registers: u16,
     /// Tables that the columns belong to. Table 0 has one row per record; further ones hold the
     /// elements of lists.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ProgramTable>,
     /// Columns that `Store` and `StoreSpan` write.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ProgramColumn>,
     /// Bytes that `Emit::Literal` writes.
     pub literals: Vec<Box<[u8]>>,
     /// Labels that `Emit::Label` looks up.
-    pub labels: Vec<Labels>,
+    pub labels: Vec<RangeLabels>,
     /// The predicates that `Keep` asks.
-    pub predicates: Vec<Bound>,
+    pub predicates: Vec<BoundInputs>,
     /// The operations.
     pub body: Block,
 }
 
 /// Where the inputs of a predicate are among the registers of a read program: see [`Op::Keep`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Bound {
+pub struct BoundInputs {
     /// The predicate.
     pub predicate: Arc<Predicate>,
     /// For each input.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<InputOperand>,
 }
 
 /// Where an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operand {
+pub enum InputOperand {
     /// A number.
     Number {
         /// The value: an integer, or a real as a double's bits.
@@ -98,7 +98,7 @@ pub enum Operand {
 
 /// The knowledge about a position: `position % 2^modulus_log2 == phase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Phase {
+pub struct BitPhase {
     /// 0: nothing is known.
     pub modulus_log2: u8,
     /// Less than `2^modulus_log2`.
@@ -107,25 +107,25 @@ pub struct Phase {
 
 /// Rows of equal shape. Table 0: one row per record. Other tables: one row per element.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Table {
+pub struct ProgramTable {
     /// The table in whose rows this one's rows lie as spans; `None` for table 0.
     pub parent: Option<u16>,
 }
 
 /// One column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Column {
+pub struct ProgramColumn {
     /// The table it belongs to.
     pub table: u16,
     /// The kind of its cells.
-    pub cell: Cell,
+    pub cell: CellType,
     /// A row may have no value: the column has one validity byte per row, 1 where a value was stored.
     pub nullable: bool,
 }
 
 /// The contents of a cell, in native byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cell {
+pub enum CellType {
     /// 1 byte.
     U8,
     /// 2 bytes.
@@ -141,7 +141,7 @@ pub enum Cell {
 
 /// Where `Out` writes: values for the caller of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u16);
+pub struct OutputSlot(pub u16);
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -188,7 +188,7 @@ pub enum Op {
     /// Fails unless `count * bits` bits are left, else moves on by as many. `bits >= 1`.
     Skip {
         /// How many.
-        count: Source,
+        count: NumberSource,
         /// The number of bits of each.
         bits: u64,
     },
@@ -216,7 +216,7 @@ pub enum Op {
         /// First byte, counted from the start of the packet.
         start: Reg,
         /// In bytes.
-        length: Source,
+        length: NumberSource,
     },
     /// Shortens `length` to the part before the first zero code unit, if there is one among whole
     /// units.
@@ -247,12 +247,12 @@ pub enum Op {
         /// Destination.
         to: Reg,
         /// Where from.
-        slot: Slot,
+        slot: OutputSlot,
     },
     /// Leaves a value in a slot, for the caller and for later programs.
     Out {
         /// Where to.
-        slot: Slot,
+        slot: OutputSlot,
         /// The value.
         from: Reg,
     },
@@ -261,12 +261,12 @@ pub enum Op {
         /// The new low bits.
         from: Reg,
         /// 1 to 64; more counts as 64.
-        bits: Source,
+        bits: NumberSource,
     },
     /// Runs `body` `count` times.
     Repeat {
         /// How often.
-        count: Source,
+        count: NumberSource,
         /// Takes 0, 1, 2... in turn.
         index: Option<Reg>,
         /// The operations to run.
@@ -280,19 +280,19 @@ pub enum Op {
         signed: bool,
         /// In order: the first that holds the value is run.
         arms: Vec<Arm>,
-        /// `None`: no arm is a failure (`Fault::Selector`).
+        /// `None`: no arm is a failure (`ProgramFault::Selector`).
         default: Option<Block>,
     },
     /// Writes `from` into the current row of the column's table.
     Store {
-        /// Index into [`Program::columns`].
+        /// Index into [`ReadProgram::columns`].
         column: u16,
         /// Cut to the cell's width.
         from: Reg,
     },
     /// Writes a span of bytes into the current row of the column's table.
     StoreSpan {
-        /// Index into [`Program::columns`]; its cell is [`Cell::Span`].
+        /// Index into [`ReadProgram::columns`]; its cell is [`CellType::Span`].
         column: u16,
         /// First byte, counted from the start of the packet.
         start: Reg,
@@ -302,12 +302,12 @@ pub enum Op {
     /// Writes the span (next row of `table`, `count`) into the current row of the column's table and makes
     /// sure that `table` has room for `count` more rows; if not, the program stops with `Grow`.
     StoreList {
-        /// Index into [`Program::columns`]; its cell is [`Cell::Span`].
+        /// Index into [`ReadProgram::columns`]; its cell is [`CellType::Span`].
         column: u16,
         /// The child table.
         table: u16,
         /// Rows that follow.
-        count: Source,
+        count: NumberSource,
     },
     /// The current row of a child table is complete.
     Row {
@@ -333,7 +333,7 @@ pub enum Op {
     /// Unless the predicate is true, the record is dropped, and the program ends. Belongs in the
     /// outermost block alone; only [`crate::eval::keeps`] and scans ask for the answer.
     Keep {
-        /// Index into [`Program::predicates`].
+        /// Index into [`ReadProgram::predicates`].
         predicate: u16,
     },
 }
@@ -341,7 +341,7 @@ pub enum Op {
 /// The text to write. The bytes that each writes are defined in `ir::emit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Emit {
-    /// Index into [`Program::literals`].
+    /// Index into [`ReadProgram::literals`].
     Literal(u16),
     /// An integer.
     Integer {
@@ -385,7 +385,7 @@ pub enum Emit {
     Label {
         /// Value.
         from: Reg,
-        /// Index into [`Program::labels`].
+        /// Index into [`ReadProgram::labels`].
         labels: u16,
         /// How to write them.
         style: LabelStyle,
@@ -394,7 +394,7 @@ pub enum Emit {
     Flags {
         /// Value.
         from: Reg,
-        /// Index into [`Program::labels`]: ranges of bit indexes.
+        /// Index into [`ReadProgram::labels`]: ranges of bit indexes.
         labels: u16,
         /// How to write them.
         style: LabelStyle,

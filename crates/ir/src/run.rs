@@ -1,17 +1,17 @@
 //! The state of a program besides a window, and its results: the contract that the evaluator
 //! defines and `jit` keeps.
 
-use crate::program::{Program, Slot};
+use crate::program::{OutputSlot, ReadProgram};
 
 /// Elements of a record's lists that may take no bits, all lists together.
 pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
 /// The slot in which an event header leaves the id of the event record class.
-pub const SLOT_EVENT_CLASS: Slot = Slot(0);
+pub const SLOT_EVENT_CLASS: OutputSlot = OutputSlot(0);
 
 /// State that lives as long as a packet (slots) or a stream (clock).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ReadState {
     /// The clock's full value.
     pub clock: u64,
     /// The values that `Out` wrote and `Load` reads. Long enough for every slot of the programs
@@ -21,7 +21,7 @@ pub struct State {
 
 /// Why a program stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProgramFault {
     /// The position, in bits from the packet's start, of the unreadable part.
     pub at: u64,
     /// The found and the expected value.
@@ -88,7 +88,7 @@ impl FaultKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanPlan {
     /// Reads the header: updates the clock, leaves the class id in [`SLOT_EVENT_CLASS`]. It aligns itself.
-    pub header: Program,
+    pub header: ReadProgram,
     /// The class of every event where the header gives none.
     pub only_class: Option<u32>,
     /// (id, dense class index), sorted by id.
@@ -96,13 +96,13 @@ pub struct ScanPlan {
     /// For each class, which of `bodies` skips it.
     pub class_body: Vec<u32>,
     /// Programs that only move the position behind the rest of the record.
-    pub bodies: Vec<Program>,
+    pub bodies: Vec<ReadProgram>,
     /// Bodies need fields of the header: they run from the record's start and read the header again, and
     /// `Records::positions` are starts of records. Otherwise they run from, and positions are, the header's end.
     pub from_start: bool,
     /// Programs that decide with [`crate::Op::Keep`] whether a record is found at all. They run at
     /// `Records::positions`, with the clock behind the header.
-    pub tests: Vec<Program>,
+    pub tests: Vec<ReadProgram>,
     /// For each class which of them; empty: every record is found.
     pub class_test: Vec<ClassTest>,
 }
@@ -159,7 +159,7 @@ pub enum ScanStop {
     /// `Records` has the requested number.
     Full,
     /// The next record cannot be read.
-    Fault(Fault),
+    Fault(ProgramFault),
 }
 
 /// Why a program over rows stopped.
@@ -168,5 +168,5 @@ pub struct RowFault {
     /// Index into the positions.
     pub row: usize,
     /// The fault and its place.
-    pub fault: Fault,
+    pub fault: ProgramFault,
 }

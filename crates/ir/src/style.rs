@@ -2,7 +2,7 @@
 
 /// Labels for ranges of an integer, for `Emit::Label`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Labels {
+pub struct RangeLabels {
     /// Compare as signed.
     pub signed: bool,
     /// (lowest, highest, label), both ends included, as registers hold them. In the order of the text; may overlap.

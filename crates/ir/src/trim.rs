@@ -19,16 +19,16 @@
 
 use std::collections::HashMap;
 
-use crate::program::{Block, Emit, Op, Operand, Program, Reg, Source};
+use crate::program::{Block, Emit, InputOperand, NumberSource, Op, ReadProgram, Reg};
 
 /// The use of a register in an operation.
 #[derive(Clone, Copy, PartialEq)]
-enum Use {
+enum RegisterUse {
     Reads,
     Writes,
 }
 
-impl Program {
+impl ReadProgram {
     /// The same columns, and no more, of records that can be read: the position behind the record,
     /// slots and the clock that the operations behind the last store would leave are lost.
     #[must_use]
@@ -69,10 +69,10 @@ impl Program {
         self.registers = known.len() as u16;
     }
 
-    fn each_register(&mut self, see: &mut dyn FnMut(&mut Reg, Use)) {
+    fn each_register(&mut self, see: &mut dyn FnMut(&mut Reg, RegisterUse)) {
         each_of_block(&mut self.body, see);
         let operands = self.predicates.iter_mut().flat_map(|bound| &mut bound.operands);
-        operands.for_each(|operand| each_of_operand(operand, &mut |register| see(register, Use::Reads)));
+        operands.for_each(|operand| each_of_operand(operand, &mut |register| see(register, RegisterUse::Reads)));
     }
 }
 
@@ -119,7 +119,9 @@ impl Sweep {
                 }
                 Op::Repeat { body, .. } => {
                     // The round before may have left the values that a round reads.
-                    each_of_block(body, &mut |register, what| live[usize::from(register.0)] |= what == Use::Reads);
+                    each_of_block(body, &mut |register, what| {
+                        live[usize::from(register.0)] |= what == RegisterUse::Reads;
+                    });
                     self.block(body, &mut live.clone());
                 }
                 Op::Keep { predicate } => {
@@ -131,9 +133,9 @@ impl Sweep {
             }
             // A loop may have no rounds.
             if !matches!(op, Op::Repeat { .. }) {
-                each_of_operation(&mut op, &mut |to, what| live[usize::from(to.0)] &= what == Use::Reads);
+                each_of_operation(&mut op, &mut |to, what| live[usize::from(to.0)] &= what == RegisterUse::Reads);
             }
-            each_of_operation(&mut op, &mut |from, what| live[usize::from(from.0)] |= what == Use::Reads);
+            each_of_operation(&mut op, &mut |from, what| live[usize::from(from.0)] |= what == RegisterUse::Reads);
             kept.push(op);
         }
         kept.reverse();
@@ -179,7 +181,7 @@ fn inner_blocks(block: &mut Block, see: &mut dyn FnMut(&mut Block)) {
 
 /// Neighboring runs of a fixed size, with the bits passed over between them.
 #[derive(Default)]
-struct Run {
+struct MergedRun {
     /// The place of its check, if there is a run.
     need: Option<usize>,
     /// Bits that it moved on.
@@ -191,7 +193,7 @@ struct Run {
 /// Bits that a run has at most.
 const RUN_BITS_MAX: u64 = u32::MAX as u64;
 
-impl Run {
+impl MergedRun {
     fn begin(&mut self, into: &mut Block) {
         if self.need.is_none() {
             *self = Self { need: Some(into.len()), moved: 0, read: 0 };
@@ -232,12 +234,12 @@ impl Run {
 fn fuse(block: &mut Block, is_last: bool) {
     inner_blocks(block, &mut |block| fuse(block, false));
     let mut fused = Block::new();
-    let mut run = Run::default();
+    let mut run = MergedRun::default();
     for op in std::mem::take(block) {
         let moved = match &op {
             Op::Need { bits } if *bits <= RUN_BITS_MAX => Some(0),
             Op::Advance { bits } if run.need.is_some() => Some(*bits),
-            Op::Skip { count: Source::Constant(count), bits } => count.checked_mul(*bits),
+            Op::Skip { count: NumberSource::Constant(count), bits } => count.checked_mul(*bits),
             _ => None,
         };
         match op {
@@ -276,56 +278,60 @@ fn is_still(op: &Op) -> bool {
     }
 }
 
-fn each_of_block(block: &mut Block, see: &mut dyn FnMut(&mut Reg, Use)) {
+fn each_of_block(block: &mut Block, see: &mut dyn FnMut(&mut Reg, RegisterUse)) {
     block.iter_mut().for_each(|op| each_of_operation(op, see));
     inner_blocks(block, &mut |block| each_of_block(block, see));
 }
 
-fn each_of_operand(operand: &mut Operand, see: &mut dyn FnMut(&mut Reg)) {
+fn each_of_operand(operand: &mut InputOperand, see: &mut dyn FnMut(&mut Reg)) {
     let (registers, present) = match operand {
-        Operand::Number { value, present } => ([Some(value), None], present),
-        Operand::Text { start, length, present } => ([Some(start), Some(length)], present),
+        InputOperand::Number { value, present } => ([Some(value), None], present),
+        InputOperand::Text { start, length, present } => ([Some(start), Some(length)], present),
     };
     registers.into_iter().flatten().chain(present).for_each(see);
 }
 
 /// Registers of an operation itself, without those of blocks inside.
-fn each_of_operation(op: &mut Op, see: &mut dyn FnMut(&mut Reg, Use)) {
-    let source = |from: &mut Source, see: &mut dyn FnMut(&mut Reg, Use)| {
-        if let Source::Register(from) = from {
-            see(from, Use::Reads);
+fn each_of_operation(op: &mut Op, see: &mut dyn FnMut(&mut Reg, RegisterUse)) {
+    let source = |from: &mut NumberSource, see: &mut dyn FnMut(&mut Reg, RegisterUse)| {
+        if let NumberSource::Register(from) = from {
+            see(from, RegisterUse::Reads);
         }
     };
     match op {
-        Op::Read { to, .. } | Op::Set { to, .. } | Op::Load { to, .. } | Op::Cycles { to } => see(to, Use::Writes),
+        Op::Read { to, .. } | Op::Set { to, .. } | Op::Load { to, .. } | Op::Cycles { to } => {
+            see(to, RegisterUse::Writes);
+        }
         Op::Skip { count, .. } | Op::StoreList { count, .. } => source(count, see),
-        Op::Leb { to, bits, .. } => [Some(to), bits.as_mut()].into_iter().flatten().for_each(|to| see(to, Use::Writes)),
-        Op::Text { start, length, .. } => [start, length].into_iter().for_each(|to| see(to, Use::Writes)),
+        Op::Leb { to, bits, .. } => {
+            [Some(to), bits.as_mut()].into_iter().flatten().for_each(|to| see(to, RegisterUse::Writes));
+        }
+        Op::Text { start, length, .. } => [start, length].into_iter().for_each(|to| see(to, RegisterUse::Writes)),
         Op::Bytes { start, length } => {
             source(length, see);
-            see(start, Use::Writes);
+            see(start, RegisterUse::Writes);
         }
         Op::Cut { start, length, .. } | Op::StoreSpan { start, length, .. } => {
-            [start, length].into_iter().for_each(|from| see(from, Use::Reads));
+            [start, length].into_iter().for_each(|from| see(from, RegisterUse::Reads));
         }
         Op::Copy { to, from } | Op::Double { to, from, .. } => {
-            see(from, Use::Reads);
-            see(to, Use::Writes);
+            see(from, RegisterUse::Reads);
+            see(to, RegisterUse::Writes);
         }
-        Op::Out { from, .. } | Op::Store { from, .. } | Op::Switch { on: from, .. } => see(from, Use::Reads),
+        Op::Out { from, .. } | Op::Store { from, .. } | Op::Switch { on: from, .. } => see(from, RegisterUse::Reads),
         Op::Clock { from, bits } => {
-            see(from, Use::Reads);
+            see(from, RegisterUse::Reads);
             source(bits, see);
         }
         Op::Repeat { count, index, .. } => {
             source(count, see);
-            index.iter_mut().for_each(|index| see(index, Use::Writes));
+            index.iter_mut().for_each(|index| see(index, RegisterUse::Writes));
         }
         Op::Emit(
             Emit::Integer { from, .. } | Emit::Real { from, .. } | Emit::Label { from, .. } | Emit::Flags { from, .. },
-        ) => see(from, Use::Reads),
+        ) => see(from, RegisterUse::Reads),
         Op::Emit(Emit::Text { start, length, .. } | Emit::Bytes { start, length, .. }) => {
-            [start, length].into_iter().for_each(|from| see(from, Use::Reads));
+            [start, length].into_iter().for_each(|from| see(from, RegisterUse::Reads));
         }
         Op::Emit(Emit::Literal(_))
         | Op::Align { .. }

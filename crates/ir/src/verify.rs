@@ -18,7 +18,7 @@ mod spans;
 mod walk;
 
 use crate::predicate::PredicateError;
-use crate::program::Program;
+use crate::program::ReadProgram;
 
 /// Deepest nesting of blocks.
 pub const DEPTH_MAX: usize = 128;
@@ -142,14 +142,14 @@ pub enum VerifyErrorKind {
 /// The first operation that could go wrong.
 ///
 /// ```
-/// use kymo_ir::{Op, Program, verify};
-/// let program = Program { body: vec![Op::Advance { bits: 8 }], ..Program::default() };
+/// use kymo_ir::{Op, ReadProgram, verify};
+/// let program = ReadProgram { body: vec![Op::Advance { bits: 8 }], ..ReadProgram::default() };
 /// let error = verify::verify(&program).unwrap_err();
 /// assert_eq!(error.to_string(), "operation 0: bits up to 8 are taken; 0 are known to be there");
 /// ```
-pub fn verify(program: &Program) -> Result<(), VerifyError> {
+pub fn verify(program: &ReadProgram) -> Result<(), VerifyError> {
     shape::check(program).map_err(|kind| VerifyError { at: 0, kind })?;
-    walk::Walk::new(program, IDLE_ROUNDS_MAX).run()
+    walk::ProgramVerifier::new(program, IDLE_ROUNDS_MAX).run()
 }
 
 /// As [`verify`], but loops may take no bits for as long as they like: an accepted program touches
@@ -158,7 +158,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
 /// # Errors
 ///
 /// The first operation that is not sound.
-pub fn verify_bounds(program: &Program) -> Result<(), VerifyError> {
+pub fn verify_bounds(program: &ReadProgram) -> Result<(), VerifyError> {
     shape::check(program).map_err(|kind| VerifyError { at: 0, kind })?;
-    walk::Walk::new(program, u64::MAX).run()
+    walk::ProgramVerifier::new(program, u64::MAX).run()
 }

@@ -8,18 +8,18 @@
 //!
 //! Positions always count from the packet's first bit, so that alignment needs no other number.
 
-/// Readable bytes behind `Window::end`: wide loads may touch them, no result depends on them.
+/// Readable bytes behind `PacketWindow::end`: wide loads may touch them, no result depends on them.
 pub const SLACK: usize = 16;
 
 /// A part of a packet that is in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Window<'a> {
+pub struct PacketWindow<'a> {
     bytes: &'a [u8],
     origin: u64,
     end: u64,
 }
 
-impl<'a> Window<'a> {
+impl<'a> PacketWindow<'a> {
     /// `bytes` begin at byte `origin` of the packet, end with [`SLACK`] bytes of any value, and hold all
     /// bits before `end`, a position in bits.
     ///

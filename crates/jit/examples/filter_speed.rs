@@ -13,11 +13,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kymo_ir::predicate::{Datum, Input, InputClass, InputKind, Layout, Number, Place, Predicate, Relation, Test};
-use kymo_ir::{
-    Bound, ClassTest, Op, Operand, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, State, Window,
+use kymo_ir::predicate::{
+    ArgumentLayout, Datum, Input, InputClass, InputKind, InputPlace, Number, Predicate, Relation, Test,
 };
-use kymo_jit::{Engine, NativeFilter, Scan, Target};
+use kymo_ir::{
+    BitPhase, BoundInputs, ClassTest, InputOperand, Op, PacketWindow, ReadProgram, ReadState, Records, Reg, SLACK,
+    SLOT_EVENT_CLASS, ScanPlan,
+};
+use kymo_jit::{JitEngine, NativeFilter, NativeTarget, Scan};
 use kymo_units::ByteOrder;
 
 const BURSTS: usize = 16;
@@ -29,7 +32,7 @@ fn constant(index: u16) -> u32 {
 }
 
 fn main() {
-    let Some((target, engine)) = Target::host().zip(Engine::new()) else {
+    let Some((target, engine)) = NativeTarget::host().zip(JitEngine::new()) else {
         return println!("no machine code here");
     };
     let values: Vec<u8> = (0..FIELDS).flat_map(|index| constant(index).to_ne_bytes()).collect();
@@ -59,17 +62,17 @@ fn hard_coded(values: &[u8]) -> bool {
     })
 }
 
-fn chain(count: u16) -> (Predicate, Layout) {
+fn chain(count: u16) -> (Predicate, ArgumentLayout) {
     let compare = |index| Test::Compare {
         relation: Relation::Equal,
         left: Number::Input(Input(index)),
         right: Number::Integer(i128::from(constant(index))),
     };
     let order = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
-    let place = |index| Place::Integer { offset: 4 * u32::from(index), bytes: 4, order };
+    let place = |index| InputPlace::Integer { offset: 4 * u32::from(index), bytes: 4, order };
     let predicate =
         Predicate { inputs: (0..count).map(class).collect(), root: Test::All((0..count).map(compare).collect()) };
-    (predicate, Layout { size: 4 * u32::from(count), places: (0..count).map(place).collect() })
+    (predicate, ArgumentLayout { size: 4 * u32::from(count), places: (0..count).map(place).collect() })
 }
 
 fn class(index: u16) -> InputClass {
@@ -81,7 +84,7 @@ fn class(index: u16) -> InputClass {
 const READ: u16 = 5;
 const RECORDS: usize = 4096;
 
-fn scans(engine: &Engine) {
+fn scans(engine: &JitEngine) {
     let mut bytes = Vec::new();
     for record in 0..RECORDS {
         bytes.extend((record as u16 % 4).to_le_bytes());
@@ -89,11 +92,11 @@ fn scans(engine: &Engine) {
     }
     let bits = bytes.len() as u64 * 8;
     bytes.extend([0; SLACK]);
-    let window = Window::new(&bytes, 0, bits);
+    let window = PacketWindow::new(&bytes, 0, bits);
     for (name, asked) in [("none", None), ("1", Some(1)), ("10", Some(10)), ("50", Some(50))] {
         let plan = Arc::new(plan(asked));
         let scan = Scan::new(engine, &plan, 0).expect("the header is for machine code");
-        let (mut records, mut state) = (Records::default(), State { clock: 0, slots: vec![0; 1] });
+        let (mut records, mut state) = (Records::default(), ReadState { clock: 0, slots: vec![0; 1] });
         let mut position = 0;
         let burst = || {
             records.clear();
@@ -112,7 +115,7 @@ fn read(to: u16, offset: u32, width: u8) -> Op {
 
 /// A header of an id, and fields; with a test of so many predicates, of which the last is false.
 fn plan(asked: Option<u16>) -> ScanPlan {
-    let entry = Phase { modulus_log2: 3, phase: 0 };
+    let entry = BitPhase { modulus_log2: 3, phase: 0 };
     let id = Reg(0);
     let header = vec![
         Op::Need { bits: 16 },
@@ -130,18 +133,22 @@ fn plan(asked: Option<u16>) -> ScanPlan {
         };
         let predicate =
             Predicate { inputs: (0..READ).map(class).collect(), root: Test::All((0..count).map(compare).collect()) };
-        let operands = (0..READ).map(|index| Operand::Number { value: Reg(index), present: None }).collect();
+        let operands = (0..READ).map(|index| InputOperand::Number { value: Reg(index), present: None }).collect();
         let mut body = vec![Op::Need { bits }];
         body.extend(fields);
         body.push(Op::Keep { predicate: 0 });
-        let predicates = vec![Bound { predicate: Arc::new(predicate), operands }];
-        Program { entry, registers: READ, predicates, body, ..Program::default() }
+        let predicates = vec![BoundInputs { predicate: Arc::new(predicate), operands }];
+        ReadProgram { entry, registers: READ, predicates, body, ..ReadProgram::default() }
     });
     ScanPlan {
-        header: Program { entry, registers: 1, body: header, ..Program::default() },
+        header: ReadProgram { entry, registers: 1, body: header, ..ReadProgram::default() },
         ids: (0..4).map(|id| (id, id as u32)).collect(),
         class_body: vec![0; 4],
-        bodies: vec![Program { entry, body: vec![Op::Need { bits }, Op::Advance { bits }], ..Program::default() }],
+        bodies: vec![ReadProgram {
+            entry,
+            body: vec![Op::Need { bits }, Op::Advance { bits }],
+            ..ReadProgram::default()
+        }],
         class_test: if test.is_some() { vec![ClassTest::Test(0); 4] } else { Vec::new() },
         tests: test.into_iter().collect(),
         ..ScanPlan::default()

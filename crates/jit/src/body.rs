@@ -8,18 +8,18 @@
 
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use kymo_ir::{Op, Program};
+use kymo_ir::{Op, ReadProgram};
 
-use crate::engine::Engine;
+use crate::engine::JitEngine;
 use crate::sound;
-use crate::translate::{Frame, Translator};
+use crate::translate::{FunctionContext, Translator};
 
 /// A scan's way over the rest of a record, in one word: 0 is not known yet; an odd word a fixed
 /// number of bits, and whether such records are dropped; an even one the address of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry(pub(crate) u64);
+pub(crate) struct ScanEntry(pub(crate) u64);
 
-impl Entry {
+impl ScanEntry {
     pub(crate) const COLD: Self = Self(0);
     /// In an odd word: records are dropped.
     pub(crate) const DROPPED: u32 = 1;
@@ -33,10 +33,10 @@ impl Entry {
 
 /// Which records a function keeps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kept<'p> {
+pub(crate) enum RecordSelection<'p> {
     All,
     None,
-    Test(&'p Program),
+    Test(&'p ReadProgram),
 }
 
 /// The result of a body function that is stuck.
@@ -49,18 +49,18 @@ pub(crate) const PARAMETERS_TESTED: usize = 5;
 pub(crate) const POSITION_MAX: u64 = 1 << 61;
 
 /// A body that always takes the same number of bits needs no code.
-pub(crate) fn fixed(program: &Program, is_kept: bool) -> Option<Entry> {
+pub(crate) fn fixed(program: &ReadProgram, is_kept: bool) -> Option<ScanEntry> {
     match program.body[..] {
-        [] => Some(Entry::fixed(0, is_kept)),
+        [] => Some(ScanEntry::fixed(0, is_kept)),
         [Op::Need { bits: needed }, Op::Advance { bits }] if needed == bits && bits < POSITION_MAX => {
-            Some(Entry::fixed(bits, is_kept))
+            Some(ScanEntry::fixed(bits, is_kept))
         }
         _ => None,
     }
 }
 
 /// Compiles a body for scans without tests; `None` if it is left to the evaluator.
-pub(crate) fn compile(engine: &Engine, program: &Program) -> Option<Entry> {
+pub(crate) fn compile(engine: &JitEngine, program: &ReadProgram) -> Option<ScanEntry> {
     sound::slots(program)?;
     let address = engine.compile(PARAMETERS, |builder| {
         let (parameters, stuck) = begin(builder);
@@ -69,13 +69,17 @@ pub(crate) fn compile(engine: &Engine, program: &Program) -> Option<Entry> {
         end(builder, stuck);
         Some(())
     })?;
-    Some(Entry(address as u64))
+    Some(ScanEntry(address as u64))
 }
 
 /// Compiles a body and the decision whether a record is kept, for scans with tests.
-pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>) -> Option<Entry> {
+pub(crate) fn compile_tested(
+    engine: &JitEngine,
+    program: &ReadProgram,
+    kept: RecordSelection<'_>,
+) -> Option<ScanEntry> {
     sound::slots(program)?;
-    if let Kept::Test(test) = kept {
+    if let RecordSelection::Test(test) = kept {
         sound::slots(test)?;
     }
     let address = engine.compile(PARAMETERS_TESTED, |builder| {
@@ -83,9 +87,9 @@ pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>)
         // The body comes first: its faults are reported first.
         let behind = body(builder, program, &parameters, stuck)?;
         match kept {
-            Kept::All => answer(builder, behind, true),
-            Kept::None => answer(builder, behind, false),
-            Kept::Test(test) => {
+            RecordSelection::All => answer(builder, behind, true),
+            RecordSelection::None => answer(builder, behind, false),
+            RecordSelection::Test(test) => {
                 let dropped = builder.create_block();
                 tested(builder, test, &parameters, stuck, dropped)?;
                 answer(builder, behind, true);
@@ -96,7 +100,7 @@ pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>)
         end(builder, stuck);
         Some(())
     })?;
-    Some(Entry(address as u64))
+    Some(ScanEntry(address as u64))
 }
 
 /// The function's parameters, and where it is stuck.
@@ -123,14 +127,14 @@ fn answer(builder: &mut FunctionBuilder<'_>, behind: Value, is_kept: bool) {
     builder.ins().return_(&[answer]);
 }
 
-fn frame(builder: &mut FunctionBuilder<'_>, parameters: &[Value], stuck: Block) -> Frame {
+fn frame(builder: &mut FunctionBuilder<'_>, parameters: &[Value], stuck: Block) -> FunctionContext {
     let position = builder.declare_var(types::I64);
     builder.def_var(position, parameters[1]);
-    Frame { base: parameters[0], end: parameters[2], slots: parameters[3], stuck, position }
+    FunctionContext { base: parameters[0], end: parameters[2], slots: parameters[3], stuck, position }
 }
 
 /// The position behind the body.
-fn body(builder: &mut FunctionBuilder<'_>, program: &Program, parameters: &[Value], stuck: Block) -> Option<Value> {
+fn body(builder: &mut FunctionBuilder<'_>, program: &ReadProgram, parameters: &[Value], stuck: Block) -> Option<Value> {
     let frame = frame(builder, parameters, stuck);
     let mut translator = Translator::new(builder, program, &frame);
     translator.block(&program.body)?;
@@ -140,7 +144,7 @@ fn body(builder: &mut FunctionBuilder<'_>, program: &Program, parameters: &[Valu
 /// Goes on where the test keeps the record.
 fn tested(
     builder: &mut FunctionBuilder<'_>,
-    test: &Program,
+    test: &ReadProgram,
     parameters: &[Value],
     stuck: Block,
     dropped: Block,

@@ -11,26 +11,26 @@ use cranelift_module::{Module, default_libcall_names};
 
 /// Compiles programs. Cheap to clone; its code lives as long as any clone.
 #[derive(Clone)]
-pub struct Engine {
-    shared: Arc<Shared>,
+pub struct JitEngine {
+    shared: Arc<SharedEngine>,
 }
 
-struct Shared {
-    module: Mutex<Owned>,
+struct SharedEngine {
+    module: Mutex<OwnedModule>,
     isa: Arc<dyn TargetIsa>,
 }
 
-struct Owned(Option<JITModule>);
+struct OwnedModule(Option<JITModule>);
 
 // SAFETY: the module's raw pointers lead to memory that it alone owns and that no thread-local state refers to; it is
-// only reached through the mutex in `Shared`.
+// only reached through the mutex in `SharedEngine`.
 #[allow(unsafe_code)]
-unsafe impl Send for Owned {}
+unsafe impl Send for OwnedModule {}
 
-impl Drop for Owned {
+impl Drop for OwnedModule {
     fn drop(&mut self) {
         if let Some(module) = self.0.take() {
-            // SAFETY: functions of this module are only called by `Scan` and its like, which hold an `Engine`.
+            // SAFETY: functions of this module are only called by `Scan` and its like, which hold a `JitEngine`.
             #[allow(unsafe_code)]
             unsafe {
                 module.free_memory();
@@ -39,7 +39,7 @@ impl Drop for Owned {
     }
 }
 
-impl std::fmt::Debug for Engine {
+impl std::fmt::Debug for JitEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Engine")
     }
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Engine {
 /// Bytes of machine code for one program; longer ones are left to the evaluator.
 const CODE_BYTES_MAX: usize = 1 << 20;
 
-impl Engine {
+impl JitEngine {
     /// A compiler for this machine; `None` where there is none, or executable memory is not allowed.
     #[must_use]
     pub fn new() -> Option<Self> {
@@ -68,7 +68,7 @@ impl Engine {
         }
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(Arc::clone(&isa), default_libcall_names()));
-        Some(Self { shared: Arc::new(Shared { module: Mutex::new(Owned(Some(module))), isa }) })
+        Some(Self { shared: Arc::new(SharedEngine { module: Mutex::new(OwnedModule(Some(module))), isa }) })
     }
 
     /// A function of 64-bit integers.

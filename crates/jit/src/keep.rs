@@ -5,9 +5,9 @@
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::predicate::{Fact, Input};
-use kymo_ir::{Bound, Operand, Reg};
+use kymo_ir::{BoundInputs, InputOperand, Reg};
 
-use crate::predicate::{self, Operands, Span, Ways};
+use crate::predicate::{self, ByteSpan, Operands, Ways};
 use crate::translate::Translator;
 
 impl Translator<'_, '_> {
@@ -32,7 +32,7 @@ impl Translator<'_, '_> {
             return None;
         }
         let next = self.builder.create_block();
-        let mut registers = Registers { registers: &self.registers, base: self.base, bound };
+        let mut registers = InputRegisters { registers: &self.registers, base: self.base, bound };
         let ways = Ways { kept: next, dropped, undecided: Some(self.stuck) };
         predicate::branch(self.builder, &bound.predicate, &mut registers, ways);
         self.builder.switch_to_block(next);
@@ -41,26 +41,26 @@ impl Translator<'_, '_> {
 }
 
 /// Registers, and which inputs they hold.
-pub(crate) struct Registers<'p> {
+pub(crate) struct InputRegisters<'p> {
     pub(crate) registers: &'p [Variable],
     /// Address of the packet's first byte, if it were in memory.
     pub(crate) base: Value,
-    pub(crate) bound: &'p Bound,
+    pub(crate) bound: &'p BoundInputs,
 }
 
-impl Registers<'_> {
+impl InputRegisters<'_> {
     fn register(&self, builder: &mut FunctionBuilder<'_>, register: Reg) -> Value {
         builder.use_var(self.registers[usize::from(register.0)])
     }
 
-    fn operand(&self, input: Input) -> Operand {
+    fn operand(&self, input: Input) -> InputOperand {
         self.bound.operands[usize::from(input.0)]
     }
 }
 
-impl Operands for Registers<'_> {
+impl Operands for InputRegisters<'_> {
     fn facts(&self) -> Vec<Fact> {
-        let fact = |operand: &Operand| if present(*operand).is_some() { Fact::Anything } else { Fact::Present };
+        let fact = |operand: &InputOperand| if present(*operand).is_some() { Fact::Anything } else { Fact::Present };
         self.bound.operands.iter().map(fact).collect()
     }
 
@@ -69,25 +69,25 @@ impl Operands for Registers<'_> {
     }
 
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value {
-        let (Operand::Number { value, .. } | Operand::Text { start: value, .. }) = self.operand(input);
+        let (InputOperand::Number { value, .. } | InputOperand::Text { start: value, .. }) = self.operand(input);
         self.register(builder, value)
     }
 
-    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Span {
+    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> ByteSpan {
         match self.operand(input) {
-            Operand::Text { start, length, .. } => {
+            InputOperand::Text { start, length, .. } => {
                 let start = self.register(builder, start);
                 // Text that is there on some paths alone begins anywhere on the others, but is empty, and never read.
                 let address = builder.ins().iadd(self.base, start);
-                Span::Sized { address, length: self.register(builder, length) }
+                ByteSpan::Sized { address, length: self.register(builder, length) }
             }
-            Operand::Number { .. } => unreachable!("the verifier lets text be in two registers alone"),
+            InputOperand::Number { .. } => unreachable!("the verifier lets text be in two registers alone"),
         }
     }
 }
 
 /// The register that is not 0 where an input is there, unless it always is.
-fn present(operand: Operand) -> Option<Reg> {
-    let (Operand::Number { present, .. } | Operand::Text { present, .. }) = operand;
+fn present(operand: InputOperand) -> Option<Reg> {
+    let (InputOperand::Number { present, .. } | InputOperand::Text { present, .. }) = operand;
     present
 }

@@ -1,7 +1,7 @@
 //! Machine code with the meaning of the evaluator of `kymo-ir`.
 //!
 //! It must never know CTF, nor the text of predicates. It compiles with Cranelift on x86-64 and
-//! aarch64; elsewhere, and where executable memory is not allowed, [`Engine::new`] reports that and
+//! aarch64; elsewhere, and where executable memory is not allowed, [`JitEngine::new`] reports that and
 //! the evaluator does the work.
 //!
 //! ```text
@@ -26,8 +26,8 @@ mod sound;
 mod text;
 mod translate;
 
-pub use engine::Engine;
-pub use native::{LoadedFilter, NativeFilter, Target};
-pub use rows::Rows;
+pub use engine::JitEngine;
+pub use native::{LoadedFilter, NativeFilter, NativeTarget};
+pub use rows::CompiledRows;
 pub use scan::{COMPILE_AFTER, Scan};
-pub use text::Text;
+pub use text::CompiledText;

@@ -19,10 +19,10 @@ use cranelift_codegen::isa::{self, Builder, CallConv, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider, SystemMemoryProvider};
-use kymo_ir::predicate::{Fact, Input, InputKind, Layout, Place, Predicate, Refusal};
+use kymo_ir::predicate::{ArgumentLayout, Fact, Input, InputKind, InputPlace, Predicate, Refusal};
 use kymo_units::ByteOrder;
 
-use crate::predicate::{self, Operands, Span, Ways, little};
+use crate::predicate::{self, ByteSpan, Operands, Ways, little};
 
 /// Bytes of an argument structure, at most: instructions contain offsets.
 const LAYOUT_BYTES_MAX: u32 = 1 << 20;
@@ -31,18 +31,18 @@ const CODE_ALIGNMENT: u64 = 64;
 
 /// A machine that filters are compiled for.
 #[derive(Clone)]
-pub struct Target {
+pub struct NativeTarget {
     isa: Arc<dyn TargetIsa>,
     is_host: bool,
 }
 
-impl std::fmt::Debug for Target {
+impl std::fmt::Debug for NativeTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Target({})", self.isa.triple())
     }
 }
 
-impl Target {
+impl NativeTarget {
     /// This machine, with the features of its processor; `None` where there is no machine code for
     /// it.
     #[must_use]
@@ -95,7 +95,7 @@ impl NativeFilter {
     /// # Errors
     ///
     /// The part of it that machine code does not cover, or a layout that is not one for its inputs.
-    pub fn new(target: &Target, predicate: &Predicate, layout: &Layout) -> Result<Self, Refusal> {
+    pub fn new(target: &NativeTarget, predicate: &Predicate, layout: &ArgumentLayout) -> Result<Self, Refusal> {
         predicate::refuse(predicate)?;
         layout.check(predicate)?;
         if layout.size > LAYOUT_BYTES_MAX {
@@ -107,7 +107,7 @@ impl NativeFilter {
         Ok(Self {
             code,
             arguments_bytes: layout.size as usize,
-            has_pointers: layout.places.iter().any(|place| matches!(place, Place::Pointer { .. })),
+            has_pointers: layout.places.iter().any(|place| matches!(place, InputPlace::Pointer { .. })),
             is_host: target.is_host,
         })
     }
@@ -194,7 +194,7 @@ impl LoadedFilter {
     /// # Safety
     ///
     /// At `arguments` there must be as many bytes as the layout's size, and at each
-    /// [`Place::Pointer`] an address and a length of bytes that can be read. The writer of the
+    /// [`InputPlace::Pointer`] an address and a length of bytes that can be read. The writer of the
     /// structure makes that true.
     #[must_use]
     #[allow(unsafe_code)]
@@ -206,7 +206,7 @@ impl LoadedFilter {
     }
 }
 
-fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Option<Box<[u8]>> {
+fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &ArgumentLayout) -> Option<Box<[u8]>> {
     let mut signature = Signature::new(CallConv::triple_default(isa.triple()));
     signature.params.push(AbiParam::new(types::I64));
     signature.returns.push(AbiParam::new(types::I64));
@@ -222,14 +222,14 @@ fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Optio
     is_whole.then(|| compiled.code_buffer().into())
 }
 
-fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &Layout) {
+fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &ArgumentLayout) {
     let entry = builder.create_block();
     let (kept, dropped) = (builder.create_block(), builder.create_block());
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let arguments = builder.block_params(entry)[0];
     let ways = Ways { kept, dropped, undecided: None };
-    predicate::branch(builder, predicate, &mut Structure { arguments, predicate, layout }, ways);
+    predicate::branch(builder, predicate, &mut ArgumentStructure { arguments, predicate, layout }, ways);
     for (block, answer) in [(kept, 1), (dropped, 0)] {
         builder.switch_to_block(block);
         let answer = builder.ins().iconst(types::I64, answer);
@@ -238,19 +238,19 @@ fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &Layo
 }
 
 /// Inputs in a structure of arguments.
-struct Structure<'p> {
+struct ArgumentStructure<'p> {
     arguments: Value,
     predicate: &'p Predicate,
-    layout: &'p Layout,
+    layout: &'p ArgumentLayout,
 }
 
-impl Structure<'_> {
-    fn place(&self, input: Input) -> Place {
+impl ArgumentStructure<'_> {
+    fn place(&self, input: Input) -> InputPlace {
         self.layout.places[usize::from(input.0)]
     }
 }
 
-impl Operands for Structure<'_> {
+impl Operands for ArgumentStructure<'_> {
     fn facts(&self) -> Vec<Fact> {
         self.layout.facts()
     }
@@ -261,7 +261,7 @@ impl Operands for Structure<'_> {
 
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value {
         match self.place(input) {
-            Place::Integer { offset, bytes, order } => {
+            InputPlace::Integer { offset, bytes, order } => {
                 let is_signed = matches!(self.predicate.kind(input), InputKind::Integer { signed: true, .. });
                 let value =
                     builder.ins().load(predicate::integer(usize::from(bytes)), little(), self.arguments, offset as i32);
@@ -273,30 +273,32 @@ impl Operands for Structure<'_> {
                     (_, false) => builder.ins().uextend(types::I64, value),
                 }
             }
-            Place::Real { offset, bytes: 4 } => {
+            InputPlace::Real { offset, bytes: 4 } => {
                 let single = builder.ins().load(types::F32, little(), self.arguments, offset as i32);
                 let double = builder.ins().fpromote(types::F64, single);
                 builder.ins().bitcast(types::I64, MemFlagsData::new(), double)
             }
-            Place::Real { offset, .. } => builder.ins().load(types::I64, little(), self.arguments, offset as i32),
-            Place::Missing | Place::Inline { .. } | Place::Pointer { .. } => builder.ins().iconst(types::I64, 0),
+            InputPlace::Real { offset, .. } => builder.ins().load(types::I64, little(), self.arguments, offset as i32),
+            InputPlace::Missing | InputPlace::Inline { .. } | InputPlace::Pointer { .. } => {
+                builder.ins().iconst(types::I64, 0)
+            }
         }
     }
 
-    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Span {
+    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> ByteSpan {
         match self.place(input) {
-            Place::Inline { offset, capacity } => {
+            InputPlace::Inline { offset, capacity } => {
                 let address = builder.ins().iadd_imm_s(self.arguments, i64::from(offset));
-                Span::Ended { address, capacity }
+                ByteSpan::Ended { address, capacity }
             }
-            Place::Pointer { offset } => {
+            InputPlace::Pointer { offset } => {
                 let [address, length] = [offset, offset + 8]
                     .map(|offset| builder.ins().load(types::I64, little(), self.arguments, offset as i32));
-                Span::Sized { address, length }
+                ByteSpan::Sized { address, length }
             }
-            Place::Missing | Place::Integer { .. } | Place::Real { .. } => {
+            InputPlace::Missing | InputPlace::Integer { .. } | InputPlace::Real { .. } => {
                 let zero = builder.ins().iconst(types::I64, 0);
-                Span::Sized { address: zero, length: zero }
+                ByteSpan::Sized { address: zero, length: zero }
             }
         }
     }

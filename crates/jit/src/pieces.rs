@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use kymo_ir::{Emit, Program, emit};
+use kymo_ir::{Emit, ReadProgram, emit};
 
 /// Bytes that a byte of text becomes at most when it is escaped (`\xNN`).
 const ESCAPED_BYTES: usize = 4;
@@ -51,7 +51,7 @@ pub(crate) extern "C" fn pretty_text(out: usize, limit: usize, text: usize, leng
 pub(crate) extern "C" fn any(
     out: usize,
     limit: usize,
-    program: *const Program,
+    program: *const ReadProgram,
     emit: *const Emit,
     one: u64,
     other: u64,

@@ -13,9 +13,9 @@ use std::convert::Infallible;
 
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{Assembler, Fact, Input, Number, Outcomes, Pattern, Relation, Test, Text};
+use kymo_ir::predicate::{Assembler, Fact, Input, Number, Outcomes, Pattern, Relation, Test, TextExpression};
 
-use integer::Integer;
+use integer::WideInteger;
 
 use refuse::refuse_test;
 pub(crate) use refuse::{SIZE_MAX, refuse, refuse_whole};
@@ -29,12 +29,12 @@ pub(crate) trait Operands {
     /// Its value in 64 bits: an integer, or a double's bits. Asked for where it is there.
     fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value;
     /// Its bytes. Asked for where it is there.
-    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Span;
+    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> ByteSpan;
 }
 
 /// Bytes in memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Span {
+pub(crate) enum ByteSpan {
     /// So many; the address means nothing if there are none.
     Sized { address: Value, length: Value },
     /// Up to the first zero byte, or all of them.
@@ -61,7 +61,7 @@ pub(crate) fn branch(
     ways: Ways,
 ) {
     let facts = operands.facts();
-    let mut writer = Writer { builder, predicate, operands, facts, undecided: ways.undecided };
+    let mut writer = PredicateWriter { builder, predicate, operands, facts, undecided: ways.undecided };
     let targets = Targets { on_true: ways.kept, on_false: ways.dropped, on_unknown: ways.dropped, next: ways.kept };
     let Ok(()) = writer.test(&predicate.root, targets);
 }
@@ -69,7 +69,7 @@ pub(crate) fn branch(
 /// Where a test leads. Cranelift puts blocks into an order of its own, so that none is next.
 type Targets = kymo_ir::predicate::Targets<Block>;
 
-struct Writer<'w, 'f, O> {
+struct PredicateWriter<'w, 'f, O> {
     builder: &'w mut FunctionBuilder<'f>,
     predicate: &'w Predicate,
     operands: &'w mut O,
@@ -77,10 +77,10 @@ struct Writer<'w, 'f, O> {
     undecided: Option<Block>,
 }
 
-impl<O: Operands> Assembler for Writer<'_, '_, O> {
+impl<O: Operands> Assembler for PredicateWriter<'_, '_, O> {
     type Label = Block;
     type Flag = Variable;
-    type Integer = Integer;
+    type Integer = WideInteger;
     type Error = Infallible;
 
     fn outcomes(&self, test: &Test) -> Outcomes {
@@ -135,15 +135,21 @@ impl<O: Operands> Assembler for Writer<'_, '_, O> {
         &mut self,
         _: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets,
     ) -> Result<(), Infallible> {
         self.compare_text(relation, left, right, targets);
         Ok(())
     }
 
-    fn match_text(&mut self, _: &Test, text: &Text, pattern: &Pattern, targets: Targets) -> Result<(), Infallible> {
+    fn match_text(
+        &mut self,
+        _: &Test,
+        text: &TextExpression,
+        pattern: &Pattern,
+        targets: Targets,
+    ) -> Result<(), Infallible> {
         self.matches(text, pattern, targets);
         Ok(())
     }
@@ -163,14 +169,14 @@ impl<O: Operands> Assembler for Writer<'_, '_, O> {
         self.branch(is_set, targets.on_true, targets.on_false);
     }
 
-    fn jump_if_less(&mut self, integer: Integer, _: (i128, i128), limit: i128, label: Block) {
+    fn jump_if_less(&mut self, integer: WideInteger, _: (i128, i128), limit: i128, label: Block) {
         let limit = self.constant(limit as u64);
         let less = if integer.range.is_unsigned() { IntCC::UnsignedLessThan } else { IntCC::SignedLessThan };
         let is_less = self.builder.ins().icmp(less, integer.value, limit);
         self.leave_if(is_less, label);
     }
 
-    fn within(&mut self, integer: Integer, _: (i128, i128), (lowest, highest): (i128, i128), targets: Targets) {
+    fn within(&mut self, integer: WideInteger, _: (i128, i128), (lowest, highest): (i128, i128), targets: Targets) {
         let first = self.constant(lowest as u64);
         let holds = if lowest == highest {
             self.builder.ins().icmp(IntCC::Equal, integer.value, first)
@@ -184,7 +190,7 @@ impl<O: Operands> Assembler for Writer<'_, '_, O> {
     }
 }
 
-impl<O: Operands> Writer<'_, '_, O> {
+impl<O: Operands> PredicateWriter<'_, '_, O> {
     fn branch(&mut self, condition: Value, to: Block, otherwise: Block) {
         self.builder.ins().brif(condition, to, &[], otherwise, &[]);
     }

@@ -9,59 +9,59 @@ use std::sync::Arc;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::cells::Rows as TableRows;
-use kymo_ir::{Cells, Program, RowFault, State, Window, eval};
+use kymo_ir::cells::TableRows;
+use kymo_ir::{Cells, PacketWindow, ReadProgram, ReadState, RowFault, eval};
 
-use crate::engine::Engine;
+use crate::engine::JitEngine;
 use crate::sound;
-use crate::translate::{Frame, Table, Translator, trusted};
+use crate::translate::{FunctionContext, TableColumns, Translator, trusted};
 
 /// A compiled program that fills columns. May be used by several threads at once.
 #[derive(Debug)]
-pub struct Rows {
+pub struct CompiledRows {
     /// Keeps the code alive.
-    _engine: Engine,
+    _engine: JitEngine,
     address: usize,
-    program: Arc<Program>,
+    program: Arc<ReadProgram>,
     slots: usize,
 }
 
 /// The values that the machine code reads and writes.
 #[repr(C)]
-struct Arguments {
+struct RowsArguments {
     base: usize,
     end: u64,
     slots: *mut u64,
     origin: u64,
     positions: *const u64,
     count: u64,
-    columns: *const Column,
+    columns: *const ColumnCells,
     /// Complete rows and room of each table.
-    tables: *mut kymo_ir::cells::Rows,
+    tables: *mut kymo_ir::cells::TableRows,
     /// The row to begin with, then the row that could not be read.
     row: u64,
 }
 
 /// Where a column's cells are.
 #[repr(C)]
-pub(crate) struct Column {
+pub(crate) struct ColumnCells {
     cells: *mut u8,
     validity: *mut u8,
 }
 
 macro_rules! offset {
     ($field:ident) => {
-        std::mem::offset_of!(Arguments, $field) as i32
+        std::mem::offset_of!(RowsArguments, $field) as i32
     };
 }
 
 /// Addresses of so many columns need no memory of their own.
 const COLUMNS_FEW: usize = 32;
 
-impl Rows {
+impl CompiledRows {
     /// Compiles a program; `None` if it is left to the evaluator.
     #[must_use]
-    pub fn new(engine: &Engine, program: &Arc<Program>) -> Option<Self> {
+    pub fn new(engine: &JitEngine, program: &Arc<ReadProgram>) -> Option<Self> {
         let slots = sound::slots(program)?;
         let address = engine.compile(1, |builder| write(builder, engine, program))?;
         Some(Self { _engine: engine.clone(), address, program: Arc::clone(program), slots })
@@ -78,9 +78,9 @@ impl Rows {
     /// If a position lies outside of the window, or the state has too few slots.
     pub fn run(
         &self,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         positions: &[u64],
-        state: &mut State,
+        state: &mut ReadState,
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
         let program = &*self.program;
@@ -106,18 +106,19 @@ impl Rows {
     fn run_from(
         &self,
         row: usize,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         positions: &[u64],
-        state: &mut State,
+        state: &mut ReadState,
         cells: &mut Cells,
     ) -> usize {
-        let mut few = [const { Column { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() } }; COLUMNS_FEW];
+        let mut few =
+            [const { ColumnCells { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() } }; COLUMNS_FEW];
         let mut many = Vec::new();
         let count = cells.columns();
         let columns = if count <= COLUMNS_FEW {
             &mut few[..count]
         } else {
-            many.resize_with(count, || Column { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() });
+            many.resize_with(count, || ColumnCells { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() });
             &mut many[..]
         };
         // Anew for each run: the evaluator may have moved the columns when it made room.
@@ -126,7 +127,7 @@ impl Rows {
             column.cells = bytes.as_mut_ptr();
             column.validity = validity.map_or(std::ptr::null_mut(), |validity| validity.as_mut_ptr());
         }
-        let mut arguments = Arguments {
+        let mut arguments = RowsArguments {
             base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
             end: window.end(),
             slots: state.slots.as_mut_ptr(),
@@ -138,19 +139,20 @@ impl Rows {
             row: row as u64,
         };
         // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from this program. It
-        // reads the window's bytes up to `end` and `SLACK` more, which `Window` promises, `count` positions, which were
-        // found to lie in the window, and slots, of which there are enough; the verifier accepted the program. It writes cells of rows below `count`, and of rows of child tables below their
-        // capacity, for which `reset` and `grow` made room in each column, and the complete rows of child tables.
+        // reads the window's bytes up to `end` and `SLACK` more, which `PacketWindow` promises, `count` positions,
+        // which were found to lie in the window, and slots, of which there are enough; the verifier accepted the
+        // program. It writes cells of rows below `count`, and of rows of child tables below their capacity, for which
+        // `reset` and `grow` made room in each column, and the complete rows of child tables.
         #[allow(unsafe_code)]
         unsafe {
-            let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
+            let function: extern "C" fn(*mut RowsArguments) -> i64 = std::mem::transmute(self.address);
             function(&raw mut arguments);
         }
         arguments.row as usize
     }
 }
 
-fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) -> Option<()> {
+fn write(builder: &mut FunctionBuilder<'_>, engine: &JitEngine, program: &ReadProgram) -> Option<()> {
     let entry = builder.create_block();
     let (head, inside, done) = (builder.create_block(), builder.create_block(), builder.create_block());
     builder.append_block_params_for_function_params(entry);
@@ -184,8 +186,9 @@ fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) 
     let address = builder.ins().iadd(positions, at);
     let start = builder.ins().load(types::I64, trusted(), address, 0);
     builder.def_var(position, start);
-    let mut translator = Translator::new(builder, program, &Frame { base, end, slots, stuck: done, position });
-    translator.table = Some(Table { columns, origin, row: now, tables, program, engine });
+    let mut translator =
+        Translator::new(builder, program, &FunctionContext { base, end, slots, stuck: done, position });
+    translator.table = Some(TableColumns { columns, origin, row: now, tables, program, engine });
     translator.child_rows.clone_from(&child_rows);
     translator.block(&program.body)?;
     // Rows of child tables count only when their record is complete.

@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::{ClassTest, Fault, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{ClassTest, PacketWindow, ProgramFault, ReadState, Records, ScanPlan, ScanStop, eval};
 
-use crate::body::{self, Entry, Kept};
-use crate::engine::Engine;
+use crate::body::{self, RecordSelection, ScanEntry};
+use crate::engine::JitEngine;
 use crate::sound;
-use crate::translate::{Frame, Translator, trusted};
+use crate::translate::{FunctionContext, Translator, trusted};
 
 /// Records of a layout that the evaluator reads before the layout is compiled: compiling costs about as much.
 pub const COMPILE_AFTER: u32 = 400;
@@ -36,11 +36,11 @@ const NO_CLASS: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Scan {
     /// Keeps the code alive.
-    engine: Engine,
+    engine: JitEngine,
     address: usize,
     plan: Arc<ScanPlan>,
     slots: usize,
-    /// For each class, an [`Entry`].
+    /// For each class, a [`ScanEntry`].
     entries: Vec<AtomicU64>,
     /// For each class, which of `used`.
     class_unit: Vec<usize>,
@@ -53,7 +53,7 @@ pub struct Scan {
 
 /// The values that the machine code reads and writes.
 #[repr(C)]
-struct Arguments {
+struct ScanArguments {
     base: usize,
     end: u64,
     position: u64,
@@ -74,14 +74,14 @@ const FULL: i64 = 1;
 
 macro_rules! offset {
     ($field:ident) => {
-        std::mem::offset_of!(Arguments, $field) as i32
+        std::mem::offset_of!(ScanArguments, $field) as i32
     };
 }
 
 impl Scan {
     /// Compiles the loop; `None` if the header has a part that is left to the evaluator.
     #[must_use]
-    pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
+    pub fn new(engine: &JitEngine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
         let header = sound::slots(&plan.header)?;
         let slots = plan.bodies.iter().chain(&plan.tests).map(sound::slots_used).fold(header, usize::max);
         let bodies_are_there = plan.class_body.iter().all(|&body| (body as usize) < plan.bodies.len());
@@ -111,7 +111,7 @@ impl Scan {
                 ClassTest::Test(_) => None,
             }
         };
-        let entries = (0..classes).map(|class| AtomicU64::new(entry(class).unwrap_or(Entry::COLD).0)).collect();
+        let entries = (0..classes).map(|class| AtomicU64::new(entry(class).unwrap_or(ScanEntry::COLD).0)).collect();
         let scan = Self {
             engine: engine.clone(),
             address,
@@ -134,9 +134,9 @@ impl Scan {
     /// If the state has too few slots, or the position lies before the window.
     pub fn run(
         &self,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
         limit: usize,
     ) -> ScanStop {
@@ -164,11 +164,11 @@ impl Scan {
     /// Reads the record that the machine code is stuck at.
     fn evaluated(
         &self,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProgramFault> {
         let plan = &*self.plan;
         let clock = state.clock;
         // A record that cannot be read must not move the clock: the caller may go on from there.
@@ -199,25 +199,25 @@ impl Scan {
         }
     }
 
-    fn compile(&self, class: usize) -> Option<Entry> {
+    fn compile(&self, class: usize) -> Option<ScanEntry> {
         let plan = &*self.plan;
         let body = &plan.bodies[plan.class_body[class] as usize];
         if !self.has_tests {
             return body::compile(&self.engine, body);
         }
         let kept = match class_test(plan, class) {
-            ClassTest::Always => Kept::All,
-            ClassTest::Never => Kept::None,
-            ClassTest::Test(test) => Kept::Test(&plan.tests[test as usize]),
+            ClassTest::Always => RecordSelection::All,
+            ClassTest::Never => RecordSelection::None,
+            ClassTest::Test(test) => RecordSelection::Test(&plan.tests[test as usize]),
         };
         body::compile_tested(&self.engine, body, kept)
     }
 
     fn machine(
         &self,
-        window: Window<'_>,
+        window: PacketWindow<'_>,
         position: &mut u64,
-        state: &mut State,
+        state: &mut ReadState,
         records: &mut Records,
         limit: usize,
     ) -> i64 {
@@ -228,7 +228,7 @@ impl Scan {
         records.cycles.reserve(limit - count);
         records.classes.reserve(limit - count);
         records.positions.reserve(limit - count);
-        let mut arguments = Arguments {
+        let mut arguments = ScanArguments {
             // The address that the packet's first byte would have, so that positions need no
             // subtraction. It may lie outside of any memory, and is never read itself.
             base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
@@ -247,12 +247,12 @@ impl Scan {
         };
         // SAFETY: `address` is a function of this type that `engine`, which this holds, compiled from this plan.
         // The verifier accepted each program of it before it was compiled, and every class has a body.
-        // It reads the window's bytes from `position`, which lies inside, to `end` and at most `SLACK` bytes more, which `Window` promises,
-        // writes the record arrays below `limit`, for which they have room, reads `entries` by the classes of
-        // the same plan and `ids` below `ids_count`, and slots, of which there are enough.
+        // It reads the window's bytes from `position`, which lies inside, to `end` and at most `SLACK` bytes more,
+        // which `PacketWindow` promises, writes the record arrays below `limit`, for which they have room, reads
+        // `entries` by the classes of the same plan and `ids` below `ids_count`, and slots, of which there are enough.
         #[allow(unsafe_code)]
         let stop = unsafe {
-            let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
+            let function: extern "C" fn(*mut ScanArguments) -> i64 = std::mem::transmute(self.address);
             function(&raw mut arguments)
         };
         let count = arguments.count as usize;
@@ -303,7 +303,7 @@ struct Loop<'b, 'f> {
 const STUCK: i64 = 2;
 
 impl<'b, 'f> Loop<'b, 'f> {
-    fn write(engine: &Engine, builder: &'b mut FunctionBuilder<'f>, plan: &ScanPlan, has_tests: bool) -> Option<()> {
+    fn write(engine: &JitEngine, builder: &'b mut FunctionBuilder<'f>, plan: &ScanPlan, has_tests: bool) -> Option<()> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
@@ -328,7 +328,7 @@ impl<'b, 'f> Loop<'b, 'f> {
         self.builder.ins().load(types::I64, trusted(), self.arguments, offset)
     }
 
-    fn body(mut self, engine: &Engine, plan: &ScanPlan) -> Option<()> {
+    fn body(mut self, engine: &JitEngine, plan: &ScanPlan) -> Option<()> {
         let base = self.argument(offset!(base));
         let end = self.argument(offset!(end));
         let slots = self.argument(offset!(slots));
@@ -346,7 +346,8 @@ impl<'b, 'f> Loop<'b, 'f> {
         let count = self.builder.use_var(self.count);
         let filled = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, count, limit);
         self.leave_if(filled, full);
-        let id = self.header(plan, &Frame { base, end, slots, stuck: self.stuck, position: self.position })?;
+        let id =
+            self.header(plan, &FunctionContext { base, end, slots, stuck: self.stuck, position: self.position })?;
         let class = self.class(plan, id);
         self.append(plan, class, count);
         let kept = self.skip(engine, plan, class, [base, end, slots]);
@@ -376,7 +377,7 @@ impl<'b, 'f> Loop<'b, 'f> {
     }
 
     /// Reads the header; the id it names.
-    fn header(&mut self, plan: &ScanPlan, frame: &Frame) -> Option<Value> {
+    fn header(&mut self, plan: &ScanPlan, frame: &FunctionContext) -> Option<Value> {
         let id = self.builder.declare_var(types::I64);
         let zero = self.builder.ins().iconst(types::I64, 0);
         self.builder.def_var(id, zero);
@@ -422,7 +423,7 @@ impl<'b, 'f> Loop<'b, 'f> {
     /// Moves the position behind the record; 1 if it is kept and 0 if not, where there are tests.
     fn skip(
         &mut self,
-        engine: &Engine,
+        engine: &JitEngine,
         plan: &ScanPlan,
         class: Value,
         [base, end, slots]: [Value; 3],
@@ -457,7 +458,7 @@ impl<'b, 'f> Loop<'b, 'f> {
 
     /// The position behind a record of a fixed size, and whether it is kept.
     fn fixed(&mut self, entry: Value, from: Value, end: Value) -> Vec<BlockArg> {
-        let bits = self.builder.ins().ushr_imm_u(entry, i64::from(Entry::BITS));
+        let bits = self.builder.ins().ushr_imm_u(entry, i64::from(ScanEntry::BITS));
         let left = self.builder.ins().isub(end, from);
         // Compared with the rest, because `from + bits` could wrap.
         let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
@@ -466,14 +467,14 @@ impl<'b, 'f> Loop<'b, 'f> {
         if !self.has_tests {
             return vec![position.into()];
         }
-        let flag = self.builder.ins().ushr_imm_u(entry, i64::from(Entry::DROPPED));
+        let flag = self.builder.ins().ushr_imm_u(entry, i64::from(ScanEntry::DROPPED));
         let dropped = self.builder.ins().band_imm_s(flag, 1);
         let kept = self.builder.ins().bxor_imm_s(dropped, 1);
         vec![position.into(), kept.into()]
     }
 
     /// The position behind a record that a function reads, and whether it is kept.
-    fn called(&mut self, engine: &Engine, entry: Value, [base, from, end, slots]: [Value; 4]) -> Vec<BlockArg> {
+    fn called(&mut self, engine: &JitEngine, entry: Value, [base, from, end, slots]: [Value; 4]) -> Vec<BlockArg> {
         let mut arguments = vec![base, from, end, slots];
         if self.has_tests {
             arguments.push(self.builder.use_var(self.clock));

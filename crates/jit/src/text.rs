@@ -10,27 +10,27 @@
 
 use cranelift_codegen::ir::{InstBuilder, types};
 use cranelift_frontend::FunctionBuilder;
-use kymo_ir::{Emit, Op, Program, State, Window};
+use kymo_ir::{Emit, Op, PacketWindow, ReadProgram, ReadState};
 
-use crate::engine::Engine;
+use crate::engine::JitEngine;
 use crate::sound;
-use crate::translate::{Frame, Out, Translator, trusted};
+use crate::translate::{FunctionContext, TextOutput, Translator, trusted};
 
 /// A compiled program that prints. May be used by several threads at once.
 #[derive(Debug)]
-pub struct Text {
+pub struct CompiledText {
     /// Keeps the code alive.
-    _engine: Engine,
+    _engine: JitEngine,
     address: usize,
     /// Machine code refers to its operations and tables, so it must not move.
-    _program: Box<Program>,
+    _program: Box<ReadProgram>,
     reserve: usize,
     slots: usize,
 }
 
 /// The values that the machine code reads and writes.
 #[repr(C)]
-struct Arguments {
+struct TextArguments {
     base: usize,
     end: u64,
     position: u64,
@@ -41,7 +41,7 @@ struct Arguments {
 
 macro_rules! offset {
     ($field:ident) => {
-        std::mem::offset_of!(Arguments, $field) as i32
+        std::mem::offset_of!(TextArguments, $field) as i32
     };
 }
 
@@ -52,10 +52,10 @@ const MORE_BYTES: usize = 64 << 10;
 const DONE: i64 = 0;
 const STUCK: i64 = 1;
 
-impl Text {
+impl CompiledText {
     /// Compiles a program; `None` if it is left to the evaluator.
     #[must_use]
-    pub fn new(engine: &Engine, program: Program) -> Option<Self> {
+    pub fn new(engine: &JitEngine, program: ReadProgram) -> Option<Self> {
         let slots = sound::slots(&program)?;
         let program = Box::new(program);
         let address = engine.compile(1, |builder| write(builder, engine, &program))?;
@@ -70,13 +70,13 @@ impl Text {
     ///
     /// If the position lies outside of the window, or the state has too few slots.
     #[must_use]
-    pub fn run(&self, window: Window<'_>, position: u64, state: &mut State, out: &mut Vec<u8>) -> bool {
+    pub fn run(&self, window: PacketWindow<'_>, position: u64, state: &mut ReadState, out: &mut Vec<u8>) -> bool {
         sound::check(window, &[position], &state.slots, self.slots);
         let mut room = self.reserve + 512;
         loop {
             out.reserve(room);
             let start = out.as_mut_ptr() as usize;
-            let mut arguments = Arguments {
+            let mut arguments = TextArguments {
                 base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
                 end: window.end(),
                 position,
@@ -86,11 +86,12 @@ impl Text {
             };
             // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from the program
             // that this holds and that the verifier accepted. It reads the window's bytes from `position`, which lies inside,
-            // up to `end` and `SLACK` more, which `Window` promises, and slots, of which there are enough. It writes from `out` on, text only below `limit`, and the fixed
-            // pieces of the program at most `reserve` bytes further, which lie inside the vector's capacity.
+            // up to `end` and `SLACK` more, which `PacketWindow` promises, and slots, of which there are enough. It
+            // writes from `out` on, text only below `limit`, and the fixed pieces of the program at most `reserve`
+            // bytes further, which lie inside the vector's capacity.
             #[allow(unsafe_code)]
             let stop = unsafe {
-                let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
+                let function: extern "C" fn(*mut TextArguments) -> i64 = std::mem::transmute(self.address);
                 function(&raw mut arguments)
             };
             match stop {
@@ -110,7 +111,7 @@ impl Text {
 }
 
 /// Bytes that the fixed pieces of a block take at most, loops counted once.
-fn reserve(program: &Program, block: &[Op]) -> usize {
+fn reserve(program: &ReadProgram, block: &[Op]) -> usize {
     let of = |op: &Op| match op {
         Op::Emit(Emit::Literal(literal)) => program.literals[usize::from(*literal)].len() + 8,
         Op::Emit(_) => PIECE_BYTES,
@@ -124,7 +125,7 @@ fn reserve(program: &Program, block: &[Op]) -> usize {
     block.iter().map(of).sum()
 }
 
-fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) -> Option<()> {
+fn write(builder: &mut FunctionBuilder<'_>, engine: &JitEngine, program: &ReadProgram) -> Option<()> {
     let entry = builder.create_block();
     let (stuck, full) = (builder.create_block(), builder.create_block());
     builder.append_block_params_for_function_params(entry);
@@ -140,9 +141,9 @@ fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) 
     builder.def_var(position, start);
     let cursor = builder.declare_var(types::I64);
     builder.def_var(cursor, out);
-    let frame = Frame { base, end, slots, stuck, position };
+    let frame = FunctionContext { base, end, slots, stuck, position };
     let mut translator = Translator::new(builder, program, &frame);
-    translator.out = Some(Out { cursor, limit, full, program, engine });
+    translator.out = Some(TextOutput { cursor, limit, full, program, engine });
     translator.block(&program.body)?;
     let behind = builder.use_var(cursor);
     builder.ins().store(trusted(), behind, arguments, offset!(out));

@@ -5,14 +5,14 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::cells::Rows;
+use kymo_ir::cells::TableRows;
 use kymo_ir::{
-    Arm, Bound, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
-    TextStyle,
+    Arm, BitPhase, BoundInputs, CellType, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, NumberSource, Op,
+    ReadProgram, SLOT_EVENT_CLASS, TextStyle,
 };
 use kymo_units::ByteOrder;
 
-use crate::engine::Engine;
+use crate::engine::JitEngine;
 use crate::pieces;
 
 /// A program being translated into a function.
@@ -31,41 +31,41 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) cycles: Option<Value>,
     /// Where records go that a predicate drops, in programs that ask.
     pub(crate) dropped: Option<Block>,
-    pub(crate) predicates: &'b [Bound],
+    pub(crate) predicates: &'b [BoundInputs],
     /// Parts of the predicates that were asked.
     pub(crate) asked: usize,
     /// The id that a header leaves.
     pub(crate) event_class: Option<Variable>,
     /// Where text goes, in programs that print.
-    pub(crate) out: Option<Out<'b>>,
+    pub(crate) out: Option<TextOutput<'b>>,
     /// Where columns are, in programs that fill them.
-    pub(crate) table: Option<Table<'b>>,
+    pub(crate) table: Option<TableColumns<'b>>,
     /// The row that is being filled of each child table, from table 1 on.
     pub(crate) child_rows: Vec<Variable>,
     pub(crate) registers: Vec<Variable>,
     order: Variable,
     idle: Variable,
-    phase: Phase,
+    phase: BitPhase,
 }
 
 /// Where columns are.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'p> {
+pub(crate) struct TableColumns<'p> {
     /// Pairs of addresses: cells and validity.
     pub(crate) columns: Value,
     /// The packet's byte that the window begins with.
     pub(crate) origin: Value,
     /// The row of table 0 that is being filled.
     pub(crate) row: Value,
-    /// [`kymo_ir::cells::Rows`] of each table.
+    /// [`kymo_ir::cells::TableRows`] of each table.
     pub(crate) tables: Value,
-    pub(crate) program: &'p Program,
-    pub(crate) engine: &'p Engine,
+    pub(crate) program: &'p ReadProgram,
+    pub(crate) engine: &'p JitEngine,
 }
 
 /// Where text goes.
 #[derive(Clone, Copy)]
-pub(crate) struct Out<'p> {
+pub(crate) struct TextOutput<'p> {
     /// Address of the next byte.
     pub(crate) cursor: Variable,
     /// Text from the packet must end before.
@@ -73,12 +73,12 @@ pub(crate) struct Out<'p> {
     /// Where to go when it does not.
     pub(crate) full: Block,
     /// The program, which outlives the code.
-    pub(crate) program: &'p Program,
-    pub(crate) engine: &'p Engine,
+    pub(crate) program: &'p ReadProgram,
+    pub(crate) engine: &'p JitEngine,
 }
 
 /// The objects that a function's body can refer to.
-pub(crate) struct Frame {
+pub(crate) struct FunctionContext {
     pub(crate) base: Value,
     pub(crate) end: Value,
     pub(crate) slots: Value,
@@ -87,7 +87,7 @@ pub(crate) struct Frame {
 }
 
 impl<'b, 'f> Translator<'b, 'f> {
-    pub(crate) fn new(builder: &'b mut FunctionBuilder<'f>, program: &'b Program, frame: &Frame) -> Self {
+    pub(crate) fn new(builder: &'b mut FunctionBuilder<'f>, program: &'b ReadProgram, frame: &FunctionContext) -> Self {
         let zero = builder.ins().iconst(types::I64, 0);
         let registers = (0..program.registers)
             .map(|_| {
@@ -100,7 +100,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         builder.def_var(order, zero);
         let idle = builder.declare_var(types::I64);
         builder.def_var(idle, zero);
-        let &Frame { base, end, slots, stuck, position } = frame;
+        let &FunctionContext { base, end, slots, stuck, position } = frame;
         let phase = program.entry;
         Self {
             builder,
@@ -172,7 +172,7 @@ impl<'b, 'f> Translator<'b, 'f> {
                 self.builder.def_var(self.registers[usize::from(to.0)], value);
             }
             Op::Out { slot, from } => self.leave(slot.0, from.0),
-            Op::Clock { from, bits: Source::Constant(bits) } => self.update_clock(from.0, *bits)?,
+            Op::Clock { from, bits: NumberSource::Constant(bits) } => self.update_clock(from.0, *bits)?,
             Op::Repeat { count, index, body } => self.repeat(*count, index.map(|index| index.0), body)?,
             Op::Switch { on, signed, arms, default } => self.switch(on.0, *signed, arms, default.as_deref())?,
             Op::Cycles { to } => {
@@ -194,10 +194,10 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.builder.use_var(self.registers[usize::from(register)])
     }
 
-    fn source(&mut self, source: Source) -> Value {
+    fn source(&mut self, source: NumberSource) -> Value {
         match source {
-            Source::Constant(value) => self.constant(value),
-            Source::Register(register) => self.register(register.0),
+            NumberSource::Constant(value) => self.constant(value),
+            NumberSource::Register(register) => self.register(register.0),
         }
     }
 
@@ -369,7 +369,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.builder.def_var(self.order, code);
     }
 
-    fn skip(&mut self, count: Source, bits: u64) {
+    fn skip(&mut self, count: NumberSource, bits: u64) {
         let count_value = self.source(count);
         let size = self.constant(bits);
         // A length from the trace may be anything: the product is checked in 128 bits.
@@ -412,10 +412,10 @@ impl<'b, 'f> Translator<'b, 'f> {
         let behind = self.builder.ins().iadd_imm_s(zero, 1);
         let position = self.builder.ins().ishl_imm_u(behind, 3);
         self.builder.def_var(self.position, position);
-        self.phase = Phase { modulus_log2: 3, phase: 0 };
+        self.phase = BitPhase { modulus_log2: 3, phase: 0 };
     }
 
-    fn bytes(&mut self, start: u16, length: Source) {
+    fn bytes(&mut self, start: u16, length: NumberSource) {
         let length_value = self.source(length);
         let left = self.left();
         // In bytes, because the length in bits could exceed 64 bits.
@@ -434,10 +434,10 @@ impl<'b, 'f> Translator<'b, 'f> {
         let table = self.table?;
         let of = table.program.columns[usize::from(column)];
         let (class, shift) = match of.cell {
-            Cell::U8 => (types::I8, 0),
-            Cell::U16 => (types::I16, 1),
-            Cell::U32 => (types::I32, 2),
-            Cell::U64 | Cell::Span => (types::I64, 3),
+            CellType::U8 => (types::I8, 0),
+            CellType::U16 => (types::I16, 1),
+            CellType::U32 => (types::I32, 2),
+            CellType::U64 | CellType::Span => (types::I64, 3),
         };
         let pair = i32::from(column) * 16;
         let cells = self.builder.ins().load(types::I64, trusted(), table.columns, pair);
@@ -470,7 +470,7 @@ impl<'b, 'f> Translator<'b, 'f> {
     }
 
     /// First row of the child table in the low half, rows in the high one.
-    fn store_list(&mut self, column: u16, table: u16, count: Source) -> Option<()> {
+    fn store_list(&mut self, column: u16, table: u16, count: NumberSource) -> Option<()> {
         let count = self.source(count);
         let first = self.builder.use_var(*self.child_rows.get(usize::from(table).checked_sub(1)?)?);
         let first = self.builder.ins().band_imm_s(first, 0xffff_ffff);
@@ -485,7 +485,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let row = *self.child_rows.get(usize::from(table).checked_sub(1)?)?;
         let now = self.builder.use_var(row);
         let next = self.builder.ins().iadd_imm_s(now, 1);
-        let offset = usize::from(table) * size_of::<Rows>() + std::mem::offset_of!(Rows, capacity);
+        let offset = usize::from(table) * size_of::<TableRows>() + std::mem::offset_of!(TableRows, capacity);
         let capacity = self.builder.ins().load(types::I64, trusted(), tables, i32::try_from(offset).ok()?);
         let full = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, next, capacity);
         self.stuck_if(full);
@@ -500,7 +500,7 @@ impl<'b, 'f> Translator<'b, 'f> {
     }
 
     /// Calls a function of `pieces`.
-    fn call(&mut self, engine: &Engine, function: usize, arguments: &[Value]) -> Value {
+    fn call(&mut self, engine: &JitEngine, function: usize, arguments: &[Value]) -> Value {
         let signature = self.builder.import_signature(engine.signature(arguments.len()));
         let address = self.constant(function as u64);
         let call = self.builder.ins().call_indirect(signature, address, arguments);
@@ -599,7 +599,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.builder.ins().iadd_imm_s(cursor, literal.len() as i64)
     }
 
-    fn any(&mut self, emit: &Emit, out: Out<'_>, cursor: Value) -> Value {
+    fn any(&mut self, emit: &Emit, out: TextOutput<'_>, cursor: Value) -> Value {
         let (one, other) = match *emit {
             Emit::Literal(_) => (None, None),
             Emit::Integer { from, .. }
@@ -651,7 +651,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         Some(())
     }
 
-    fn repeat(&mut self, count: Source, index: Option<u16>, body: &[Op]) -> Option<()> {
+    fn repeat(&mut self, count: NumberSource, index: Option<u16>, body: &[Op]) -> Option<()> {
         let count = self.source(count);
         // The knowledge at the head of a round was computed when the program was written; here only
         // the byte's edge matters, and it is found by walking the body once with the phase before
@@ -707,7 +707,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let value = self.register(on);
         let behind = self.builder.create_block();
         let before = self.phase;
-        let mut after: Option<Phase> = None;
+        let mut after: Option<BitPhase> = None;
         let mut leave = |this: &mut Self| {
             after = Some(after.map_or(this.phase, |phase| phase.join(this.phase)));
             this.builder.ins().jump(behind, &[]);

@@ -7,7 +7,10 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
-use kymo_lane::{Identity, Lane, Layout, Mapped, Memory, Mode, Program, Recorder, Thread, View, Wants};
+use kymo_lane::{
+    Identity, Lane, Mapped, MemoryLayout, MemoryView, OverflowMode, ProgramMemory, ProgramSide, RecorderSide,
+    RecordingSettings, WriterThread,
+};
 
 const EVENTS: u32 = 2_000_000;
 
@@ -25,7 +28,7 @@ fn ticks() -> u64 {
 
 struct Own<'a>(&'a Mapped);
 
-impl View for Own<'_> {
+impl MemoryView for Own<'_> {
     type Fault = ();
 
     fn word(&self, at: u64) -> Result<u64, ()> {
@@ -53,7 +56,7 @@ impl View for Own<'_> {
 }
 
 #[inline(never)]
-fn write(program: &Program<'_, Mapped>, lane: &mut Lane, busy: &mut usize) {
+fn write(program: &ProgramSide<'_, Mapped>, lane: &mut Lane, busy: &mut usize) {
     for value in 0..EVENTS {
         unsafe { (busy as *mut usize).write_volatile(1) };
         compiler_fence(Ordering::SeqCst);
@@ -82,16 +85,16 @@ fn median(mut run: impl FnMut()) -> f64 {
 }
 
 fn main() {
-    let layout = Layout { sub_buffers: 64, ..Layout::default() };
+    let layout = MemoryLayout { sub_buffers: 64, ..MemoryLayout::default() };
     let mut memory = vec![0_u64; layout.bytes() as usize / 8 + 512];
     let base = memory.as_mut_ptr().cast::<u8>();
     let base = unsafe { base.add(base.align_offset(4096)) };
     let mapped = unsafe { Mapped::new(base, |_, _| true, || false) };
-    let program = Program::begin(&mapped, layout, &Identity::default()).expect("there is memory");
-    Recorder::new(Own(&mapped), layout)
-        .say(&Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 64, contexts: 0 })
+    let program = ProgramSide::begin(&mapped, layout, &Identity::default()).expect("there is memory");
+    RecorderSide::new(Own(&mapped), layout)
+        .say(&RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 32, pool: 64, contexts: 0 })
         .expect("it is mapped");
-    let mut lane = program.lane(Thread::default()).expect("there are many");
+    let mut lane = program.lane(WriterThread::default()).expect("there are many");
     let mut busy = 0;
     let clock = median(|| (0..EVENTS).for_each(|_| _ = std::hint::black_box(ticks())));
     println!("clock {clock:.2} ns, event of 10 bytes {:.2} ns", median(|| write(&program, &mut lane, &mut busy)));

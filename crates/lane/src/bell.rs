@@ -5,13 +5,13 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::layout::header;
-use crate::memory::{Memory, View};
-use crate::sides::{Program, Recorder};
+use crate::memory::{MemoryView, ProgramMemory};
+use crate::sides::{ProgramSide, RecorderSide};
 
 /// Identity of the file behind a bell. Device and inode together distinguish it from all other
 /// files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bell {
+pub struct BellIdentity {
     /// Device that holds the file.
     pub device: u64,
     /// Inode of the file; never 0.
@@ -28,9 +28,9 @@ pub enum Rings {
     ForAll = 2,
 }
 
-impl<M: Memory> Program<'_, M> {
+impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// Publishes which bell the program rings.
-    pub fn has_bell(&self, bell: &Bell) {
+    pub fn has_bell(&self, bell: &BellIdentity) {
         self.memory.store(header::BELL_DEVICE, bell.device, Relaxed);
         self.memory.store(header::BELL_INODE, bell.inode, Relaxed);
     }
@@ -39,8 +39,8 @@ impl<M: Memory> Program<'_, M> {
     /// already published the change that it rings for, so that a recorder that looks sees it.
     ///
     /// The sequentially consistent fence orders that change before the load of `ASLEEP`;
-    /// [`Recorder::sleep`] has the matching fence. The compare-and-swap lets only one thread ring
-    /// for each sleep.
+    /// [`RecorderSide::sleep`] has the matching fence. The compare-and-swap lets only one thread
+    /// ring for each sleep.
     pub(crate) fn ring(&self, what: Rings) {
         self.memory.fence(SeqCst);
         let asleep = self.memory.load(header::ASLEEP, Relaxed);
@@ -50,16 +50,16 @@ impl<M: Memory> Program<'_, M> {
     }
 }
 
-impl<V: View> Recorder<V> {
+impl<V: MemoryView> RecorderSide<V> {
     /// The bell that the program says it rings; `None`: the program has no bell, and the recorder
     /// must poll it.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn bell(&self) -> Result<Option<Bell>, V::Fault> {
+    pub fn bell(&self) -> Result<Option<BellIdentity>, V::Fault> {
         let (device, inode) = (self.view.word(header::BELL_DEVICE)?, self.view.word(header::BELL_INODE)?);
-        Ok((inode != 0).then_some(Bell { device, inode }))
+        Ok((inode != 0).then_some(BellIdentity { device, inode }))
     }
 
     /// Announces that the recorder stops polling this program. The program may publish changes

@@ -3,8 +3,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::layout::header;
-use crate::memory::{Memory, View};
-use crate::sides::Recorder;
+use crate::memory::{MemoryView, ProgramMemory};
+use crate::sides::RecorderSide;
 
 /// Identity that a program publishes when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Identity<'a> {
     /// Effective user ID.
     pub user: u32,
     /// Clock of the event timestamps.
-    pub clock: Clock,
+    pub clock: ClockSource,
     /// Program name, padded with zeros.
     pub name: [u8; 16],
     /// Path of its executable, as the program sees it.
@@ -29,7 +29,7 @@ pub struct Identity<'a> {
 
 /// Clock of the event timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Clock {
+pub enum ClockSource {
     /// The processor's counter: `rdtsc`, `cntvct_el0`.
     #[default]
     Counter,
@@ -71,7 +71,7 @@ impl Default for Identity<'_> {
             started: 0,
             pid_namespace: 0,
             user: 0,
-            clock: Clock::Counter,
+            clock: ClockSource::Counter,
             name: [0; 16],
             path: &[],
             arena: Err(NoArena::Off),
@@ -81,7 +81,7 @@ impl Default for Identity<'_> {
 
 impl Identity<'_> {
     /// Writes the identity, before any recorder can see the memory.
-    pub(crate) fn tell<M: Memory>(&self, memory: &M) {
+    pub(crate) fn tell<M: ProgramMemory>(&self, memory: &M) {
         let (inode, address, bytes, descriptor) = match self.arena {
             Ok(Arena { inode, address, bytes, descriptor, machine }) => {
                 (inode, address, u64::from(machine) << 32 | u64::from(bytes), u64::from(descriptor) + 1)
@@ -110,7 +110,7 @@ impl Identity<'_> {
     }
 }
 
-impl<V: View> Recorder<V> {
+impl<V: MemoryView> RecorderSide<V> {
     /// Identity as the program claims it; none of it need be true. The path is truncated to the
     /// length of `path`.
     ///
@@ -130,7 +130,11 @@ impl<V: View> Recorder<V> {
             started: word(header::STARTED)?,
             pid_namespace: word(header::PID_NAMESPACE)?,
             user: word(header::USER)? as u32,
-            clock: if word(header::CLOCK)? == Clock::Counter as u64 { Clock::Counter } else { Clock::Monotonic },
+            clock: if word(header::CLOCK)? == ClockSource::Counter as u64 {
+                ClockSource::Counter
+            } else {
+                ClockSource::Monotonic
+            },
             name,
             path,
             arena: self.arena()?,

@@ -8,7 +8,7 @@
 //! All numbers are little-endian 8-byte words at multiples of 8, so that a reader that copies them
 //! word by word gets each of them whole.
 
-use crate::memory::View;
+use crate::memory::MemoryView;
 
 /// `kymoLANE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"kymoLANE");
@@ -139,7 +139,7 @@ pub(crate) const SLOT_BYTES: u64 = 32;
 
 /// Sizes of all regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct MemoryLayout {
     /// Control bytes: the maximum number of events of a program.
     pub events: u32,
     /// Number of lanes.
@@ -156,7 +156,7 @@ pub struct Layout {
 
 /// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, and 128 MiB in sub-buffers
 /// of 32 KiB. These are upper limits; the recorder sets how much of the pool is used.
-impl Default for Layout {
+impl Default for MemoryLayout {
     fn default() -> Self {
         Self {
             events: 1 << 16,
@@ -176,7 +176,7 @@ const POOL_BYTES_MAX: u64 = 1 << 30;
 
 /// Reason why memory is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum LayoutRefusal {
     /// It does not begin like a program's memory, or does not yet.
     NoProgram,
     /// It has another version.
@@ -192,19 +192,19 @@ pub enum Refused {
     },
 }
 
-impl Layout {
+impl MemoryLayout {
     /// Reads and validates the sizes that another process wrote; the memory has `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// The memory cannot be read. The inner result is [`Refused`] if the sizes are impossible.
-    pub fn read<V: View>(view: &V, bytes: u64) -> Result<Result<Self, Refused>, V::Fault> {
+    /// The memory cannot be read. The inner result is [`LayoutRefusal`] if the sizes are impossible.
+    pub fn read<V: MemoryView>(view: &V, bytes: u64) -> Result<Result<Self, LayoutRefusal>, V::Fault> {
         if bytes < PAGE || view.word(header::MAGIC)? != MAGIC {
-            return Ok(Err(Refused::NoProgram));
+            return Ok(Err(LayoutRefusal::NoProgram));
         }
         let version = view.word(header::ABI)?;
         if version != ABI {
-            return Ok(Err(Refused::Version(version)));
+            return Ok(Err(LayoutRefusal::Version(version)));
         }
         // These limits bound the recorder's own memory: it allocates 257 bytes for each sub-buffer,
         // and room for the definitions.
@@ -220,7 +220,7 @@ impl Layout {
         for ((what, at, most), to) in sizes.into_iter().zip(&mut found) {
             let size = view.word(at)?;
             if size == 0 || size > most || (at == header::SUB_BUFFER_BYTES && !size.is_power_of_two()) {
-                return Ok(Err(Refused::Size { what, found: size, most }));
+                return Ok(Err(LayoutRefusal::Size { what, found: size, most }));
             }
             *to = size as u32;
         }
@@ -228,10 +228,10 @@ impl Layout {
         let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
         let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
         if pool > POOL_BYTES_MAX {
-            return Ok(Err(Refused::Size { what: "bytes of sub-buffers", found: pool, most: POOL_BYTES_MAX }));
+            return Ok(Err(LayoutRefusal::Size { what: "bytes of sub-buffers", found: pool, most: POOL_BYTES_MAX }));
         }
         if layout.bytes() > bytes {
-            return Ok(Err(Refused::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
+            return Ok(Err(LayoutRefusal::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
         }
         Ok(Ok(layout))
     }
@@ -301,7 +301,7 @@ pub(crate) const LEFT: u64 = 2;
 
 /// Owner of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct SubBufferOwner {
     pub(crate) generation: u32,
     pub(crate) lane: u16,
     pub(crate) state: u16,
@@ -316,7 +316,7 @@ pub(crate) const OPEN: u16 = 2;
 /// The lane has closed it: no more events follow.
 pub(crate) const FULL: u16 = 3;
 
-impl Owner {
+impl SubBufferOwner {
     pub(crate) fn of(word: u64) -> Self {
         Self { generation: (word >> 32) as u32, lane: (word >> 16) as u16, state: word as u16 }
     }

@@ -1,8 +1,8 @@
 //! The memory that a traced program and its recorder share: its layout, the writers of each word,
 //! and the order of writes.
 //!
-//! It must never know files, the meaning of events, or the text of filters. A [`Program`] writes
-//! and a [`Recorder`] looks; both are generic over memory traits, so that the models in `tests/`
+//! It must never know files, the meaning of events, or the text of filters. A [`ProgramSide`] writes
+//! and a [`RecorderSide`] looks; both are generic over memory traits, so that the models in `tests/`
 //! check the very lines that programs run.
 //!
 //! ```text
@@ -85,7 +85,7 @@
 //! A signal handler may write while the write that it interrupts is in progress, to the lane of
 //! another level. It may also jump out and never return to that write, which then has no effect. A
 //! handler must not write while a lane turns to its next sub-buffer: the caller of
-//! [`Program::room`] blocks signals meanwhile (a third of a microsecond each time).
+//! [`ProgramSide::room`] blocks signals meanwhile (a third of a microsecond each time).
 //!
 //! A recorder that was killed leaves no lock: the program owns all positions, and each write of the
 //! recorder is one byte, or a word for which only a change matters. The next recorder finds again
@@ -110,13 +110,13 @@ mod registry;
 mod sides;
 mod slots;
 
-pub use bell::{Bell, Rings};
-pub use identity::{Arena, Clock, Identity, NoArena};
-pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, READY_AT, Refused};
+pub use bell::{BellIdentity, Rings};
+pub use identity::{Arena, ClockSource, Identity, NoArena};
+pub use layout::{ABI, CONTEXTS_AT, LayoutRefusal, MAGIC, MemoryLayout, READY_AT};
 pub use mapped::Mapped;
-pub use memory::{Memory, View};
-pub use program::{Lane, Slot};
-pub use recorder::{Holder, Losses, Mode, Seen, Wants};
-pub use registry::Definition;
-pub use sides::{Program, Recorder, Thread};
-pub use slots::{Code, FIRST_SLOT, Runs};
+pub use memory::{MemoryView, ProgramMemory};
+pub use program::{Lane, Reservation};
+pub use recorder::{Holder, Losses, OverflowMode, RecordingSettings, SubBufferSnapshot};
+pub use registry::DefinitionPlace;
+pub use sides::{ProgramSide, RecorderSide, WriterThread};
+pub use slots::{FIRST_SLOT, FilterCode, FilterEngine};

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-use crate::memory::Memory;
+use crate::memory::ProgramMemory;
 
 /// Memory that this process shares with other processes.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Mapped {
     }
 }
 
-impl Memory for Mapped {
+impl ProgramMemory for Mapped {
     #[inline]
     fn load(&self, at: u64, order: Ordering) -> u64 {
         u64::from_le(self.cell(at).load(order))

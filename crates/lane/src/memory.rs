@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 
 /// The memory as seen by the program that created it. Places are byte offsets from its beginning;
 /// words lie at multiples of 8.
-pub trait Memory {
+pub trait ProgramMemory {
     /// Loads a word.
     fn load(&self, at: u64, order: Ordering) -> u64;
     /// Stores a word.
@@ -39,7 +39,7 @@ pub trait Memory {
 }
 
 /// The memory as seen by the recorder, which trusts none of its contents.
-pub trait View {
+pub trait MemoryView {
     /// Reason why the memory cannot be accessed.
     type Fault;
 

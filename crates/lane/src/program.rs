@@ -6,11 +6,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::bell::Rings;
 use crate::identity::Identity;
 use crate::layout::{
-    DESCRIPTOR_BYTES, FULL, LANE_BYTES, LEFT, LIVE, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header,
-    lane,
+    DESCRIPTOR_BYTES, FULL, LANE_BYTES, LEFT, LIVE, MAGIC, MemoryLayout, OPEN, PAGE, POOL, SubBufferOwner, TAKING,
+    descriptor, header, lane,
 };
-use crate::memory::Memory;
-use crate::sides::{Program, Thread};
+use crate::memory::ProgramMemory;
+use crate::sides::{ProgramSide, WriterThread};
 
 /// Maximum number of attempts to take a sub-buffer that other threads compete for. An event is
 /// rather lost than made to wait for other threads without bound.
@@ -21,8 +21,8 @@ const STEP: u64 = 8;
 
 /// A lane, as its owning thread knows it. The first six words are all that the fast path needs, for
 /// an event that goes to the same sub-buffer as the last one. Code that writes events without this
-/// crate, like the C headers, finds them at [`Lane::WORDS`] and does what [`Program::room_here`]
-/// and [`Program::publish`] do.
+/// crate, like the C headers, finds them at [`Lane::WORDS`] and does what [`ProgramSide::room_here`]
+/// and [`ProgramSide::publish`] do.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lane {
@@ -38,7 +38,7 @@ pub struct Lane {
     contexts: u64,
     number: u16,
     generation: u32,
-    thread: Thread,
+    thread: WriterThread,
     current: u32,
     /// Generation of the current sub-buffer.
     taken: u32,
@@ -49,7 +49,7 @@ pub struct Lane {
 
 /// Reserved room for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct Reservation {
     /// Place of its first byte.
     pub at: u64,
     /// Its timestamp in ticks.
@@ -83,16 +83,16 @@ impl Lane {
 
     /// The thread that owns the lane.
     #[must_use]
-    pub fn thread(&self) -> Thread {
+    pub fn thread(&self) -> WriterThread {
         self.thread
     }
 }
 
-impl<'m, M: Memory> Program<'m, M> {
+impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
     /// Initializes memory that is all zeros. Recorders see it once [`show`](Self::show) was called.
     /// `None`: there is no memory. Initially only the header, the first control bytes, the free
     /// marks and the slots have memory; the other regions get memory when they need it.
-    pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Option<Self> {
+    pub fn begin(memory: &'m M, layout: MemoryLayout, identity: &Identity<'_>) -> Option<Self> {
         let frees_and_slots = layout.filters() - layout.freed(0);
         if !memory.reserve(0, 2 * PAGE) || !memory.reserve(layout.freed(0), frees_and_slots) {
             return None;
@@ -137,7 +137,7 @@ impl<'m, M: Memory> Program<'m, M> {
 
     /// Takes a lane for a thread; `None`: all lanes are taken.
     #[must_use]
-    pub fn lane(&self, thread: Thread) -> Option<Lane> {
+    pub fn lane(&self, thread: WriterThread) -> Option<Lane> {
         for number in 0..self.layout.lanes as u16 {
             if !self.has_lane(number) {
                 return None;
@@ -216,18 +216,24 @@ impl<'m, M: Memory> Program<'m, M> {
     /// event there, then [publish](Self::publish) it.
     #[inline]
     #[must_use]
-    pub fn room_here(&self, lane: &Lane, bytes: u64, ticks: u64) -> Option<Slot> {
+    pub fn room_here(&self, lane: &Lane, bytes: u64, ticks: u64) -> Option<Reservation> {
         // `published` holds only the low half of the ticks, so a sub-buffer must not span 2^32 of
         // them.
         let has_room = lane.end - lane.at >= bytes && ticks.wrapping_sub(lane.begin) >> 32 == 0;
-        has_room.then_some(Slot { at: lane.at, ticks, end: lane.at + bytes })
+        has_room.then_some(Reservation { at: lane.at, ticks, end: lane.at + bytes })
     }
 
     /// Like [`room_here`](Self::room_here), but turns to the next sub-buffer if necessary, also if
     /// the events there carry other contexts. `None`: the event is lost and counted. The clock is
     /// read again after each turn, because timestamps must never decrease in a lane.
     #[inline]
-    pub fn room(&self, lane: &mut Lane, contexts: u64, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
+    pub fn room(
+        &self,
+        lane: &mut Lane,
+        contexts: u64,
+        bytes: u64,
+        mut clock: impl FnMut() -> u64,
+    ) -> Option<Reservation> {
         loop {
             let ticks = clock();
             let room = self.room_here(lane, bytes, ticks);
@@ -251,7 +257,7 @@ impl<'m, M: Memory> Program<'m, M> {
     /// is never published, because the process ends or a handler jumps out of the write, has no
     /// effect.
     #[inline]
-    pub fn publish(&self, lane: &mut Lane, slot: Slot) {
+    pub fn publish(&self, lane: &mut Lane, slot: Reservation) {
         // First the word that only this thread sees: if a handler jumps out between the two stores,
         // the event is published together with the next one.
         lane.at = slot.end;
@@ -299,7 +305,7 @@ impl<'m, M: Memory> Program<'m, M> {
         store(descriptor::NAME, name(0));
         store(descriptor::NAME + 8, name(1));
         store(descriptor::CONTEXTS, contexts);
-        self.memory.store(at, Owner { generation, lane: lane.number, state: OPEN }.word(), Release);
+        self.memory.store(at, SubBufferOwner { generation, lane: lane.number, state: OPEN }.word(), Release);
         lane.sequence += 1;
         self.memory.store(self.layout.lane(lane.number) + lane::SEQUENCE, lane.sequence, Relaxed);
         (lane.current, lane.taken, lane.begin, lane.contexts) = (number, generation, ticks, contexts);
@@ -313,7 +319,7 @@ impl<'m, M: Memory> Program<'m, M> {
         if lane.end > 0 {
             // Release: a recorder that sees *full* also sees the last `published`, which is final
             // then.
-            let owner = Owner { generation: lane.taken, lane: lane.number, state: FULL };
+            let owner = SubBufferOwner { generation: lane.taken, lane: lane.number, state: FULL };
             self.memory.store(self.layout.descriptor(lane.current), owner.word(), Release);
         }
     }
@@ -368,7 +374,7 @@ impl<'m, M: Memory> Program<'m, M> {
         let at = self.layout.descriptor(number);
         // Relaxed: the exchange in `own` compares this word, and has acquire ordering.
         let word = self.memory.load(at, Relaxed);
-        let owner = Owner::of(word);
+        let owner = SubBufferOwner::of(word);
         owner.is_free(self.memory.byte(self.layout.freed(number))).then(|| self.own(number, word, lane)).flatten()
     }
 
@@ -376,8 +382,8 @@ impl<'m, M: Memory> Program<'m, M> {
     /// makes the new owner visible before any write to the sub-buffer, so that a recorder that
     /// copies a new byte also sees the new generation.
     fn own(&self, number: u32, was: u64, lane: u16) -> Option<(u32, u32)> {
-        let generation = Owner::of(was).generation.wrapping_add(1);
-        let taking = Owner { generation, lane, state: TAKING };
+        let generation = SubBufferOwner::of(was).generation.wrapping_add(1);
+        let taking = SubBufferOwner { generation, lane, state: TAKING };
         if !self.memory.compare_exchange(self.layout.descriptor(number), was, taking.word()) {
             return None;
         }
@@ -430,7 +436,7 @@ impl<'m, M: Memory> Program<'m, M> {
         let full = |number: u64| {
             let at = self.layout.descriptor(number as u32);
             let word = self.memory.load(at, Acquire);
-            let is_full = Owner::of(word).state == FULL;
+            let is_full = SubBufferOwner::of(word).state == FULL;
             // Read after the owner (acquire). If the sub-buffer changes hands now, this is the
             // begin of another one; the exchange in `own` then fails.
             is_full.then(|| (self.memory.load(at + descriptor::BEGIN, Relaxed), number as u32, word))
@@ -440,18 +446,18 @@ impl<'m, M: Memory> Program<'m, M> {
 
     /// Number of sub-buffers that the lane owns, including those of earlier threads on it; and its
     /// oldest one: sequence number, number, and owner.
-    fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<Owner>)) {
+    fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<SubBufferOwner>)) {
         let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
         let its = |number: u64| {
             let at = self.layout.descriptor(number as u32);
-            let owner = Owner::of(self.memory.load(at, Acquire));
+            let owner = SubBufferOwner::of(self.memory.load(at, Acquire));
             let is_its = owner.lane == lane.number
                 && matches!(owner.state, OPEN | FULL)
                 && !owner.is_free(self.memory.byte(self.layout.freed(number as u32)));
             let sequence = || self.memory.load(at + descriptor::SEQUENCE, Relaxed);
             is_its.then(|| (sequence(), number as u32, Some(owner)))
         };
-        let earlier = |one: (u64, u32, Option<Owner>), other: (u64, u32, Option<Owner>)| {
+        let earlier = |one: (u64, u32, Option<SubBufferOwner>), other: (u64, u32, Option<SubBufferOwner>)| {
             if (other.0, other.1) < (one.0, one.1) { other } else { one }
         };
         let none = (u64::MAX, 0, None);

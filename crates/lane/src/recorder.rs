@@ -1,20 +1,20 @@
 //! The recorder's operations on a program's memory: look, copy, free. The recorder trusts no value
 //! that it reads.
 
-use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, Owner, descriptor, header, lane};
-use crate::memory::View;
-use crate::sides::{Recorder, Thread};
+use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, SubBufferOwner, descriptor, header, lane};
+use crate::memory::MemoryView;
+use crate::sides::{RecorderSide, WriterThread};
 
 /// A snapshot of a sub-buffer that a lane owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SubBufferSnapshot {
     /// Number of the sub-buffer.
     pub sub_buffer: u32,
     generation: u32,
     /// Lane that owns it.
     pub lane: u16,
     /// Thread that writes to it.
-    pub thread: Thread,
+    pub thread: WriterThread,
     /// Number of sub-buffers that the lane had taken before this one.
     pub sequence: u64,
     /// Timestamp, in ticks, when the lane took it; no event in it is earlier.
@@ -42,7 +42,7 @@ pub struct Losses {
 
 /// Behavior of a lane that has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum OverflowMode {
     /// The lane discards new events.
     DiscardNewest,
     /// The lane overwrites its oldest events.
@@ -51,9 +51,9 @@ pub enum Mode {
 
 /// Recording settings for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wants {
+pub struct RecordingSettings {
     /// Behavior of a lane without room.
-    pub mode: Mode,
+    pub mode: OverflowMode,
     /// Maximum number of sub-buffers of one lane.
     pub lane: u32,
     /// Maximum number of sub-buffers of all lanes together.
@@ -72,7 +72,7 @@ pub struct Holder {
     pub level: u8,
 }
 
-impl<V: View> Recorder<V> {
+impl<V: MemoryView> RecorderSide<V> {
     /// Sets the control byte of an event: 0 turns the event off, 1 turns it on, larger values
     /// select a filter.
     ///
@@ -89,10 +89,10 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn say(&self, wants: &Wants) -> Result<(), V::Fault> {
+    pub fn say(&self, wants: &RecordingSettings) -> Result<(), V::Fault> {
         // Four separate stores: a lane may see old and new settings together for a moment, and each
         // combination is valid.
-        self.view.set_byte(header::MODE, u8::from(wants.mode == Mode::OverwriteOldest))?;
+        self.view.set_byte(header::MODE, u8::from(wants.mode == OverflowMode::OverwriteOldest))?;
         self.view.set_word(header::LIMIT, wants.lane.max(1).into())?;
         self.view.set_word(header::POOL, wants.pool.clamp(1, self.layout.sub_buffers).into())?;
         self.view.set_word(header::CONTEXTS, wants.contexts)
@@ -152,10 +152,10 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn look(&self, number: u32) -> Result<Option<Seen>, V::Fault> {
+    pub fn look(&self, number: u32) -> Result<Option<SubBufferSnapshot>, V::Fault> {
         let at = self.layout.descriptor(number);
         let word = |word| self.view.word(at + word);
-        let owner = Owner::of(word(descriptor::OWNER)?);
+        let owner = SubBufferOwner::of(word(descriptor::OWNER)?);
         // After the owner: a mark that matches was written for this generation.
         let mut freed = [0];
         self.view.copy(self.layout.freed(number), &mut freed)?;
@@ -170,7 +170,7 @@ impl<V: View> Recorder<V> {
         self.view.fence();
         // Only the generation counts. If the lane closes the sub-buffer meanwhile, the snapshot
         // says that it is open, and the next look finds the rest.
-        let is_same = Owner::of(word(descriptor::OWNER)?).generation == owner.generation;
+        let is_same = SubBufferOwner::of(word(descriptor::OWNER)?).generation == owner.generation;
         Ok(self.seen(number, owner, |at| words[at as usize / 8]).filter(|_| is_same))
     }
 
@@ -188,7 +188,12 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn look_all(&self, ready: u32, room: &mut [u8], mut each: impl FnMut(Seen)) -> Result<(), V::Fault> {
+    pub fn look_all(
+        &self,
+        ready: u32,
+        room: &mut [u8],
+        mut each: impl FnMut(SubBufferSnapshot),
+    ) -> Result<(), V::Fault> {
         let ready = ready.min(self.layout.sub_buffers);
         let (freed, room) = room.split_at_mut(ready as usize);
         let (owners, described) = room.split_at_mut(ready as usize * DESCRIPTOR_BYTES as usize);
@@ -206,9 +211,9 @@ impl<V: View> Recorder<V> {
         let pairs =
             owners.chunks_exact(DESCRIPTOR_BYTES as usize).zip(described.chunks_exact(DESCRIPTOR_BYTES as usize));
         for (number, ((first, then), freed)) in (0..).zip(pairs.zip(freed)) {
-            let owner = Owner::of(word_in(first, descriptor::OWNER));
+            let owner = SubBufferOwner::of(word_in(first, descriptor::OWNER));
             let is_there = matches!(owner.state, OPEN | FULL) && !owner.is_free(*freed);
-            if is_there && Owner::of(word_in(then, descriptor::OWNER)).generation == owner.generation {
+            if is_there && SubBufferOwner::of(word_in(then, descriptor::OWNER)).generation == owner.generation {
                 self.seen(number, owner, |word| word_in(then, word)).into_iter().for_each(&mut each);
             }
         }
@@ -217,7 +222,7 @@ impl<V: View> Recorder<V> {
 
     /// Snapshot from the words of a descriptor, whose owner word was read before; `None`: the words
     /// are impossible.
-    fn seen(&self, number: u32, owner: Owner, word: impl Fn(u64) -> u64) -> Option<Seen> {
+    fn seen(&self, number: u32, owner: SubBufferOwner, word: impl Fn(u64) -> u64) -> Option<SubBufferSnapshot> {
         let (published, begin, thread) =
             (word(descriptor::PUBLISHED), word(descriptor::BEGIN), word(descriptor::THREAD));
         let mut name = [0; 16];
@@ -226,11 +231,11 @@ impl<V: View> Recorder<V> {
         // The program may write anything here. Later code indexes with both numbers.
         let bytes = (published >> 32) as u32;
         let is_possible = bytes <= self.layout.sub_buffer_bytes && u32::from(owner.lane) < self.layout.lanes;
-        is_possible.then(|| Seen {
+        is_possible.then(|| SubBufferSnapshot {
             sub_buffer: number,
             generation: owner.generation,
             lane: owner.lane,
-            thread: Thread { tid: thread as u32, level: (thread >> 32) as u8, name },
+            thread: WriterThread { tid: thread as u32, level: (thread >> 32) as u8, name },
             sequence: word(descriptor::SEQUENCE),
             begin,
             // `published` has the low half of the ticks. The lane closes a sub-buffer before its
@@ -249,13 +254,13 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn copy(&self, seen: &Seen, from: u32, into: &mut [u8]) -> Result<bool, V::Fault> {
+    pub fn copy(&self, seen: &SubBufferSnapshot, from: u32, into: &mut [u8]) -> Result<bool, V::Fault> {
         // Only up to the bytes of the snapshot: those after them may be half written.
         let from = from.min(seen.bytes);
         let length = ((seen.bytes - from) as usize).min(into.len());
         self.view.copy(self.layout.sub_buffer(seen.sub_buffer) + u64::from(from), &mut into[..length])?;
         self.view.fence();
-        let owner = Owner::of(self.view.word(self.layout.descriptor(seen.sub_buffer))?);
+        let owner = SubBufferOwner::of(self.view.word(self.layout.descriptor(seen.sub_buffer))?);
         Ok(owner.generation == seen.generation)
     }
 
@@ -265,10 +270,10 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn free(&self, seen: &Seen) -> Result<(), V::Fault> {
+    pub fn free(&self, seen: &SubBufferSnapshot) -> Result<(), V::Fault> {
         // The mark depends on the generation alone. If the program has overwritten the sub-buffer
         // meanwhile, the mark belongs to an older generation, and frees nothing.
-        let owner = Owner { generation: seen.generation, lane: seen.lane, state: FULL };
+        let owner = SubBufferOwner { generation: seen.generation, lane: seen.lane, state: FULL };
         self.view.set_byte(self.layout.freed(seen.sub_buffer), owner.mark())
     }
 

@@ -11,16 +11,16 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::bell::Rings;
-use crate::layout::{Layout, PAGE, header};
-use crate::memory::{Memory, View};
-use crate::sides::{Program, Recorder};
+use crate::layout::{MemoryLayout, PAGE, header};
+use crate::memory::{MemoryView, ProgramMemory};
+use crate::sides::{ProgramSide, RecorderSide};
 
 const IS_WHOLE: u64 = 1 << 63;
 const IS_CONTEXT: u64 = 1 << 62;
 
 /// Location of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct DefinitionPlace {
     /// ID of the event, or number of the context.
     pub id: u16,
     /// `true`: it defines a context, whose bit is [`FIRST_OWN`](crate::contexts::FIRST_OWN) shifted
@@ -32,7 +32,7 @@ pub struct Definition {
     next: u64,
 }
 
-impl<M: Memory> Program<'_, M> {
+impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// Registers an event and returns its ID; `None`: there is no room for more. Constructors of
     /// several libraries may call this concurrently.
     pub fn define(&self, definition: &[u8]) -> Option<u16> {
@@ -72,7 +72,7 @@ impl<M: Memory> Program<'_, M> {
     }
 
     fn tell(&self, definition: &[u8], kind: u64, id: impl FnOnce() -> u64) -> Option<u16> {
-        let Layout { events, registry_bytes, .. } = self.layout;
+        let MemoryLayout { events, registry_bytes, .. } = self.layout;
         let all = 8 + (definition.len() as u64).next_multiple_of(8);
         let bytes = definition.len() as u32;
         let room = |taken| {
@@ -112,7 +112,7 @@ impl<M: Memory> Program<'_, M> {
     }
 }
 
-impl<M: Memory> Program<'_, M> {
+impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// Ensures that the registry has memory up to `end`.
     fn has_registry(&self, end: u64) -> bool {
         loop {
@@ -129,13 +129,13 @@ impl<M: Memory> Program<'_, M> {
     }
 }
 
-impl<V: View> Recorder<V> {
+impl<V: MemoryView> RecorderSide<V> {
     /// Definition after the given one, or the first; `None`: there is none yet.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn definition(&self, after: Option<&Definition>) -> Result<Option<Definition>, V::Fault> {
+    pub fn definition(&self, after: Option<&DefinitionPlace>) -> Result<Option<DefinitionPlace>, V::Fault> {
         let begin = after.map_or(0, |definition| definition.next);
         let end = u64::from(self.layout.registry_bytes);
         if begin + 8 > end {
@@ -147,7 +147,7 @@ impl<V: View> Recorder<V> {
         let next = begin + 8 + u64::from(bytes).next_multiple_of(8);
         let is_one = word & IS_WHOLE != 0 && next <= end && u32::from(id) < self.layout.events;
         let is_context = word & IS_CONTEXT != 0;
-        Ok(is_one.then_some(Definition { id, is_context, bytes, at: at + 8, next }))
+        Ok(is_one.then_some(DefinitionPlace { id, is_context, bytes, at: at + 8, next }))
     }
 
     /// Whether the program had a definition for which there was no room.
@@ -164,7 +164,7 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn said(&self, definition: &Definition, into: &mut [u8]) -> Result<(), V::Fault> {
+    pub fn said(&self, definition: &DefinitionPlace, into: &mut [u8]) -> Result<(), V::Fault> {
         let length = into.len().min(definition.bytes as usize);
         self.view.copy(definition.at, &mut into[..length])
     }

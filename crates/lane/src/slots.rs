@@ -10,8 +10,8 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::layout::slot;
-use crate::memory::{Memory, View};
-use crate::sides::{Program, Recorder};
+use crate::memory::{MemoryView, ProgramMemory};
+use crate::sides::{ProgramSide, RecorderSide};
 
 const IS_SAID: u64 = 1 << 63;
 const IS_NATIVE: u64 = 1 << 62;
@@ -21,10 +21,10 @@ pub const FIRST_SLOT: u8 = 2;
 
 /// Location of a filter's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct FilterCode {
     /// `true`: machine code in the arena; `false`: bytecode.
     pub is_native: bool,
-    /// Offset from the beginning of the arena, or of [`Layout::filters`](crate::Layout::filters).
+    /// Offset from the beginning of the arena, or of [`MemoryLayout::filters`](crate::MemoryLayout::filters).
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
@@ -32,7 +32,7 @@ pub struct Code {
 
 /// How a program runs a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
+pub enum FilterEngine {
     /// No event has evaluated the filter yet.
     NotYet,
     /// The program runs the machine code.
@@ -43,32 +43,35 @@ pub enum Runs {
     Not,
 }
 
-impl<M: Memory> Program<'_, M> {
+impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// Filter of a slot; `None`: the recorder has assigned none, or one with an impossible
     /// location.
     #[must_use]
-    pub fn code(&self, slot: u8, arena_bytes: u32) -> Option<Code> {
+    pub fn code(&self, slot: u8, arena_bytes: u32) -> Option<FilterCode> {
         let said = self.memory.load(self.layout.slot(slot) + slot::SAID, Acquire);
-        let code =
-            Code { is_native: said & IS_NATIVE != 0, offset: said as u32, bytes: (said >> 32) as u32 & 0x3fff_ffff };
+        let code = FilterCode {
+            is_native: said & IS_NATIVE != 0,
+            offset: said as u32,
+            bytes: (said >> 32) as u32 & 0x3fff_ffff,
+        };
         let room = if code.is_native { arena_bytes } else { self.layout.filter_bytes };
         let fits = u64::from(code.offset) + u64::from(code.bytes) <= room.into() && code.bytes > 0;
         (said & IS_SAID != 0 && slot >= FIRST_SLOT && fits).then_some(code)
     }
 
     /// Publishes how the program runs the filter of a slot.
-    pub fn runs(&self, slot: u8, runs: Runs) {
+    pub fn runs(&self, slot: u8, runs: FilterEngine) {
         self.memory.store(self.layout.slot(slot) + slot::DONE, runs as u64, Relaxed);
     }
 }
 
-impl<V: View> Recorder<V> {
+impl<V: MemoryView> RecorderSide<V> {
     /// Assigns a filter to a slot. All bytes of the filter must already be at the given location.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn say_code(&self, slot: u8, code: Code) -> Result<(), V::Fault> {
+    pub fn say_code(&self, slot: u8, code: FilterCode) -> Result<(), V::Fault> {
         let native = if code.is_native { IS_NATIVE } else { 0 };
         let said = IS_SAID | native | u64::from(code.bytes & 0x3fff_ffff) << 32 | u64::from(code.offset);
         // The last byte publishes the word: it holds the flag that the other bytes are valid.
@@ -83,10 +86,13 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn said_code(&self, slot: u8) -> Result<Option<Code>, V::Fault> {
+    pub fn said_code(&self, slot: u8) -> Result<Option<FilterCode>, V::Fault> {
         let said = self.view.word(self.layout.slot(slot) + slot::SAID)?;
-        let code =
-            Code { is_native: said & IS_NATIVE != 0, offset: said as u32, bytes: (said >> 32) as u32 & 0x3fff_ffff };
+        let code = FilterCode {
+            is_native: said & IS_NATIVE != 0,
+            offset: said as u32,
+            bytes: (said >> 32) as u32 & 0x3fff_ffff,
+        };
         Ok((said & IS_SAID != 0).then_some(code))
     }
 
@@ -95,12 +101,12 @@ impl<V: View> Recorder<V> {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn runs(&self, slot: u8) -> Result<Runs, V::Fault> {
+    pub fn runs(&self, slot: u8) -> Result<FilterEngine, V::Fault> {
         Ok(match self.view.word(self.layout.slot(slot) + slot::DONE)? {
-            0 => Runs::NotYet,
-            1 => Runs::Native,
-            2 => Runs::Interpreted,
-            _ => Runs::Not,
+            0 => FilterEngine::NotYet,
+            1 => FilterEngine::Native,
+            2 => FilterEngine::Interpreted,
+            _ => FilterEngine::Not,
         })
     }
 

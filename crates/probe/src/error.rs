@@ -7,14 +7,14 @@ use std::fmt::{self, Display, Formatter};
 #[error("{act}: {kind}")]
 pub struct ProbeError {
     /// The act that failed.
-    pub act: Act,
+    pub act: KernelAction,
     /// The kind of error.
     pub kind: ProbeErrorKind,
 }
 
 /// The act that the kernel was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum KernelAction {
     /// To verify and compile a program.
     Load,
     /// To run it.
@@ -67,7 +67,7 @@ fn kernel_is_unavailable(_errno: i32, _log: &str) -> bool {
     true
 }
 
-impl Display for Act {
+impl Display for KernelAction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Load => "the kernel did not load the program",

@@ -21,13 +21,13 @@ use elsewhere as kernel;
 #[cfg(target_os = "linux")]
 use linux as kernel;
 
-pub use error::{Act, ProbeError, ProbeErrorKind};
+pub use error::{KernelAction, ProbeError, ProbeErrorKind};
 
 /// A program that the kernel has verified and holds. It goes when this value does.
 #[derive(Debug)]
-pub struct Program(kernel::Loaded);
+pub struct KernelProgram(kernel::Loaded);
 
-impl Program {
+impl KernelProgram {
     /// Has the kernel verify and compile a program, as one that is run on demand only (`BPF_PROG_TYPE_SYSCALL`): nothing
     /// is attached to anything. At entry r1 is the address of a copy of the context, aligned to 8 bytes.
     ///
@@ -36,18 +36,18 @@ impl Program {
     /// The kernel's error, with its verifier's log; or that this is not Linux.
     ///
     /// ```
-    /// use kymo_probe::Program;
+    /// use kymo_probe::KernelProgram;
     ///
     /// // r0 = *(u32 *)(r1 + 4); exit
     /// let instructions = [[0x61, 0x10, 4, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
     /// // Only who may load programs gets further.
-    /// if let Ok(program) = Program::load(&instructions) {
+    /// if let Ok(program) = KernelProgram::load(&instructions) {
     ///     assert_eq!(program.test_run(&mut [0, 0, 0, 0, 5, 0, 0, 0])?, 5);
     /// }
     /// # Ok::<(), kymo_probe::ProbeError>(())
     /// ```
     pub fn load(instructions: &[[u8; 8]]) -> Result<Self, ProbeError> {
-        kernel::load(instructions).map(Self).map_err(|kind| ProbeError { act: Act::Load, kind })
+        kernel::load(instructions).map(Self).map_err(|kind| ProbeError { act: KernelAction::Load, kind })
     }
 
     /// Runs the program once on a copy of the context, which is copied back, and returns the lower half of r0.
@@ -57,6 +57,6 @@ impl Program {
     /// The kernel's error: `EINVAL` if the context is shorter than the bytes that the program
     /// reads, or longer than 65535 bytes.
     pub fn test_run(&self, context: &mut [u8]) -> Result<u32, ProbeError> {
-        kernel::test_run(&self.0, context).map_err(|kind| ProbeError { act: Act::Run, kind })
+        kernel::test_run(&self.0, context).map_err(|kind| ProbeError { act: KernelAction::Run, kind })
     }
 }

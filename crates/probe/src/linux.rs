@@ -147,7 +147,7 @@ mod tests {
     fn the_verifier_says_why() {
         // r0 = r5: nothing is in r5.
         let instructions = [[0xbf, 0x50, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
-        let error = crate::Program::load(&instructions).expect_err("no verifier takes it");
+        let error = crate::KernelProgram::load(&instructions).expect_err("no verifier takes it");
         if error.is_unavailable() {
             println!("NO BPF HERE: not run ({error})");
             return;

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_promises::index::Indexed;
-use kymo_promises::random::Random;
+use kymo_promises::index::IndexedFolder;
+use kymo_promises::random::RandomNumbers;
 use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts, written};
 
 fn main() -> ExitCode {
@@ -53,8 +53,8 @@ fn usage() -> ExitCode {
 fn seeds(folder: &Path) -> std::io::Result<()> {
     let all = [
         ("metadata", starts::metadata()),
-        ("index", Indexed::new().seeds().to_vec()),
-        ("filters", (0..200).map(|seed| filters::text(&mut Random::new(seed)).into_bytes()).collect()),
+        ("index", IndexedFolder::new().seeds().to_vec()),
+        ("filters", (0..200).map(|seed| filters::text(&mut RandomNumbers::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
         ("native", starts::packets()),
@@ -70,7 +70,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
 }
 
 fn run(target: &str, time: Duration, mut seed: u64) {
-    let indexed = Indexed::new();
+    let indexed = IndexedFolder::new();
     let inputs = match target {
         "metadata" => starts::metadata(),
         "index" => indexed.seeds().to_vec(),
@@ -79,7 +79,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
     let stage = linux::stage();
     let (begin, first, mut values) = (Instant::now(), seed, 0);
     while begin.elapsed() < time {
-        let mut random = Random::new(seed);
+        let mut random = RandomNumbers::new(seed);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
             "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
@@ -119,15 +119,15 @@ fn run(target: &str, time: Duration, mut seed: u64) {
 /// Programs are recorded on Linux.
 #[cfg(target_os = "linux")]
 mod linux {
-    use kymo_promises::random::Random;
-    use kymo_promises::recorded::Stage;
+    use kymo_promises::random::RandomNumbers;
+    use kymo_promises::recorded::RecordingStage;
     use kymo_promises::{definitions, recording};
 
-    pub(super) fn stage() -> Stage {
-        Stage::new()
+    pub(super) fn stage() -> RecordingStage {
+        RecordingStage::new()
     }
 
-    pub(super) fn hold(target: &str, random: &mut Random, stage: &Stage) {
+    pub(super) fn hold(target: &str, random: &mut RandomNumbers, stage: &RecordingStage) {
         if target == "definitions" {
             definitions::hold(&definitions::text(random), stage);
         } else {
@@ -136,10 +136,10 @@ mod linux {
     }
 
     pub(super) fn seeds() -> Vec<(&'static str, Vec<Vec<u8>>)> {
-        let texts = (0..100).map(|seed| definitions::text(&mut Random::new(seed))).collect();
+        let texts = (0..100).map(|seed| definitions::text(&mut RandomNumbers::new(seed))).collect();
         // Choices: two bytes each.
         let stories = (0..100).map(|seed| {
-            let mut random = Random::new(seed);
+            let mut random = RandomNumbers::new(seed);
             (0..3000).map(|_| random.any() as u8).collect()
         });
         vec![("definitions", texts), ("recording", stories.collect())]
@@ -148,11 +148,11 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod linux {
-    use kymo_promises::random::Random;
+    use kymo_promises::random::RandomNumbers;
 
     pub(super) fn stage() {}
 
-    pub(super) fn hold(target: &str, _: &mut Random, (): &()) {
+    pub(super) fn hold(target: &str, _: &mut RandomNumbers, (): &()) {
         panic!("nothing is recorded here: {target}");
     }
 

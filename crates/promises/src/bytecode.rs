@@ -11,12 +11,12 @@
 //!
 //! All of it is safe code: a read outside of a slice would be a panic, and a loop would not be over.
 
-use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, Registers, find_needs, header, validate};
-use kymo_ir::predicate::Place;
-use kymo_random::predicates::{self, Options};
+use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, RegisterSet, find_needs, header, validate};
+use kymo_ir::predicate::InputPlace;
+use kymo_random::predicates::{self, PredicateOptions};
 
-use crate::plain_machine::{Memory, PlainMachine};
-use crate::random::Random;
+use crate::plain_machine::{PlainMachine, TextMemory};
+use crate::random::RandomNumbers;
 use crate::random_bytecode::{random_constants, random_instructions};
 
 /// The promise for random bytes, damaged programs and sound ones: whether they were accepted.
@@ -24,7 +24,7 @@ use crate::random_bytecode::{random_constants, random_instructions};
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(random: &mut Random) -> bool {
+pub fn hold(random: &mut RandomNumbers) -> bool {
     let mut bytes = match random.below(8) {
         0 => {
             let count = random.below(100);
@@ -47,7 +47,7 @@ pub fn hold(random: &mut Random) -> bool {
     refused_or_run(&bytes, random)
 }
 
-fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
+fn refused_or_run(bytes: &[u8], random: &mut RandomNumbers) -> bool {
     let program = match validate(bytes) {
         Ok(program) => program,
         Err(error) => {
@@ -59,7 +59,7 @@ fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
     for _ in 0..4 {
         let arguments = random.bytes(program.size() as usize);
         let count = random.below(40);
-        let memory = Memory(random.bytes(count));
+        let memory = TextMemory(random.bytes(count));
         let expected = PlainMachine::new(&program, &arguments, &memory).run();
         assert_eq!(program.run(&arguments, &memory), Ok(expected), "{program}{arguments:x?}\n{memory:x?}");
     }
@@ -71,15 +71,15 @@ fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
 }
 
 /// The bytes of a random predicate, which keeps the same events as the evaluator.
-fn compiled(random: &mut Random) -> Vec<u8> {
+fn compiled(random: &mut RandomNumbers) -> Vec<u8> {
     let nodes = 1 + random.below(40);
-    let options = Options { nodes, pointers: false, ..Options::PLAIN };
+    let options = PredicateOptions { nodes, pointers: false, ..PredicateOptions::PLAIN };
     let (predicate, layout) = predicates::predicate(random, &options);
     let Ok(bytes) = kymo_filter::bytecode::compile(&predicate, &layout) else {
-        return [&header(0, 1, 0)[..], &Instruction::Keep.encode(Registers::default())].concat();
+        return [&header(0, 1, 0)[..], &Instruction::Keep.encode(RegisterSet::default())].concat();
     };
     let program = validate(&bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
-    assert!(!layout.places.iter().any(|place| matches!(place, Place::Pointer { .. })), "they were not asked for");
+    assert!(!layout.places.iter().any(|place| matches!(place, InputPlace::Pointer { .. })), "they were not asked for");
     for _ in 0..4 {
         let arguments = predicates::arguments(random, &predicate, &layout);
         let expected = predicate.keeps(&predicates::data(&predicate, &layout, &arguments)[..]);
@@ -90,15 +90,15 @@ fn compiled(random: &mut Random) -> Vec<u8> {
 
 /// The bytes of random instructions. Their needs are true, or hide up to some place that a register is not written: then
 /// only one look at each way across that place tells.
-fn instructions(random: &mut Random) -> Vec<u8> {
+fn instructions(random: &mut RandomNumbers) -> Vec<u8> {
     let size = 16 + random.below(60) as u32;
     let constants = random_constants(random);
     let mut instructions = random_instructions(random, size, constants.len() as u32);
     let hidden =
-        if random.below(3) == 0 { instructions.remove(random.below(16)).writes() } else { Registers::default() };
+        if random.below(3) == 0 { instructions.remove(random.below(16)).writes() } else { RegisterSet::default() };
     let place = random.below(instructions.len());
     let mut bytes = header(size, instructions.len() as u16, constants.len() as u32).to_vec();
-    let mut needs = vec![Registers::default(); instructions.len()];
+    let mut needs = vec![RegisterSet::default(); instructions.len()];
     find_needs(&instructions, &mut needs);
     for (index, (instruction, needs)) in instructions.iter().zip(needs).enumerate() {
         bytes.extend(instruction.encode(if index < place { needs.without(hidden) } else { needs }));
@@ -113,11 +113,11 @@ fn instructions(random: &mut Random) -> Vec<u8> {
 ///
 /// If it is broken.
 pub fn hold_as_they_are(bytes: &[u8]) -> bool {
-    refused_or_run(bytes, &mut Random::new(bytes.len() as u64))
+    refused_or_run(bytes, &mut RandomNumbers::new(bytes.len() as u64))
 }
 
 /// Sound programs, for a fuzzer to begin with.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
-    (0..20).map(|seed| compiled(&mut Random::new(seed))).collect()
+    (0..20).map(|seed| compiled(&mut RandomNumbers::new(seed))).collect()
 }

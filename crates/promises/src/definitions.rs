@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use kymo_format::model::{FieldClass, FieldKind};
 use kymo_format::write::{to_json, to_tsdl};
-use kymo_lane::{Thread, contexts};
-use kymo_recorder::Run;
-use kymo_recorder::program::{Identity, Known};
-use kymo_recorder::trace::{Everything, Format, Output, OutputOptions};
+use kymo_lane::{WriterThread, contexts};
+use kymo_recorder::EventRun;
+use kymo_recorder::program::{ProgramFacts, ProgramIdentity};
+use kymo_recorder::trace::{CtfVersion, Everything, Output, OutputOptions};
 use kymo_schema::definition::{ContextClass, Definition, EventClass, parse};
-use kymo_schema::field::{Field, Kind, Scalar};
+use kymo_schema::field::{DefinedField, FieldType, ScalarType};
 
-use crate::random::Random;
-use crate::recorded::{Recorded, Stage};
+use crate::random::RandomNumbers;
+use crate::recorded::{RecordingStage, TraceReading};
 
 /// Bytes that an event of zeros may have to be recorded too; of larger ones only the name is.
 const EVENT_BYTES_MAX: usize = 64 << 10;
@@ -23,7 +23,7 @@ const EVENT_BYTES_MAX: usize = 64 << 10;
 /// # Panics
 ///
 /// If it is broken, or a temporary folder cannot be written.
-pub fn hold(data: &[u8], stage: &Stage) -> bool {
+pub fn hold(data: &[u8], stage: &RecordingStage) -> bool {
     let definition = match parse(data) {
         Ok(definition) => definition,
         Err(problem) => {
@@ -33,7 +33,7 @@ pub fn hold(data: &[u8], stage: &Stage) -> bool {
             return false;
         }
     };
-    let format = if data.len().is_multiple_of(2) { Format::Ctf18 } else { Format::Ctf2 };
+    let format = if data.len().is_multiple_of(2) { CtfVersion::Ctf18 } else { CtfVersion::Ctf2 };
     match definition {
         Definition::Event(event) => named(&Arc::new(event), None, format, stage),
         Definition::Context(context) => {
@@ -52,7 +52,7 @@ fn event() -> EventClass {
 }
 
 /// An event of zeros, in a trace.
-fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: Format, stage: &Stage) {
+fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: CtfVersion, stage: &RecordingStage) {
     let folder = tempfile::tempdir_in(stage.path()).expect("there is room");
     let path = folder.path().join("trace");
     let mut clock = stage.clock();
@@ -65,15 +65,15 @@ fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: F
     let is_whole = size <= EVENT_BYTES_MAX;
     let mut bytes = vec![0; 6 + if is_whole { size } else { 0 }];
     bytes[2..6].copy_from_slice(&(begin as u32).to_le_bytes());
-    let known = Known {
+    let known = ProgramFacts {
         identity: identity(),
         pid_outside: None,
         events: vec![Some(Arc::clone(event))],
         contexts: vec![context.map(Arc::clone)],
     };
-    let run = Run {
+    let run = EventRun {
         lane: 0,
-        thread: Thread::default(),
+        thread: WriterThread::default(),
         sequence: 0,
         from: 0,
         contexts: carried,
@@ -90,17 +90,17 @@ fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: F
     assert_eq!(tally.events, u64::from(is_whole), "{event:?}");
     let metadata = std::fs::read(path.join("metadata")).expect("it is there");
     is_said(&metadata, event, context.map(|context| &**context));
-    Recorded::read(&path).is_what(&tally);
+    TraceReading::read(&path).is_what(&tally);
 }
 
-fn identity() -> Identity {
-    Identity {
+fn identity() -> ProgramIdentity {
+    ProgramIdentity {
         key: 1,
         pid: 1,
         started: 1,
         pid_namespace: 0,
         user: 0,
-        clock: kymo_lane::Clock::Counter,
+        clock: kymo_lane::ClockSource::Counter,
         name: String::new(),
         path: String::new(),
         arena: Err(kymo_lane::NoArena::Off),
@@ -108,12 +108,12 @@ fn identity() -> Identity {
 }
 
 /// The size of a field with only zeros in its bytes.
-fn bytes_of(kind: &Kind) -> usize {
+fn bytes_of(kind: &FieldType) -> usize {
     match kind {
-        Kind::Scalar(scalar) => scalar.bytes().into(),
-        Kind::FixedText(bytes) => *bytes as usize,
-        Kind::Array(element, count) => usize::from(element.bytes()) * *count as usize,
-        Kind::Text | Kind::Sequence(_) => 2,
+        FieldType::Scalar(scalar) => scalar.bytes().into(),
+        FieldType::FixedText(bytes) => *bytes as usize,
+        FieldType::Array(element, count) => usize::from(element.bytes()) * *count as usize,
+        FieldType::Text | FieldType::Sequence(_) => 2,
     }
 }
 
@@ -128,7 +128,7 @@ fn is_said(metadata: &[u8], event: &EventClass, context: Option<&ContextClass>) 
     let class = class.unwrap_or_else(|| panic!("{name:?} is not there:\n{}", parsed.text));
     assert_eq!(class.log_level, Some(i64::from(event.level)), "{name:?}");
     let payload = members(class.payload.as_ref());
-    let expected: Vec<&Field> = event.fields.iter().collect();
+    let expected: Vec<&DefinedField> = event.fields.iter().collect();
     are_said(&payload, &expected);
     if let Some(context) = context {
         let contexts = trace.stream_classes.iter().filter_map(|stream| stream.event_common_context.as_ref());
@@ -149,15 +149,15 @@ fn members(class: Option<&FieldClass>) -> Vec<(&str, &FieldKind)> {
     all.members.iter().map(|member| (member.name.as_str(), &member.class.kind)).collect()
 }
 
-fn are_said(found: &[(&str, &FieldKind)], expected: &[&Field]) {
+fn are_said(found: &[(&str, &FieldKind)], expected: &[&DefinedField]) {
     let mut found = found.iter();
     for field in expected {
-        if matches!(field.kind, Kind::Text | Kind::Sequence(_)) {
+        if matches!(field.kind, FieldType::Text | FieldType::Sequence(_)) {
             let length = found.next().expect("a length stands before it");
             assert!(matches!(length.1, FieldKind::Integer(_)), "{length:?} is no length of {field:?}");
         }
         let (name, kind) = found.next().unwrap_or_else(|| panic!("{field:?} is not there"));
-        let Kind::Scalar(Scalar::Enumeration(_, labels)) = &field.kind else { continue };
+        let FieldType::Scalar(ScalarType::Enumeration(_, labels)) = &field.kind else { continue };
         let FieldKind::Integer(integer) = kind else { panic!("{name}: {kind:?} is no enumeration") };
         let mappings = &integer.meaning.mappings;
         let said: std::collections::BTreeSet<&str> = mappings.iter().map(|mapping| mapping.label.as_str()).collect();
@@ -169,7 +169,7 @@ fn are_said(found: &[(&str, &FieldKind)], expected: &[&Field]) {
 
 /// A definition that is sound, or nearly so.
 #[must_use]
-pub fn text(random: &mut Random) -> Vec<u8> {
+pub fn text(random: &mut RandomNumbers) -> Vec<u8> {
     const NAMES: [&str; 12] =
         ["a", "b.c", "int", "a b", "_x", "x-y", "9", "tr\u{e4}ge", "\"q\"", "back\\slash", "enum", "a\u{2028}b"];
     const TYPES: [&str; 16] = [

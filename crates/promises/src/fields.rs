@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
 use kymo_decode::{Compile, Decoder, FilterFacts};
-use kymo_filter::Path;
+use kymo_filter::NamePath;
 use kymo_format::TraceClass;
 use kymo_ir::predicate::Datum;
-use kymo_ir::{Cells, SLACK, Window};
+use kymo_ir::{Cells, PacketWindow, SLACK};
 
 use crate::filtering;
-use crate::random::Random;
-use crate::reading::{Event, Packet, Reader};
+use crate::random::RandomNumbers;
+use crate::reading::{PacketContents, PlainReader, ReadEvent};
 
 /// Names that a class is asked for.
 const NAMES_MAX: usize = 5;
@@ -27,16 +27,16 @@ const NAMES_MAX: usize = 5;
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usize, usize) {
-    let Ok(reader) = Reader::new(trace, Compile::Never, 0) else { return (0, 0) };
+pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut RandomNumbers) -> (usize, usize) {
+    let Ok(reader) = PlainReader::new(trace, Compile::Never, 0) else { return (0, 0) };
     let reading = reader.read(bytes, bytes.len());
     let seed = random.any();
     let mut counts = (0, 0);
     for (compile, slack) in [(Compile::Never, 0xFF), (Compile::AtOnce, 0)] {
         let decoder = Arc::new(Decoder::new(Arc::clone(trace), compile).expect("it was decoded just now"));
-        let random = &mut Random::new(seed);
-        let asked = (0..trace.stream_classes.len()).map(|stream| Asked::new(&decoder, stream, random));
-        let asked: Vec<Asked> = asked.collect();
+        let random = &mut RandomNumbers::new(seed);
+        let asked = (0..trace.stream_classes.len()).map(|stream| FieldRequests::new(&decoder, stream, random));
+        let asked: Vec<FieldRequests> = asked.collect();
         let (mut offset, mut compared) = (0, (0, 0));
         for packet in &reading.packets {
             let bytes = [&bytes[offset..], &[slack; SLACK]].concat();
@@ -50,15 +50,15 @@ pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usiz
 }
 
 /// The fields asked of the classes of a data stream class.
-struct Asked {
+struct FieldRequests {
     reader: FieldReader,
     stream: usize,
     /// By event record class.
     names: Vec<Vec<String>>,
 }
 
-impl Asked {
-    fn new(decoder: &Arc<Decoder>, stream: usize, random: &mut Random) -> Self {
+impl FieldRequests {
+    fn new(decoder: &Arc<Decoder>, stream: usize, random: &mut RandomNumbers) -> Self {
         let (trace, mut reader) = (decoder.trace_class(), FieldReader::new(decoder, stream));
         let facts = FilterFacts { clock: None, trace_name: "", suggests: false, instant: &|_| None };
         let of_stream = &trace.stream_classes[stream];
@@ -71,7 +71,8 @@ impl Asked {
             // Some at once, the others later.
             let (first, second) = names.split_at(names.len() / 2);
             for part in [first, second] {
-                let paths: Vec<Path> = part.iter().map(|name| Path::parse(name).expect("it is a name")).collect();
+                let paths: Vec<NamePath> =
+                    part.iter().map(|name| NamePath::parse(name).expect("it is a name")).collect();
                 reader.ask(number, &paths, &facts).expect("every class was lowered when the decoder was made");
             }
             all.push(names);
@@ -81,9 +82,9 @@ impl Asked {
 
     /// The records of a packet, which has these bytes and this slack, have the values that they had
     /// before; how many there are, and how many are not missing.
-    fn same(&self, decoder: &Decoder, packet: &Packet, bytes: &[u8]) -> (usize, usize) {
-        let window = Window::new(bytes, 0, 8 * (bytes.len() - SLACK) as u64);
-        let mut classes: BTreeMap<u32, Vec<&Event>> = BTreeMap::new();
+    fn same(&self, decoder: &Decoder, packet: &PacketContents, bytes: &[u8]) -> (usize, usize) {
+        let window = PacketWindow::new(bytes, 0, 8 * (bytes.len() - SLACK) as u64);
+        let mut classes: BTreeMap<u32, Vec<&ReadEvent>> = BTreeMap::new();
         for event in packet.events.iter().filter(|event| event.fields.is_ok()) {
             classes.entry(event.class).or_default().push(event);
         }
@@ -114,7 +115,7 @@ impl Asked {
         (count, there)
     }
 
-    fn expected(&self, decoder: &Decoder, name: &str, event: &Event) -> Datum {
+    fn expected(&self, decoder: &Decoder, name: &str, event: &ReadEvent) -> Datum {
         let trace = decoder.trace_class();
         filtering::value_of(trace.dialect, &trace.stream_classes[self.stream], name, event).unwrap_or(Datum::Missing)
     }

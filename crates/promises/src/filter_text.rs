@@ -8,7 +8,7 @@
 //! extreme       one construction over and over: deep, or long, around every limit
 //! ```
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 const WORDS: [&str; 74] = [
     "a",
@@ -89,7 +89,7 @@ const WORDS: [&str; 74] = [
 
 /// A text of any of the sorts.
 #[must_use]
-pub fn text(random: &mut Random) -> String {
+pub fn text(random: &mut RandomNumbers) -> String {
     match random.below(16) {
         0 => {
             let count = random.below(200);
@@ -105,7 +105,7 @@ pub fn text(random: &mut Random) -> String {
     }
 }
 
-fn soup(random: &mut Random) -> String {
+fn soup(random: &mut RandomNumbers) -> String {
     let count = random.below(12);
     let spaces = if random.below(4) == 0 { "" } else { " " };
     let words: Vec<&str> = (0..count).map(|_| WORDS[random.below(WORDS.len())]).collect();
@@ -113,7 +113,7 @@ fn soup(random: &mut Random) -> String {
 }
 
 /// Statements with the same meaning in two forms, for any parts: unknown, false and true alike.
-pub(crate) fn alike(random: &mut Random) -> [String; 2] {
+pub(crate) fn alike(random: &mut RandomNumbers) -> [String; 2] {
     let [a, b, c] = [(); 3].map(|()| expression(random, 2));
     match random.below(8) {
         0 => [format!("!(!({a}))"), a],
@@ -128,7 +128,7 @@ pub(crate) fn alike(random: &mut Random) -> [String; 2] {
 }
 
 /// A statement that the grammar accepts.
-fn expression(random: &mut Random, depth: usize) -> String {
+fn expression(random: &mut RandomNumbers, depth: usize) -> String {
     const RELATIONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
     match random.below(if depth == 0 { 4 } else { 10 }) {
         0 => format!("has({})", name(random)),
@@ -148,7 +148,7 @@ fn expression(random: &mut Random, depth: usize) -> String {
     }
 }
 
-fn number(random: &mut Random, depth: usize) -> String {
+fn number(random: &mut RandomNumbers, depth: usize) -> String {
     const OPERATIONS: [&str; 10] = ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"];
     match random.below(if depth == 0 { 2 } else { 6 }) {
         0 => name(random),
@@ -162,7 +162,7 @@ fn number(random: &mut Random, depth: usize) -> String {
     }
 }
 
-fn name(random: &mut Random) -> String {
+fn name(random: &mut RandomNumbers) -> String {
     const GLOBAL: [&str; 6] = ["$ctx.vtid", "event.name", "$payload.a", "time", "cycles", "$env.hostname"];
     let letter = char::from(b'a' + random.below(26) as u8);
     match random.below(10) {
@@ -173,7 +173,7 @@ fn name(random: &mut Random) -> String {
     }
 }
 
-fn integer(random: &mut Random) -> String {
+fn integer(random: &mut RandomNumbers) -> String {
     match random.below(6) {
         0 => random.any().to_string(),
         1 => format!("{:#x}", random.any()),
@@ -183,13 +183,13 @@ fn integer(random: &mut Random) -> String {
     }
 }
 
-fn literal(random: &mut Random) -> String {
+fn literal(random: &mut RandomNumbers) -> String {
     const TEXTS: [&str; 8] = ["\"a\"", "\"a*\"", "\"*\"", "\"a*b*\"", "\"\"", "\"b c\"", "\"\\\"\"", "'d'"];
     if random.below(2) == 0 { TEXTS[random.below(TEXTS.len())].into() } else { integer(random) }
 }
 
-fn list(random: &mut Random) -> String {
-    let item = |random: &mut Random| match random.below(4) {
+fn list(random: &mut RandomNumbers) -> String {
+    let item = |random: &mut RandomNumbers| match random.below(4) {
         0 => format!("{}..{}", integer(random), integer(random)),
         1 => literal(random),
         _ => integer(random),
@@ -233,7 +233,7 @@ const REPEATED: [(&str, &str, &str); 30] = [
 ];
 
 /// One construction over and over.
-fn extreme(random: &mut Random) -> String {
+fn extreme(random: &mut RandomNumbers) -> String {
     let (before, middle, behind) = REPEATED[random.below(REPEATED.len())];
     let count = match random.below(5) {
         0 => random.below(20),

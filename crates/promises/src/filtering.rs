@@ -10,9 +10,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use kymo_decode::Compile;
-use kymo_filter::{Field, Fields, Filter, Found, Path, Step};
+use kymo_filter::{FieldResolver, Filter, FilterField, NamePath, NameStep, PathMeaning};
 use kymo_format::model::{
-    Dialect, EventRecordClass, FieldClass, FieldKind, Mapping, Scope, TextEncoding, VariantOption, display_name,
+    Dialect, EnumerationMapping, EventRecordClass, FieldClass, FieldKind, Scope, TextEncoding, VariantOption,
+    display_name,
 };
 use kymo_format::value::Value;
 use kymo_format::{DataStreamClass, TraceClass};
@@ -20,8 +21,8 @@ use kymo_ir::Encoding;
 use kymo_ir::emit::double;
 use kymo_ir::predicate::{Datum, InputKind};
 
-use crate::random::Random;
-use crate::reading::{Event, RECORDS_MAX, Reader, Reading};
+use crate::random::RandomNumbers;
+use crate::reading::{FileContents, PlainReader, RECORDS_MAX, ReadEvent};
 
 /// Names of the scopes that are asked for, and the words for them.
 const SCOPES: [(Scope, &str); 3] =
@@ -36,10 +37,10 @@ const DEPTH_MAX: usize = 6;
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usize, usize) {
-    let Ok(reader) = Reader::new(trace, Compile::Never, 0) else { return (0, 0) };
+pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut RandomNumbers) -> (usize, usize) {
+    let Ok(reader) = PlainReader::new(trace, Compile::Never, 0) else { return (0, 0) };
     let reading = reader.read(bytes, bytes.len());
-    let events: Vec<(usize, &Event)> = reading
+    let events: Vec<(usize, &ReadEvent)> = reading
         .packets
         .iter()
         .flat_map(|packet| packet.events.iter().map(|event| (packet.head.stream_class, event)))
@@ -54,24 +55,24 @@ pub fn hold(trace: &Arc<TraceClass>, bytes: &[u8], random: &mut Random) -> (usiz
         let stream = &trace.stream_classes[packet.head.stream_class];
         packet.events.iter().filter(|event| is_kept(trace.dialect, stream, event, &filter)).collect::<Vec<_>>()
     });
-    let kept: Vec<Vec<&Event>> = kept.collect();
+    let kept: Vec<Vec<&ReadEvent>> = kept.collect();
     for (compile, chunk_bytes) in
         [(Compile::Never, bytes.len()), (Compile::AtOnce, bytes.len()), (Compile::AtOnce, 1 + random.below(60))]
     {
-        let reader = Reader::new(trace, compile, 0).expect("it was decoded just now").filtered(&filter);
+        let reader = PlainReader::new(trace, compile, 0).expect("it was decoded just now").filtered(&filter);
         same(&reading, &kept, &reader.read(bytes, chunk_bytes), &text, compile);
     }
     (events.len(), kept.iter().map(Vec::len).sum())
 }
 
-fn same(all: &Reading, kept: &[Vec<&Event>], found: &Reading, text: &str, compile: Compile) {
+fn same(all: &FileContents, kept: &[Vec<&ReadEvent>], found: &FileContents, text: &str, compile: Compile) {
     for ((all, kept), found) in all.packets.iter().zip(kept).zip(&found.packets) {
         if all.events.len() >= RECORDS_MAX {
             return;
         }
         // Passing over a record may be possible where reading all of it is not: a filter may not need the rest.
-        let found_events: Vec<&Event> = found.events.iter().filter(|event| event.fields.is_ok()).collect();
-        let places = |events: &[&Event]| events.iter().map(|event| event.position).collect::<Vec<_>>();
+        let found_events: Vec<&ReadEvent> = found.events.iter().filter(|event| event.fields.is_ok()).collect();
+        let places = |events: &[&ReadEvent]| events.iter().map(|event| event.position).collect::<Vec<_>>();
         assert_eq!(places(kept), places(&found_events), "`{text}` by {compile:?}: {:?}", all.stop);
         assert_eq!(*kept, found_events, "`{text}` by {compile:?}");
         assert_eq!((all.stop, all.behind), (found.stop, found.behind), "`{text}` by {compile:?}");
@@ -79,7 +80,7 @@ fn same(all: &Reading, kept: &[Vec<&Event>], found: &Reading, text: &str, compil
 }
 
 /// Whether the values of an event make the filter true.
-fn is_kept(dialect: Dialect, stream: &DataStreamClass, event: &Event, filter: &Filter) -> bool {
+fn is_kept(dialect: Dialect, stream: &DataStreamClass, event: &ReadEvent, filter: &Filter) -> bool {
     let class = &stream.event_classes[event.class as usize];
     let late = Late { dialect, stream, class, known: RefCell::default() };
     // Fields that cannot be read are not asked for by scans either, unless the filter needs them.
@@ -100,7 +101,7 @@ enum Down {
 
 /// A field of an event.
 #[derive(Clone, Debug, PartialEq)]
-struct Target {
+struct TargetField {
     scope: Scope,
     /// At most one of them leads to a field in an event.
     ways: Vec<Vec<Down>>,
@@ -108,7 +109,7 @@ struct Target {
     real_bits: Option<u32>,
 }
 
-impl Target {
+impl TargetField {
     fn datum(&self, fields: &[(Scope, Value)]) -> Datum {
         let value = self.ways.iter().find_map(|downs| {
             let mut downs = downs.iter();
@@ -141,7 +142,7 @@ struct Late<'a> {
     dialect: Dialect,
     stream: &'a DataStreamClass,
     class: &'a EventRecordClass,
-    known: RefCell<Vec<Target>>,
+    known: RefCell<Vec<TargetField>>,
 }
 
 impl Late<'_> {
@@ -149,12 +150,12 @@ impl Late<'_> {
         scope_of(self.stream, self.class, scope)
     }
 
-    fn field(&self, scope: Scope, steps: &[Step], name: &str) -> Option<Found> {
+    fn field(&self, scope: Scope, steps: &[NameStep], name: &str) -> Option<PathMeaning> {
         let mut ways = Vec::new();
         let mut optional = false;
         self.ways(self.scope(scope)?, steps, &mut Vec::new(), &mut optional, &mut ways);
         // A name without a single value hides fields of that name further outside.
-        let compound = Some(Found::Compound { what: "a compound" });
+        let compound = Some(PathMeaning::Compound { what: "a compound" });
         let (_, first, labels) = ways.first()?;
         let Some((mut common, real_bits)) = *first else { return compound };
         let labels = if ways.iter().all(|(_, _, other)| other == labels) { labels.clone() } else { Vec::new() };
@@ -164,21 +165,21 @@ impl Late<'_> {
                 _ => return compound,
             }
         }
-        let target = Target { scope, ways: ways.into_iter().map(|(downs, ..)| downs).collect(), real_bits };
+        let target = TargetField { scope, ways: ways.into_iter().map(|(downs, ..)| downs).collect(), real_bits };
         let mut known = self.known.borrow_mut();
         let place = known.iter().position(|known| *known == target).unwrap_or_else(|| {
             known.push(target);
             known.len() - 1
         });
         let name = name.to_owned();
-        Some(Found::Field(Field { key: place as u32, name, kind: common, optional, labels, unit: None }))
+        Some(PathMeaning::Field(FilterField { key: place as u32, name, kind: common, optional, labels, unit: None }))
     }
 
     /// Every possible way of the steps, and the type of the field there.
     fn ways(
         &self,
         class: &FieldClass,
-        steps: &[Step],
+        steps: &[NameStep],
         downs: &mut Vec<Down>,
         optional: &mut bool,
         into: &mut Vec<Way>,
@@ -193,7 +194,7 @@ impl Late<'_> {
             (FieldKind::Variant(variant), first) => {
                 *optional = true;
                 let is_named = |option: &VariantOption| match (&option.name, first) {
-                    (Some(own), Some((Step::Name(name), _))) => display_name(self.dialect, own) == name,
+                    (Some(own), Some((NameStep::Name(name), _))) => display_name(self.dialect, own) == name,
                     _ => false,
                 };
                 let named = variant.options.iter().position(is_named);
@@ -206,18 +207,18 @@ impl Late<'_> {
                 }
             }
             (_, None) => into.push((downs.clone(), kind(class), labels(class))),
-            (FieldKind::Structure(structure), Some((Step::Name(name), rest))) => {
+            (FieldKind::Structure(structure), Some((NameStep::Name(name), rest))) => {
                 let mut members = structure.members.iter();
                 if let Some(index) = members.position(|member| display_name(self.dialect, &member.name) == name) {
                     downs.push(Down::Member(index));
                     self.ways(&structure.members[index].class, rest, downs, optional, into);
                 }
             }
-            (FieldKind::StaticArray(array), Some((Step::Index(index), rest))) if *index < array.length => {
+            (FieldKind::StaticArray(array), Some((NameStep::Index(index), rest))) if *index < array.length => {
                 downs.push(Down::Element(*index));
                 self.ways(&array.element, rest, downs, optional, into);
             }
-            (FieldKind::DynamicArray(array), Some((Step::Index(index), rest))) => {
+            (FieldKind::DynamicArray(array), Some((NameStep::Index(index), rest))) => {
                 *optional = true;
                 downs.push(Down::Element(*index));
                 self.ways(&array.element, rest, downs, optional, into);
@@ -228,7 +229,7 @@ impl Late<'_> {
                 | FieldKind::NullTerminatedText(_)
                 | FieldKind::StaticBlob(_)
                 | FieldKind::DynamicBlob(_),
-                Some((Step::Index(_), _)),
+                Some((NameStep::Index(_), _)),
             ) => into.push((downs.clone(), None, Vec::new())),
             _ => {}
         }
@@ -244,7 +245,7 @@ type Way = (Vec<Down>, Kind, Labels);
 
 fn labels(class: &FieldClass) -> Labels {
     let mappings = class.integer_meaning().map(|meaning| &meaning.mappings[..]).unwrap_or_default();
-    let ranges = |mapping: &Mapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
+    let ranges = |mapping: &EnumerationMapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
     mappings.iter().map(|mapping| (mapping.label.clone(), ranges(mapping))).collect()
 }
 
@@ -265,14 +266,14 @@ fn joined(one: InputKind, other: InputKind) -> Option<InputKind> {
     }
 }
 
-impl Fields for Late<'_> {
-    fn find(&self, path: &Path) -> Found {
-        let Some((Step::Name(word), steps)) = path.steps.split_first() else {
-            return Found::Missing { near: Vec::new() };
+impl FieldResolver for Late<'_> {
+    fn find(&self, path: &NamePath) -> PathMeaning {
+        let Some((NameStep::Name(word), steps)) = path.steps.split_first() else {
+            return PathMeaning::Missing { near: Vec::new() };
         };
         let scopes = SCOPES.iter().filter(|(_, name)| name == word);
         let found = scopes.filter_map(|(scope, _)| self.field(*scope, steps, word)).next();
-        found.unwrap_or(Found::Missing { near: Vec::new() })
+        found.unwrap_or(PathMeaning::Missing { near: Vec::new() })
     }
 
     fn instant(&self, _: &str) -> Option<i64> {
@@ -321,8 +322,8 @@ fn expression(
     dialect: Dialect,
     stream: &DataStreamClass,
     class: &EventRecordClass,
-    event: &Event,
-    random: &mut Random,
+    event: &ReadEvent,
+    random: &mut RandomNumbers,
 ) -> Option<String> {
     let names = names(dialect, stream, class, random);
     let mut parts = Vec::new();
@@ -347,7 +348,7 @@ pub(crate) fn names(
     dialect: Dialect,
     stream: &DataStreamClass,
     class: &EventRecordClass,
-    random: &mut Random,
+    random: &mut RandomNumbers,
 ) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     for (scope, word) in SCOPES {
@@ -368,15 +369,15 @@ pub(crate) fn names(
 }
 
 /// The value that an event has under a name; `None`: unknown.
-pub(crate) fn value_of(dialect: Dialect, stream: &DataStreamClass, name: &str, event: &Event) -> Option<Datum> {
+pub(crate) fn value_of(dialect: Dialect, stream: &DataStreamClass, name: &str, event: &ReadEvent) -> Option<Datum> {
     let class = &stream.event_classes[event.class as usize];
     let late = Late { dialect, stream, class, known: RefCell::default() };
-    let Found::Field(field) = late.find(&Path::parse(name).ok()?) else { return None };
+    let PathMeaning::Field(field) = late.find(&NamePath::parse(name).ok()?) else { return None };
     let target = late.known.borrow()[field.key as usize].clone();
     Some(target.datum(event.fields.as_ref().ok()?))
 }
 
-fn text_test(name: &str, text: &[u8], random: &mut Random) -> String {
+fn text_test(name: &str, text: &[u8], random: &mut RandomNumbers) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric();
     let start: String = text.iter().copied().take_while(is_plain).take(6).map(char::from).collect();
     match random.below(5) {
@@ -388,7 +389,7 @@ fn text_test(name: &str, text: &[u8], random: &mut Random) -> String {
     }
 }
 
-fn number_test(name: &str, value: Option<&Datum>, is_real: bool, random: &mut Random) -> String {
+fn number_test(name: &str, value: Option<&Datum>, is_real: bool, random: &mut RandomNumbers) -> String {
     let operators = ["==", "!=", "<", "<=", ">", ">="];
     let operator = operators[random.below(operators.len())];
     let seen = match value {
@@ -413,7 +414,7 @@ fn leaves(
     class: &FieldClass,
     name: &str,
     depth: usize,
-    random: &mut Random,
+    random: &mut RandomNumbers,
     into: &mut Vec<(String, bool)>,
 ) {
     if depth > DEPTH_MAX || into.len() >= NAMES_MAX {
@@ -424,7 +425,7 @@ fn leaves(
         letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
             && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
     };
-    let mut below = |own: &str, class: &FieldClass, random: &mut Random| {
+    let mut below = |own: &str, class: &FieldClass, random: &mut RandomNumbers| {
         let own = display_name(dialect, own);
         if is_word(own) {
             leaves(dialect, class, &format!("{name}.{own}"), depth + 1, random, into);

@@ -6,13 +6,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use kymo_filter::{Binding, Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict};
+use kymo_filter::{
+    Binding, Constant, Dimension, FieldResolver, Filter, FilterField, FilterProblem, NamePath, NameStep, PathMeaning,
+    Unit, Verdict,
+};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
 use kymo_random::predicates;
 
 use crate::filter_text;
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 pub use crate::filter_text::{extremes, text};
 
@@ -23,7 +26,7 @@ const EVENTS: usize = 8;
 
 /// The outcome of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FilterOutcome {
     /// It is an expression.
     pub parsed: bool,
     /// Classes that it could be bound for.
@@ -37,8 +40,8 @@ pub struct Outcome {
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(text: &str, random: &mut Random) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn hold(text: &str, random: &mut RandomNumbers) -> FilterOutcome {
+    let mut outcome = FilterOutcome::default();
     let filter = match Filter::parse(text) {
         Ok(filter) => filter,
         Err(problems) => {
@@ -51,10 +54,10 @@ pub fn hold(text: &str, random: &mut Random) -> Outcome {
     assert!(!filter.tree().is_empty(), "the tree of an expression is empty");
     for (path, span) in filter.paths() {
         inside(&span, text);
-        assert!(matches!(path.steps.first(), Some(Step::Name(_))), "{path:?} does not begin with a name");
+        assert!(matches!(path.steps.first(), Some(NameStep::Name(_))), "{path:?} does not begin with a name");
     }
     for _ in 0..CLASSES {
-        match filter.bind(&Class::new(random.any())) {
+        match filter.bind(&LetterClass::new(random.any())) {
             Ok(binding) => {
                 outcome.bound += 1;
                 outcome.kept += sound(&binding, text, random);
@@ -71,13 +74,13 @@ pub fn hold(text: &str, random: &mut Random) -> Outcome {
 /// # Panics
 ///
 /// If they do not, or one of them is refused and the other is not.
-pub fn hold_alike(random: &mut Random) -> Option<Outcome> {
+pub fn hold_alike(random: &mut RandomNumbers) -> Option<FilterOutcome> {
     let texts = filter_text::alike(random);
-    let class = Class::new(random.any());
+    let class = LetterClass::new(random.any());
     let [one, other] = texts.each_ref().map(|text| Filter::parse(text).and_then(|filter| filter.bind(&class)));
     assert_eq!(one.is_ok(), other.is_ok(), "only one is refused: {texts:#?} {one:#?} {other:#?}");
     let (one, other) = (one.ok()?, other.ok()?);
-    let mut outcome = Outcome { parsed: true, bound: 2, kept: 0 };
+    let mut outcome = FilterOutcome { parsed: true, bound: 2, kept: 0 };
     for _ in 0..EVENTS {
         let mut values = HashMap::new();
         let [one, other] = [&one, &other].map(|binding| {
@@ -93,7 +96,7 @@ pub fn hold_alike(random: &mut Random) -> Option<Outcome> {
 }
 
 /// Something is wrong, each problem is about a part of the text, and can be shown.
-fn explained(problems: &[Problem], text: &str) {
+fn explained(problems: &[FilterProblem], text: &str) {
     assert!(!problems.is_empty(), "refused without a reason");
     for problem in problems {
         inside(&problem.span, text);
@@ -106,7 +109,7 @@ fn inside(span: &Range<usize>, text: &str) {
 }
 
 /// How many of some events a sound binding keeps.
-fn sound(binding: &Binding, text: &str, random: &mut Random) -> usize {
+fn sound(binding: &Binding, text: &str, random: &mut RandomNumbers) -> usize {
     let predicate = &binding.predicate;
     assert_eq!(predicate.verify(), Ok(()), "what was bound is not sound:\n{predicate}");
     assert_eq!(binding.keys.len(), predicate.inputs.len(), "each input has the key of its field");
@@ -131,18 +134,18 @@ fn sound(binding: &Binding, text: &str, random: &mut Random) -> usize {
 
 /// A class of events that has a field under every name, by the letters of the name and the seed of
 /// the class.
-struct Class {
+struct LetterClass {
     seed: u64,
     /// The paths that were asked for; the position of one is its key.
-    asked: RefCell<Vec<Path>>,
+    asked: RefCell<Vec<NamePath>>,
 }
 
-impl Class {
+impl LetterClass {
     fn new(seed: u64) -> Self {
         Self { seed, asked: RefCell::default() }
     }
 
-    fn key(&self, path: &Path) -> u32 {
+    fn key(&self, path: &NamePath) -> u32 {
         let mut asked = self.asked.borrow_mut();
         let known = asked.iter().position(|known| known == path);
         let key = known.unwrap_or_else(|| {
@@ -153,11 +156,11 @@ impl Class {
     }
 }
 
-impl Fields for Class {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for LetterClass {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let name: String = path.steps.iter().map(|step| format!("{step:?}")).collect();
         let seed = name.bytes().fold(self.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-        found(&mut Random::new(seed), self.key(path), name)
+        found(&mut RandomNumbers::new(seed), self.key(path), name)
     }
 
     fn instant(&self, text: &str) -> Option<i64> {
@@ -166,25 +169,25 @@ impl Fields for Class {
     }
 }
 
-fn found(random: &mut Random, key: u32, name: String) -> Found {
+fn found(random: &mut RandomNumbers, key: u32, name: String) -> PathMeaning {
     match random.below(12) {
-        0 => Found::Missing { near: vec![name] },
-        1 => Found::Compound { what: "an array" },
-        2 => Found::Constant(constant(random)),
+        0 => PathMeaning::Missing { near: vec![name] },
+        1 => PathMeaning::Compound { what: "an array" },
+        2 => PathMeaning::Constant(constant(random)),
         3 => {
             let kind = InputKind::Integer { signed: random.below(2) == 0, bits: 64 };
             let [multiply, divide] = [(); 2].map(|()| (random.any() >> random.below(64)).max(1));
             let add = random.any() as i64 >> random.below(64);
-            Found::Scaled { field: field(random, key, name, kind), multiply, divide, add }
+            PathMeaning::Scaled { field: field(random, key, name, kind), multiply, divide, add }
         }
         _ => {
             let kind = kind(random);
-            Found::Field(field(random, key, name, kind))
+            PathMeaning::Field(field(random, key, name, kind))
         }
     }
 }
 
-fn constant(random: &mut Random) -> Constant {
+fn constant(random: &mut RandomNumbers) -> Constant {
     match random.below(4) {
         0 => Constant::Real(f64::from_bits(random.any())),
         1 => Constant::Text("a".repeat(random.below(3))),
@@ -193,7 +196,7 @@ fn constant(random: &mut Random) -> Constant {
     }
 }
 
-fn kind(random: &mut Random) -> InputKind {
+fn kind(random: &mut RandomNumbers) -> InputKind {
     match random.below(8) {
         0 | 1 => InputKind::Text(Encoding::Utf8),
         2 => InputKind::Text(Encoding::Utf16Le),
@@ -202,7 +205,7 @@ fn kind(random: &mut Random) -> InputKind {
     }
 }
 
-fn field(random: &mut Random, key: u32, name: String, kind: InputKind) -> Field {
+fn field(random: &mut RandomNumbers, key: u32, name: String, kind: InputKind) -> FilterField {
     let is_integer = matches!(kind, InputKind::Integer { .. });
     let labels = if is_integer && random.below(4) == 0 {
         vec![("a".into(), vec![(0, 0), (2, 5)]), ("b c".into(), vec![(-7, -3)]), ("d".into(), vec![(3, 1 << 60)])]
@@ -212,5 +215,5 @@ fn field(random: &mut Random, key: u32, name: String, kind: InputKind) -> Field 
     let dimension = if random.below(2) == 0 { Dimension::Time } else { Dimension::Size };
     let [multiply, divide] = [(); 2].map(|()| (random.any() >> random.below(64)).max(1));
     let unit = (is_integer && random.below(4) == 0).then_some(Unit { dimension, multiply, divide });
-    Field { key, name, kind, optional: random.below(2) == 0, labels, unit }
+    FilterField { key, name, kind, optional: random.below(2) == 0, labels, unit }
 }

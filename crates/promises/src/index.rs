@@ -20,7 +20,7 @@ const PACKETS: usize = 100;
 
 /// A trace in a folder of its own, which has an index file of ours.
 #[derive(Debug)]
-pub struct Indexed {
+pub struct IndexedFolder {
     _root: tempfile::TempDir,
     folder: TraceFolder,
     decoder: Decoder,
@@ -29,7 +29,7 @@ pub struct Indexed {
     cache_file: PathBuf,
 }
 
-impl Indexed {
+impl IndexedFolder {
     /// Writes the trace and its index file.
     ///
     /// # Panics
@@ -88,7 +88,7 @@ impl Indexed {
     }
 }
 
-impl Default for Indexed {
+impl Default for IndexedFolder {
     fn default() -> Self {
         Self::new()
     }

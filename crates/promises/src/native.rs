@@ -3,10 +3,10 @@
 //! The predicate, the layout and the arguments are all made from the bytes. Text lies inside the
 //! structure here: the traced program promises the memory behind pointers.
 
-use kymo_jit::{NativeFilter, Target};
-use kymo_random::predicates::{Options, arguments, data, predicate};
+use kymo_jit::{NativeFilter, NativeTarget};
+use kymo_random::predicates::{PredicateOptions, arguments, data, predicate};
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 /// Events that each filter is asked about.
 const EVENTS: usize = 8;
@@ -17,10 +17,10 @@ const EVENTS: usize = 8;
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(random: &mut Random) -> Option<usize> {
-    let options = Options { pointers: false, nodes: 1 + random.below(60), ..Options::ALL };
+pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
+    let options = PredicateOptions { pointers: false, nodes: 1 + random.below(60), ..PredicateOptions::ALL };
     let (predicate, layout) = predicate(random, &options);
-    let filter = NativeFilter::new(&Target::host()?, &predicate, &layout).ok()?;
+    let filter = NativeFilter::new(&NativeTarget::host()?, &predicate, &layout).ok()?;
     let loaded = filter.load()?;
     let mut kept = 0;
     for _ in 0..EVENTS {

@@ -10,15 +10,15 @@
 
 use std::sync::Arc;
 
-use kymo_decode::tree::ErrorKind;
-use kymo_decode::tree::stream::{self, Fault};
+use kymo_decode::tree::FieldErrorKind;
+use kymo_decode::tree::stream::{self, FileFault};
 use kymo_decode::{Compile, LowerError};
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;
 use kymo_format::value::Value;
 use kymo_random::classes::trace_class_of_any_bytes;
 
-use crate::reading::{Packet, RECORDS_MAX, Reader, Reading};
+use crate::reading::{FileContents, PacketContents, PlainReader, RECORDS_MAX};
 
 /// The promise for a trace class and a packet that bytes describe.
 ///
@@ -48,15 +48,15 @@ pub fn split(data: &[u8]) -> (TraceClass, &[u8], usize) {
 ///
 /// If they do not.
 pub fn same_by_all(trace: &Arc<TraceClass>, bytes: &[u8], number: usize) -> Result<(), LowerError> {
-    let evaluated = Reader::new(trace, Compile::Never, number)?.read(bytes, bytes.len());
-    let compiled = Reader::new(trace, Compile::AtOnce, number)?;
+    let evaluated = PlainReader::new(trace, Compile::Never, number)?.read(bytes, bytes.len());
+    let compiled = PlainReader::new(trace, Compile::AtOnce, number)?;
     same(&evaluated, &compiled.read(bytes, bytes.len()), "machine code");
     same(&evaluated, &compiled.read(bytes, 1 + number * 7 % 61), "machine code on parts of packets");
     agrees_with_tree(trace, bytes, &evaluated);
     Ok(())
 }
 
-fn same(evaluated: &Reading, other: &Reading, engine: &str) {
+fn same(evaluated: &FileContents, other: &FileContents, engine: &str) {
     for (number, (one, two)) in evaluated.packets.iter().zip(&other.packets).enumerate() {
         for (one, two) in one.events.iter().zip(&two.events) {
             assert_eq!(one, two, "an event of packet {number} by the evaluator and by {engine}");
@@ -68,7 +68,7 @@ fn same(evaluated: &Reading, other: &Reading, engine: &str) {
 
 /// The events that the tree reader finds before its first fault are those of the reading, and both
 /// stop at the same event.
-fn agrees_with_tree(trace: &TraceClass, bytes: &[u8], reading: &Reading) {
+fn agrees_with_tree(trace: &TraceClass, bytes: &[u8], reading: &FileContents) {
     let (packets, fault) = stream::read_file(trace, bytes);
     let last = packets.len().wrapping_sub(1);
     for (number, (tree, read)) in packets.iter().zip(&reading.packets).enumerate() {
@@ -92,7 +92,7 @@ fn agrees_with_tree(trace: &TraceClass, bytes: &[u8], reading: &Reading) {
 }
 
 /// Event records before the first that cannot be read.
-fn complete(packet: &Packet) -> usize {
+fn complete(packet: &PacketContents) -> usize {
     packet.events.iter().position(|event| event.fields.is_err()).unwrap_or(packet.events.len())
 }
 
@@ -105,12 +105,12 @@ fn by_scope(fields: &[(Scope, Value)]) -> [Value; 3] {
 }
 
 /// The packet's head or sizes are at fault, which the two sides look at in different orders.
-fn is_of_head(fault: &Fault) -> bool {
-    matches!(fault, Fault::Magic { .. } | Fault::StreamClass { .. } | Fault::Sizes { .. })
+fn is_of_head(fault: &FileFault) -> bool {
+    matches!(fault, FileFault::Magic { .. } | FileFault::StreamClass { .. } | FileFault::Sizes { .. })
 }
 
 /// Limits of the tree reader.
-fn is_only_of_tree(fault: &Fault) -> bool {
-    let limits = [ErrorKind::ClockOverflow, ErrorKind::ManyValues, ErrorKind::MixedOrder];
+fn is_only_of_tree(fault: &FileFault) -> bool {
+    let limits = [FieldErrorKind::ClockOverflow, FieldErrorKind::ManyValues, FieldErrorKind::MixedOrder];
     fault.field().is_some_and(|kind| limits.contains(kind))
 }

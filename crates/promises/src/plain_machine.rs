@@ -5,15 +5,15 @@
 use std::cmp::Ordering;
 
 use kymo_bytecode::{
-    Arithmetic, Bitwise, Condition, Field, Instruction, Literal, Operand, Pattern, Place, Program, RealArithmetic,
-    Texts,
+    ArithmeticOp, BitwiseOp, BytecodeProgram, Instruction, IntegerCondition, IntegerField, LiteralBytes,
+    RealArithmetic, RightOperand, TextPattern, TextPlace, Texts,
 };
 
 /// Texts behind any pointers.
 #[derive(Debug)]
-pub(crate) struct Memory(pub(crate) Vec<u8>);
+pub(crate) struct TextMemory(pub(crate) Vec<u8>);
 
-impl Texts for Memory {
+impl Texts for TextMemory {
     fn text(&self, address: u64, length: u64) -> &[u8] {
         let start = address as usize % (self.0.len() + 1);
         let rest = &self.0[start..];
@@ -25,7 +25,7 @@ pub(crate) struct PlainMachine<'a> {
     instructions: Vec<Instruction>,
     constants: &'a [u8],
     arguments: &'a [u8],
-    memory: &'a Memory,
+    memory: &'a TextMemory,
     integers: [Option<u64>; 8],
     reals: [Option<f64>; 4],
     texts: [Option<&'a [u8]>; 4],
@@ -46,7 +46,7 @@ fn bits(value: Option<i128>, is_signed: bool) -> Option<u64> {
 }
 
 impl<'a> PlainMachine<'a> {
-    pub(crate) fn new(program: &Program<'a>, arguments: &'a [u8], memory: &'a Memory) -> Self {
+    pub(crate) fn new(program: &BytecodeProgram<'a>, arguments: &'a [u8], memory: &'a TextMemory) -> Self {
         Self {
             instructions: program.instructions().collect(),
             constants: program.constants(),
@@ -148,7 +148,7 @@ impl<'a> PlainMachine<'a> {
         }
     }
 
-    fn field(&self, Field { kind, offset }: Field) -> i128 {
+    fn field(&self, IntegerField { kind, offset }: IntegerField) -> i128 {
         let mut bytes = self.arguments[usize::from(offset)..][..usize::from(kind.bytes())].to_vec();
         if !kind.is_big_endian() {
             bytes.reverse();
@@ -161,10 +161,10 @@ impl<'a> PlainMachine<'a> {
         self.integers[usize::from(register)].expect(WRITTEN)
     }
 
-    fn operand(&self, operand: Operand) -> u64 {
+    fn operand(&self, operand: RightOperand) -> u64 {
         match operand {
-            Operand::Register(register) => self.integer(register),
-            Operand::Constant(value) => value,
+            RightOperand::Register(register) => self.integer(register),
+            RightOperand::Constant(value) => value,
         }
     }
 
@@ -189,13 +189,13 @@ impl<'a> PlainMachine<'a> {
         false
     }
 
-    fn place(&self, place: Place) -> &'a [u8] {
+    fn place(&self, place: TextPlace) -> &'a [u8] {
         match place {
-            Place::Inline { offset, capacity } => {
+            TextPlace::Inline { offset, capacity } => {
                 let bytes = &self.arguments[usize::from(offset)..][..capacity as usize];
                 bytes.split(|&byte| byte == 0).next().expect("there is a first piece")
             }
-            Place::Pointer { offset } => {
+            TextPlace::Pointer { offset } => {
                 let word =
                     |offset: usize| u64::from_ne_bytes(self.arguments[offset..][..8].try_into().expect("8 bytes"));
                 self.memory.text(word(offset.into()), word(usize::from(offset) + 8))
@@ -203,16 +203,16 @@ impl<'a> PlainMachine<'a> {
         }
     }
 
-    fn literal(&self, Literal { offset, length }: Literal) -> &'a [u8] {
+    fn literal(&self, LiteralBytes { offset, length }: LiteralBytes) -> &'a [u8] {
         &self.constants[offset as usize..][..length as usize]
     }
 
-    fn is_of(&self, text: u8, pattern: Pattern) -> bool {
+    fn is_of(&self, text: u8, pattern: TextPattern) -> bool {
         let text = self.text(text);
         let (offset, count) = match pattern {
-            Pattern::Is(literal) => return text == self.literal(literal),
-            Pattern::Begins(literal) => return text.starts_with(self.literal(literal)),
-            Pattern::Like { offset, parts } => (offset as usize, parts),
+            TextPattern::Is(literal) => return text == self.literal(literal),
+            TextPattern::Begins(literal) => return text.starts_with(self.literal(literal)),
+            TextPattern::Like { offset, parts } => (offset as usize, parts),
         };
         let mut rest = &self.constants[offset..];
         let mut parts = Vec::new();
@@ -233,36 +233,36 @@ impl<'a> PlainMachine<'a> {
     }
 }
 
-fn holds(condition: Condition, value: i128) -> bool {
+fn holds(condition: IntegerCondition, value: i128) -> bool {
     match condition {
-        Condition::Equal(other) => value == other,
-        Condition::NotEqual(other) => value != other,
-        Condition::Less(other) => value.cmp(&other) == Ordering::Less,
-        Condition::AtLeast(other) => value.cmp(&other) != Ordering::Less,
-        Condition::Within(lowest, highest) => (lowest..=highest).contains(&value),
-        Condition::Without(lowest, highest) => !(lowest..=highest).contains(&value),
-        Condition::BitsEqual(mask, bits) => value as u32 & mask == bits,
-        Condition::BitsDiffer(mask, bits) => value as u32 & mask != bits,
+        IntegerCondition::Equal(other) => value == other,
+        IntegerCondition::NotEqual(other) => value != other,
+        IntegerCondition::Less(other) => value.cmp(&other) == Ordering::Less,
+        IntegerCondition::AtLeast(other) => value.cmp(&other) != Ordering::Less,
+        IntegerCondition::Within(lowest, highest) => (lowest..=highest).contains(&value),
+        IntegerCondition::Without(lowest, highest) => !(lowest..=highest).contains(&value),
+        IntegerCondition::BitsEqual(mask, bits) => value as u32 & mask == bits,
+        IntegerCondition::BitsDiffer(mask, bits) => value as u32 & mask != bits,
     }
 }
 
-fn arithmetic(operation: Arithmetic, left: i128, right: i128) -> Option<i128> {
+fn arithmetic(operation: ArithmeticOp, left: i128, right: i128) -> Option<i128> {
     match operation {
-        Arithmetic::Add => Some(left + right),
-        Arithmetic::Subtract => Some(left - right),
-        Arithmetic::Multiply => left.checked_mul(right),
-        Arithmetic::Divide => left.checked_div(right),
-        Arithmetic::Remainder => left.checked_rem(right),
+        ArithmeticOp::Add => Some(left + right),
+        ArithmeticOp::Subtract => Some(left - right),
+        ArithmeticOp::Multiply => left.checked_mul(right),
+        ArithmeticOp::Divide => left.checked_div(right),
+        ArithmeticOp::Remainder => left.checked_rem(right),
     }
 }
 
-fn bitwise(operation: Bitwise, left: u64, right: u64) -> Option<u64> {
+fn bitwise(operation: BitwiseOp, left: u64, right: u64) -> Option<u64> {
     match operation {
-        Bitwise::And => Some(left & right),
-        Bitwise::Or => Some(left | right),
-        Bitwise::Xor => Some(left ^ right),
-        Bitwise::ShiftLeft => (right < 64).then(|| left << right),
-        Bitwise::ShiftRight => (right < 64).then(|| left >> right),
+        BitwiseOp::And => Some(left & right),
+        BitwiseOp::Or => Some(left | right),
+        BitwiseOp::Xor => Some(left ^ right),
+        BitwiseOp::ShiftLeft => (right < 64).then(|| left << right),
+        BitwiseOp::ShiftRight => (right < 64).then(|| left >> right),
     }
 }
 

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-use kymo_lane::{Clock, Identity, Lane, Layout, Memory, Program, Thread, contexts};
+use kymo_lane::{ClockSource, Identity, Lane, MemoryLayout, ProgramMemory, ProgramSide, WriterThread, contexts};
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 /// How large the program's memory is.
-pub(crate) const LAYOUT: Layout = Layout {
+pub(crate) const LAYOUT: MemoryLayout = MemoryLayout {
     events: 64,
     lanes: 8,
     sub_buffers: 16,
@@ -47,7 +47,7 @@ impl InFile {
     }
 }
 
-impl Memory for InFile {
+impl ProgramMemory for InFile {
     fn load(&self, at: u64, _: Ordering) -> u64 {
         self.word(at)
     }
@@ -94,32 +94,38 @@ impl Memory for InFile {
 }
 
 /// A program that runs.
-pub(crate) struct Running<'m> {
+pub(crate) struct RunningProgram<'m> {
     memory: &'m InFile,
-    program: Program<'m, InFile>,
+    program: ProgramSide<'m, InFile>,
     lanes: Vec<Lane>,
     ticks: u64,
 }
 
-impl<'m> Running<'m> {
+impl<'m> RunningProgram<'m> {
     /// Begins: three threads, one of which is in a handler too.
     pub(crate) fn begin(memory: &'m InFile, ticks: u64) -> Self {
-        let identity =
-            Identity { pid: 7, started: 9, user: 1, clock: Clock::Counter, path: b"/a/program", ..Identity::default() };
-        let program = Program::begin(memory, LAYOUT, &identity).expect("there is room");
+        let identity = Identity {
+            pid: 7,
+            started: 9,
+            user: 1,
+            clock: ClockSource::Counter,
+            path: b"/a/program",
+            ..Identity::default()
+        };
+        let program = ProgramSide::begin(memory, LAYOUT, &identity).expect("there is room");
         for event in EVENTS {
             program.define(event).expect("there is room");
         }
         assert!(program.define_context(0, CONTEXT), "there is room");
         program.show();
-        let thread = |tid, level| Thread { tid, level, name: *b"thread\0\0\0\0\0\0\0\0\0\0" };
+        let thread = |tid, level| WriterThread { tid, level, name: *b"thread\0\0\0\0\0\0\0\0\0\0" };
         let lanes = [(11, 0), (11, 1), (12, 0), (13, 0)];
         let lanes = lanes.map(|(tid, level)| program.lane(thread(tid, level)).expect("there are some"));
         Self { memory, program, lanes: lanes.into(), ticks }
     }
 
     /// Records an event; `Err`: it was lost, and counted.
-    pub(crate) fn record(&mut self, random: &mut Random) -> Result<(), ()> {
+    pub(crate) fn record(&mut self, random: &mut RandomNumbers) -> Result<(), ()> {
         if !self.memory.is_whole() {
             return Err(());
         }
@@ -165,7 +171,7 @@ impl<'m> Running<'m> {
 }
 
 /// The contexts of events that the recorder wants.
-fn carry(bytes: &mut Vec<u8>, carried: u64, random: &mut Random) {
+fn carry(bytes: &mut Vec<u8>, carried: u64, random: &mut RandomNumbers) {
     for (bit, size) in
         [(contexts::CPU, 2), (contexts::PID, 4), (contexts::TID, 4), (contexts::NAME, 16), (contexts::IP, 8)]
     {

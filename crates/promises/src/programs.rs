@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_ir::{
-    Cells, ClassTest, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval, verify,
+    Cells, ClassTest, Op, PacketWindow, ProgramFault, ReadProgram, ReadState, Records, RowFault, SLACK, ScanPlan,
+    ScanStop, eval, verify,
 };
-use kymo_jit::{Engine, Rows, Scan, Text};
+use kymo_jit::{CompiledRows, CompiledText, JitEngine, Scan};
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 use crate::random_program::random_program;
 use crate::random_test::random_test;
 use crate::stripped::{bare, prints, stores, without};
@@ -32,10 +33,10 @@ const SLOTS: usize = 8;
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(random: &mut Random) -> Option<usize> {
+pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
     let header = (random.below(3) == 0).then(|| random_program(random, true));
     let body = random_program(random, false);
-    let refused = |program: &Program| verify::verify(program).is_err();
+    let refused = |program: &ReadProgram| verify::verify(program).is_err();
     if refused(&body) || header.as_ref().is_some_and(refused) {
         return None;
     }
@@ -56,19 +57,19 @@ pub fn hold(random: &mut Random) -> Option<usize> {
 #[derive(Debug)]
 pub struct Programs {
     plan: Arc<ScanPlan>,
-    bodies: Vec<Body>,
+    bodies: Vec<BodyPrograms>,
 }
 
 /// The programs of one body for columns and for text.
 #[derive(Debug)]
-struct Body {
-    rows: Arc<Program>,
-    text: Program,
+struct BodyPrograms {
+    rows: Arc<ReadProgram>,
+    text: ReadProgram,
 }
 
 /// The findings of one engine.
 #[derive(Debug, PartialEq)]
-pub struct Found {
+pub struct EngineFindings {
     /// Records.
     pub records: Records,
     /// Why there are no more.
@@ -76,7 +77,7 @@ pub struct Found {
     /// Where the scan stopped, and the clock there.
     pub behind: (u64, u64),
     /// The text of each record.
-    pub texts: Vec<Result<Vec<u8>, Fault>>,
+    pub texts: Vec<Result<Vec<u8>, ProgramFault>>,
     /// By class, the columns as far as they could be filled.
     pub columns: BTreeMap<u32, (Cells, Option<RowFault>)>,
 }
@@ -85,18 +86,18 @@ impl Programs {
     /// A plan of these programs; `bodies` are those of event record classes with ids. Without a header every record
     /// has the first class.
     #[must_use]
-    pub fn new<'p>(header: Option<Program>, bodies: impl Iterator<Item = (u64, &'p Program)>) -> Self {
+    pub fn new<'p>(header: Option<ReadProgram>, bodies: impl Iterator<Item = (u64, &'p ReadProgram)>) -> Self {
         let mut plan = ScanPlan { only_class: header.is_none().then_some(0), ..ScanPlan::default() };
         plan.header = header.unwrap_or_default();
         let mut all = Vec::new();
         for (class, (id, whole)) in (0..).zip(bodies) {
-            let keep = |drop: fn(&Op) -> bool| Program { body: without(&whole.body, drop), ..whole.clone() };
+            let keep = |drop: fn(&Op) -> bool| ReadProgram { body: without(&whole.body, drop), ..whole.clone() };
             plan.ids.push((id, class));
             plan.class_body.push(class);
             plan.bodies.push(bare(whole));
-            all.push(Body {
+            all.push(BodyPrograms {
                 rows: Arc::new(keep(prints)),
-                text: Program { tables: Vec::new(), columns: Vec::new(), ..keep(stores) },
+                text: ReadProgram { tables: Vec::new(), columns: Vec::new(), ..keep(stores) },
             });
         }
         plan.ids.sort_unstable();
@@ -105,7 +106,7 @@ impl Programs {
 
     /// The same, with tests of records.
     #[must_use]
-    pub fn tested(mut self, tests: Vec<Program>, class_test: Vec<ClassTest>) -> Self {
+    pub fn tested(mut self, tests: Vec<ReadProgram>, class_test: Vec<ClassTest>) -> Self {
         let plan = Arc::make_mut(&mut self.plan);
         (plan.tests, plan.class_test) = (tests, class_test);
         self
@@ -118,25 +119,25 @@ impl Programs {
     ///
     /// If the engines differ, or the bytes behind the window matter.
     #[must_use]
-    pub fn same_by_both(&self, bytes: &[u8], bits: u64) -> (Found, Vec<&'static str>) {
+    pub fn same_by_both(&self, bytes: &[u8], bits: u64) -> (EngineFindings, Vec<&'static str>) {
         let slack = |fill: u8| [bytes, &[fill; SLACK]].concat();
         let (zeros, ones) = (slack(0), slack(0xFF));
-        let expected = self.evaluated(Window::new(&zeros, 0, bits));
-        let again = self.evaluated(Window::new(&ones, 0, bits));
+        let expected = self.evaluated(PacketWindow::new(&zeros, 0, bits));
+        let again = self.evaluated(PacketWindow::new(&ones, 0, bits));
         assert_eq!(again, expected, "what stands behind the end matters to the evaluator: {self}");
-        let Some(engine) = Engine::new() else { return (expected, Vec::new()) };
-        let (found, left) = self.compiled(&engine, Window::new(&zeros, 0, bits));
+        let Some(engine) = JitEngine::new() else { return (expected, Vec::new()) };
+        let (found, left) = self.compiled(&engine, PacketWindow::new(&zeros, 0, bits));
         assert_eq!(found, expected, "by machine code, by the evaluator: {self}");
-        self.same_by_trimmed(&engine, &expected, Window::new(&ones, 0, bits));
+        self.same_by_trimmed(&engine, &expected, PacketWindow::new(&ones, 0, bits));
         (expected, left)
     }
 
     /// Trimmed programs fill the same columns.
-    fn same_by_trimmed(&self, engine: &Engine, found: &Found, window: Window<'_>) {
+    fn same_by_trimmed(&self, engine: &JitEngine, found: &EngineFindings, window: PacketWindow<'_>) {
         let _ = by_class(&found.records, |class, positions| {
             let (_, fault) = &found.columns[&(class as u32)];
             let positions = &positions[..fault.as_ref().map_or(positions.len(), |fault| fault.row)];
-            let filled = |program: &Arc<Program>, rows: Option<Rows>| {
+            let filled = |program: &Arc<ReadProgram>, rows: Option<CompiledRows>| {
                 let mut cells = Cells::default();
                 let result = match rows {
                     Some(rows) => rows.run(window, positions, &mut state(), &mut cells),
@@ -146,15 +147,23 @@ impl Programs {
                 cells
             };
             let expected = filled(&self.bodies[class].rows, None);
-            let trimmed = Arc::new(Program::clone(&self.bodies[class].rows).trimmed());
+            let trimmed = Arc::new(ReadProgram::clone(&self.bodies[class].rows).trimmed());
             verify::verify(&trimmed).unwrap_or_else(|error| panic!("{error} after trimming {self}to\n{trimmed}"));
-            assert_eq!(trimmed.clone(), Arc::new(Program::clone(&trimmed).trimmed()), "nothing is left to be trimmed");
+            assert_eq!(
+                trimmed.clone(),
+                Arc::new(ReadProgram::clone(&trimmed).trimmed()),
+                "nothing is left to be trimmed"
+            );
             assert_eq!(filled(&trimmed, None), expected, "the evaluator after trimming {self}to\n{trimmed}");
-            assert_eq!(filled(&trimmed, Rows::new(engine, &trimmed)), expected, "machine code: {self}to\n{trimmed}");
+            assert_eq!(
+                filled(&trimmed, CompiledRows::new(engine, &trimmed)),
+                expected,
+                "machine code: {self}to\n{trimmed}"
+            );
         });
     }
 
-    fn evaluated(&self, window: Window<'_>) -> Found {
+    fn evaluated(&self, window: PacketWindow<'_>) -> EngineFindings {
         let (mut records, mut scanned, mut position) = (Records::default(), state(), 0);
         let stop = eval::scan(&self.plan, window, &mut position, &mut scanned, &mut records, RECORDS_MAX);
         let texts = each(&records, |class, at| self.bodies[class].evaluated_text(window, at));
@@ -163,11 +172,11 @@ impl Programs {
             let result = eval::rows(&self.bodies[class].rows, window, positions, &mut state(), &mut cells);
             (cells, result.err())
         });
-        Found { records, stop, behind: (position, scanned.clock), texts, columns }
+        EngineFindings { records, stop, behind: (position, scanned.clock), texts, columns }
     }
 
     /// As [`Programs::evaluated`], and the programs left to the evaluator.
-    fn compiled(&self, engine: &Engine, window: Window<'_>) -> (Found, Vec<&'static str>) {
+    fn compiled(&self, engine: &JitEngine, window: PacketWindow<'_>) -> (EngineFindings, Vec<&'static str>) {
         let mut left = Vec::new();
         let (mut records, mut scanned, mut position) = (Records::default(), state(), 0);
         let stop = match Scan::new(engine, &self.plan, 0) {
@@ -177,8 +186,10 @@ impl Programs {
                 eval::scan(&self.plan, window, &mut position, &mut scanned, &mut records, RECORDS_MAX)
             }
         };
-        let texts: Vec<Option<Text>> = self.bodies.iter().map(|body| Text::new(engine, body.text.clone())).collect();
-        let rows: Vec<Option<Rows>> = self.bodies.iter().map(|body| Rows::new(engine, &body.rows)).collect();
+        let texts: Vec<Option<CompiledText>> =
+            self.bodies.iter().map(|body| CompiledText::new(engine, body.text.clone())).collect();
+        let rows: Vec<Option<CompiledRows>> =
+            self.bodies.iter().map(|body| CompiledRows::new(engine, &body.rows)).collect();
         left.extend(texts.iter().any(Option::is_none).then_some("text"));
         left.extend(rows.iter().any(Option::is_none).then_some("rows"));
         let texts = each(&records, |class, at| {
@@ -197,7 +208,7 @@ impl Programs {
             };
             (cells, result.err())
         });
-        (Found { records, stop, behind: (position, scanned.clock), texts, columns }, left)
+        (EngineFindings { records, stop, behind: (position, scanned.clock), texts, columns }, left)
     }
 }
 
@@ -212,15 +223,15 @@ impl std::fmt::Display for Programs {
     }
 }
 
-impl Body {
-    fn evaluated_text(&self, window: Window<'_>, at: u64) -> Result<Vec<u8>, Fault> {
+impl BodyPrograms {
+    fn evaluated_text(&self, window: PacketWindow<'_>, at: u64) -> Result<Vec<u8>, ProgramFault> {
         let mut out = Vec::new();
         eval::emit(&self.text, window, at, &mut state(), &mut out).map(|_| out)
     }
 }
 
-fn state() -> State {
-    State { clock: 0, slots: vec![0; SLOTS] }
+fn state() -> ReadState {
+    ReadState { clock: 0, slots: vec![0; SLOTS] }
 }
 
 fn each<T>(records: &Records, run: impl Fn(usize, u64) -> T) -> Vec<T> {

@@ -2,20 +2,21 @@
 //! literals and jumps lie inside more often than not.
 
 use kymo_bytecode::{
-    Arithmetic, Bitwise, Condition, Field, INTEGERS, Instruction, Kind, Literal, Operand, Orders, Pattern, Place,
-    REALS, RealArithmetic, Signs, TEXTS,
+    ArithmeticOp, BitwiseOp, INTEGERS, Instruction, IntegerCondition, IntegerField, IntegerKind, LiteralBytes,
+    OrderSet, REALS, RealArithmetic, RightOperand, Signs, TEXTS, TextPattern, TextPlace,
 };
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 /// Instructions behind those that write registers, at most.
 const COUNT_MAX: usize = 24;
 
 /// A scale, the parts of a pattern, any bytes.
-pub(crate) fn random_constants(random: &mut Random) -> Vec<u8> {
+pub(crate) fn random_constants(random: &mut RandomNumbers) -> Vec<u8> {
     let mut constants = Vec::new();
-    let factor =
-        |random: &mut Random| if random.below(2) == 0 { 1 + random.below(9) as u64 } else { random.any().max(1) };
+    let factor = |random: &mut RandomNumbers| {
+        if random.below(2) == 0 { 1 + random.below(9) as u64 } else { random.any().max(1) }
+    };
     for word in [factor(random), factor(random), random.any()] {
         constants.extend(word.to_le_bytes());
     }
@@ -34,12 +35,12 @@ const PATTERN: u32 = 24;
 const PARTS: u32 = 4;
 
 /// Instructions for arguments of a size, with that many bytes of constants.
-pub(crate) fn random_instructions(random: &mut Random, size: u32, constants: u32) -> Vec<Instruction> {
-    let mut maker = Maker { random, size, constants };
+pub(crate) fn random_instructions(random: &mut RandomNumbers, size: u32, constants: u32) -> Vec<Instruction> {
+    let mut maker = BytecodeMaker { random, size, constants };
     let mut instructions: Vec<Instruction> =
         (0..INTEGERS).map(|to| Instruction::Constant { to, value: maker.random.any() }).collect();
     instructions.extend((0..REALS).map(|to| Instruction::RealConstant { to, bits: maker.random.any() }));
-    let none = Place::Inline { offset: 0, capacity: 0 };
+    let none = TextPlace::Inline { offset: 0, capacity: 0 };
     instructions.extend((0..TEXTS).map(|to| Instruction::LoadText { to, place: none }));
     let count = maker.below(COUNT_MAX);
     for left in (1..=count).rev() {
@@ -53,13 +54,13 @@ pub(crate) fn random_instructions(random: &mut Random, size: u32, constants: u32
     instructions
 }
 
-struct Maker<'a> {
-    random: &'a mut Random,
+struct BytecodeMaker<'a> {
+    random: &'a mut RandomNumbers,
     size: u32,
     constants: u32,
 }
 
-impl Maker<'_> {
+impl BytecodeMaker<'_> {
     fn below(&mut self, count: usize) -> usize {
         self.random.below(count)
     }
@@ -86,14 +87,14 @@ impl Maker<'_> {
         if self.below(32) == 0 { self.random.any() as u16 } else { self.below(inside as usize) as u16 }
     }
 
-    fn field(&mut self) -> Field {
+    fn field(&mut self) -> IntegerField {
         let bytes = [1, 1, 2, 4, 4, 8][self.below(6)];
-        let kind = Kind::new(bytes, self.coin(), self.coin()).expect("integers have so many bytes");
-        Field { kind, offset: self.offset(bytes.into()) }
+        let kind = IntegerKind::new(bytes, self.coin(), self.coin()).expect("integers have so many bytes");
+        IntegerField { kind, offset: self.offset(bytes.into()) }
     }
 
     /// A value of a kind: near its ends or near 0.
-    fn value(&mut self, kind: Kind) -> i128 {
+    fn value(&mut self, kind: IntegerKind) -> i128 {
         let near = self.below(5) as i128 - 2;
         let value = match self.below(3) {
             0 => near,
@@ -103,42 +104,42 @@ impl Maker<'_> {
         value.clamp(kind.lowest(), kind.highest())
     }
 
-    fn condition(&mut self, kind: Kind) -> Condition {
+    fn condition(&mut self, kind: IntegerKind) -> IntegerCondition {
         let (one, other) = (self.value(kind), self.value(kind));
         let (lowest, highest) = (one.min(other), one.max(other));
         let mask = (self.random.any() as u32) & (kind.highest() - kind.lowest()) as u32;
         let bits = mask & self.random.any() as u32;
         match self.below(if kind.has_ranges() { 8 } else { 4 }) {
-            0 => Condition::Equal(one),
-            1 => Condition::NotEqual(one),
-            2 => Condition::Less(one),
-            3 => Condition::AtLeast(one),
-            4 => Condition::Within(lowest, highest),
-            5 => Condition::Without(lowest, highest),
-            6 => Condition::BitsEqual(mask, bits),
-            _ => Condition::BitsDiffer(mask, bits),
+            0 => IntegerCondition::Equal(one),
+            1 => IntegerCondition::NotEqual(one),
+            2 => IntegerCondition::Less(one),
+            3 => IntegerCondition::AtLeast(one),
+            4 => IntegerCondition::Within(lowest, highest),
+            5 => IntegerCondition::Without(lowest, highest),
+            6 => IntegerCondition::BitsEqual(mask, bits),
+            _ => IntegerCondition::BitsDiffer(mask, bits),
         }
     }
 
-    fn literal(&mut self) -> Literal {
+    fn literal(&mut self) -> LiteralBytes {
         let offset = self.below(self.constants as usize + 1) as u32;
-        Literal { offset, length: self.below((self.constants - offset + 1) as usize) as u32 }
+        LiteralBytes { offset, length: self.below((self.constants - offset + 1) as usize) as u32 }
     }
 
-    fn operand(&mut self) -> Operand {
+    fn operand(&mut self) -> RightOperand {
         if self.coin() {
-            return Operand::Register(self.integer());
+            return RightOperand::Register(self.integer());
         }
         let small = self.below(70) as u64;
-        Operand::Constant([small, small.wrapping_neg(), self.random.any(), 1 << 63][self.below(4)])
+        RightOperand::Constant([small, small.wrapping_neg(), self.random.any(), 1 << 63][self.below(4)])
     }
 
     fn signs(&mut self, has_right: bool, has_result: bool) -> Signs {
         Signs { left: self.coin(), right: has_right && self.coin(), result: has_result && self.coin() }
     }
 
-    fn orders(&mut self) -> Orders {
-        Orders(self.below(16) as u8)
+    fn orders(&mut self) -> OrderSet {
+        OrderSet(self.below(16) as u8)
     }
 
     fn instruction(&mut self) -> Instruction {
@@ -151,13 +152,13 @@ impl Maker<'_> {
             }
             6 => Instruction::Load { to: self.integer(), field: self.field() },
             7 | 8 => {
-                use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+                use ArithmeticOp::{Add, Divide, Multiply, Remainder, Subtract};
                 let operation = [Add, Subtract, Multiply, Divide, Remainder][self.below(5)];
                 let (to, left, right) = (self.integer(), self.integer(), self.operand());
                 Instruction::Arithmetic { operation, to, left, right, signs: self.signs(true, true), skip }
             }
             9 | 10 => {
-                use Bitwise::{And, Or, ShiftLeft, ShiftRight, Xor};
+                use BitwiseOp::{And, Or, ShiftLeft, ShiftRight, Xor};
                 let operation = [And, Or, Xor, ShiftLeft, ShiftRight][self.below(5)];
                 Instruction::Bits { operation, to: self.integer(), left: self.integer(), right: self.operand(), skip }
             }
@@ -205,10 +206,10 @@ impl Maker<'_> {
         match self.below(6) {
             0 => {
                 let capacity = self.below(self.size as usize) as u32;
-                let place = Place::Inline { offset: self.offset(capacity), capacity };
+                let place = TextPlace::Inline { offset: self.offset(capacity), capacity };
                 Instruction::LoadText { to: self.text(), place }
             }
-            1 => Instruction::LoadText { to: self.text(), place: Place::Pointer { offset: self.offset(16) } },
+            1 => Instruction::LoadText { to: self.text(), place: TextPlace::Pointer { offset: self.offset(16) } },
             2 => {
                 let (left, right) = (self.text(), self.text());
                 Instruction::CompareTexts { left, right, orders: self.orders(), skip }
@@ -220,10 +221,10 @@ impl Maker<'_> {
             kind => {
                 let literal = self.literal();
                 let pattern = match (kind, self.coin()) {
-                    (4, _) if self.below(16) == 0 => Pattern::Like { offset: literal.offset, parts: 3 },
-                    (4, _) => Pattern::Like { offset: PATTERN, parts: 2 + self.below(PARTS as usize - 1) as u32 },
-                    (_, true) => Pattern::Is(literal),
-                    (_, false) => Pattern::Begins(literal),
+                    (4, _) if self.below(16) == 0 => TextPattern::Like { offset: literal.offset, parts: 3 },
+                    (4, _) => TextPattern::Like { offset: PATTERN, parts: 2 + self.below(PARTS as usize - 1) as u32 },
+                    (_, true) => TextPattern::Is(literal),
+                    (_, false) => TextPattern::Begins(literal),
                 };
                 Instruction::TestText { text: self.text(), pattern, jumps_if: self.coin(), skip }
             }

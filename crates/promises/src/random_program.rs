@@ -4,34 +4,34 @@
 //! effect; the verifier refuses programs that are not sound all the same.
 
 use kymo_ir::{
-    BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program, RealStyle, Reg,
-    SLOT_EVENT_CLASS, Slot, Source, Table, TextStyle,
+    BitPhase, BytesStyle, CellType, Emit, Encoding, IntegerStyle, LabelStyle, NumberSource, Op, OutputSlot,
+    ProgramColumn, ProgramTable, RangeLabels, ReadProgram, RealStyle, Reg, SLOT_EVENT_CLASS, TextStyle,
 };
 use kymo_units::ByteOrder;
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 const REGISTERS: usize = 6;
 /// Cells of table 0, then of the tables of lists.
-const CELLS: [Cell; 5] = [Cell::U8, Cell::U16, Cell::U32, Cell::U64, Cell::Span];
+const CELLS: [CellType; 5] = [CellType::U8, CellType::U16, CellType::U32, CellType::U64, CellType::Span];
 
 /// A program of a header, which names class 0, or of a body, which prints and stores.
-pub(crate) fn random_program(random: &mut Random, is_header: bool) -> Program {
+pub(crate) fn random_program(random: &mut RandomNumbers, is_header: bool) -> ReadProgram {
     let label = |low, high, text: &str| (low, high, text.as_bytes().into());
     // Records begin where the one before ends: a position is known only if the program itself aligns at first.
-    let (entry, align) = (Phase::default(), Op::Align { log2: random.below(6) as u8 });
-    let mut program = Program {
+    let (entry, align) = (BitPhase::default(), Op::Align { log2: random.below(6) as u8 });
+    let mut program = ReadProgram {
         entry,
         registers: REGISTERS as u16,
-        tables: vec![Table { parent: None }],
+        tables: vec![ProgramTable { parent: None }],
         literals: vec![b"; ".as_slice().into(), b"a longer piece of text".as_slice().into()],
         labels: vec![
-            Labels { signed: false, ranges: vec![label(0, 3, "low"), label(2, 200, "middle")] },
-            Labels { signed: true, ranges: vec![label(-5_i64 as u64, 0, "below \"0\""), label(1, 1, "one")] },
+            RangeLabels { signed: false, ranges: vec![label(0, 3, "low"), label(2, 200, "middle")] },
+            RangeLabels { signed: true, ranges: vec![label(-5_i64 as u64, 0, "below \"0\""), label(1, 1, "one")] },
         ],
-        ..Program::default()
+        ..ReadProgram::default()
     };
-    let mut maker = Maker { random, program: &mut program, is_header, table: 0, choices: 0 };
+    let mut maker = ProgramMaker { random, program: &mut program, is_header, table: 0, choices: 0 };
     let mut body = vec![align];
     body.extend(maker.block(2));
     if is_header {
@@ -39,12 +39,12 @@ pub(crate) fn random_program(random: &mut Random, is_header: bool) -> Program {
         body.extend([Op::Set { to: id, value: 0 }, Op::Out { slot: SLOT_EVENT_CLASS, from: id }]);
         program.tables.clear();
     }
-    Program { body, ..program }
+    ReadProgram { body, ..program }
 }
 
-struct Maker<'a> {
-    random: &'a mut Random,
-    program: &'a mut Program,
+struct ProgramMaker<'a> {
+    random: &'a mut RandomNumbers,
+    program: &'a mut ReadProgram,
     is_header: bool,
     /// The table with the open row.
     table: u16,
@@ -52,7 +52,7 @@ struct Maker<'a> {
     choices: usize,
 }
 
-impl Maker<'_> {
+impl ProgramMaker<'_> {
     fn below(&mut self, count: usize) -> u64 {
         self.random.below(count) as u64
     }
@@ -65,8 +65,8 @@ impl Maker<'_> {
         Reg(self.below(REGISTERS) as u16)
     }
 
-    fn source(&mut self) -> Source {
-        if self.coin() { Source::Constant(self.below(5)) } else { Source::Register(self.register()) }
+    fn source(&mut self) -> NumberSource {
+        if self.coin() { NumberSource::Constant(self.below(5)) } else { NumberSource::Register(self.register()) }
     }
 
     fn order(&mut self) -> ByteOrder {
@@ -90,9 +90,9 @@ impl Maker<'_> {
                 let bits = self.coin().then_some(from).filter(|bits| *bits != to);
                 vec![Op::Align { log2: 3 }, Op::Leb { to, signed: self.coin(), bits }]
             }
-            7 if self.is_header => vec![Op::Clock { from, bits: Source::Constant(1 + self.below(70)) }],
+            7 if self.is_header => vec![Op::Clock { from, bits: NumberSource::Constant(1 + self.below(70)) }],
             8 => vec![Op::Order { order: self.order(), reversed: self.coin() }],
-            9 if self.coin() => vec![Op::Out { slot: Slot(3), from }, Op::Load { to, slot: Slot(3) }],
+            9 if self.coin() => vec![Op::Out { slot: OutputSlot(3), from }, Op::Load { to, slot: OutputSlot(3) }],
             9 => vec![Op::Set { to, value: self.below(300) }, Op::Copy { to: from, from: to }],
             7 | 10 | 11 => self.print(from),
             12 => self.store(from),
@@ -138,7 +138,7 @@ impl Maker<'_> {
             arms: vec![(vec![(0, 12)], Vec::new())],
             default: Some(vec![Op::Set { to: length, value: 3 }]),
         };
-        let mut ops = vec![bound, Op::Align { log2: 3 }, Op::Bytes { start, length: Source::Register(length) }];
+        let mut ops = vec![bound, Op::Align { log2: 3 }, Op::Bytes { start, length: NumberSource::Register(length) }];
         if self.coin() {
             ops.push(Op::Cut { start, length, unit: 1 << self.below(3) });
         }
@@ -181,7 +181,7 @@ impl Maker<'_> {
             _ => {}
         }
         if self.coin() {
-            let column = self.column(Cell::Span);
+            let column = self.column(CellType::Span);
             ops.push(Op::StoreSpan { column, start, length });
         }
         ops
@@ -219,8 +219,8 @@ impl Maker<'_> {
     }
 
     /// A column of its own in the table that is being filled.
-    fn column(&mut self, cell: Cell) -> u16 {
-        self.program.columns.push(Column { table: self.table, cell, nullable: self.choices > 0 });
+    fn column(&mut self, cell: CellType) -> u16 {
+        self.program.columns.push(ProgramColumn { table: self.table, cell, nullable: self.choices > 0 });
         (self.program.columns.len() - 1) as u16
     }
 
@@ -251,8 +251,8 @@ impl Maker<'_> {
         if self.is_header || self.choices > 0 && self.table == 0 && self.coin() {
             return Vec::new();
         }
-        let (count, column) = (self.source(), self.column(Cell::Span));
-        self.program.tables.push(Table { parent: Some(self.table) });
+        let (count, column) = (self.source(), self.column(CellType::Span));
+        self.program.tables.push(ProgramTable { parent: Some(self.table) });
         let table = (self.program.tables.len() - 1) as u16;
         let outer = (std::mem::replace(&mut self.table, table), std::mem::take(&mut self.choices));
         let from = self.register();

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use kymo_ir::predicate::InputKind;
-use kymo_ir::{Bound, Encoding, Op, Operand, Program, Reg, Source};
-use kymo_random::predicates::{Options, predicate};
+use kymo_ir::{BoundInputs, Encoding, InputOperand, NumberSource, Op, ReadProgram, Reg};
+use kymo_random::predicates::{PredicateOptions, predicate};
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 use crate::random_program::random_program;
 use crate::stripped::bare;
 
 /// A program that reads the fields of a body, and asks once or twice whether to go on.
-pub(crate) fn random_test(random: &mut Random) -> Program {
+pub(crate) fn random_test(random: &mut RandomNumbers) -> ReadProgram {
     let mut program = bare(&random_program(random, false));
     for _ in 0..1 + random.below(2) {
-        let options = if random.below(4) == 0 { Options::ALL } else { Options::PLAIN };
+        let options = if random.below(4) == 0 { PredicateOptions::ALL } else { PredicateOptions::PLAIN };
         let (mut predicate, _) = predicate(random, &options);
         for input in &mut predicate.inputs {
             // Registers hold anything.
@@ -30,7 +30,7 @@ pub(crate) fn random_test(random: &mut Random) -> Program {
         let operands = inputs.map(|(kind, optional)| ask.operand(kind, optional)).collect();
         let Ask { before, .. } = ask;
         let keep = Op::Keep { predicate: program.predicates.len() as u16 };
-        program.predicates.push(Bound { predicate: Arc::new(predicate), operands });
+        program.predicates.push(BoundInputs { predicate: Arc::new(predicate), operands });
         program.body.splice(reads..reads, before.into_iter().chain([keep]));
     }
     program
@@ -39,14 +39,16 @@ pub(crate) fn random_test(random: &mut Random) -> Program {
 /// Registers that hold bytes, as far as the outermost block shows.
 fn spans(block: &[Op]) -> impl Iterator<Item = (Reg, Reg)> {
     block.iter().filter_map(|op| match *op {
-        Op::Text { start, length, .. } | Op::Bytes { start, length: Source::Register(length) } => Some((start, length)),
+        Op::Text { start, length, .. } | Op::Bytes { start, length: NumberSource::Register(length) } => {
+            Some((start, length))
+        }
         _ => None,
     })
 }
 
 struct Ask<'a> {
-    random: &'a mut Random,
-    program: &'a mut Program,
+    random: &'a mut RandomNumbers,
+    program: &'a mut ReadProgram,
     text: Vec<(Reg, Reg)>,
     /// The operations before the question.
     before: Vec<Op>,
@@ -67,14 +69,14 @@ impl Ask<'_> {
         }
     }
 
-    fn operand(&mut self, kind: InputKind, optional: bool) -> Operand {
+    fn operand(&mut self, kind: InputKind, optional: bool) -> InputOperand {
         let present = optional.then(|| self.register());
         match kind {
             InputKind::Text(encoding) => {
                 let (start, length) = self.span(encoding);
-                Operand::Text { start, length, present }
+                InputOperand::Text { start, length, present }
             }
-            InputKind::Real | InputKind::Integer { .. } => Operand::Number { value: self.register(), present },
+            InputKind::Real | InputKind::Integer { .. } => InputOperand::Number { value: self.register(), present },
         }
     }
 
@@ -90,7 +92,7 @@ impl Ask<'_> {
         let count = self.random.below(4) as u64;
         self.before.push(match self.random.below(3) {
             0 => Op::Text { start, length, unit },
-            _ => Op::Bytes { start, length: Source::Constant(count) },
+            _ => Op::Bytes { start, length: NumberSource::Constant(count) },
         });
         self.before.extend(
             matches!(self.before.last(), Some(Op::Bytes { .. })).then_some(Op::Set { to: length, value: count }),

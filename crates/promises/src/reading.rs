@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use kymo_decode::columns::{ColumnReader, Projection};
 use kymo_decode::filter::StreamFilter;
-use kymo_decode::text::{Event as Line, LineFormat, Paint, PrettyOptions, Printer};
+use kymo_decode::text::{LineFormat, Paint, PrettyOptions, Printer, PrinterEvent};
 use kymo_decode::{Compile, Decoder, FilterFacts, HeadError, LowerError, PacketHead};
 use kymo_filter::Filter;
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;
 use kymo_format::value::Value;
-use kymo_ir::{Cells, Fault, Records, SLACK, ScanStop, State, Window};
+use kymo_ir::{Cells, PacketWindow, ProgramFault, ReadState, Records, SLACK, ScanStop};
 
 use crate::shaped::Shaped;
 
@@ -28,16 +28,16 @@ const PACKETS_MAX: usize = 20;
 
 /// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct FileContents {
     /// Packets with readable heads.
-    pub packets: Vec<Packet>,
+    pub packets: Vec<PacketContents>,
     /// The head that could not.
     pub fault: Option<HeadError>,
 }
 
 /// One packet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Packet {
+pub struct PacketContents {
     /// Its head.
     pub head: PacketHead,
     /// Longer than the file.
@@ -45,21 +45,21 @@ pub struct Packet {
     /// Its length, as far as the file has it.
     pub size_bytes: usize,
     /// Its event records.
-    pub events: Vec<Event>,
+    pub events: Vec<ReadEvent>,
     /// Why there are no more.
     pub stop: ScanStop,
     /// The position and the clock behind them.
     pub behind: (u64, u64),
     /// The common text of its events' lines.
-    pub line: Result<Vec<u8>, Fault>,
+    pub line: Result<Vec<u8>, ProgramFault>,
 }
 
 /// The fields of a record by scope, or why they cannot be read.
-pub type Fields = Result<Vec<(Scope, Value)>, Fault>;
+pub type Fields = Result<Vec<(Scope, Value)>, ProgramFault>;
 
 /// One event record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct ReadEvent {
     /// The clock behind its header.
     pub cycles: u64,
     /// Index of its class.
@@ -69,7 +69,7 @@ pub struct Event {
     /// Its fields by scope.
     pub fields: Fields,
     /// Its line.
-    pub line: Result<Vec<u8>, Fault>,
+    pub line: Result<Vec<u8>, ProgramFault>,
 }
 
 fn format(number: usize) -> LineFormat {
@@ -87,7 +87,7 @@ fn format(number: usize) -> LineFormat {
 
 /// Reads stream files of one trace class.
 #[derive(Debug)]
-pub struct Reader {
+pub struct PlainReader {
     decoder: Arc<Decoder>,
     columns: Vec<ColumnReader>,
     printer: Printer,
@@ -97,7 +97,7 @@ pub struct Reader {
     filters: Vec<StreamFilter>,
 }
 
-impl Reader {
+impl PlainReader {
     /// By machine code or the evaluator; `format` chooses a way to print.
     ///
     /// # Errors
@@ -126,8 +126,8 @@ impl Reader {
 
     /// Reads a whole stream file, `chunk_bytes` of a packet at once, more where a record needs more.
     #[must_use]
-    pub fn read(&self, bytes: &[u8], chunk_bytes: usize) -> Reading {
-        let mut reading = Reading::default();
+    pub fn read(&self, bytes: &[u8], chunk_bytes: usize) -> FileContents {
+        let mut reading = FileContents::default();
         let (mut offset, mut clock) = (0, 0);
         while offset < bytes.len() && reading.packets.len() < PACKETS_MAX {
             let left = &bytes[offset..];
@@ -147,10 +147,10 @@ impl Reader {
     }
 
     /// The packet that `bytes` begin with.
-    fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<Packet, HeadError> {
+    fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<PacketContents, HeadError> {
         let slack = [bytes, &[self.slack; SLACK]].concat();
         let left_bits = 8 * bytes.len() as u64;
-        let whole = Window::new(&slack, 0, left_bits);
+        let whole = PacketWindow::new(&slack, 0, left_bits);
         let head = self.decoder.head(whole, clock)?;
         let total = head.total_bits.or(head.content_bits.map(|bits| bits.next_multiple_of(8))).unwrap_or(left_bits);
         let content = head.content_bits.unwrap_or(total).min(left_bits);
@@ -164,37 +164,37 @@ impl Reader {
             filter.enter(&head, whole, &mut state);
         }
         let mut walk =
-            Walk { reader: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
+            RecordWalk { reader: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
         let mut position = head.body_start;
         let stop = walk.events(&mut position, chunk_bytes.max(1));
         let (events, clock) = (walk.events, walk.state.clock);
         let line = line.map(|text| text.as_bytes().to_vec());
         let is_cut = total > left_bits;
         let size_bytes = (total.min(left_bits) / 8) as usize;
-        Ok(Packet { head, is_cut, size_bytes, events, stop, behind: (position, clock), line })
+        Ok(PacketContents { head, is_cut, size_bytes, events, stop, behind: (position, clock), line })
     }
 }
 
 /// The walk over the records of one packet.
-struct Walk<'a> {
-    reader: &'a Reader,
+struct RecordWalk<'a> {
+    reader: &'a PlainReader,
     head: &'a PacketHead,
     text: &'a kymo_decode::text::PacketText,
     /// From the packet's beginning to the end of the file, and slack.
     slack: &'a [u8],
     content: u64,
-    state: State,
-    events: Vec<Event>,
+    state: ReadState,
+    events: Vec<ReadEvent>,
 }
 
-impl Walk<'_> {
+impl RecordWalk<'_> {
     fn events(&mut self, position: &mut u64, mut chunk_bytes: usize) -> ScanStop {
         let mut records = Records::default();
         loop {
             let origin = *position / 8;
             let end = self.content.min(8 * origin.saturating_add(chunk_bytes as u64)).max(origin * 8);
             let behind = end.div_ceil(8) as usize + SLACK;
-            let window = Window::new(&self.slack[origin as usize..behind], origin, end);
+            let window = PacketWindow::new(&self.slack[origin as usize..behind], origin, end);
             records.clear();
             let limit = (RECORDS_MAX - self.events.len()).min(chunk_bytes);
             let decoder = &self.reader.decoder;
@@ -217,7 +217,7 @@ impl Walk<'_> {
         }
     }
 
-    fn append(&mut self, records: &Records, window: Window<'_>) {
+    fn append(&mut self, records: &Records, window: PacketWindow<'_>) {
         let mut classes: Vec<u32> = records.classes.clone();
         classes.sort_unstable();
         classes.dedup();
@@ -232,12 +232,12 @@ impl Walk<'_> {
             let (class, position) = (records.classes[row], records.positions[row]);
             let line = self.line(class, position, window);
             let fields = fields.expect("every class of the records was read");
-            self.events.push(Event { cycles: records.cycles[row], class, position, fields, line });
+            self.events.push(ReadEvent { cycles: records.cycles[row], class, position, fields, line });
         }
     }
 
     /// The fields of records of one class.
-    fn columns(&self, class: u32, records: &Records, rows: &[usize], window: Window<'_>) -> Vec<Fields> {
+    fn columns(&self, class: u32, records: &Records, rows: &[usize], window: PacketWindow<'_>) -> Vec<Fields> {
         let reader = &self.reader.columns[self.head.stream_class];
         let mut positions: Vec<u64> = rows.iter().map(|&row| records.positions[row]).collect();
         let mut found = Vec::new();
@@ -261,9 +261,9 @@ impl Walk<'_> {
         found
     }
 
-    fn line(&self, class: u32, position: u64, window: Window<'_>) -> Result<Vec<u8>, Fault> {
+    fn line(&self, class: u32, position: u64, window: PacketWindow<'_>) -> Result<Vec<u8>, ProgramFault> {
         let stream_class = self.head.stream_class;
-        let event = Line { stream_class, event_class: class as usize, position, window, packet: self.text };
+        let event = PrinterEvent { stream_class, event_class: class as usize, position, window, packet: self.text };
         let mut state = self.reader.decoder.state(self.head, 0);
         let mut out = Vec::new();
         self.reader.printer.event(&event, &mut state, &mut out).map(|()| out)

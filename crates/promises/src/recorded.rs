@@ -3,18 +3,18 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use kymo_recorder::clock::Clock;
+use kymo_recorder::clock::TickSource;
 use kymo_recorder::trace::Tally;
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 
 /// A folder in memory, and a clock that was watched for a while.
 #[derive(Debug)]
-pub struct Stage {
+pub struct RecordingStage {
     folder: tempfile::TempDir,
-    clock: Clock,
+    clock: TickSource,
 }
 
-impl Stage {
+impl RecordingStage {
     /// Makes it.
     ///
     /// # Panics
@@ -24,7 +24,7 @@ impl Stage {
     pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        let mut clock = Clock::begin(kymo_lane::Clock::Counter);
+        let mut clock = TickSource::begin(kymo_lane::ClockSource::Counter);
         clock.frequency();
         Self { folder: folder.expect("there is room"), clock }
     }
@@ -34,7 +34,7 @@ impl Stage {
     }
 
     /// The clock, for a later recording that goes on.
-    pub(crate) fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> TickSource {
         self.clock
     }
 
@@ -44,7 +44,7 @@ impl Stage {
     }
 }
 
-impl Default for Stage {
+impl Default for RecordingStage {
     fn default() -> Self {
         Self::new()
     }
@@ -52,12 +52,12 @@ impl Default for Stage {
 
 /// The result of this project's reader for a trace.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct TraceReading {
     pub(crate) events: u64,
     pub(crate) report: Report,
 }
 
-impl Recorded {
+impl TraceReading {
     /// Reads a trace, in which nothing may be wrong.
     pub(crate) fn read(path: &Path) -> Self {
         let session = Session::open(&[path.to_owned()], &OpenOptions::default()).expect("it is a trace");

@@ -11,19 +11,19 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use kymo_lane::{Mode, Wants};
-use kymo_recorder::clock::Clock;
-use kymo_recorder::program::{Patience, Program};
+use kymo_lane::{OverflowMode, RecordingSettings};
+use kymo_recorder::clock::TickSource;
+use kymo_recorder::program::{DrainTiming, Program};
 use kymo_recorder::repair;
-use kymo_recorder::trace::{Format, Output, OutputOptions, To};
+use kymo_recorder::trace::{CtfVersion, Output, OutputOptions, SingleTrace};
 
-use crate::program::{InFile, LAYOUT, Running};
-use crate::random::Random;
-use crate::recorded::{Recorded, Stage};
+use crate::program::{InFile, LAYOUT, RunningProgram};
+use crate::random::RandomNumbers;
+use crate::recorded::{RecordingStage, TraceReading};
 
 /// Counts of the tries.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
+pub struct TryCounts {
     /// Events that are in traces.
     pub events: u64,
     /// Bytes that were none.
@@ -37,7 +37,7 @@ pub struct Outcome {
 /// # Panics
 ///
 /// If it is broken, or a temporary folder cannot be written.
-pub fn hold(random: &mut Random, stage: &Stage) -> Outcome {
+pub fn hold(random: &mut RandomNumbers, stage: &RecordingStage) -> TryCounts {
     let folder = tempfile::tempdir_in(stage.path()).expect("there is room");
     let path = folder.path().join("0123456789abcdef.ctl");
     let file = File::options().read(true).write(true).create_new(true).open(&path).expect("there is room");
@@ -45,14 +45,14 @@ pub fn hold(random: &mut Random, stage: &Stage) -> Outcome {
     let memory = InFile(file);
     let clock = stage.clock();
     let earliest = clock.now().saturating_sub(1 << 30);
-    let mut running = Running::begin(&memory, earliest);
+    let mut running = RunningProgram::begin(&memory, earliest);
     for _ in 0..random.below(120) {
         let _ = running.record(random);
     }
-    let format = if random.below(2) == 0 { Format::Ctf18 } else { Format::Ctf2 };
-    let mut damage = Damage::new(&memory);
+    let format = if random.below(2) == 0 { CtfVersion::Ctf18 } else { CtfVersion::Ctf2 };
+    let mut damage = MemoryDamage::new(&memory);
     let mut recorder = Recorder { folder: folder.path(), path: &path, stage, clock, earliest, format, traces: 0 };
-    let mut outcome = Outcome::default();
+    let mut outcome = TryCounts::default();
     let mut recording = None;
     for _ in 0..random.below(40) {
         match random.below(4) {
@@ -79,13 +79,13 @@ pub fn hold(random: &mut Random, stage: &Stage) -> Outcome {
 }
 
 /// Damage to the memory behind the program's back.
-struct Damage<'m> {
+struct MemoryDamage<'m> {
     memory: &'m InFile,
     /// How it was once.
     before: Vec<u8>,
 }
 
-impl<'m> Damage<'m> {
+impl<'m> MemoryDamage<'m> {
     fn new(memory: &'m InFile) -> Self {
         let mut this = Self { memory, before: Vec::new() };
         this.remember();
@@ -108,7 +108,7 @@ impl<'m> Damage<'m> {
         }
     }
 
-    fn some(&mut self, random: &mut Random) {
+    fn some(&mut self, random: &mut RandomNumbers) {
         match random.below(12) {
             0..5 => {
                 let at = place(random) & !7;
@@ -155,7 +155,7 @@ impl<'m> Damage<'m> {
 
     /// The new value of a word: an end of the range, any, small, or a little more or less than it
     /// was.
-    fn value(&self, at: u64, random: &mut Random) -> u64 {
+    fn value(&self, at: u64, random: &mut RandomNumbers) -> u64 {
         let was = u64::from_le_bytes(std::array::from_fn(|byte| self.before[at as usize + byte]));
         match random.below(8) {
             0 => 0,
@@ -171,7 +171,7 @@ impl<'m> Damage<'m> {
 }
 
 /// The place of damage: the probability of regions follows the worth of their contents.
-fn place(random: &mut Random) -> u64 {
+fn place(random: &mut RandomNumbers) -> u64 {
     let (begin, bytes) = match random.below(10) {
         0 => (0, 600),
         1 => (LAYOUT.control(0), 64),
@@ -191,7 +191,7 @@ fn descriptor(number: usize) -> u64 {
 }
 
 /// A program that is recorded, and where.
-struct Recording {
+struct RecordedProgram {
     program: Program,
     output: Output,
     trace: PathBuf,
@@ -200,17 +200,17 @@ struct Recording {
 struct Recorder<'a> {
     folder: &'a Path,
     path: &'a Path,
-    stage: &'a Stage,
-    clock: Clock,
+    stage: &'a RecordingStage,
+    clock: TickSource,
     earliest: u64,
-    format: Format,
+    format: CtfVersion,
     traces: u32,
 }
 
 impl Recorder<'_> {
     /// Begins, behind the remains of an earlier recorder in a trace; `None`: it is no program's
     /// memory any more.
-    fn begin(&mut self, left: Option<&Path>) -> Option<Recording> {
+    fn begin(&mut self, left: Option<&Path>) -> Option<RecordedProgram> {
         let repaired = left.map(|left| repair(left).expect("it can be repaired"));
         let mut program = Program::open(self.path, self.stage.user()).ok()?;
         self.traces += 1;
@@ -221,34 +221,40 @@ impl Recorder<'_> {
         progress.into_iter().for_each(|progress| program.resume(progress));
         let _ = program.definitions();
         output.program(program.known());
-        Some(Recording { program, output, trace })
+        Some(RecordedProgram { program, output, trace })
     }
 
     /// Does one step; returns the recording if it goes on.
-    fn step(&mut self, mut this: Recording, random: &mut Random, outcome: &mut Outcome) -> Option<Recording> {
-        let patience = [Patience::Wait, Patience::Now, Patience::Now, Patience::Last][random.below(4)];
-        let Recording { program, output, trace } = &mut this;
+    fn step(
+        &mut self,
+        mut this: RecordedProgram,
+        random: &mut RandomNumbers,
+        outcome: &mut TryCounts,
+    ) -> Option<RecordedProgram> {
+        let patience = [DrainTiming::Wait, DrainTiming::Now, DrainTiming::Now, DrainTiming::Last][random.below(4)];
+        let RecordedProgram { program, output, trace } = &mut this;
         match random.below(16) {
             0..6 => {
-                let drained = program.drain(patience, &mut To(output)).unwrap_or_default();
+                let drained = program.drain(patience, &mut SingleTrace(output)).unwrap_or_default();
                 let most = u64::from(LAYOUT.sub_buffers * LAYOUT.sub_buffer_bytes);
                 assert!(drained.bytes <= most, "{drained:?}: there is no more than {most}");
                 if drained.discarded > 0 {
                     output.lost(program.known(), drained.discarded, drained.discarded_ever);
                 }
             }
-            6 => drop(program.snapshot(&mut To(output))),
+            6 => drop(program.snapshot(&mut SingleTrace(output))),
             7 => drop(program.past().and_then(|past| program.skip(&past))),
-            8 => drop(program.reap(&mut To(output))),
-            9 => drop(program.end(self.clock.now(), &mut To(output))),
-            10 => drop(program.end_one(self.earliest + random.any(), &mut To(output))),
+            8 => drop(program.reap(&mut SingleTrace(output))),
+            9 => drop(program.end(self.clock.now(), &mut SingleTrace(output))),
+            10 => drop(program.end_one(self.earliest + random.any(), &mut SingleTrace(output))),
             11 => {
                 let _ = program.definitions();
                 let _ = program.switch(random.below(80) as u16, 1);
                 let contexts = [0, 1, 0x3f, 0x1_0001, random.any()][random.below(5)];
-                let mode = if random.below(2) == 0 { Mode::DiscardNewest } else { Mode::OverwriteOldest };
+                let mode =
+                    if random.below(2) == 0 { OverflowMode::DiscardNewest } else { OverflowMode::OverwriteOldest };
                 let (lane, pool) = (random.below(20) as u32, random.below(20) as u32);
-                let _ = program.say(&Wants { mode, lane, pool, contexts });
+                let _ = program.say(&RecordingSettings { mode, lane, pool, contexts });
             }
             12 => output.beat(&mut self.clock),
             13 => output.choose_again(),
@@ -264,7 +270,7 @@ impl Recorder<'_> {
                     drop(repair(&trace).expect("it can be repaired"));
                 }
                 outcome.events += written.events;
-                let read = Recorded::read(&trace);
+                let read = TraceReading::read(&trace);
                 assert_eq!(read.events, written.events + written.own, "{written:?}");
                 return next;
             }
@@ -273,13 +279,13 @@ impl Recorder<'_> {
     }
 
     /// Ends it as it should be ended; its trace is read.
-    fn finish(&mut self, this: Recording, outcome: &mut Outcome) {
-        let Recording { mut program, mut output, trace } = this;
-        let _ = program.drain(Patience::Last, &mut To(&mut output));
-        let _ = program.end(self.clock.now(), &mut To(&mut output));
+    fn finish(&mut self, this: RecordedProgram, outcome: &mut TryCounts) {
+        let RecordedProgram { mut program, mut output, trace } = this;
+        let _ = program.drain(DrainTiming::Last, &mut SingleTrace(&mut output));
+        let _ = program.end(self.clock.now(), &mut SingleTrace(&mut output));
         let tally = output.finish(&mut self.clock).expect("there is room");
         outcome.events += tally.events;
         outcome.unreadable += tally.unreadable;
-        Recorded::read(&trace).is_what(&tally);
+        TraceReading::read(&trace).is_what(&tally);
     }
 }

@@ -1,8 +1,8 @@
 //! Columns back to values, so that they can be compared with those of the tree reader.
 
-use kymo_decode::columns::Shape;
+use kymo_decode::columns::ColumnShape;
 use kymo_format::value::Value;
-use kymo_ir::{Cell, Cells};
+use kymo_ir::{CellType, Cells};
 
 /// Where columns and the bytes that they refer to are.
 #[derive(Clone, Copy)]
@@ -14,28 +14,30 @@ pub(crate) struct Shaped<'a> {
 
 impl Shaped<'_> {
     /// The value in a row of the table that the shape's columns belong to.
-    pub(crate) fn value(self, shape: &Shape, row: usize) -> Value {
+    pub(crate) fn value(self, shape: &ColumnShape, row: usize) -> Value {
         let cell = |column: &u16| self.cells.value(*column, row);
         match shape {
-            Shape::Integer { column, cell: width, signed: true, .. } => Value::Signed(extended(cell(column), *width)),
-            Shape::Integer { column, .. } => Value::Unsigned(cell(column)),
-            Shape::Boolean { column } => Value::Boolean(cell(column) != 0),
-            Shape::BitArray { column } | Shape::BitMap { column, .. } => Value::BitArray(cell(column)),
-            Shape::Real { column, .. } => Value::Real(cell(column).into()),
-            Shape::Text { column, .. } => Value::Text(self.span(*column, row)),
-            Shape::Blob { column } => Value::Blob(self.span(*column, row)),
-            Shape::List { column, element, .. } => {
+            ColumnShape::Integer { column, cell: width, signed: true, .. } => {
+                Value::Signed(extended(cell(column), *width))
+            }
+            ColumnShape::Integer { column, .. } => Value::Unsigned(cell(column)),
+            ColumnShape::Boolean { column } => Value::Boolean(cell(column) != 0),
+            ColumnShape::BitArray { column } | ColumnShape::BitMap { column, .. } => Value::BitArray(cell(column)),
+            ColumnShape::Real { column, .. } => Value::Real(cell(column).into()),
+            ColumnShape::Text { column, .. } => Value::Text(self.span(*column, row)),
+            ColumnShape::Blob { column } => Value::Blob(self.span(*column, row)),
+            ColumnShape::List { column, element, .. } => {
                 let (first, count) = self.cells.span(*column, row);
                 Value::Array((first..first + count).map(|row| self.value(element, row)).collect())
             }
-            Shape::Structure { members } => {
+            ColumnShape::Structure { members } => {
                 Value::Structure(members.iter().map(|(_, member)| self.value(member, row)).collect())
             }
-            Shape::Optional { present, content } => {
+            ColumnShape::Optional { present, content } => {
                 let is_present = cell(present) == 1;
                 Value::Optional(is_present.then(|| Box::new(self.value(content, row))))
             }
-            Shape::Variant { option, options } => {
+            ColumnShape::Variant { option, options } => {
                 let option = cell(option) as usize;
                 Value::Variant { option, content: Box::new(self.value(&options[option].1, row)) }
             }
@@ -48,7 +50,7 @@ impl Shaped<'_> {
     }
 }
 
-fn extended(value: u64, cell: Cell) -> i64 {
+fn extended(value: u64, cell: CellType) -> i64 {
     let unused = 64 - 8 * cell.width();
     (value << unused) as i64 >> unused
 }

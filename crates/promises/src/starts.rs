@@ -1,6 +1,6 @@
 //! Inputs to begin with: small, of ours, and sound or nearly so.
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 /// Metadata: that of every packet case and of the demo trace, which is in packets.
 #[must_use]
@@ -14,12 +14,12 @@ pub fn metadata() -> Vec<Vec<u8>> {
 /// Trace classes and packets for [`crate::packets::hold`].
 #[must_use]
 pub fn packets() -> Vec<Vec<u8>> {
-    (0..64).map(|seed| packet(&mut Random::new(seed))).collect()
+    (0..64).map(|seed| packet(&mut RandomNumbers::new(seed))).collect()
 }
 
 /// A trace class and a packet for [`crate::packets::hold`].
 #[must_use]
-pub fn packet(random: &mut Random) -> Vec<u8> {
+pub fn packet(random: &mut RandomNumbers) -> Vec<u8> {
     let (choices, bytes) = (random.below(256), random.below(600));
     let mut data = vec![choices as u8, random.any() as u8];
     data.extend((0..choices).map(|_| random.any() as u8));

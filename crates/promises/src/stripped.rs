@@ -1,6 +1,6 @@
 //! Programs without operations of some kind: those that print, or that fill columns.
 
-use kymo_ir::{Block, Op, Program};
+use kymo_ir::{Block, Op, ReadProgram};
 
 /// Whether the operation prints.
 pub(crate) fn prints(op: &Op) -> bool {
@@ -26,7 +26,7 @@ pub(crate) fn without(block: &Block, drop: fn(&Op) -> bool) -> Block {
 }
 
 /// The program without operations that print and store: it only moves the position, and reads.
-pub(crate) fn bare(whole: &Program) -> Program {
+pub(crate) fn bare(whole: &ReadProgram) -> ReadProgram {
     let body = without(&whole.body, |op| prints(op) || stores(op));
-    Program { body, tables: Vec::new(), columns: Vec::new(), ..whole.clone() }
+    ReadProgram { body, tables: Vec::new(), columns: Vec::new(), ..whole.clone() }
 }

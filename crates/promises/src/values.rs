@@ -8,18 +8,18 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_format::model::{
-    FieldClass, FieldKind, FieldPath, IntegerMeaning, IntegerRange, Role, Scope, Step, TextEncoding,
+    FieldClass, FieldKind, FieldPath, FieldPathStep, IntegerMeaning, IntegerRange, Role, Scope, TextEncoding,
 };
 use kymo_format::value::Value;
 
-use crate::random::Random;
+use crate::random::RandomNumbers;
 
 /// Elements, bytes or code units of a value with a length, at most.
 const LENGTH_MAX: i128 = 4;
 
 /// Makes values of the scopes of one event record, in their order.
-pub(crate) struct Values<'r> {
-    random: &'r mut Random,
+pub(crate) struct ScopeValues<'r> {
+    random: &'r mut RandomNumbers,
     lengths: HashSet<FieldPath>,
     /// Values that select an option.
     selectors: HashMap<FieldPath, Vec<i128>>,
@@ -29,9 +29,9 @@ pub(crate) struct Values<'r> {
     here: FieldPath,
 }
 
-impl<'r> Values<'r> {
+impl<'r> ScopeValues<'r> {
     /// `classes`: all scopes that may refer to others.
-    pub(crate) fn new<'c>(random: &'r mut Random, classes: impl Iterator<Item = &'c FieldClass>) -> Self {
+    pub(crate) fn new<'c>(random: &'r mut RandomNumbers, classes: impl Iterator<Item = &'c FieldClass>) -> Self {
         let here = FieldPath { scope: Scope::PacketHeader, steps: Vec::new() };
         let (lengths, selectors, saved) = (HashSet::new(), HashMap::new(), HashMap::new());
         let mut values = Self { random, lengths, selectors, saved, roles: Vec::new(), here };
@@ -105,7 +105,7 @@ impl<'r> Values<'r> {
             }
             FieldKind::Structure(structure) => {
                 let members = structure.members.iter().enumerate();
-                let values = members.map(|(index, member)| self.below(Step::Member(index), &member.class));
+                let values = members.map(|(index, member)| self.below(FieldPathStep::Member(index), &member.class));
                 Value::Structure(values.collect::<Option<_>>()?)
             }
             FieldKind::StaticArray(array) => self.elements(array.length, &array.element)?,
@@ -117,20 +117,21 @@ impl<'r> Values<'r> {
                 let selector = *self.saved.get(&optional.selector)?;
                 let holds = |ranges: &Vec<IntegerRange>| ranges.iter().any(|range| range.contains(selector));
                 let is_present = optional.ranges.as_ref().map_or(selector != 0, holds);
-                let content = if is_present { Some(self.below(Step::Content, &optional.content)?) } else { None };
+                let content =
+                    if is_present { Some(self.below(FieldPathStep::Content, &optional.content)?) } else { None };
                 Value::Optional(content.map(Box::new))
             }
             FieldKind::Variant(variant) => {
                 let selector = *self.saved.get(&variant.selector)?;
                 let holds = |ranges: &[IntegerRange]| ranges.iter().any(|range| range.contains(selector));
                 let option = variant.options.iter().position(|option| holds(&option.ranges))?;
-                let content = self.below(Step::Option(option), &variant.options[option].class)?;
+                let content = self.below(FieldPathStep::Option(option), &variant.options[option].class)?;
                 Value::Variant { option, content: Box::new(content) }
             }
         })
     }
 
-    fn below(&mut self, step: Step, class: &FieldClass) -> Option<Value> {
+    fn below(&mut self, step: FieldPathStep, class: &FieldClass) -> Option<Value> {
         self.here.steps.push(step);
         let value = self.field(class);
         self.here.steps.pop();
@@ -138,7 +139,7 @@ impl<'r> Values<'r> {
     }
 
     fn elements(&mut self, count: u64, class: &FieldClass) -> Option<Value> {
-        let values = (0..count).map(|_| self.below(Step::Element, class)).collect::<Option<_>>()?;
+        let values = (0..count).map(|_| self.below(FieldPathStep::Element, class)).collect::<Option<_>>()?;
         Some(Value::Array(values))
     }
 

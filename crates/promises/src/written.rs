@@ -14,13 +14,13 @@ use kymo_format::model::{DataStreamClass, FieldClass, Role, Scope};
 use kymo_format::value::Value;
 use kymo_format::{EventRecordClass, TraceClass};
 use kymo_random::classes::decodable_trace_class;
-use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
+use kymo_writer::{EventParts, MetadataSource, StreamWriter, TraceWriter, WriterOptions};
 
 use crate::filtering;
 use crate::packets::same_by_all;
-use crate::random::Random;
-use crate::reading::Reader;
-use crate::values::Values;
+use crate::random::RandomNumbers;
+use crate::reading::PlainReader;
+use crate::values::ScopeValues;
 
 /// An event that was written: clock, class, contexts and payload.
 type Written = (u64, usize, [Option<Value>; 3]);
@@ -32,11 +32,11 @@ const MAGIC: u64 = 0xC1FC_1FC1;
 /// # Panics
 ///
 /// If it is broken, or a temporary folder cannot be written.
-pub fn hold(choices: Vec<u32>, random: &mut Random) -> usize {
+pub fn hold(choices: Vec<u32>, random: &mut RandomNumbers) -> usize {
     let trace = Arc::new(decodable_trace_class(choices));
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let packet_bytes = random.below(300) as u64;
-    let options = Options { metadata: Metadata::Text(String::new()), packet_bytes, index: false };
+    let options = WriterOptions { metadata: MetadataSource::Text(String::new()), packet_bytes, index: false };
     let writer = TraceWriter::create(&folder.path().join("trace"), &trace, options).expect("the folder is empty");
     let mut count = 0;
     for class in 0..trace.stream_classes.len() {
@@ -50,7 +50,7 @@ pub fn hold(choices: Vec<u32>, random: &mut Random) -> usize {
 }
 
 /// Writes some events; those that the writer did not refuse.
-fn write(trace: &TraceClass, class: usize, mut stream: StreamWriter, random: &mut Random) -> Vec<Written> {
+fn write(trace: &TraceClass, class: usize, mut stream: StreamWriter, random: &mut RandomNumbers) -> Vec<Written> {
     let of_stream = &trace.stream_classes[class];
     let mut written = Vec::new();
     let mut cycles = 0;
@@ -71,7 +71,7 @@ fn write(trace: &TraceClass, class: usize, mut stream: StreamWriter, random: &mu
         }
         let [common, specific, payload] = body;
         let (common, specific, payload) = (common.as_ref(), specific.as_ref(), payload.as_ref());
-        let event = Event { header: header.as_ref(), common, specific, payload };
+        let event = EventParts { header: header.as_ref(), common, specific, payload };
         // Bodies may refer to the head of the packet, so each event has a packet of its own if the head has values.
         if (packet_header.is_some() || packet_context.is_some()) && stream.flush().is_err() {
             return Vec::new();
@@ -90,7 +90,7 @@ fn parts(
     stream: &DataStreamClass,
     event: &EventRecordClass,
     cycles: u64,
-    random: &mut Random,
+    random: &mut RandomNumbers,
 ) -> Option<[Option<Value>; 6]> {
     let classes: [(Scope, Option<&FieldClass>); 6] = [
         (Scope::PacketHeader, trace.packet_header.as_ref()),
@@ -100,7 +100,7 @@ fn parts(
         (Scope::EventSpecificContext, event.specific_context.as_ref()),
         (Scope::EventPayload, event.payload.as_ref()),
     ];
-    let mut values = Values::new(random, classes.iter().filter_map(|(_, class)| *class));
+    let mut values = ScopeValues::new(random, classes.iter().filter_map(|(_, class)| *class));
     let mut roles = vec![
         (Role::PacketMagicNumber, MAGIC),
         (Role::DataStreamClassId, stream.id),
@@ -116,14 +116,14 @@ fn parts(
     Some(parts)
 }
 
-fn found_again(trace: &Arc<TraceClass>, path: &Path, class: usize, written: &[Written], random: &mut Random) {
+fn found_again(trace: &Arc<TraceClass>, path: &Path, class: usize, written: &[Written], random: &mut RandomNumbers) {
     let bytes = fs::read(path).expect("the writer made the file");
     if written.is_empty() {
         return;
     }
     let number = random.below(256);
     same_by_all(trace, &bytes, number).expect("such trace classes can be decoded");
-    let reader = Reader::new(trace, Compile::Never, 0).expect("it was decoded just now");
+    let reader = PlainReader::new(trace, Compile::Never, 0).expect("it was decoded just now");
     let reading = reader.read(&bytes, bytes.len());
     assert_eq!(reading.fault, None, "a packet that was written");
     let events: Vec<_> = reading.packets.iter().flat_map(|packet| &packet.events).collect();

@@ -10,7 +10,7 @@ type AnswerTable = (String, String, Batch, Option<(i64, i64)>, u64);
 /// An answer: its tables, the report, text for people, and warnings.
 pub(crate) type Said = (Vec<AnswerTable>, String, String, String);
 /// An answer for Python; of a canceled one, not all tables.
-pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered, progress: &Progress) -> Said {
+pub(crate) fn said(session: &kymo_session::Session, answered: words::TableAnswer, progress: &Progress) -> Said {
     let is_unix = session.times_are_unix();
     let table = |table: kymo_session::Table| {
         let columns = batch(answer_columns(&table, is_unix));

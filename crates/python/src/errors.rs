@@ -1,6 +1,6 @@
 //! Exceptions of `kymograph`: their classes are Python's, so that they have docstrings and can be sent to other processes.
 
-use kymo_cli::words::Refused;
+use kymo_cli::words::CommandError;
 use kymo_session::messages::MessagesFailure;
 use kymo_session::{AnalyseFailure, Cancelled, EventsFailure, ShareFailure, ShareProblem};
 #[cfg(feature = "sql")]
@@ -12,7 +12,7 @@ use crate::interpreter::staying;
 
 /// Which exception.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ExceptionKind {
     /// Nothing can be opened.
     Open,
     /// The question is wrong.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Memory,
 }
 
-impl Kind {
+impl ExceptionKind {
     fn name(self) -> &'static str {
         match self {
             Self::Open => "OpenError",
@@ -52,7 +52,7 @@ impl Kind {
 }
 
 /// The exception, with the text that the command prints after `error: `.
-pub(crate) fn error(py: Python<'_>, kind: Kind, text: &str) -> PyErr {
+pub(crate) fn error(py: Python<'_>, kind: ExceptionKind, text: &str) -> PyErr {
     let text = text.trim_end();
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let made = || py.import("kymograph._errors")?.getattr(kind.name())?.call1((text,));
@@ -63,28 +63,28 @@ pub(crate) fn error(py: Python<'_>, kind: Kind, text: &str) -> PyErr {
 }
 
 /// Why there is no answer.
-pub(crate) fn refused(py: Python<'_>, refused: Refused) -> PyErr {
+pub(crate) fn refused(py: Python<'_>, refused: CommandError) -> PyErr {
     match refused {
-        Refused::Question(text) => error(py, Kind::Question, &text),
-        Refused::Traces(text) => error(py, Kind::Unanswerable, &text),
-        Refused::Output(cause) => error(py, Kind::Write, &cause.to_string()),
-        Refused::Cancelled => cancelled(py, Cancelled),
+        CommandError::Question(text) => error(py, ExceptionKind::Question, &text),
+        CommandError::Traces(text) => error(py, ExceptionKind::Unanswerable, &text),
+        CommandError::Output(cause) => error(py, ExceptionKind::Write, &cause.to_string()),
+        CommandError::Cancelled => cancelled(py, Cancelled),
     }
 }
 
 /// The exception for an answer that was canceled.
 pub(crate) fn cancelled(py: Python<'_>, cancelled: Cancelled) -> PyErr {
-    error(py, Kind::Read, &cancelled.to_string())
+    error(py, ExceptionKind::Read, &cancelled.to_string())
 }
 
 /// Why a share cannot be read, or shares not be put together.
 pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
     let kind = match failure {
-        ShareFailure::Share(ShareProblem::OtherTrace { .. }) => Kind::OtherTrace,
-        ShareFailure::Whole(_) => Kind::Unsliceable,
-        ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) => Kind::Unanswerable,
-        ShareFailure::Analyse(_) => Kind::Question,
-        _ => Kind::Read,
+        ShareFailure::Share(ShareProblem::OtherTrace { .. }) => ExceptionKind::OtherTrace,
+        ShareFailure::Whole(_) => ExceptionKind::Unsliceable,
+        ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) => ExceptionKind::Unanswerable,
+        ShareFailure::Analyse(_) => ExceptionKind::Question,
+        _ => ExceptionKind::Read,
     };
     error(py, kind, &failure.to_string())
 }
@@ -92,9 +92,11 @@ pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
 /// Why there are no columns.
 pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
     let kind = match failure {
-        EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } | EventsFailure::NoTimes => Kind::Question,
-        EventsFailure::Unsliceable => Kind::Unsliceable,
-        EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Gone => Kind::Read,
+        EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } | EventsFailure::NoTimes => {
+            ExceptionKind::Question
+        }
+        EventsFailure::Unsliceable => ExceptionKind::Unsliceable,
+        EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Gone => ExceptionKind::Read,
     };
     error(py, kind, &failure.to_string())
 }
@@ -103,10 +105,10 @@ pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
 #[cfg(feature = "sql")]
 pub(crate) fn not_answered(py: Python<'_>, failure: &SqlFailure) -> PyErr {
     let kind = match (failure, failure.fault()) {
-        (_, Some(SqlFault::Query)) => Kind::Question,
-        (_, Some(SqlFault::Memory)) => Kind::Memory,
-        (SqlFailure::Asking(_), _) => Kind::Unanswerable,
-        _ => Kind::Read,
+        (_, Some(SqlFault::Query)) => ExceptionKind::Question,
+        (_, Some(SqlFault::Memory)) => ExceptionKind::Memory,
+        (SqlFailure::Asking(_), _) => ExceptionKind::Unanswerable,
+        _ => ExceptionKind::Read,
     };
     error(py, kind, &failure.to_string())
 }
@@ -114,9 +116,9 @@ pub(crate) fn not_answered(py: Python<'_>, failure: &SqlFailure) -> PyErr {
 /// Why there are no further messages.
 pub(crate) fn no_messages(py: Python<'_>, failure: &MessagesFailure) -> PyErr {
     let kind = match failure {
-        MessagesFailure::NoIntersection(_) => Kind::Unanswerable,
-        MessagesFailure::Forked => Kind::Fork,
-        MessagesFailure::NoThread(_) | MessagesFailure::Stopped => Kind::Read,
+        MessagesFailure::NoIntersection(_) => ExceptionKind::Unanswerable,
+        MessagesFailure::Forked => ExceptionKind::Fork,
+        MessagesFailure::NoThread(_) | MessagesFailure::Stopped => ExceptionKind::Read,
     };
     error(py, kind, &failure.to_string())
 }

@@ -10,9 +10,9 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kymo_cli::words;
-use kymo_session::messages::model::{Mapping, Scope, TextEncoding};
+use kymo_session::messages::model::{EnumerationMapping, Scope, TextEncoding};
 use kymo_session::messages::{
-    EventAt, FieldRef, MessageBatch, Messages, MessagesFacts, MessagesQuestion, Row, Shape, Value,
+    ColumnShape, EventAt, FieldRef, MessageBatch, MessageRow, MessageValue, Messages, MessagesFacts, MessagesQuestion,
 };
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{no_messages, refused};
 use crate::interpreter::{detached, staying};
-use crate::pull::{Names, next_batch, pulled};
+use crate::pull::{NameCache, next_batch, pulled};
 use crate::session::Session;
 
 /// Events in time order. Reading ends at the last event, or when the iterator is dropped.
@@ -28,7 +28,7 @@ use crate::session::Session;
 pub(crate) struct EventLoop {
     /// The lock is never contended: the caller has the iterator for itself.
     messages: Mutex<Messages>,
-    classes: Arc<Classes>,
+    classes: Arc<KnownClasses>,
     batch: Option<Arc<Shelf>>,
     next: usize,
     /// Called at the end with the report, if the report is not empty.
@@ -37,7 +37,7 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     pub(crate) fn new(messages: Messages, at_end: Py<PyAny>) -> Self {
-        let classes = Arc::new(Classes::new(Arc::clone(messages.facts())));
+        let classes = Arc::new(KnownClasses::new(Arc::clone(messages.facts())));
         Self { messages: Mutex::new(messages), classes, batch: None, next: 0, at_end: Some(at_end) }
     }
 }
@@ -54,7 +54,7 @@ impl EventLoop {
             if let Some(shelf) = &self.batch {
                 while let Some(&row) = shelf.batch.rows().get(self.next) {
                     self.next += 1;
-                    if let Row::Event(at) = row {
+                    if let MessageRow::Event(at) = row {
                         return Py::new(py, Event { shelf: Arc::clone(shelf), at }).map(Some);
                     }
                 }
@@ -83,32 +83,32 @@ impl EventLoop {
 /// A batch, and the known facts about its classes.
 struct Shelf {
     batch: Arc<MessageBatch>,
-    classes: Arc<Classes>,
+    classes: Arc<KnownClasses>,
 }
 
 /// The known facts about the classes of all streams.
-struct Classes {
+struct KnownClasses {
     facts: Arc<MessagesFacts>,
     /// For each stream, by class.
-    streams: Vec<Vec<OnceLock<Class>>>,
+    streams: Vec<Vec<OnceLock<ClassFacts>>>,
 }
 
 /// The known facts about a class.
-struct Class {
+struct ClassFacts {
     name: Option<Py<PyString>>,
     id: u64,
-    names: Names<Found>,
+    names: NameCache<FieldFinding>,
 }
 
 /// Where a field is.
 #[derive(Clone, Copy)]
-enum Found {
+enum FieldFinding {
     Event(usize),
     Packet(usize),
     Nowhere,
 }
 
-impl Classes {
+impl KnownClasses {
     fn new(facts: Arc<MessagesFacts>) -> Self {
         let streams = facts.streams.iter().map(|stream| {
             let class = &facts.traces[stream.trace].class.stream_classes[stream.class];
@@ -119,13 +119,13 @@ impl Classes {
     }
 
     #[inline]
-    fn get(&self, py: Python<'_>, stream: usize, class: usize) -> &Class {
+    fn get(&self, py: Python<'_>, stream: usize, class: usize) -> &ClassFacts {
         self.streams[stream][class].get_or_init(|| {
             let of_stream = &self.facts.streams[stream];
             let trace = &self.facts.traces[of_stream.trace].class;
             let event = &trace.stream_classes[of_stream.class].event_classes[class];
             let name = event.name.as_deref().map(|name| PyString::intern(py, name).unbind());
-            Class { name, id: event.id, names: Names::default() }
+            ClassFacts { name, id: event.id, names: NameCache::default() }
         })
     }
 }
@@ -144,7 +144,7 @@ pub(crate) struct Event {
 
 impl Event {
     #[inline]
-    fn class(&self, py: Python<'_>) -> &Class {
+    fn class(&self, py: Python<'_>) -> &ClassFacts {
         let batch = &self.shelf.batch;
         self.shelf.classes.get(py, batch.stream(self.at), batch.class(self.at))
     }
@@ -153,14 +153,14 @@ impl Event {
     fn field(&self, name: &Bound<'_, PyString>) -> PyResult<Option<FieldRef<'_>>> {
         let batch = &self.shelf.batch;
         let find = |name: &str| {
-            let own = batch.class_fields(self.at).position(name).map(Found::Event);
+            let own = batch.class_fields(self.at).position(name).map(FieldFinding::Event);
             let packet = || batch.facts().streams[batch.stream(self.at)].packet_fields.position(name);
-            own.or_else(|| packet().map(Found::Packet)).unwrap_or(Found::Nowhere)
+            own.or_else(|| packet().map(FieldFinding::Packet)).unwrap_or(FieldFinding::Nowhere)
         };
         Ok(match self.class(name.py()).names.get(name, find)? {
-            Found::Event(field) => batch.field(self.at, field),
-            Found::Packet(field) => batch.packet_field(self.at, field),
-            Found::Nowhere => None,
+            FieldFinding::Event(field) => batch.field(self.at, field),
+            FieldFinding::Packet(field) => batch.packet_field(self.at, field),
+            FieldFinding::Nowhere => None,
         })
     }
 
@@ -298,8 +298,8 @@ impl Event {
 /// The labels of an enumeration's value, or the names of bits that are set.
 fn labels(field: FieldRef<'_>) -> Vec<String> {
     let mut labels: Vec<String> = match (field.shape(), field.value()) {
-        (Shape::BitMap { flags, .. }, Value::Bits(bits)) => {
-            let is_set = |flag: &&Mapping| {
+        (ColumnShape::BitMap { flags, .. }, MessageValue::Bits(bits)) => {
+            let is_set = |flag: &&EnumerationMapping| {
                 let mut set = (0..64_i128).filter(|bit| bits >> bit & 1 == 1);
                 set.any(|bit| flag.ranges.iter().any(|range| range.contains(bit)))
             };
@@ -315,26 +315,26 @@ fn labels(field: FieldRef<'_>) -> Vec<String> {
 /// A field's value as Python's own.
 pub(crate) fn value<'py>(py: Python<'py>, field: FieldRef<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match field.value() {
-        Value::Unsigned(number) | Value::Bits(number) => PyInt::new(py, number).into_any(),
-        Value::Signed(number) => PyInt::new(py, number).into_any(),
-        Value::Real(number) => PyFloat::new(py, number).into_any(),
-        Value::Boolean(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
-        Value::Text(bytes, encoding) => text(py, bytes, encoding)?,
-        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
-        Value::List(_) => {
+        MessageValue::Unsigned(number) | MessageValue::Bits(number) => PyInt::new(py, number).into_any(),
+        MessageValue::Signed(number) => PyInt::new(py, number).into_any(),
+        MessageValue::Real(number) => PyFloat::new(py, number).into_any(),
+        MessageValue::Boolean(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
+        MessageValue::Text(bytes, encoding) => text(py, bytes, encoding)?,
+        MessageValue::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
+        MessageValue::List(_) => {
             let elements: PyResult<Vec<Bound<'py, PyAny>>> = field.elements().map(|field| value(py, field)).collect();
             PyList::new(py, elements?)?.into_any()
         }
-        Value::Structure => {
+        MessageValue::Structure => {
             let members = PyDict::new(py);
             for (name, member) in field.members() {
                 members.set_item(name, value(py, member)?)?;
             }
             members.into_any()
         }
-        Value::Optional(None) => py.None().into_bound(py),
-        Value::Optional(Some(content)) => value(py, content)?,
-        Value::Variant(_, option) => value(py, option)?,
+        MessageValue::Optional(None) => py.None().into_bound(py),
+        MessageValue::Optional(Some(content)) => value(py, content)?,
+        MessageValue::Variant(_, option) => value(py, option)?,
     })
 }
 

@@ -9,30 +9,30 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_session::arrow::datatypes::SchemaRef;
-use kymo_session::{Chunk, EventTable, EventsFailure, Share};
+use kymo_session::{EventChunk, EventTable, EventsFailure, Share};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::columns::{self, Schema};
 use crate::errors::{no_columns, not_shared};
 use crate::interpreter::detached;
-use crate::process::Owned;
-use crate::stream::{Ends, Rows, Stream};
+use crate::process::ProcessOwned;
+use crate::stream::{Ends, Stream, StreamRows};
 
 /// Events before reading has begun.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Events {
-    table: Owned<EventTable>,
+    table: ProcessOwned<EventTable>,
     schema: SchemaRef,
     ends: Ends,
-    chunks: Mutex<Vec<Chunk>>,
+    chunks: Mutex<Vec<EventChunk>>,
     is_short: bool,
 }
 
 impl Events {
     pub(crate) fn new(table: EventTable, is_short: bool) -> Self {
         let schema = Arc::clone(table.schema());
-        Self { table: Owned::new(table), schema, ends: Ends::default(), chunks: Mutex::default(), is_short }
+        Self { table: ProcessOwned::new(table), schema, ends: Ends::default(), chunks: Mutex::default(), is_short }
     }
 }
 
@@ -50,7 +50,7 @@ impl Events {
 
     /// All batches in the order of time.
     fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
-        Ok(Stream::new(Rows::All(self.table.get(py)?.stream()), Some(&self.ends), self.is_short))
+        Ok(Stream::new(StreamRows::All(self.table.get(py)?.stream()), Some(&self.ends), self.is_short))
     }
 
     /// How many slices of time there are for so many readers.
@@ -67,7 +67,7 @@ impl Events {
         let table = self.table.get(py)?;
         let known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = known.get(number).ok_or_else(|| no_columns(py, &EventsFailure::Gone))?;
-        Ok(Stream::new(Rows::Part(table.chunk(chunk)), None, self.is_short))
+        Ok(Stream::new(StreamRows::Part(table.chunk(chunk)), None, self.is_short))
     }
 
     /// Slices of time for so many readers, to be read by whoever opens the same traces and asks the same.
@@ -82,7 +82,7 @@ impl Events {
         let table = self.table.get(py)?;
         let part =
             detached(py, || table.share(&Share::decode(share)?)).map_err(|problem| not_shared(py, &problem.into()))?;
-        Ok(Stream::new(Rows::Part(part), None, self.is_short))
+        Ok(Stream::new(StreamRows::Part(part), None, self.is_short))
     }
 
     /// Raises why somebody else had no further rows, if that is so.
@@ -97,7 +97,7 @@ impl Events {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let rows = Rows::All(self.table.get(py)?.stream());
+        let rows = StreamRows::All(self.table.get(py)?.stream());
         rows.capsule(py, &self.schema, &self.ends, self.is_short)
     }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::interpreter::detached;
 use crate::interrupt::PATIENCE;
-use crate::process::{Owned, foreign};
+use crate::process::{ProcessOwned, foreign};
 
 /// Bytes of one chunk.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -23,7 +23,7 @@ const CHUNKS_WAITING: usize = 4;
 /// Pieces of text that another thread makes on demand. That thread does not use Python.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Pieces {
-    pieces: Mutex<Owned<Receiver<Piece>>>,
+    pieces: Mutex<ProcessOwned<Receiver<PrintedPiece>>>,
     progress: Arc<Progress>,
 }
 
@@ -34,7 +34,7 @@ impl Drop for Pieces {
     }
 }
 
-enum Piece {
+enum PrintedPiece {
     Text(Vec<u8>),
     End(Report),
 }
@@ -50,10 +50,10 @@ impl Pieces {
             if let Ok(printed) = session.print(&options, &mut out, &own)
                 && out.flush().is_ok()
             {
-                let _ = out.sender.send(Piece::End(printed.report));
+                let _ = out.sender.send(PrintedPiece::End(printed.report));
             }
         })?;
-        Ok(Self { pieces: Mutex::new(Owned::new(pieces)), progress })
+        Ok(Self { pieces: Mutex::new(ProcessOwned::new(pieces)), progress })
     }
 }
 
@@ -67,8 +67,8 @@ impl Pieces {
                 pieces.get_mut().map(|pieces| pieces.recv_timeout(PATIENCE))
             });
             match piece.ok_or_else(|| foreign(py))? {
-                Ok(Piece::Text(text)) => return Ok((Some(PyBytes::new(py, &text)), None)),
-                Ok(Piece::End(report)) => return Ok((None, Some(kymo_cli::words::report(&report)))),
+                Ok(PrintedPiece::Text(text)) => return Ok((Some(PyBytes::new(py, &text)), None)),
+                Ok(PrintedPiece::End(report)) => return Ok((None, Some(kymo_cli::words::report(&report)))),
                 Err(RecvTimeoutError::Disconnected) => return Ok((None, None)),
                 // The user may have pressed Ctrl-C.
                 Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
@@ -78,7 +78,7 @@ impl Pieces {
 }
 
 struct ToChannel {
-    sender: SyncSender<Piece>,
+    sender: SyncSender<PrintedPiece>,
     text: Vec<u8>,
 }
 
@@ -93,6 +93,6 @@ impl Write for ToChannel {
 
     fn flush(&mut self) -> io::Result<()> {
         let text = std::mem::replace(&mut self.text, Vec::with_capacity(CHUNK_BYTES));
-        self.sender.send(Piece::Text(text)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.send(PrintedPiece::Text(text)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }

@@ -3,15 +3,15 @@
 
 use pyo3::prelude::*;
 
-use crate::errors::{Kind, error};
+use crate::errors::{ExceptionKind, error};
 
 /// Something that only the process that made it may use. A child forgets it: giving it back could wait for ever.
-pub(crate) struct Owned<T> {
+pub(crate) struct ProcessOwned<T> {
     process: u32,
     inner: Option<T>,
 }
 
-impl<T> Owned<T> {
+impl<T> ProcessOwned<T> {
     pub(crate) fn new(inner: T) -> Self {
         Self { process: std::process::id(), inner: Some(inner) }
     }
@@ -34,7 +34,7 @@ impl<T> Owned<T> {
     }
 }
 
-impl<T> Drop for Owned<T> {
+impl<T> Drop for ProcessOwned<T> {
     fn drop(&mut self) {
         if !self.is_ours() {
             std::mem::forget(self.inner.take());
@@ -46,5 +46,5 @@ impl<T> Drop for Owned<T> {
 pub(crate) const FOREIGN: &str = "it was begun by another process: a child of it must begin anew";
 
 pub(crate) fn foreign(py: Python<'_>) -> PyErr {
-    error(py, Kind::Fork, FOREIGN)
+    error(py, ExceptionKind::Fork, FOREIGN)
 }

@@ -33,17 +33,17 @@ const NAMES: usize = 8;
 /// The finding for a name. A loop asks with the same string object again and again, which is known
 /// by its address.
 #[derive(Debug)]
-pub(crate) struct Names<T> {
+pub(crate) struct NameCache<T> {
     known: [OnceLock<(Py<PyString>, T)>; NAMES],
 }
 
-impl<T> Default for Names<T> {
+impl<T> Default for NameCache<T> {
     fn default() -> Self {
         Self { known: [const { OnceLock::new() }; NAMES] }
     }
 }
 
-impl<T: Copy> Names<T> {
+impl<T: Copy> NameCache<T> {
     /// The result of `find` for the name.
     #[inline]
     pub(crate) fn get(&self, name: &Bound<'_, PyString>, find: impl FnOnce(&str) -> T) -> PyResult<T> {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_cli::{Clocks, words};
+use kymo_cli::{ClockOffsets, words};
 use kymo_session::{EventsQuestion, Progress, TraceOffset};
 use pyo3::prelude::*;
 
 use crate::answer::{Said, said};
-use crate::errors::{Kind, cancelled, error, no_columns, refused};
+use crate::errors::{ExceptionKind, cancelled, error, no_columns, refused};
 use crate::events::Events;
 use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
@@ -45,11 +45,11 @@ impl Session {
     ) -> PyResult<Self> {
         let offset = |(path, offset_ns)| TraceOffset { path, offset_ns };
         let of_traces = trace_offsets.into_iter().map(offset).collect();
-        let clocks = Clocks { shift_ns: clock_shift_ns, of_traces };
+        let clocks = ClockOffsets { shift_ns: clock_shift_ns, of_traces };
         let opened = detached(py, || kymo_cli::open_with(&paths, threads, clocks, cache));
         match opened {
             Ok(session) => Ok(Self { inner: Arc::new(session), paths }),
-            Err(failure) => Err(error(py, Kind::Open, &failure.render())),
+            Err(failure) => Err(error(py, ExceptionKind::Open, &failure.render())),
         }
     }
 
@@ -114,7 +114,7 @@ impl Session {
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
         let progress = Progress::default();
         let exported = interruptible(py, false, &progress, || self.inner.export(&options, &progress))?;
-        let exported = exported.map_err(|failure| error(py, Kind::Write, &failure.to_string()))?;
+        let exported = exported.map_err(|failure| error(py, ExceptionKind::Write, &failure.to_string()))?;
         let tables = exported.tables.into_iter().map(|table| (table.path, table.rows, table.replaced_texts));
         Ok((tables.collect(), words::report(&exported.report), warnings))
     }

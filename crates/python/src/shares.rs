@@ -15,12 +15,12 @@ use crate::answer::{Said, said};
 use crate::errors::{not_shared, refused};
 use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 
 /// A question to an analysis of the command, to be answered in shares.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Shares {
-    asked: Owned<Inner>,
+    asked: ProcessOwned<Inner>,
     session: Arc<kymo_session::Session>,
 }
 
@@ -33,7 +33,7 @@ impl Shares {
     ) -> PyResult<(Self, String)> {
         let asked = detached(py, || words::shares(session, line));
         let (asked, warnings) = asked.map_err(|why| refused(py, why))?;
-        Ok((Self { asked: Owned::new(asked), session: Arc::clone(session) }, warnings))
+        Ok((Self { asked: ProcessOwned::new(asked), session: Arc::clone(session) }, warnings))
     }
 }
 

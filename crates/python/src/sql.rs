@@ -17,14 +17,14 @@ use crate::columns::{self, Schema};
 use crate::errors::{not_answered, refused};
 use crate::interpreter::detached;
 use crate::interrupt::{interruptible, is_short};
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use crate::session::Session;
 use crate::stream::{self, Ends, Stream};
 
 /// The tables of open traces, with views and settings that stay for later queries.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Database {
-    inner: Owned<kymo_session::Database>,
+    inner: ProcessOwned<kymo_session::SqlDatabase>,
     is_short: bool,
 }
 
@@ -35,7 +35,7 @@ impl Database {
     fn new(py: Python<'_>, session: &Session, line: Vec<String>) -> PyResult<Self> {
         let options = words::sql_options(&line).map_err(|why| refused(py, why))?;
         let database = detached(py, || session.inner().database(&options));
-        let inner = Owned::new(database.map_err(|failure| not_answered(py, &failure))?);
+        let inner = ProcessOwned::new(database.map_err(|failure| not_answered(py, &failure))?);
         Ok(Self { inner, is_short: is_short(session.inner()) })
     }
 
@@ -63,7 +63,7 @@ impl Database {
 /// Rows before reading has begun.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Rows {
-    query: Owned<SqlQuery>,
+    query: ProcessOwned<SqlQuery>,
     schema: SchemaRef,
     ends: Ends,
 }
@@ -71,14 +71,14 @@ pub(crate) struct Rows {
 impl Rows {
     fn new(query: SqlQuery) -> Self {
         let schema = Arc::clone(query.schema());
-        Self { query: Owned::new(query), schema, ends: Ends::default() }
+        Self { query: ProcessOwned::new(query), schema, ends: Ends::default() }
     }
 
     /// The answer, from its beginning.
-    fn read(&self, py: Python<'_>) -> PyResult<stream::Rows> {
+    fn read(&self, py: Python<'_>) -> PyResult<stream::StreamRows> {
         let query = self.query.get(py)?;
         let answer = detached(py, || query.read(&Arc::default()));
-        Ok(stream::Rows::Answer(answer.map_err(|failure| not_answered(py, &failure))?))
+        Ok(stream::StreamRows::Answer(answer.map_err(|failure| not_answered(py, &failure))?))
     }
 }
 

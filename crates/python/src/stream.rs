@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use kymo_session::arrow::array::{RecordBatch, RecordBatchReader};
 use kymo_session::arrow::datatypes::SchemaRef;
 use kymo_session::arrow::error::ArrowError;
-use kymo_session::{EventPartition, EventStream, EventsFailure, Progress, Report, Waited as WaitedForEvents};
+use kymo_session::{EventPartition, EventStream, EventsFailure, NextBatch, Progress, Report};
 #[cfg(feature = "sql")]
 use kymo_session::{SqlAnswer, SqlFailure};
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ use crate::errors::no_columns;
 use crate::errors::not_answered;
 use crate::interpreter::detached;
 use crate::interrupt::{PATIENCE, interruptible, is_main_thread};
-use crate::process::{FOREIGN, Owned, foreign};
+use crate::process::{FOREIGN, ProcessOwned, foreign};
 
 /// How streams of the same rows ended.
 #[derive(Clone, Default)]
@@ -38,14 +38,14 @@ pub(crate) struct Ends {
     report: Arc<Mutex<Option<Report>>>,
     /// Why there were no further rows for a consumer that waited for them, and could only be told
     /// in a text.
-    why: Arc<Mutex<Option<Why>>>,
+    why: Arc<Mutex<Option<EndReason>>>,
 }
 
 /// Why there are no further rows.
-enum Why {
+enum EndReason {
     /// A signal raised something.
     Raised(PyErr),
-    Failed(Failure),
+    Failed(StreamFailure),
 }
 
 impl Ends {
@@ -60,8 +60,8 @@ impl Ends {
     pub(crate) fn raise(&self, py: Python<'_>) -> PyResult<()> {
         match self.why.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
-            Some(Why::Raised(raised)) => Err(raised),
-            Some(Why::Failed(failure)) => Err(failure.raised(py)),
+            Some(EndReason::Raised(raised)) => Err(raised),
+            Some(EndReason::Failed(failure)) => Err(failure.raised(py)),
         }
     }
 
@@ -70,12 +70,12 @@ impl Ends {
     }
 
     /// The error for a consumer that waits for rows.
-    fn told(&self, why: Why) -> ArrowError {
+    fn told(&self, why: EndReason) -> ArrowError {
         let text = match &why {
-            Why::Raised(raised) => Python::attach(|py| {
+            EndReason::Raised(raised) => Python::attach(|py| {
                 raised.get_type(py).name().map_or("interrupted".to_owned(), |name| format!("interrupted by {name}"))
             }),
-            Why::Failed(failure) => failure.to_string(),
+            EndReason::Failed(failure) => failure.to_string(),
         };
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         ArrowError::ExternalError(text.into())
@@ -83,7 +83,7 @@ impl Ends {
 }
 
 /// Rows that are being read.
-pub(crate) enum Rows {
+pub(crate) enum StreamRows {
     /// Events, in the order of time.
     All(EventStream),
     /// Those of a slice of time.
@@ -94,26 +94,26 @@ pub(crate) enum Rows {
 }
 
 /// The session's error.
-enum Failure {
+enum StreamFailure {
     Events(EventsFailure),
     #[cfg(feature = "sql")]
     Sql(SqlFailure),
 }
 
-impl From<EventsFailure> for Failure {
+impl From<EventsFailure> for StreamFailure {
     fn from(failure: EventsFailure) -> Self {
         Self::Events(failure)
     }
 }
 
 #[cfg(feature = "sql")]
-impl From<SqlFailure> for Failure {
+impl From<SqlFailure> for StreamFailure {
     fn from(failure: SqlFailure) -> Self {
         Self::Sql(failure)
     }
 }
 
-impl Failure {
+impl StreamFailure {
     fn raised(&self, py: Python<'_>) -> PyErr {
         match self {
             Self::Events(failure) => no_columns(py, failure),
@@ -123,7 +123,7 @@ impl Failure {
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for StreamFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Events(failure) => failure.fmt(f),
@@ -134,10 +134,10 @@ impl std::fmt::Display for Failure {
 }
 
 /// The next rows.
-type Next = Option<Result<RecordBatch, Failure>>;
+type Next = Option<Result<RecordBatch, StreamFailure>>;
 
 /// The result of waiting for some time.
-enum Waited {
+enum WaitResult {
     Next(Next),
     Nothing,
     /// No other thread reads: there is more for a caller that waits for it, however long that
@@ -145,11 +145,11 @@ enum Waited {
     Alone,
 }
 
-fn next<E: Into<Failure>>(next: Option<Result<RecordBatch, E>>) -> Next {
+fn next<E: Into<StreamFailure>>(next: Option<Result<RecordBatch, E>>) -> Next {
     next.map(|batch| batch.map_err(Into::into))
 }
 
-impl Rows {
+impl StreamRows {
     fn next(&mut self) -> Next {
         match self {
             Self::All(stream) => next(stream.next()),
@@ -159,18 +159,18 @@ impl Rows {
         }
     }
 
-    fn next_within(&mut self, time: Duration) -> Waited {
+    fn next_within(&mut self, time: Duration) -> WaitResult {
         match self {
             Self::All(stream) => match stream.next_within(time) {
-                WaitedForEvents::Next(batch) => Waited::Next(next(batch)),
-                WaitedForEvents::Nothing => Waited::Nothing,
-                WaitedForEvents::Alone => Waited::Alone,
+                NextBatch::Next(batch) => WaitResult::Next(next(batch)),
+                NextBatch::Nothing => WaitResult::Nothing,
+                NextBatch::Alone => WaitResult::Alone,
             },
-            Self::Part(_) => Waited::Alone,
+            Self::Part(_) => WaitResult::Alone,
             #[cfg(feature = "sql")]
             Self::Answer(answer) => match answer.next_within(time) {
-                Poll::Ready(batch) => Waited::Next(next(batch)),
-                Poll::Pending => Waited::Nothing,
+                Poll::Ready(batch) => WaitResult::Next(next(batch)),
+                Poll::Pending => WaitResult::Nothing,
             },
         }
     }
@@ -202,14 +202,14 @@ impl Rows {
         is_short: bool,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let asker = (!is_short && is_main_thread(py)?).then(|| thread::current().id());
-        let (rows, schema, ends) = (Owned::new(self), Arc::clone(schema), ends.clone());
-        stream_capsule(py, Box::new(Reader { rows, schema, ends, asker, looked: Instant::now() }))
+        let (rows, schema, ends) = (ProcessOwned::new(self), Arc::clone(schema), ends.clone());
+        stream_capsule(py, Box::new(ForeignReader { rows, schema, ends, asker, looked: Instant::now() }))
     }
 }
 
 /// Rows in hands that know nothing of us.
-struct Reader {
-    rows: Owned<Rows>,
+struct ForeignReader {
+    rows: ProcessOwned<StreamRows>,
     schema: SchemaRef,
     ends: Ends,
     /// The thread that asked for it, if that was the main thread. Only that one looks for signals:
@@ -220,7 +220,7 @@ struct Reader {
     looked: Instant,
 }
 
-impl Reader {
+impl ForeignReader {
     /// The next batch for a thread that hears of signals, with or without the interpreter's lock.
     fn next_heard(&mut self) -> Result<Next, ArrowError> {
         let Some(rows) = self.rows.get_mut() else { return Ok(None) };
@@ -232,21 +232,21 @@ impl Reader {
             if looked.elapsed() >= PATIENCE {
                 *looked = Instant::now();
                 let heard = Python::attach(|py| py.check_signals().inspect_err(|_| progress.cancel()));
-                heard.map_err(|raised| ends.told(Why::Raised(raised)))?;
+                heard.map_err(|raised| ends.told(EndReason::Raised(raised)))?;
             }
             match waited {
-                Waited::Next(next) => return Ok(next),
-                Waited::Nothing => {}
-                Waited::Alone => {
+                WaitResult::Next(next) => return Ok(next),
+                WaitResult::Nothing => {}
+                WaitResult::Alone => {
                     let next = Python::attach(|py| interruptible(py, false, &progress, || rows.next()));
-                    return next.map_err(|raised| ends.told(Why::Raised(raised)));
+                    return next.map_err(|raised| ends.told(EndReason::Raised(raised)));
                 }
             }
         }
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for ForeignReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -263,11 +263,11 @@ impl Iterator for Reader {
         if next.is_none() {
             self.ends.note(rows.report());
         }
-        next.map(|batch| batch.map_err(|failure| self.ends.told(Why::Failed(failure))))
+        next.map(|batch| batch.map_err(|failure| self.ends.told(EndReason::Failed(failure))))
     }
 }
 
-impl RecordBatchReader for Reader {
+impl RecordBatchReader for ForeignReader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -277,7 +277,7 @@ impl RecordBatchReader for Reader {
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Stream {
     /// `None`: it is over.
-    rows: Mutex<Option<Owned<Rows>>>,
+    rows: Mutex<Option<ProcessOwned<StreamRows>>>,
     /// Beside the lock, which a thread that waits for rows holds.
     progress: Arc<Progress>,
     ends: Option<Ends>,
@@ -289,36 +289,36 @@ struct Foreign;
 
 impl Stream {
     /// Notes how it ends, if `ends` is there.
-    pub(crate) fn new(rows: Rows, ends: Option<&Ends>, is_short: bool) -> Self {
+    pub(crate) fn new(rows: StreamRows, ends: Option<&Ends>, is_short: bool) -> Self {
         let progress = Arc::clone(rows.progress());
-        Self { rows: Mutex::new(Some(Owned::new(rows))), progress, ends: ends.cloned(), is_short }
+        Self { rows: Mutex::new(Some(ProcessOwned::new(rows))), progress, ends: ends.cloned(), is_short }
     }
 
     /// The next rows, within a time if one is given. Another thread of ours may hold the lock for
     /// long.
-    fn pull(&self, time: Option<Duration>) -> Result<Waited, Foreign> {
+    fn pull(&self, time: Option<Duration>) -> Result<WaitResult, Foreign> {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(owned) = rows.as_mut() else { return Ok(Waited::Next(None)) };
+        let Some(owned) = rows.as_mut() else { return Ok(WaitResult::Next(None)) };
         let all = owned.get_mut().ok_or(Foreign)?;
         let waited = match time {
             Some(time) => all.next_within(time),
-            None => Waited::Next(all.next()),
+            None => WaitResult::Next(all.next()),
         };
-        if let (Waited::Next(None), Some(ends)) = (&waited, &self.ends) {
+        if let (WaitResult::Next(None), Some(ends)) = (&waited, &self.ends) {
             ends.note(all.report());
         }
         Ok(waited)
     }
 
     /// The same for a thread that hears of signals.
-    fn pull_heard(&self, py: Python<'_>) -> PyResult<Result<Waited, Foreign>> {
+    fn pull_heard(&self, py: Python<'_>) -> PyResult<Result<WaitResult, Foreign>> {
         if self.is_short || !is_main_thread(py)? {
             return Ok(detached(py, || self.pull(None)));
         }
         loop {
             match detached(py, || self.pull(Some(PATIENCE))) {
-                Ok(Waited::Nothing) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
-                Ok(Waited::Alone) => return interruptible(py, false, &self.progress, || self.pull(None)),
+                Ok(WaitResult::Nothing) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
+                Ok(WaitResult::Alone) => return interruptible(py, false, &self.progress, || self.pull(None)),
                 waited => return Ok(waited),
             }
         }
@@ -333,9 +333,9 @@ impl Stream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         match self.pull_heard(py)? {
-            Ok(Waited::Next(None) | Waited::Nothing | Waited::Alone) => Ok(None),
-            Ok(Waited::Next(Some(Ok(batch)))) => Ok(Some(columns::batch(batch))),
-            Ok(Waited::Next(Some(Err(failure)))) => Err(failure.raised(py)),
+            Ok(WaitResult::Next(None) | WaitResult::Nothing | WaitResult::Alone) => Ok(None),
+            Ok(WaitResult::Next(Some(Ok(batch)))) => Ok(Some(columns::batch(batch))),
+            Ok(WaitResult::Next(Some(Err(failure)))) => Err(failure.raised(py)),
             Err(Foreign) => Err(foreign(py)),
         }
     }
@@ -344,7 +344,7 @@ impl Stream {
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let report = detached(py, || {
             let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = rows.as_mut().and_then(Owned::get_mut);
+            let rows = rows.as_mut().and_then(ProcessOwned::get_mut);
             rows.map(|rows| kymo_cli::words::report(&rows.report()))
         });
         report.ok_or_else(|| foreign(py))

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use kymo_format::model::{
     Attributes, BitMap, ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicBlob,
-    DynamicText, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, FieldPath, FixedBits, FixedInteger,
-    IntegerMeaning, IntegerRange, Mapping, Member, Optional, Role, Scope, StaticArray, StaticBlob, StaticText, Step,
-    Structure, TextEncoding, TraceClass, VariableInteger, Variant, VariantOption,
+    DynamicText, EnumerationMapping, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, FieldPath,
+    FieldPathStep, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Member, Optional, Role, Scope, StaticArray,
+    StaticBlob, StaticText, Structure, TextEncoding, TraceClass, VariableInteger, Variant, VariantOption,
 };
 
 /// Compound fields inside each other.
@@ -24,36 +24,36 @@ const DEPTH_MAX: usize = 4;
 
 /// Any trace class of CTF 2.
 pub fn trace_class() -> impl Strategy<Value = TraceClass> {
-    proptest::collection::vec(any::<u32>(), 0..600).prop_map(|choices| Maker::new(choices, false).trace())
+    proptest::collection::vec(any::<u32>(), 0..600).prop_map(|choices| ClassMaker::new(choices, false).trace())
 }
 
 /// Trace classes of CTF 2 without field classes that CTF 1.8 lacks.
 pub fn plain_trace_class() -> impl Strategy<Value = TraceClass> {
-    proptest::collection::vec(any::<u32>(), 0..600).prop_map(|choices| Maker::new(choices, true).trace())
+    proptest::collection::vec(any::<u32>(), 0..600).prop_map(|choices| ClassMaker::new(choices, true).trace())
 }
 
 /// A trace class that any bytes are a packet of, and that can be decoded: heads have no sizes and no magic number,
 /// event record classes have ids of two bits.
 #[must_use]
 pub fn trace_class_of_any_bytes(choices: Vec<u32>) -> TraceClass {
-    Maker::of_decodable(choices).trace_of_any_bytes()
+    ClassMaker::of_decodable(choices).trace_of_any_bytes()
 }
 
 /// A trace class of CTF 2 that can be decoded.
 #[must_use]
 pub fn decodable_trace_class(choices: Vec<u32>) -> TraceClass {
-    Maker::of_decodable(choices).trace()
+    ClassMaker::of_decodable(choices).trace()
 }
 
 /// A field that later ones may refer to.
 #[derive(Clone)]
-struct Target {
+struct ReferenceTarget {
     path: FieldPath,
     /// `None`: a boolean. Else the values that it can have.
     values: Option<IntegerRange>,
 }
 
-struct Maker {
+struct ClassMaker {
     choices: std::vec::IntoIter<u32>,
     /// Nothing that CTF 1.8 lacks.
     plain: bool,
@@ -62,13 +62,13 @@ struct Maker {
     /// One byte order for all, and no reversed bits: orders cannot meet inside a byte.
     order: Option<ByteOrder>,
     scope: Scope,
-    steps: Vec<Step>,
+    steps: Vec<FieldPathStep>,
     /// Fields that are complete, and outside of compounds that are.
-    targets: Vec<Target>,
+    targets: Vec<ReferenceTarget>,
     clock: Option<usize>,
 }
 
-impl Maker {
+impl ClassMaker {
     fn new(choices: Vec<u32>, plain: bool) -> Self {
         let (scope, steps, targets) = (Scope::PacketHeader, Vec::new(), Vec::new());
         Self { choices: choices.into_iter(), plain, decodable: false, order: None, scope, steps, targets, clock: None }
@@ -255,7 +255,7 @@ impl Maker {
                 _ => None,
             };
             let meaning = IntegerMeaning { roles: vec![role], clock, ..IntegerMeaning::plain() };
-            self.steps.push(Step::Member(index));
+            self.steps.push(FieldPathStep::Member(index));
             let is_id = matches!(role, Role::EventRecordClassId | Role::DataStreamClassId);
             // Decoded values should mostly be possible: sizes and magic numbers are no lengths.
             if !self.decodable || is_id || scope == Scope::EventHeader && length < 64 {
@@ -270,7 +270,7 @@ impl Maker {
 
     fn target(&mut self, values: Option<IntegerRange>) {
         let path = FieldPath { scope: self.scope, steps: self.steps.clone() };
-        self.targets.push(Target { path, values });
+        self.targets.push(ReferenceTarget { path, values });
     }
 
     fn structure(&mut self, mut members: Vec<Member>, depth: usize) -> Structure {
@@ -281,7 +281,7 @@ impl Maker {
             if members.iter().any(|member| member.name == name) {
                 name.push_str(&format!("_{index}"));
             }
-            self.steps.push(Step::Member(index));
+            self.steps.push(FieldPathStep::Member(index));
             let class = self.field(depth);
             self.steps.pop();
             members.push(Member { name, class });
@@ -314,7 +314,7 @@ impl Maker {
             let label = if index == 0 { "none".to_owned() } else { format!("label {index}") };
             let mut ranges = vec![self.range(values)];
             ranges.extend(self.maybe(|maker| maker.range(values)));
-            mappings.push(Mapping { label, ranges });
+            mappings.push(EnumerationMapping { label, ranges });
         }
         let base =
             self.one_of(&[DisplayBase::Decimal, DisplayBase::Binary, DisplayBase::Octal, DisplayBase::Hexadecimal]);
@@ -355,7 +355,8 @@ impl Maker {
             }
             2 => FieldKind::BitArray(self.any_bits()),
             3 => {
-                let flags = vec![Mapping { label: self.text(), ranges: vec![IntegerRange { lower: 0, upper: 0 }] }];
+                let flags =
+                    vec![EnumerationMapping { label: self.text(), ranges: vec![IntegerRange { lower: 0, upper: 0 }] }];
                 FieldKind::BitMap(BitMap { bits: self.any_bits(), flags })
             }
             4 => {
@@ -392,8 +393,8 @@ impl Maker {
         }
     }
 
-    fn find(&mut self, fits: impl Fn(&Target) -> bool) -> Option<Target> {
-        let fitting: Vec<Target> = self.targets.iter().filter(|target| fits(target)).cloned().collect();
+    fn find(&mut self, fits: impl Fn(&ReferenceTarget) -> bool) -> Option<ReferenceTarget> {
+        let fitting: Vec<ReferenceTarget> = self.targets.iter().filter(|target| fits(target)).cloned().collect();
         (!fitting.is_empty()).then(|| fitting[self.choose(fitting.len())].clone())
     }
 
@@ -402,7 +403,7 @@ impl Maker {
     }
 
     /// A field inside something that the path to it does not lead out of again.
-    fn inside(&mut self, step: Step, depth: usize) -> FieldClass {
+    fn inside(&mut self, step: FieldPathStep, depth: usize) -> FieldClass {
         let before = self.targets.len();
         self.steps.push(step);
         let class = self.field(depth + 1);
@@ -415,19 +416,19 @@ impl Maker {
         match self.choose(5) {
             0 => FieldKind::Structure(self.structure(Vec::new(), depth + 1)),
             1 => {
-                let element = Box::new(self.inside(Step::Element, depth));
+                let element = Box::new(self.inside(FieldPathStep::Element, depth));
                 let minimum_alignment = if self.plain { 1 } else { self.one_of(&[1, 16]) };
                 FieldKind::StaticArray(StaticArray { length: self.choose(4) as u64, element, minimum_alignment })
             }
             2 => {
                 let Some(length) = self.length() else { return self.simple() };
-                let element = Box::new(self.inside(Step::Element, depth));
+                let element = Box::new(self.inside(FieldPathStep::Element, depth));
                 FieldKind::DynamicArray(DynamicArray { length, element, minimum_alignment: 1 })
             }
             3 => {
                 let Some(selector) = self.find(|_| true) else { return self.simple() };
                 let ranges = selector.values.map(|values| vec![self.range(values)]);
-                let content = self.inside(Step::Content, depth);
+                let content = self.inside(FieldPathStep::Content, depth);
                 FieldKind::Optional(Box::new(Optional { selector: selector.path, ranges, content }))
             }
             _ => self.variant(depth),
@@ -445,7 +446,7 @@ impl Maker {
             }
             let ranges = vec![IntegerRange { lower, upper: (lower + self.choose(9) as i128).min(values.upper) }];
             let name = (self.choose(4) > 0).then(|| format!("option{index}_of_{}", self.targets.len()));
-            options.push(VariantOption { name, ranges, class: self.inside(Step::Option(index), depth) });
+            options.push(VariantOption { name, ranges, class: self.inside(FieldPathStep::Option(index), depth) });
         }
         FieldKind::Variant(Variant { selector: selector.path, options })
     }

@@ -2,7 +2,8 @@
 //!
 //! It must never be part of a program that users run: only tests, `promises` and `fuzz/` depend on it.
 //!
-//! A random value is a function of a seed or of chosen bytes ([`Random`]), so a test that fails names the seed that fails again.
+//! A random value is a function of a seed or of chosen bytes ([`RandomNumbers`]), so a test that fails names the seed
+//! that fails again.
 
 pub mod classes;
 mod numbers;

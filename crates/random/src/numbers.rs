@@ -2,12 +2,12 @@
 
 /// Numbers from a seed, or from bytes that a caller chose.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct RandomNumbers {
     state: u64,
     chosen: Option<std::vec::IntoIter<u8>>,
 }
 
-impl Random {
+impl RandomNumbers {
     /// Numbers that this seed alone makes.
     #[must_use]
     pub fn new(seed: u64) -> Self {

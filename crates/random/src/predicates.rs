@@ -14,15 +14,15 @@ mod tree;
 
 use kymo_units::ByteOrder;
 
-use crate::numbers::Random;
+use crate::numbers::RandomNumbers;
 use kymo_ir::Encoding;
-use kymo_ir::predicate::{InputClass, InputKind, Layout, Place, Predicate};
+use kymo_ir::predicate::{ArgumentLayout, InputClass, InputKind, InputPlace, Predicate};
 
 pub use event::{arguments, data, event};
 
 /// The parts that may occur in a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct PredicateOptions {
     /// Inputs may be missing.
     pub missing: bool,
     /// Arithmetic, operations on bits, truth values as numbers.
@@ -51,7 +51,7 @@ pub struct Options {
     pub nodes: usize,
 }
 
-impl Options {
+impl PredicateOptions {
     /// Everything that there is.
     pub const ALL: Self = Self {
         missing: true,
@@ -93,14 +93,14 @@ const INPUTS_MAX: usize = 6;
 
 /// A predicate that the verifier accepts, and where its inputs may lie.
 #[must_use]
-pub fn predicate(random: &mut Random, options: &Options) -> (Predicate, Layout) {
+pub fn predicate(random: &mut RandomNumbers, options: &PredicateOptions) -> (Predicate, ArgumentLayout) {
     let inputs: Vec<InputClass> = (0..=random.below(INPUTS_MAX)).map(|number| input(random, options, number)).collect();
     let layout = layout(random, options, &inputs);
     let root = tree::root(random, options, &inputs);
     (Predicate { inputs, root }, layout)
 }
 
-fn input(random: &mut Random, options: &Options, number: usize) -> InputClass {
+fn input(random: &mut RandomNumbers, options: &PredicateOptions, number: usize) -> InputClass {
     const BITS: [u8; 10] = [1, 7, 8, 16, 20, 32, 32, 63, 64, 64];
     let kind = match random.below(8) {
         0 | 1 if options.text => InputKind::Text(encoding(random, options)),
@@ -111,47 +111,47 @@ fn input(random: &mut Random, options: &Options, number: usize) -> InputClass {
     InputClass { name: format!("input{number}").into(), kind, optional }
 }
 
-fn encoding(random: &mut Random, options: &Options) -> Encoding {
+fn encoding(random: &mut RandomNumbers, options: &PredicateOptions) -> Encoding {
     const OTHERS: [Encoding; 4] = [Encoding::Utf16Be, Encoding::Utf16Le, Encoding::Utf32Be, Encoding::Utf32Le];
     if options.encodings && random.below(3) == 0 { OTHERS[random.below(4)] } else { Encoding::Utf8 }
 }
 
 /// Inputs lie in any order, at any alignment, with gaps.
-fn layout(random: &mut Random, options: &Options, inputs: &[InputClass]) -> Layout {
+fn layout(random: &mut RandomNumbers, options: &PredicateOptions, inputs: &[InputClass]) -> ArgumentLayout {
     let mut size = 0;
     let first = random.below(inputs.len());
-    let mut places = vec![Place::Missing; inputs.len()];
+    let mut places = vec![InputPlace::Missing; inputs.len()];
     for number in (0..inputs.len()).map(|number| (number + first) % inputs.len()) {
         size += random.below(4) as u32;
         let place = place(random, options, &inputs[number], size);
         size = size.max(place.end() as u32);
         places[number] = place;
     }
-    Layout { size: size + random.below(4) as u32, places }
+    ArgumentLayout { size: size + random.below(4) as u32, places }
 }
 
-fn place(random: &mut Random, options: &Options, input: &InputClass, offset: u32) -> Place {
+fn place(random: &mut RandomNumbers, options: &PredicateOptions, input: &InputClass, offset: u32) -> InputPlace {
     if input.optional && random.below(4) == 0 {
-        return Place::Missing;
+        return InputPlace::Missing;
     }
     match input.kind {
         InputKind::Integer { bits, .. } => {
             let fitting = bits.div_ceil(8).next_power_of_two();
             let bytes = (fitting << random.below(4)).min(8);
             let order = if random.below(3) == 0 { ByteOrder::Big } else { ByteOrder::Little };
-            Place::Integer { offset, bytes, order }
+            InputPlace::Integer { offset, bytes, order }
         }
-        InputKind::Real => Place::Real { offset, bytes: if random.below(3) == 0 { 4 } else { 8 } },
-        InputKind::Text(_) if options.pointers && random.below(3) == 0 => Place::Pointer { offset },
+        InputKind::Real => InputPlace::Real { offset, bytes: if random.below(3) == 0 { 4 } else { 8 } },
+        InputKind::Text(_) if options.pointers && random.below(3) == 0 => InputPlace::Pointer { offset },
         InputKind::Text(_) => {
             let capacity = if random.below(8) == 0 { random.below(120) } else { random.below(20) };
-            Place::Inline { offset, capacity: capacity as u32 }
+            InputPlace::Inline { offset, capacity: capacity as u32 }
         }
     }
 }
 
 /// Numbers at the edges of 64 bits, or small ones.
-fn edge(random: &mut Random) -> i128 {
+fn edge(random: &mut RandomNumbers) -> i128 {
     let near = random.below(5) as i128 - 2;
     let number = match random.below(8) {
         0..=2 => near,
@@ -165,7 +165,7 @@ fn edge(random: &mut Random) -> i128 {
 }
 
 /// Reals that are special, integral, or any.
-fn real(random: &mut Random) -> f64 {
+fn real(random: &mut RandomNumbers) -> f64 {
     const SPECIAL: [f64; 8] =
         [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, i64::MAX as f64, f64::MIN_POSITIVE, 0.5];
     match random.below(4) {
@@ -192,7 +192,7 @@ const fn letters() -> [u8; 1024] {
 }
 
 /// A piece of [`LETTERS`], mostly a short one.
-fn piece(random: &mut Random) -> &'static [u8] {
+fn piece(random: &mut RandomNumbers) -> &'static [u8] {
     let count = match random.below(16) {
         0 => random.below(140),
         1..=4 => random.below(24),

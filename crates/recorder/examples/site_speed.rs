@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use kymo_lane::{Mode, NoArena, Thread, Wants, contexts};
-use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Placer, Recorded};
+use kymo_lane::{NoArena, OverflowMode, RecordingSettings, WriterThread, contexts};
+use kymo_recorder::filters::{ClassFilter, FilterCompiler, Placer, ProgramConstants, RecordedEvent};
 use kymo_recorder::program::Program;
 use kymo_schema::definition::EventClass;
 
@@ -45,9 +45,9 @@ events! {
 
 /// Nanoseconds of an event that the recorder asks.
 fn measure_asked(filter: &ClassFilter, class: &EventClass, values: &[(&str, u32)]) -> f64 {
-    let asked = filter.asked(class, Facts::default());
+    let asked = filter.asked(class, ProgramConstants::default());
     let fields: Vec<u8> = values.iter().flat_map(|(_, value)| value.to_le_bytes()).collect();
-    let event = Recorded { thread: &Thread::default(), contexts: 0, carried: &[], fields: &fields };
+    let event = RecordedEvent { thread: &WriterThread::default(), contexts: 0, carried: &[], fields: &fields };
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let begin = Instant::now();
@@ -88,13 +88,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut program = Program::open(Path::new(path), user)?;
     program.is_known_as(std::process::id());
     program.definitions()?;
-    let mut compiler = Compiler::default();
+    let mut compiler = FilterCompiler::default();
     let mut native = Placer::new(&program, user)?;
     let arena = Err(NoArena::Off);
     let mut interpreter = Placer::open(program.lane(), arena, None, user)?;
     println!("nanoseconds an event      off     on  native no    yes  interpreter no    yes  asked by the recorder");
     for carried in [0, contexts::CPU] {
-        program.say(&Wants { mode: Mode::OverwriteOldest, lane: 64, pool: 512, contexts: carried })?;
+        program.say(&RecordingSettings {
+            mode: OverflowMode::OverwriteOldest,
+            lane: 64,
+            pool: 512,
+            contexts: carried,
+        })?;
         for (name, run, fields) in DEFINITIONS {
             let found = program.known().events.iter().enumerate().find_map(|(id, class)| {
                 let class = class.as_ref()?;
@@ -102,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             });
             let (id, class) = found.ok_or("it is not known")?;
             let tests: Vec<String> = fields.iter().map(|(field, value)| format!("{field} == {value}")).collect();
-            let filter = ClassFilter::of_texts([tests.join(" && ").as_str()], &class, Facts::default());
+            let filter = ClassFilter::of_texts([tests.join(" && ").as_str()], &class, ProgramConstants::default());
             let filter = filter.map_err(|wrong| wrong.0)?;
             let mut line = format!("{name:>20}");
             let wanted = [(&filter, &*class)];

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use kymo_tracer::{Event, Field};
 
-use crate::select::{Act, Rule, Step};
+use crate::select::{SelectionRule, SelectionStep, StepKind};
 
 /// Bytes of a line that are kept, at most: even if each of them becomes four, the event is not too
 /// long.
@@ -24,7 +24,7 @@ static STDERR: Event = Event::new(b"event output:stderr\nlevel 4\nfield text lin
 
 /// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Its standard output.
     Stdout,
     /// Its standard error.
@@ -42,14 +42,15 @@ pub fn begin(word: &str, contexts: u64) -> bool {
 
 /// The selection step of a session that is to have the lines.
 #[must_use]
-pub fn selects(word: &str) -> Step {
-    let rule = Rule { events: vec!["output:*".to_owned()], tag: Some(word.to_owned()), ..Rule::default() };
-    Step { act: Act::Enable, rule }
+pub fn selects(word: &str) -> SelectionStep {
+    let rule =
+        SelectionRule { events: vec!["output:*".to_owned()], tag: Some(word.to_owned()), ..SelectionRule::default() };
+    SelectionStep { act: StepKind::Enable, rule }
 }
 
 /// Count of recorded lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct LineCount {
     /// Lines.
     pub lines: u64,
     /// Lines that were cut because they are too long.
@@ -58,22 +59,22 @@ pub struct Count {
 
 /// The lines of a stream of a program.
 #[derive(Debug)]
-pub struct Lines {
-    stream: Stream,
+pub struct CapturedLines {
+    stream: OutputStream,
     pid: u32,
     /// The begin of a line without an end so far, and the length of that line so far.
     begun: Vec<u8>,
     bytes: u64,
     /// The last byte was `\r`: a following `\n` does not end another line.
     has_returned: bool,
-    count: Count,
+    count: LineCount,
 }
 
-impl Lines {
+impl CapturedLines {
     /// Lines of a process.
     #[must_use]
-    pub fn of(stream: Stream, pid: u32) -> Self {
-        Self { stream, pid, begun: Vec::new(), bytes: 0, has_returned: false, count: Count::default() }
+    pub fn of(stream: OutputStream, pid: u32) -> Self {
+        Self { stream, pid, begun: Vec::new(), bytes: 0, has_returned: false, count: LineCount::default() }
     }
 
     /// Records the lines that end in these bytes, which follow earlier ones.
@@ -116,7 +117,7 @@ impl Lines {
 
     /// The count so far.
     #[must_use]
-    pub fn count(&self) -> Count {
+    pub fn count(&self) -> LineCount {
         self.count
     }
 
@@ -126,8 +127,8 @@ impl Lines {
         self.count.lines += 1;
         self.count.cut += u64::from(cut > 0);
         let event = match self.stream {
-            Stream::Stdout => &STDOUT,
-            Stream::Stderr => &STDERR,
+            OutputStream::Stdout => &STDOUT,
+            OutputStream::Stderr => &STDERR,
         };
         record(event, &text(shown), cut, self.pid);
     }
@@ -167,14 +168,14 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Arguments of a line that filters see, laid out as in C.
 #[repr(C)]
-struct Arguments<'a> {
+struct LineArguments<'a> {
     line: <&'a str as Field>::Argument,
     cut: u64,
     pid: u32,
 }
 
 fn record(event: &Event, line: &str, cut: u64, pid: u32) {
-    let arguments = Arguments { line: line.argument(), cut, pid };
+    let arguments = LineArguments { line: line.argument(), cut, pid };
     if !event.is_on() || !event.is_kept(&arguments) {
         return;
     }
@@ -195,10 +196,10 @@ mod tests {
     use super::*;
 
     /// The lines as they are recorded from chunks of bytes.
-    fn lines(chunks: &[&[u8]]) -> (Vec<String>, Count) {
-        let mut all = Lines::of(Stream::Stdout, 1);
+    fn lines(chunks: &[&[u8]]) -> (Vec<String>, LineCount) {
+        let mut all = CapturedLines::of(OutputStream::Stdout, 1);
         let mut said = Vec::new();
-        let mut note = |lines: &mut Lines| said.push(format!("{} {}", lines.count.lines, lines.bytes));
+        let mut note = |lines: &mut CapturedLines| said.push(format!("{} {}", lines.count.lines, lines.bytes));
         for chunk in chunks {
             all.take(chunk);
             note(&mut all);
@@ -226,8 +227,8 @@ mod tests {
         assert_eq!(begin_of(&long[1..]).len(), LINE_BYTES - 2);
         assert_eq!(begin_of(&long[2..]).len(), LINE_BYTES);
         assert_eq!(begin_of(&[0x80; 2 * LINE_BYTES]).len(), LINE_BYTES, "that is no text");
-        assert_eq!(lines(&[&long, &long, b"\nend"]).1, Count { lines: 2, cut: 1 });
-        assert_eq!(lines(&[&long[..LINE_BYTES], b"\n"]).1, Count { lines: 1, cut: 0 });
+        assert_eq!(lines(&[&long, &long, b"\nend"]).1, LineCount { lines: 2, cut: 1 });
+        assert_eq!(lines(&[&long[..LINE_BYTES], b"\n"]).1, LineCount { lines: 1, cut: 0 });
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::folder::{FolderProblem, SOCKET_BYTES_MAX, at, own_folder, own_user, prepare_folder, shared_folder};
-use crate::protocol::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
+use crate::protocol::{self, ANSWER_BYTES_MAX, RecorderReply, RecorderRequest, VERSION};
 
 /// The first argument of the program that is started as the recorder.
 pub const RECORDER_WORD: &str = "recorder-of-this-user";
@@ -159,12 +159,12 @@ impl Client {
     fn greet(stream: UnixStream, patience: Option<Duration>) -> Result<Self, ClientProblem> {
         let stream = BufReader::new(stream);
         let mut client = Self { stream, pid: 0, kymo: String::new(), tells: |_| {}, patience };
-        match client.ask(&Question::Hello { version: VERSION })? {
-            Answer::Hello { version: VERSION, kymo, pid } => {
+        match client.ask(&RecorderRequest::Hello { version: VERSION })? {
+            RecorderReply::Hello { version: VERSION, kymo, pid } => {
                 (client.pid, client.kymo) = (pid, kymo);
                 Ok(client)
             }
-            Answer::Hello { version, kymo, pid } => Err(ClientProblem::Version { found: version, kymo, pid }),
+            RecorderReply::Hello { version, kymo, pid } => Err(ClientProblem::Version { found: version, kymo, pid }),
             _ => Err(nonsense()),
         }
     }
@@ -186,7 +186,7 @@ impl Client {
     /// # Errors
     ///
     /// The recorder is gone, too slow, or refuses the request.
-    pub fn ask(&mut self, question: &Question) -> Result<Answer, ClientProblem> {
+    pub fn ask(&mut self, question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
         let asked = Instant::now();
         let mut why = None;
         self.wait_until(asked)
@@ -195,12 +195,12 @@ impl Client {
         loop {
             let heard = self.wait_until(asked).and_then(|()| protocol::hear(&mut self.stream, ANSWER_BYTES_MAX));
             match heard.map_err(|error| slow(error, why.take()))? {
-                Some(Answer::Later { writes_to, milliseconds }) => {
+                Some(RecorderReply::Later { writes_to, milliseconds }) => {
                     let later = later(writes_to.as_deref(), milliseconds);
                     (self.tells)(&later);
                     why = Some(later);
                 }
-                Some(Answer::Refused { message }) => return Err(ClientProblem::Refused(message)),
+                Some(RecorderReply::Refused { message }) => return Err(ClientProblem::Refused(message)),
                 Some(answer) => return Ok(answer),
                 None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is gone").into()),
             }
@@ -317,15 +317,15 @@ mod tests {
     #[test]
     fn a_reason_is_told() {
         let (ours, mut theirs) = UnixStream::pair().expect("the system has some");
-        let later = Answer::Later { writes_to: Some("/traces/slow".into()), milliseconds: 2000 };
-        let hello = Answer::Hello { version: VERSION, kymo: "1".to_owned(), pid: 7 };
+        let later = RecorderReply::Later { writes_to: Some("/traces/slow".into()), milliseconds: 2000 };
+        let hello = RecorderReply::Hello { version: VERSION, kymo: "1".to_owned(), pid: 7 };
         for answer in [&hello, &later] {
             writeln!(theirs, "{}", serde_json::to_string(answer).expect("it is text")).expect("it is open");
         }
         let mut client = Client::greet(ours, Some(Duration::from_millis(50))).expect("it greets");
-        let problem = client.ask(&Question::Sessions).expect_err("it never answers");
+        let problem = client.ask(&RecorderRequest::Sessions).expect_err("it never answers");
         assert!(matches!(&problem, ClientProblem::Slow(why) if why.contains("/traces/slow")), "{problem}");
         drop(theirs);
-        assert!(matches!(client.ask(&Question::Sessions), Err(ClientProblem::Broken(_))));
+        assert!(matches!(client.ask(&RecorderRequest::Sessions), Err(ClientProblem::Broken(_))));
     }
 }

@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use kymo_lane::Clock as Source;
+use kymo_lane::ClockSource;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ const SUSPENSION_MIN_NS: i64 = 1_000_000;
 
 /// One instant, in all clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct ClockSample {
     /// Ticks of the source.
     pub ticks: u64,
     /// `CLOCK_MONOTONIC`.
@@ -52,10 +52,10 @@ pub struct Sample {
 
 /// A source of ticks, and its frequency.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    source: Source,
-    begin: Sample,
-    last: Sample,
+pub struct TickSource {
+    source: ClockSource,
+    begin: ClockSample,
+    last: ClockSample,
     /// Ticks and nanoseconds that were watched before the system was suspended.
     before: (u64, i64),
     /// The clock stands still there: its relation to other clocks is unknown.
@@ -64,7 +64,7 @@ pub struct Clock {
 
 /// Description of the clock in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ClockDescription {
     /// Ticks of a second.
     pub frequency: u64,
     /// Ticks that are 0 in the trace: a multiple of 2^32, so that low halves stay the same.
@@ -79,7 +79,7 @@ pub struct Facts {
     pub is_absolute: bool,
 }
 
-impl Facts {
+impl ClockDescription {
     /// The time of so many cycles of the trace, in nanoseconds since 1970.
     pub(crate) fn nanos(&self, cycles: u64) -> i128 {
         let ticks = i128::from(self.offset_ticks) + i128::from(cycles);
@@ -87,10 +87,10 @@ impl Facts {
     }
 }
 
-impl Clock {
+impl TickSource {
     /// Watches a source from now on.
     #[must_use]
-    pub fn begin(source: Source) -> Self {
+    pub fn begin(source: ClockSource) -> Self {
         let begin = sample(source);
         Self { source, begin, last: begin, before: (0, 0), still: None }
     }
@@ -98,7 +98,7 @@ impl Clock {
     /// A clock of another boot: only the frequency of such clocks here is known. It stands at these
     /// ticks.
     #[must_use]
-    pub fn still(source: Source, ticks: u64) -> Self {
+    pub fn still(source: ClockSource, ticks: u64) -> Self {
         Self { still: Some(ticks), ..Self::begin(source) }
     }
 
@@ -110,13 +110,13 @@ impl Clock {
 
     /// Since when it is watched.
     #[must_use]
-    pub fn watched(&self) -> Sample {
+    pub fn watched(&self) -> ClockSample {
         self.begin
     }
 
     /// Adds the time that an earlier recorder watched it, since the same boot: then the frequency
     /// is better known.
-    pub fn was_watched(&mut self, since: Sample) {
+    pub fn was_watched(&mut self, since: ClockSample) {
         if since.ticks < self.begin.ticks && since.raw_ns < self.begin.raw_ns && !self.begin.has_slept_since(&since) {
             self.begin = since;
         }
@@ -124,7 +124,7 @@ impl Clock {
 
     /// The source that it counts.
     #[must_use]
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> ClockSource {
         self.source
     }
 
@@ -135,12 +135,12 @@ impl Clock {
     }
 
     /// Watches on: reads all clocks now.
-    pub fn sample(&mut self) -> Sample {
+    pub fn sample(&mut self) -> ClockSample {
         self.watch(sample(self.source));
         self.last
     }
 
-    fn watch(&mut self, now: Sample) {
+    fn watch(&mut self, now: ClockSample) {
         // A counter that begins again does so when the system wakes; one that steps back without a
         // reason allows no conclusion either.
         if now.has_slept_since(&self.last) || now.ticks < self.last.ticks {
@@ -179,16 +179,23 @@ impl Clock {
     }
 
     /// Facts for a trace that has no events before some ticks.
-    pub fn facts(&mut self, earliest: u64) -> Facts {
+    pub fn facts(&mut self, earliest: u64) -> ClockDescription {
         let frequency = self.frequency();
         let base = earliest & !0xffff_ffff;
         if !self.runs() {
-            return Facts { frequency, base, offset_seconds: 0, offset_ticks: 0, error_ns: 0, is_absolute: false };
+            return ClockDescription {
+                frequency,
+                base,
+                offset_seconds: 0,
+                offset_ticks: 0,
+                error_ns: 0,
+                is_absolute: false,
+            };
         }
         let nanos = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency)) as i64;
         let begin_ns = self.last.realtime_ns.saturating_sub(nanos(self.last.ticks.saturating_sub(base)));
         let rest_ns = begin_ns.rem_euclid(1_000_000_000) as u128;
-        Facts {
+        ClockDescription {
             frequency,
             base,
             offset_seconds: begin_ns.div_euclid(1_000_000_000),
@@ -199,7 +206,7 @@ impl Clock {
     }
 }
 
-impl Sample {
+impl ClockSample {
     fn has_slept_since(&self, before: &Self) -> bool {
         let both = self.suspended_ns.zip(before.suspended_ns);
         both.is_some_and(|(now, then)| now.saturating_sub(then).saturating_abs() > SUSPENSION_MIN_NS)
@@ -208,21 +215,21 @@ impl Sample {
 
 /// How far a time may be before the previous one when another processor took that one, with a
 /// counter slightly ahead: about a millisecond. A larger step has another cause.
-pub(crate) fn step_max(source: Source) -> u32 {
+pub(crate) fn step_max(source: ClockSource) -> u32 {
     known_frequency(source).map_or(STEP_MAX_UNKNOWN, |frequency| (frequency / 1000).min(u32::MAX.into()) as u32)
 }
 
-fn known_frequency(source: Source) -> Option<u64> {
+fn known_frequency(source: ClockSource) -> Option<u64> {
     match source {
-        Source::Counter => kymo_tracer::counter_frequency(),
-        Source::Monotonic => Some(1_000_000_000),
+        ClockSource::Counter => kymo_tracer::counter_frequency(),
+        ClockSource::Monotonic => Some(1_000_000_000),
     }
 }
 
-fn ticks(source: Source) -> u64 {
+fn ticks(source: ClockSource) -> u64 {
     match source {
-        Source::Counter => kymo_tracer::counter(),
-        Source::Monotonic => nanos(ClockId::Monotonic) as u64,
+        ClockSource::Counter => kymo_tracer::counter(),
+        ClockSource::Monotonic => nanos(ClockId::Monotonic) as u64,
     }
 }
 
@@ -237,14 +244,14 @@ fn nanos(clock: ClockId) -> i64 {
 }
 
 /// Of several tries, the sample that was interrupted least.
-fn sample(source: Source) -> Sample {
+fn sample(source: ClockSource) -> ClockSample {
     let one = || {
         let before = ticks(source);
         let (raw_ns, monotonic_ns) = (nanos(ClockId::MonotonicRaw), nanos(ClockId::Monotonic));
         let (realtime_ns, boot_ns) = (nanos(ClockId::Realtime), nanos(ClockId::Boottime));
         let width_ticks = ticks(source).saturating_sub(before);
         let suspended_ns = Some(boot_ns.saturating_sub(monotonic_ns));
-        Sample { ticks: before + width_ticks / 2, monotonic_ns, realtime_ns, raw_ns, suspended_ns, width_ticks }
+        ClockSample { ticks: before + width_ticks / 2, monotonic_ns, realtime_ns, raw_ns, suspended_ns, width_ticks }
     };
     let tries = std::iter::repeat_with(one).take(TRIES);
     tries.min_by_key(|sample| sample.width_ticks).expect("it was tried")
@@ -256,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_counter_is_known_to_a_thousandth_at_once_and_times_fit_each_other() {
-        let mut clock = Clock::begin(Source::Counter);
+        let mut clock = TickSource::begin(ClockSource::Counter);
         let quick = clock.frequency();
         std::thread::sleep(Duration::from_millis(200));
         clock.sample();
@@ -275,10 +282,10 @@ mod tests {
 
     /// A sample of a counter of 2 GHz, so many seconds after the others began; for some of these
     /// the system was suspended, while the counter went on.
-    fn sample_at(seconds: u64, suspended: u64) -> Sample {
+    fn sample_at(seconds: u64, suspended: u64) -> ClockSample {
         let (ticks, raw_ns) = (2 * GHZ * seconds, ((seconds - suspended) * GHZ) as i64);
         let suspended_ns = Some((suspended * GHZ) as i64);
-        Sample {
+        ClockSample {
             ticks,
             monotonic_ns: raw_ns,
             realtime_ns: (seconds * GHZ) as i64,
@@ -288,8 +295,8 @@ mod tests {
         }
     }
 
-    fn clock_since(begin: Sample) -> Clock {
-        Clock { source: Source::Counter, begin, last: begin, before: (0, 0), still: None }
+    fn clock_since(begin: ClockSample) -> TickSource {
+        TickSource { source: ClockSource::Counter, begin, last: begin, before: (0, 0), still: None }
     }
 
     #[test]
@@ -298,7 +305,7 @@ mod tests {
         clock.watch(sample_at(110, 0));
         assert_eq!(clock.measured(), 2 * GHZ);
         // An hour of suspension: known facts stay known.
-        let again = |seconds| Sample { ticks: 2 * GHZ * (seconds - 3711), ..sample_at(seconds, 3600) };
+        let again = |seconds| ClockSample { ticks: 2 * GHZ * (seconds - 3711), ..sample_at(seconds, 3600) };
         clock.watch(again(3711));
         assert_eq!((clock.measured(), clock.before), (2 * GHZ, (20 * GHZ, 10 * GHZ as i64)));
         // Later time counts when it is longer. A counter that began again makes no difference.
@@ -320,13 +327,13 @@ mod tests {
         clock.was_watched(sample_at(3800, 3600));
         assert_eq!(clock.watched(), sample_at(3800, 3600));
         // An older recorder has not read it: the sample is believed.
-        clock.was_watched(Sample { suspended_ns: None, ..sample_at(3790, 3600) });
+        clock.was_watched(ClockSample { suspended_ns: None, ..sample_at(3790, 3600) });
         assert_eq!(clock.watched().ticks, 2 * GHZ * 3790);
     }
 
     #[test]
     fn nanoseconds_are_nanoseconds() {
-        let mut clock = Clock::begin(Source::Monotonic);
+        let mut clock = TickSource::begin(ClockSource::Monotonic);
         assert_eq!(clock.frequency(), 1_000_000_000);
         let sample = clock.sample();
         assert!(sample.ticks.abs_diff(sample.monotonic_ns as u64) <= sample.width_ticks);

@@ -27,19 +27,19 @@ use std::time::{Duration, Instant, SystemTime};
 use kymo_lane::Rings;
 
 use crate::client::{READY, socket};
-use crate::daemon::bell::Bell;
+use crate::daemon::bell::FolderBell;
 use crate::daemon::listen::{Ear, Heard};
-use crate::filters::Compiler;
+use crate::filters::FilterCompiler;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
-use crate::program::drain::Progress;
-use crate::program::find::Finder;
-use crate::program::run::{End, Run, Sink};
-use crate::program::{Drained, Known, Patience, Refusal};
-use crate::protocol::{Answer, Keep, Summary};
-use crate::session::flight::Flight;
-use crate::session::serve::{Seen, Served};
-use crate::session::{Clocks, Session};
-use crate::writing::Writing;
+use crate::program::drain::DrainProgress;
+use crate::program::find::ProgramFinder;
+use crate::program::run::{EventRun, LaneEnd, RunSink};
+use crate::program::{DrainTiming, Drained, ProgramFacts, ProgramRefusal};
+use crate::protocol::{Keep, RecorderReply, SessionSummary};
+use crate::session::flight::FlightRecorder;
+use crate::session::serve::{Served, UnwantedProgram};
+use crate::session::{RecordingSession, WatchedClocks};
+use crate::writing::WriterState;
 
 /// Time between two looks at programs: while there is work, and at most.
 const BUSY: Duration = Duration::from_millis(1);
@@ -102,12 +102,12 @@ pub fn record_for_user() -> io::Result<()> {
 }
 
 /// Continues the sessions of a recorder that was killed.
-fn go_on(folder: &Path, clocks: &mut Clocks) -> Vec<Session> {
+fn go_on(folder: &Path, clocks: &mut WatchedClocks) -> Vec<RecordingSession> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "session")).collect();
     let mut sessions = Vec::new();
     for file in files {
-        match Session::resume(&file, clocks) {
+        match RecordingSession::resume(&file, clocks) {
             Some(mut session) => {
                 session.keep(folder);
                 sessions.push(session);
@@ -146,15 +146,15 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
 #[derive(Debug)]
 pub(crate) struct Daemon {
     ear: Ear,
-    finder: Finder,
+    finder: ProgramFinder,
     pub(crate) served: Vec<Served>,
-    pub(crate) seen: Vec<Seen>,
-    pub(crate) sessions: Vec<Session>,
-    pub(crate) ended: Vec<Summary>,
-    pub(crate) clocks: Clocks,
-    pub(crate) writing: Writing,
+    pub(crate) seen: Vec<UnwantedProgram>,
+    pub(crate) sessions: Vec<RecordingSession>,
+    pub(crate) ended: Vec<SessionSummary>,
+    pub(crate) clocks: WatchedClocks,
+    pub(crate) writing: WriterState,
     /// Compiles filters for programs.
-    compiler: Compiler,
+    compiler: FilterCompiler,
     pub(crate) folder: PathBuf,
     /// Sessions have begun, ended or changed their selections.
     pub(crate) has_changed: bool,
@@ -182,8 +182,8 @@ impl Daemon {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
-        let writing = Writing::default();
-        let mut clocks = Clocks::new();
+        let writing = WriterState::default();
+        let mut clocks = WatchedClocks::new();
         let mut sessions = go_on(folder, &mut clocks);
         sessions.iter_mut().for_each(|session| session.writing = writing.clone());
         let has_changed = !sessions.is_empty();
@@ -192,14 +192,14 @@ impl Daemon {
         let now = Instant::now();
         Ok(Self {
             ear,
-            finder: Finder::new(),
+            finder: ProgramFinder::new(),
             served: Vec::new(),
             seen: Vec::new(),
             sessions,
             ended: Vec::new(),
             clocks,
             writing,
-            compiler: Compiler::default(),
+            compiler: FilterCompiler::default(),
             folder: folder.to_owned(),
             has_changed,
             beaten: now,
@@ -217,13 +217,13 @@ impl Daemon {
             // Readers that follow a trace are told up to which time all events have been taken, so
             // the recorder first takes the events that programs have kept meanwhile.
             self.find();
-            self.drain(Patience::Now);
+            self.drain(DrainTiming::Now);
         }
         while !self.is_over() {
             self.answer(wait);
             self.hear();
             self.find_due();
-            let is_busy = self.drain(Patience::Wait);
+            let is_busy = self.drain(DrainTiming::Wait);
             self.end_round();
             // Each idle round doubles the wait, so that a recorder without work costs little.
             wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
@@ -248,7 +248,7 @@ impl Daemon {
         while let Some(heard) = next {
             match heard {
                 Heard::Asked { who, question, answer } => {
-                    let said = self.reply(who, question).unwrap_or_else(|message| Answer::Refused { message });
+                    let said = self.reply(who, question).unwrap_or_else(|message| RecorderReply::Refused { message });
                     // The client may be gone.
                     let _ = answer.send(said);
                 }
@@ -262,7 +262,7 @@ impl Daemon {
     /// Begins a round: programs that have rung are awake.
     fn hear(&mut self) {
         self.round = Instant::now();
-        let has_rung = self.ear.bell.as_ref().is_some_and(Bell::has_rung);
+        let has_rung = self.ear.bell.as_ref().is_some_and(FolderBell::has_rung);
         let can_ring = self.ear.bell.as_ref().is_some_and(|bell| bell.which().is_some());
         for program in &mut self.served {
             // Without a bell no program may rest, because none could report that it has events
@@ -278,7 +278,7 @@ impl Daemon {
     /// Ends a round: decides for each program that was looked at whether it rests from now on.
     fn end_round(&mut self) {
         let Self { ear, served, sessions, round, .. } = self;
-        let (bell, now) = (ear.bell.as_ref().and_then(Bell::which), Instant::now());
+        let (bell, now) = (ear.bell.as_ref().and_then(FolderBell::which), Instant::now());
         for program in served.iter_mut().filter(|program| program.rest.is_due(*round)) {
             let rings = if is_drained(program, sessions) { Rings::ForAll } else { Rings::ForDefinitions };
             program.rest.end_round(&program.program, bell, rings, now);
@@ -302,7 +302,7 @@ impl Daemon {
     fn find_due(&mut self) {
         for found in self.finder.look() {
             if found.user != own_user() && self.known_of(found.user) >= OTHERS_MAX {
-                let refusal = Refusal::Many { user: found.user, most: OTHERS_MAX };
+                let refusal = ProgramRefusal::Many { user: found.user, most: OTHERS_MAX };
                 self.finder.refuse(&found, &refusal, true);
                 continue;
             }
@@ -315,7 +315,8 @@ impl Daemon {
                     let (found, refusal) = *refused;
                     // These may change: a file that has just begun, or one that another recorder
                     // lets go.
-                    let again = matches!(refusal, Refusal::NoProgram | Refusal::Taken | Refusal::File(_));
+                    let again =
+                        matches!(refusal, ProgramRefusal::NoProgram | ProgramRefusal::Taken | ProgramRefusal::File(_));
                     self.finder.refuse(&found, &refusal, again);
                 }
             }
@@ -355,7 +356,7 @@ impl Daemon {
     fn find_all(&mut self, name: &str) {
         let its = self.sessions.iter().filter(|session| session.name == name);
         let (tags, began): (Vec<String>, _) =
-            (its.flat_map(Session::tags).map(str::to_owned).collect(), Instant::now());
+            (its.flat_map(RecordingSession::tags).map(str::to_owned).collect(), Instant::now());
         loop {
             self.finder.hurry();
             self.find();
@@ -374,8 +375,8 @@ impl Daemon {
         // One look serves all sessions: events that the program records meanwhile are not past
         // events that a session might leave out.
         let held = program.past().unwrap_or_default();
-        let takes_past = |session: &&Session| session.takes_past(who, program, &held);
-        let past: Vec<&Session> = self.sessions.iter().filter(takes_past).collect();
+        let takes_past = |session: &&RecordingSession| session.takes_past(who, program, &held);
+        let past: Vec<&RecordingSession> = self.sessions.iter().filter(takes_past).collect();
         if !is_wanted || (served.is_dead && past.is_empty()) {
             // Events of an ended program that no session wants stay for a client that comes back
             // for them.
@@ -449,12 +450,12 @@ impl Daemon {
     }
 
     /// Takes the events that programs have recorded; returns whether there were any.
-    pub(crate) fn drain(&mut self, patience: Patience) -> bool {
+    pub(crate) fn drain(&mut self, patience: DrainTiming) -> bool {
         let began = SystemTime::now();
         let Self { served, sessions, clocks, round, .. } = self;
         let (mut is_busy, mut taken) = (false, began);
         for program in served {
-            if patience != Patience::Wait || program.rest.is_due(*round) {
+            if patience != DrainTiming::Wait || program.rest.is_due(*round) {
                 if !is_drained(program, sessions) {
                     continue;
                 }
@@ -489,7 +490,7 @@ impl Daemon {
             self.look_after_seen();
         }
         self.bury();
-        self.end_where(Session::is_over);
+        self.end_where(RecordingSession::is_over);
     }
 
     /// Programs that no session wants end too: deletes their memory, unless a client may come back
@@ -511,7 +512,7 @@ impl Daemon {
     }
 
     /// A program that was seen may be wanted now, or dead.
-    fn open_again(&mut self, seen: Seen) {
+    fn open_again(&mut self, seen: UnwantedProgram) {
         match Served::open(seen.found) {
             Ok(mut served) => {
                 served.program.resume(&seen.progress);
@@ -541,7 +542,7 @@ impl Daemon {
             }
             // The last definitions, because its last events may need them.
             let _ = program.note_new();
-            let _ = drain(&mut program, sessions, clocks, Patience::Last);
+            let _ = drain(&mut program, sessions, clocks, DrainTiming::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
             sessions.iter_mut().for_each(|session| session.parts(program.key()));
@@ -551,7 +552,7 @@ impl Daemon {
     }
 
     /// Ends sessions.
-    pub(crate) fn end_where(&mut self, is_over: impl Fn(&Session) -> bool) {
+    pub(crate) fn end_where(&mut self, is_over: impl Fn(&RecordingSession) -> bool) {
         let names: Vec<String> =
             self.sessions.iter().filter(|session| is_over(session)).map(|session| session.name.clone()).collect();
         names.iter().for_each(|name| _ = self.end(name));
@@ -563,9 +564,9 @@ impl Daemon {
     }
 
     /// Ends a session: all events recorded until now are in its trace.
-    pub(crate) fn end(&mut self, name: &str) -> Option<Summary> {
+    pub(crate) fn end(&mut self, name: &str) -> Option<SessionSummary> {
         self.find_all(name);
-        self.drain(Patience::Now);
+        self.drain(DrainTiming::Now);
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
@@ -588,7 +589,7 @@ impl Daemon {
                 // The session that ends takes part in one more drain with the others: an event leaves
                 // the lane only once, and must reach all of them.
                 sessions.push(session);
-                let _ = drain(program, sessions, clocks, Patience::Now);
+                let _ = drain(program, sessions, clocks, DrainTiming::Now);
                 session = sessions.pop().expect("it was just put there");
                 let ticks = clocks.of(program.who.identity.clock).now();
                 let alone = std::slice::from_mut(&mut session);
@@ -624,7 +625,7 @@ impl Daemon {
 
     /// Writes the events that programs of a flight recorder hold now, and those that its session
     /// has kept, as a session that ends at once.
-    pub(crate) fn write_snapshot(&mut self, mut snapshot: Session, flight: &Flight) -> Summary {
+    pub(crate) fn write_snapshot(&mut self, mut snapshot: RecordingSession, flight: &FlightRecorder) -> SessionSummary {
         let Self { served, sessions, clocks, .. } = self;
         for (key, program) in flight.programs() {
             // Sub-buffers that the program still holds are copied below; here they would be written
@@ -632,14 +633,14 @@ impl Daemon {
             let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
             let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
             let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));
-            snapshot.meets(&program.who, &program.known, Progress::default(), clocks);
+            snapshot.meets(&program.who, &program.known, DrainProgress::default(), clocks);
             runs.iter().for_each(|run| snapshot.take(&program.known, run, clocks));
         }
         for program in served.iter_mut() {
             if !snapshot.takes_program(&program.who) || is_drained(program, sessions) {
                 continue;
             }
-            snapshot.meets(&program.who, program.program.known(), Progress::default(), clocks);
+            snapshot.meets(&program.who, program.program.known(), DrainProgress::default(), clocks);
             program.tell_objects(std::slice::from_mut(&mut snapshot), clocks);
             let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
             if let Ok(drained) = program.program.snapshot(&mut sink) {
@@ -656,7 +657,7 @@ impl Daemon {
 }
 
 /// Whether the recorder drains a program. Programs of a flight recorder keep their events.
-fn is_drained(program: &Served, sessions: &[Session]) -> bool {
+fn is_drained(program: &Served, sessions: &[RecordingSession]) -> bool {
     let mut wanting = sessions.iter().filter(|session| session.takes_program(&program.who));
     wanting.any(|session| session.options.keep == Keep::Oldest)
 }
@@ -664,9 +665,9 @@ fn is_drained(program: &Served, sessions: &[Session]) -> bool {
 /// Takes the events that a program has recorded.
 fn drain(
     program: &mut Served,
-    sessions: &mut [Session],
-    clocks: &mut Clocks,
-    patience: Patience,
+    sessions: &mut [RecordingSession],
+    clocks: &mut WatchedClocks,
+    patience: DrainTiming,
 ) -> io::Result<Drained> {
     let mut everybody = Everybody { sessions, clocks };
     let drained = program.program.drain(patience, &mut everybody)?;
@@ -682,18 +683,18 @@ fn drain(
 
 /// All sessions that have met the program.
 struct Everybody<'a> {
-    sessions: &'a mut [Session],
-    clocks: &'a mut Clocks,
+    sessions: &'a mut [RecordingSession],
+    clocks: &'a mut WatchedClocks,
 }
 
-impl Sink for Everybody<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
+impl RunSink for Everybody<'_> {
+    fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>) {
         for session in self.sessions.iter_mut().filter(|session| session.has_met(program)) {
             session.take(program, run, self.clocks);
         }
     }
 
-    fn end(&mut self, program: &Known, end: &End) {
+    fn end(&mut self, program: &ProgramFacts, end: &LaneEnd) {
         for session in self.sessions.iter_mut().filter(|session| session.has_met(program)) {
             session.end_lane(program, end, self.clocks);
         }

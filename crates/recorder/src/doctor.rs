@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::{Client, ClientProblem};
 use crate::folder::{FolderProblem, check_folder, check_open, own_folder, own_user};
-use crate::program::find::Finder;
-use crate::program::{Program, Refusal};
-use crate::protocol::{Answer, Question, Status, Unreachable};
+use crate::program::find::ProgramFinder;
+use crate::program::{Program, ProgramRefusal};
+use crate::protocol::{RecorderReply, RecorderRequest, Status, Unreachable};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub enum Grade {
 
 /// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Subject of the check.
     pub about: String,
     /// Severity.
@@ -48,7 +48,7 @@ const DISK_BYTES: u64 = 1 << 30;
 
 /// Runs all checks.
 #[must_use]
-pub fn examine() -> Vec<Finding> {
+pub fn examine() -> Vec<DoctorFinding> {
     let folder = own_folder();
     let mut findings = vec![examine_folder(&folder)];
     findings.extend(examine_room(&folder));
@@ -64,7 +64,7 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-impl Finding {
+impl DoctorFinding {
     fn new(about: &str, grade: Grade, found: impl Into<String>) -> Self {
         Self { about: about.to_owned(), grade, found: found.into(), help: None }
     }
@@ -92,10 +92,10 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn examine_folder(folder: &Path) -> Finding {
+fn examine_folder(folder: &Path) -> DoctorFinding {
     let about = "folder of programs";
     match check_folder(folder, own_user()).and_then(|_| check_open(folder)) {
-        Ok(()) => Finding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
+        Ok(()) => DoctorFinding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
         Err(FolderProblem::Unreachable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             examine_missing(folder)
         }
@@ -114,28 +114,29 @@ fn examine_folder(folder: &Path) -> Finding {
                     "set XDG_RUNTIME_DIR to a folder of this user".to_owned()
                 }
             };
-            Finding::new(about, Grade::Wrong, problem.to_string()).help(help)
+            DoctorFinding::new(about, Grade::Wrong, problem.to_string()).help(help)
         }
     }
 }
 
 /// The first program or recorder makes the folder, if its parent exists.
-fn examine_missing(folder: &Path) -> Finding {
+fn examine_missing(folder: &Path) -> DoctorFinding {
     let about = "folder of programs";
     match folder.parent().filter(|parent| !parent.is_dir()) {
         Some(parent) => {
             let found = format!("{} is not there, so that {} cannot be made", parent.display(), folder.display());
-            Finding::new(about, Grade::Wrong, found).help("set XDG_RUNTIME_DIR to a folder that is there, or unset it")
+            DoctorFinding::new(about, Grade::Wrong, found)
+                .help("set XDG_RUNTIME_DIR to a folder that is there, or unset it")
         }
         None => {
             let found = format!("{} is not there; the first program or recorder makes it", folder.display());
-            Finding::new(about, Grade::Good, found)
+            DoctorFinding::new(about, Grade::Good, found)
         }
     }
 }
 
 /// Room for memory of programs.
-fn examine_room(folder: &Path) -> Option<Finding> {
+fn examine_room(folder: &Path) -> Option<DoctorFinding> {
     let there = folder.ancestors().find(|path| path.is_dir())?;
     let system = rustix::fs::statvfs(there).ok()?;
     let files = judge_inodes(there, system.f_favail, system.f_files);
@@ -146,20 +147,20 @@ fn examine_room(folder: &Path) -> Option<Finding> {
 }
 
 /// A file system without free inodes has no room either, however many bytes are free.
-fn judge_inodes(path: &Path, free: u64, all: u64) -> Option<Finding> {
+fn judge_inodes(path: &Path, free: u64, all: u64) -> Option<DoctorFinding> {
     let found = format!("none of {all} files is left that there may be in {}", path.display());
     let help = format!("mount -o remount,nr_inodes=0 {}, or delete unneeded files", mount_point(path).display());
-    (free == 0 && all > 0).then(|| Finding::new("room for events", Grade::Wrong, found).help(help))
+    (free == 0 && all > 0).then(|| DoctorFinding::new("room for events", Grade::Wrong, found).help(help))
 }
 
-fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
+fn judge_room(path: &Path, free: u64, all: u64) -> DoctorFinding {
     let found = format!("{} of {} are free in {}", size(free), size(all), path.display());
     let grade = match free {
         0..POOL_BYTES => Grade::Wrong,
         POOL_BYTES..ROOM_BYTES => Grade::Note,
         _ => Grade::Good,
     };
-    let finding = Finding::new("room for events", grade, found);
+    let finding = DoctorFinding::new("room for events", grade, found);
     if grade == Grade::Good {
         return finding;
     }
@@ -179,7 +180,7 @@ fn mount_point(path: &Path) -> &Path {
 /// Problem with the room for the events of programs that begin now, if each may have so many bytes;
 /// `None`: 16 MiB.
 #[must_use]
-pub fn lacks_room(pool_bytes: Option<u64>) -> Option<Finding> {
+pub fn lacks_room(pool_bytes: Option<u64>) -> Option<DoctorFinding> {
     let there = own_folder();
     let there = there.ancestors().find(|path| path.is_dir())?;
     let system = rustix::fs::statvfs(there).ok()?;
@@ -197,105 +198,115 @@ fn memory_limit() -> Option<(u64, u64)> {
     Some((number("memory.max")?, number("memory.current")?))
 }
 
-fn judge_memory(limit: u64, used: u64) -> Finding {
+fn judge_memory(limit: u64, used: u64) -> DoctorFinding {
     let free = limit.saturating_sub(used);
     let found = format!("{} are left of {}", size(free), size(limit));
     if free >= ROOM_BYTES {
-        return Finding::new("limit of memory", Grade::Good, found);
+        return DoctorFinding::new("limit of memory", Grade::Good, found);
     }
     let help = "events wait in memory that counts: raise memory.max of the group, or kymo record --pool-size 2MiB";
-    Finding::new("limit of memory", Grade::Note, found).help(help)
+    DoctorFinding::new("limit of memory", Grade::Note, found).help(help)
 }
 
-fn judge_counter(cpuinfo: &str, architecture: &str) -> Finding {
+fn judge_counter(cpuinfo: &str, architecture: &str) -> DoctorFinding {
     let about = "clock";
     if architecture != "x86_64" {
-        return Finding::new(about, Grade::Good, "the processor's counter runs at one rate");
+        return DoctorFinding::new(about, Grade::Good, "the processor's counter runs at one rate");
     }
     let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
     let has = |flag: &str| flags.split_whitespace().any(|found| found == flag);
     let missing: Vec<&str> = ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !has(flag)).collect();
     if missing.is_empty() {
-        return Finding::new(about, Grade::Good, "the processor's counter runs at one rate and does not stop");
+        return DoctorFinding::new(about, Grade::Good, "the processor's counter runs at one rate and does not stop");
     }
     let found = format!("the processor's counter is not known to be steady ({} missing)", missing.join(", "));
-    Finding::new(about, Grade::Note, found).help("events are stamped with CLOCK_MONOTONIC, which takes some ns longer")
+    DoctorFinding::new(about, Grade::Note, found)
+        .help("events are stamped with CLOCK_MONOTONIC, which takes some ns longer")
 }
 
-fn judge_memfd(sysctl: &str) -> Finding {
+fn judge_memfd(sysctl: &str) -> DoctorFinding {
     let about = "machine code of filters";
     // Memory for code is marked as executable: 1 affects only memory that is not.
     if matches!(sysctl.trim(), "0" | "1") {
-        return Finding::new(about, Grade::Good, "programs may have memory for it");
+        return DoctorFinding::new(about, Grade::Good, "programs may have memory for it");
     }
-    Finding::new(about, Grade::Note, format!("vm.memfd_noexec is {}: filters are interpreted", sysctl.trim()))
+    DoctorFinding::new(about, Grade::Note, format!("vm.memfd_noexec is {}: filters are interpreted", sysctl.trim()))
         .help("sysctl vm.memfd_noexec=1")
 }
 
-fn judge_ptrace(sysctl: &str, user: u32) -> Finding {
+fn judge_ptrace(sysctl: &str, user: u32) -> DoctorFinding {
     let about = "rights over programs";
     let scope = sysctl.trim();
     if matches!(scope, "0" | "1") || (scope == "2" && user == 0) {
-        return Finding::new(about, Grade::Good, "filters can be handed to programs of this user as machine code");
+        return DoctorFinding::new(
+            about,
+            Grade::Good,
+            "filters can be handed to programs of this user as machine code",
+        );
     }
-    Finding::new(about, Grade::Note, format!("kernel.yama.ptrace_scope is {scope}: filters may have to be interpreted"))
-        .help("sysctl kernel.yama.ptrace_scope=1")
+    DoctorFinding::new(
+        about,
+        Grade::Note,
+        format!("kernel.yama.ptrace_scope is {scope}: filters may have to be interpreted"),
+    )
+    .help("sysctl kernel.yama.ptrace_scope=1")
 }
 
-fn judge_files(limit: Option<u64>) -> Finding {
+fn judge_files(limit: Option<u64>) -> DoctorFinding {
     let about = "open files";
     match limit {
         Some(limit) if limit < 1024 => {
-            Finding::new(about, Grade::Note, format!("{limit} at most, and each program and lane takes one"))
+            DoctorFinding::new(about, Grade::Note, format!("{limit} at most, and each program and lane takes one"))
                 .help("ulimit -n 65536, before the first kymo record")
         }
-        Some(limit) => Finding::new(about, Grade::Good, format!("{limit} at most")),
-        None => Finding::new(about, Grade::Good, "as many as are needed"),
+        Some(limit) => DoctorFinding::new(about, Grade::Good, format!("{limit} at most")),
+        None => DoctorFinding::new(about, Grade::Good, "as many as are needed"),
     }
 }
 
 /// Room for traces in the current directory.
-fn examine_disk() -> Option<Finding> {
+fn examine_disk() -> Option<DoctorFinding> {
     let here = std::env::current_dir().ok()?;
     let system = rustix::fs::statvfs(&here).ok()?;
     let free = system.f_bavail * system.f_frsize;
     let found = format!("{} are free in {}", size(free), here.display());
     let about = "room for traces";
     Some(match free {
-        0..DISK_BYTES => Finding::new(about, Grade::Note, found)
+        0..DISK_BYTES => DoctorFinding::new(about, Grade::Note, found)
             .help("kymo record --output DIR writes elsewhere; --rotate-size 100MiB --keep 500MiB deletes old parts"),
-        _ => Finding::new(about, Grade::Good, found),
+        _ => DoctorFinding::new(about, Grade::Good, found),
     })
 }
 
 /// Whether a recorder runs, and its status.
-fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
+fn examine_recorder(findings: &mut Vec<DoctorFinding>) -> Option<Status> {
     let about = "recorder";
     let mut client = match Client::connect() {
         Ok(client) => client,
         Err(ClientProblem::Nobody) => {
-            findings.push(Finding::new(about, Grade::Good, "none runs; the first session starts it"));
+            findings.push(DoctorFinding::new(about, Grade::Good, "none runs; the first session starts it"));
             return None;
         }
         Err(problem) => {
-            findings.push(Finding::new(about, Grade::Wrong, problem.to_string()));
+            findings.push(DoctorFinding::new(about, Grade::Wrong, problem.to_string()));
             return None;
         }
     };
     let found = format!("process {}, kymo {}", client.pid, client.kymo);
-    match client.ask(&Question::Status) {
-        Ok(Answer::Status(status)) => {
+    match client.ask(&RecorderRequest::Status) {
+        Ok(RecorderReply::Status(status)) => {
             let found = format!(
                 "{found}: {}, {}",
                 counted(status.sessions.len(), "session"),
                 counted(status.programs.len(), "program")
             );
-            findings.push(Finding::new(about, Grade::Good, found));
+            findings.push(DoctorFinding::new(about, Grade::Good, found));
             Some(*status)
         }
         Ok(_) | Err(_) => {
-            findings
-                .push(Finding::new(about, Grade::Wrong, format!("{found}, does not answer")).help("end that process"));
+            findings.push(
+                DoctorFinding::new(about, Grade::Wrong, format!("{found}, does not answer")).help("end that process"),
+            );
             None
         }
     }
@@ -303,21 +314,21 @@ fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
 
 /// Programs that cannot be recorded, found here when no recorder runs that knows them.
 fn look() -> Vec<Unreachable> {
-    let mut finder = Finder::new();
+    let mut finder = ProgramFinder::new();
     for found in finder.look() {
         match Program::open(&found.way(), found.user) {
             // A program that is just beginning, or has ended.
-            Ok(_) | Err(Refusal::NoProgram) => {}
+            Ok(_) | Err(ProgramRefusal::NoProgram) => {}
             Err(refusal) => finder.refuse(&found, &refusal, false),
         }
     }
     finder.unreachable()
 }
 
-fn judge_programs(unreachable: &[Unreachable]) -> Vec<Finding> {
+fn judge_programs(unreachable: &[Unreachable]) -> Vec<DoctorFinding> {
     let about = "programs";
     if unreachable.is_empty() {
-        return vec![Finding::new(about, Grade::Good, "none is visible that cannot be recorded")];
+        return vec![DoctorFinding::new(about, Grade::Good, "none is visible that cannot be recorded")];
     }
     let own = own_user();
     let finding = |one: &Unreachable| {
@@ -326,7 +337,7 @@ fn judge_programs(unreachable: &[Unreachable]) -> Vec<Finding> {
         // needs no fix.
         let is_fine = one.is_recorded || one.user.is_some_and(|user| user != own);
         let grade = if is_fine { Grade::Note } else { Grade::Wrong };
-        Finding::new(about, grade, found)
+        DoctorFinding::new(about, grade, found)
     };
     unreachable.iter().map(finding).collect()
 }

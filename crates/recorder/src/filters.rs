@@ -28,19 +28,19 @@ use std::io;
 use std::sync::Arc;
 
 use kymo_filter::Verdict;
-use kymo_lane::{Arena, Code as Said, FIRST_SLOT, NoArena, Recorder, Runs, View};
+use kymo_lane::{Arena, FIRST_SLOT, FilterCode, FilterEngine, MemoryView, NoArena, RecorderSide};
 use kymo_schema::definition::EventClass;
 
 use crate::program::Program;
-use arena::{Code, Owner};
-use compile::{Compiled, Question};
+use arena::{ArenaOwner, ProgramArena};
+use compile::{Compiled, FilterSource};
 
-pub use ask::{Asked, Recorded};
+pub use ask::{RecordedEvent, RecorderFilter};
 pub use class::ClassFilter;
-pub use compile::Compiler;
-pub use names::Facts;
+pub use compile::FilterCompiler;
+pub use names::ProgramConstants;
 pub use texts::{Wrong, check};
-pub use why::Why;
+pub use why::FallbackReason;
 
 /// Alignment of code in its page: cache lines.
 const CODE_ALIGNMENT: usize = 64;
@@ -51,14 +51,14 @@ pub struct Placed {
     /// Control value for the event: 0 is off, 1 is on, other values are the filter's slot.
     pub control: u8,
     /// Where it runs.
-    pub place: Place,
+    pub place: FilterPlace,
     /// Why it does not run as machine code, and why not as bytecode, if it does not.
-    pub why: Vec<Why>,
+    pub why: Vec<FallbackReason>,
 }
 
 /// Where a filter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilterPlace {
     /// Nowhere: it is true of all events of the class, or of none.
     Nowhere,
     /// In the program, as machine code.
@@ -74,11 +74,11 @@ impl Placed {
     #[must_use]
     pub fn place_name(&self) -> &'static str {
         match (self.place, self.control) {
-            (Place::Nowhere, 0) => "never",
-            (Place::Nowhere, _) => "always",
-            (Place::Native, _) => "native",
-            (Place::Interpreter, _) => "interpreter",
-            (Place::Recorder, _) => "recorder",
+            (FilterPlace::Nowhere, 0) => "never",
+            (FilterPlace::Nowhere, _) => "always",
+            (FilterPlace::Native, _) => "native",
+            (FilterPlace::Interpreter, _) => "interpreter",
+            (FilterPlace::Recorder, _) => "recorder",
         }
     }
 }
@@ -86,12 +86,12 @@ impl Placed {
 /// Puts filters into one program.
 #[derive(Debug)]
 pub struct Placer {
-    code: Result<Code, Why>,
+    code: Result<ProgramArena, FallbackReason>,
     /// Where the next bytecode may go.
     bytecode_next: u32,
     /// Slots that no filter ever had, the last one first.
     slots: Vec<u8>,
-    placed: HashMap<Question, Placed>,
+    placed: HashMap<FilterSource, Placed>,
 }
 
 impl Placer {
@@ -111,21 +111,23 @@ impl Placer {
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn open<V: View>(
-        lane: &Recorder<V>,
+    pub fn open<V: MemoryView>(
+        lane: &RecorderSide<V>,
         arena: Result<Arena, NoArena>,
         pid: Option<u32>,
         user: u32,
     ) -> Result<Self, V::Fault> {
-        let mut code = Code::open(arena, Owner { pid, user });
+        let mut code = ProgramArena::open(arena, ArenaOwner { pid, user });
         let mut slots = Vec::new();
         let mut bytecode_next = 0_u32;
         for slot in (FIRST_SLOT..=u8::MAX).rev() {
             match lane.said_code(slot)? {
-                Some(Said { is_native: true, offset, bytes }) => {
+                Some(FilterCode { is_native: true, offset, bytes }) => {
                     code.iter_mut().for_each(|code| code.was_used(offset, bytes));
                 }
-                Some(Said { offset, bytes, .. }) => bytecode_next = bytecode_next.max(offset.saturating_add(bytes)),
+                Some(FilterCode { offset, bytes, .. }) => {
+                    bytecode_next = bytecode_next.max(offset.saturating_add(bytes));
+                }
                 None => slots.push(slot),
             }
         }
@@ -134,7 +136,7 @@ impl Placer {
 
     /// Why no filter can run as machine code; `None`: one may.
     #[must_use]
-    pub fn why_not_native(&self) -> Option<&Why> {
+    pub fn why_not_native(&self) -> Option<&FallbackReason> {
         self.code.as_ref().err()
     }
 
@@ -145,13 +147,13 @@ impl Placer {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn place<V: View>(
+    pub fn place<V: MemoryView>(
         &mut self,
-        lane: &Recorder<V>,
-        compiler: &mut Compiler,
+        lane: &RecorderSide<V>,
+        compiler: &mut FilterCompiler,
         wanted: &[(&ClassFilter, &EventClass)],
     ) -> Result<Vec<Placed>, V::Fault> {
-        let questions: Vec<Result<Question, Placed>> =
+        let questions: Vec<Result<FilterSource, Placed>> =
             wanted.iter().map(|(filter, class)| question(filter, class)).collect();
         let mut once = HashSet::new();
         let unknown = questions.iter().flatten().filter(|question| !self.placed.contains_key(question));
@@ -168,7 +170,7 @@ impl Placer {
                 Err(placed) => _ = refused.insert(new.question, placed),
             }
         }
-        let full = recorded(vec![Why::SlotsFull]);
+        let full = recorded(vec![FallbackReason::SlotsFull]);
         let placed = questions.into_iter().map(|question| match question {
             Ok(question) => self.placed.get(&question).or_else(|| refused.get(&question)).unwrap_or(&full).clone(),
             Err(placed) => placed,
@@ -177,7 +179,7 @@ impl Placer {
     }
 
     /// Writes all filters that can be machine code, in one piece.
-    fn write_native(&mut self, compiler: &Compiler, new: &mut [New]) {
+    fn write_native(&mut self, compiler: &FilterCompiler, new: &mut [New]) {
         let code = match &mut self.code {
             Ok(code) => code,
             Err(why) => return new.iter_mut().for_each(|new| new.whys.push(why.clone())),
@@ -188,12 +190,12 @@ impl Placer {
                 Ok(native) => {
                     let begin = bytes.len().next_multiple_of(CODE_ALIGNMENT);
                     if begin + native.len() > code.room() {
-                        new.whys.push(Why::ArenaFull);
+                        new.whys.push(FallbackReason::ArenaFull);
                         continue;
                     }
                     bytes.resize(begin, arena::TRAP);
                     bytes.extend_from_slice(native);
-                    new.said = Some(Said { is_native: true, offset: begin as u32, bytes: native.len() as u32 });
+                    new.said = Some(FilterCode { is_native: true, offset: begin as u32, bytes: native.len() as u32 });
                 }
                 Err(refusal) => new.whys.push(refusal.into()),
             }
@@ -215,9 +217,9 @@ impl Placer {
     }
 
     /// Writes the filters that are not machine code.
-    fn write_bytecode<V: View>(&mut self, lane: &Recorder<V>, new: &mut [New]) -> Result<(), V::Fault> {
+    fn write_bytecode<V: MemoryView>(&mut self, lane: &RecorderSide<V>, new: &mut [New]) -> Result<(), V::Fault> {
         for new in new.iter_mut().filter(|new| new.said.is_none()) {
-            let bytes = match Compiler::bytecode(&new.question, &new.filter) {
+            let bytes = match FilterCompiler::bytecode(&new.question, &new.filter) {
                 Ok(bytes) => bytes,
                 Err(refusal) => {
                     new.whys.push(refusal.into());
@@ -226,65 +228,65 @@ impl Placer {
             };
             let offset = self.bytecode_next;
             if bytes.len() > lane.layout().filter_bytes.saturating_sub(offset) as usize {
-                new.whys.push(Why::BytecodeFull);
+                new.whys.push(FallbackReason::BytecodeFull);
                 continue;
             }
             lane.put_bytecode(offset, bytes)?;
             self.bytecode_next += bytes.len() as u32;
-            new.said = Some(Said { is_native: false, offset, bytes: bytes.len() as u32 });
+            new.said = Some(FilterCode { is_native: false, offset, bytes: bytes.len() as u32 });
         }
         Ok(())
     }
 
     /// Gives a filter a slot. `Err`: it is not in the program.
-    fn say<V: View>(&mut self, lane: &Recorder<V>, new: &New) -> Result<Result<Placed, Placed>, V::Fault> {
+    fn say<V: MemoryView>(&mut self, lane: &RecorderSide<V>, new: &New) -> Result<Result<Placed, Placed>, V::Fault> {
         let Some(said) = new.said else { return Ok(Err(recorded(new.whys.clone()))) };
         while let Some(slot) = self.slots.pop() {
             // A child process has filters of its parent that this placer has not written.
-            if lane.runs(slot)? != Runs::NotYet || lane.said_code(slot)?.is_some() {
+            if lane.runs(slot)? != FilterEngine::NotYet || lane.said_code(slot)?.is_some() {
                 continue;
             }
             lane.say_code(slot, said)?;
-            let place = if said.is_native { Place::Native } else { Place::Interpreter };
+            let place = if said.is_native { FilterPlace::Native } else { FilterPlace::Interpreter };
             return Ok(Ok(Placed { control: slot, place, why: new.whys.clone() }));
         }
-        Ok(Err(recorded(vec![Why::SlotsFull])))
+        Ok(Err(recorded(vec![FallbackReason::SlotsFull])))
     }
 }
 
 /// A filter that a program does not have yet.
 #[derive(Debug)]
 struct New {
-    question: Question,
+    question: FilterSource,
     filter: Arc<Compiled>,
     /// Why it is not where it would be best.
-    whys: Vec<Why>,
+    whys: Vec<FallbackReason>,
     /// Where it is.
-    said: Option<Said>,
+    said: Option<FilterCode>,
 }
 
 impl New {
-    fn of(question: &Question, compiler: &mut Compiler) -> Self {
+    fn of(question: &FilterSource, compiler: &mut FilterCompiler) -> Self {
         Self { question: question.clone(), filter: compiler.filter(question), whys: Vec::new(), said: None }
     }
 }
 
 /// The question to compile; `Err`: there is none to compile.
-fn question(filter: &ClassFilter, class: &EventClass) -> Result<Question, Placed> {
-    let nowhere = |control| Err(Placed { control, place: Place::Nowhere, why: Vec::new() });
+fn question(filter: &ClassFilter, class: &EventClass) -> Result<FilterSource, Placed> {
+    let nowhere = |control| Err(Placed { control, place: FilterPlace::Nowhere, why: Vec::new() });
     match filter.verdict() {
         Verdict::AlwaysTrue => return nowhere(1),
         Verdict::NeverTrue => return nowhere(0),
         Verdict::Depends => {}
     }
     match filter.layout(class) {
-        Ok(layout) => Ok(Question { predicate: filter.predicate.clone(), layout }),
+        Ok(layout) => Ok(FilterSource { predicate: filter.predicate.clone(), layout }),
         Err(refusal) => Err(recorded(vec![refusal.into()])),
     }
 }
 
-fn recorded(why: Vec<Why>) -> Placed {
-    Placed { control: 1, place: Place::Recorder, why }
+fn recorded(why: Vec<FallbackReason>) -> Placed {
+    Placed { control: 1, place: FilterPlace::Recorder, why }
 }
 
 #[cfg(test)]

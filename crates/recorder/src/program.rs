@@ -25,12 +25,14 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
+use kymo_lane::{
+    Arena, ClockSource, LayoutRefusal, MemoryLayout, MemoryView, NoArena, RecorderSide, RecordingSettings, contexts,
+};
 use kymo_schema::definition::{self, ContextClass, Definition, DefinitionError, EventClass};
 
 pub use crate::program::control::Control;
-use crate::program::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
-use crate::program::run::Sink;
+use crate::program::drain::{DrainProgress, Lanes, REAP, REAP_WHO_RESTS};
+use crate::program::run::RunSink;
 
 /// Limits of the definitions that the recorder reads of a program, and of their bytes: one for each
 /// event id, and some more for contexts.
@@ -40,7 +42,7 @@ const DEFINITION_BYTES_MAX: u64 = 16 << 20;
 /// Why a file is not a program that can be recorded.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum Refusal {
+pub enum ProgramRefusal {
     #[error(transparent)]
     File(#[from] io::Error),
     #[error("it is no regular file")]
@@ -71,7 +73,7 @@ fn seconds(behind_ns: i64) -> String {
 
 /// Identity of a program, as the program reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProgramIdentity {
     /// The number of its control file, which no other program's file ever has.
     pub key: u64,
     /// Its PID in its own namespace.
@@ -83,7 +85,7 @@ pub struct Identity {
     /// Its effective user.
     pub user: u32,
     /// The clock that stamps its events.
-    pub clock: Clock,
+    pub clock: ClockSource,
     /// Its name.
     pub name: String,
     /// The path of its executable, as the program sees it.
@@ -102,7 +104,7 @@ pub(crate) enum Process {
     Unknown(u64),
 }
 
-impl Identity {
+impl ProgramIdentity {
     /// The process that the memory belongs to.
     pub(crate) fn process(&self) -> Process {
         match self.started {
@@ -114,9 +116,9 @@ impl Identity {
 
 /// Everything that the recorder knows of a program.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct ProgramFacts {
     /// Its identity.
-    pub identity: Identity,
+    pub identity: ProgramIdentity,
     /// Its PID in the recorder's namespace, if it was found out.
     pub pid_outside: Option<u32>,
     /// Its events, by id.
@@ -138,7 +140,7 @@ pub struct Defined {
 
 /// When to take the events of a sub-buffer that is not full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum DrainTiming {
     /// When it is half full, or its oldest event is a tenth of a second old, because packets of a
     /// few events cost more than they are worth. The events are safe where they are: a later
     /// recorder finds them there.
@@ -179,10 +181,10 @@ pub struct Drained {
 #[derive(Debug)]
 pub struct Program {
     path: PathBuf,
-    lane: Recorder<Control>,
-    known: Known,
-    last: Option<kymo_lane::Definition>,
-    read: Read,
+    lane: RecorderSide<Control>,
+    known: ProgramFacts,
+    last: Option<kymo_lane::DefinitionPlace>,
+    read: RegistryContent,
     /// New definitions, until the next call of [`Program::definitions`].
     new: Vec<Defined>,
     lanes: Lanes,
@@ -194,20 +196,20 @@ impl Program {
     /// # Errors
     ///
     /// The file is not a program's, or the program cannot be recorded now.
-    pub fn open(path: &Path, user: u32) -> Result<Self, Refusal> {
-        let key = key(path).ok_or(Refusal::Name)?;
+    pub fn open(path: &Path, user: u32) -> Result<Self, ProgramRefusal> {
+        let key = key(path).ok_or(ProgramRefusal::Name)?;
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let file = File::options().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
         let found = file.metadata()?;
         if !found.is_file() {
-            return Err(Refusal::Kind);
+            return Err(ProgramRefusal::Kind);
         }
         if found.uid() != user {
-            return Err(Refusal::Owner { found: found.uid(), expected: user });
+            return Err(ProgramRefusal::Owner { found: found.uid(), expected: user });
         }
         file.try_lock().map_err(|error| match error {
-            std::fs::TryLockError::WouldBlock => Refusal::Taken,
-            std::fs::TryLockError::Error(error) => Refusal::File(error),
+            std::fs::TryLockError::WouldBlock => ProgramRefusal::Taken,
+            std::fs::TryLockError::Error(error) => ProgramRefusal::File(error),
         })?;
         Self::of(path, key, Control(file), found.len())
     }
@@ -217,28 +219,28 @@ impl Program {
     /// # Errors
     ///
     /// The file is not a program's.
-    pub fn open_copy(path: &Path) -> Result<Self, Refusal> {
+    pub fn open_copy(path: &Path) -> Result<Self, ProgramRefusal> {
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
         let found = file.metadata()?;
         if !found.is_file() {
-            return Err(Refusal::Kind);
+            return Err(ProgramRefusal::Kind);
         }
         // Any number except 0 tells the programs of one trace from each other.
         let key = key(path).unwrap_or_else(|| found.ino().max(1));
         Self::of(path, key, Control(file), found.len())
     }
 
-    fn of(path: &Path, key: u64, control: Control, bytes: u64) -> Result<Self, Refusal> {
-        let layout = Layout::read(&control, bytes)?.map_err(|refused| match refused {
-            Refused::NoProgram => Refusal::NoProgram,
-            Refused::Version(found) => Refusal::Version { found },
-            Refused::Size { what, found, most } => Refusal::Size { what, found, most },
+    fn of(path: &Path, key: u64, control: Control, bytes: u64) -> Result<Self, ProgramRefusal> {
+        let layout = MemoryLayout::read(&control, bytes)?.map_err(|refused| match refused {
+            LayoutRefusal::NoProgram => ProgramRefusal::NoProgram,
+            LayoutRefusal::Version(found) => ProgramRefusal::Version { found },
+            LayoutRefusal::Size { what, found, most } => ProgramRefusal::Size { what, found, most },
         })?;
-        let lane = Recorder::new(control, layout);
+        let lane = RecorderSide::new(control, layout);
         let identity = identity(&lane, key)?;
-        let known = Known { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
-        let (read, new, lanes) = (Read::default(), Vec::new(), Lanes::default());
+        let known = ProgramFacts { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        let (read, new, lanes) = (RegistryContent::default(), Vec::new(), Lanes::default());
         Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
     }
 
@@ -250,13 +252,13 @@ impl Program {
 
     /// Its identity, as the program reports it.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &ProgramIdentity {
         &self.known.identity
     }
 
     /// Everything that the recorder knows of it.
     #[must_use]
-    pub fn known(&self) -> &Known {
+    pub fn known(&self) -> &ProgramFacts {
         &self.known
     }
 
@@ -267,7 +269,7 @@ impl Program {
 
     /// Its memory, to write filters to.
     #[must_use]
-    pub fn lane(&self) -> &Recorder<Control> {
+    pub fn lane(&self) -> &RecorderSide<Control> {
         &self.lane
     }
 
@@ -348,7 +350,7 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn say(&self, wants: &Wants) -> io::Result<()> {
+    pub fn say(&self, wants: &RecordingSettings) -> io::Result<()> {
         self.lane.say(wants)
     }
 
@@ -358,7 +360,7 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone; events taken before stay taken.
-    pub fn drain(&mut self, patience: Patience, sink: &mut dyn Sink) -> io::Result<Drained> {
+    pub fn drain(&mut self, patience: DrainTiming, sink: &mut dyn RunSink) -> io::Result<Drained> {
         let all = self.lanes.look(&self.lane)?;
         // The definitions of all events that were seen exist by now.
         self.learn()?;
@@ -371,7 +373,7 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn snapshot(&mut self, sink: &mut dyn Sink) -> io::Result<Drained> {
+    pub fn snapshot(&mut self, sink: &mut dyn RunSink) -> io::Result<Drained> {
         let all = self.lanes.look_once(&self.lane)?;
         self.learn()?;
         self.lanes.snapshot(&self.lane, &self.known, &all, sink)
@@ -453,14 +455,14 @@ impl Program {
 
     /// How far this recorder has drained it.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> DrainProgress {
         self.lanes.progress()
     }
 
     /// Goes on after the events that an earlier recorder has written: the progress that
-    /// [`repair`](crate::repair()) has found for this program's [`key`](Identity::key), or that of
-    /// this recorder when it had the program before.
-    pub fn resume(&mut self, progress: &Progress) {
+    /// [`repair`](crate::repair()) has found for this program's [`key`](ProgramIdentity::key), or
+    /// that of this recorder when it had the program before.
+    pub fn resume(&mut self, progress: &DrainProgress) {
         self.lanes.resume(progress);
     }
 
@@ -475,21 +477,21 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn reap(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub fn reap(&mut self, sink: &mut dyn RunSink) -> io::Result<()> {
         if !self.lanes.reaps(REAP) {
             return Ok(());
         }
-        let threads = Threads::of(self.known.pid_outside, self.known.identity.pid_namespace);
+        let threads = ProcessThreads::of(self.known.pid_outside, self.known.identity.pid_namespace);
         self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), sink)
     }
 
-    /// Gives all of its lanes an [`End`](crate::End), after the last [`Program::drain`] of a
+    /// Gives all of its lanes a [`LaneEnd`](crate::LaneEnd), after the last [`Program::drain`] of a
     /// session.
     ///
     /// # Errors
     ///
     /// The program is gone.
-    pub fn end(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+    pub fn end(&mut self, ticks: u64, sink: &mut dyn RunSink) -> io::Result<()> {
         self.lanes.end(&self.lane, &self.known, ticks, true, sink)
     }
 
@@ -498,7 +500,7 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn end_one(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+    pub fn end_one(&mut self, ticks: u64, sink: &mut dyn RunSink) -> io::Result<()> {
         self.lanes.end(&self.lane, &self.known, ticks, false, sink)
     }
 
@@ -512,23 +514,23 @@ impl Program {
 
 /// The sub-buffers that the lanes of a program held at one time.
 #[derive(Debug, Default)]
-pub struct Past(Vec<kymo_lane::Seen>);
+pub struct Past(Vec<kymo_lane::SubBufferSnapshot>);
 
 /// The definitions read from a registry, which may hold any bytes.
 #[derive(Debug, Default)]
-struct Read {
+struct RegistryContent {
     ids: HashSet<(bool, u16)>,
     bytes: u64,
     others: u64,
 }
 
-impl Read {
+impl RegistryContent {
     fn has_room(&self) -> bool {
         self.ids.len() as u64 + self.others < DEFINITIONS_MAX && self.bytes < DEFINITION_BYTES_MAX
     }
 
     /// Whether it is new. The first definition stays: no id is given twice.
-    fn takes(&mut self, found: &kymo_lane::Definition) -> bool {
+    fn takes(&mut self, found: &kymo_lane::DefinitionPlace) -> bool {
         let is_new = self.ids.insert((found.is_context, found.id));
         self.bytes += if is_new { u64::from(found.bytes) } else { 0 };
         self.others += u64::from(!is_new);
@@ -536,8 +538,8 @@ impl Read {
     }
 }
 
-impl Known {
-    fn learn(&mut self, found: &kymo_lane::Definition, what: &Result<Definition, DefinitionError>) {
+impl ProgramFacts {
+    fn learn(&mut self, found: &kymo_lane::DefinitionPlace, what: &Result<Definition, DefinitionError>) {
         match what {
             Ok(Definition::Event(class)) if !found.is_context => put(&mut self.events, found.id.into(), class),
             Ok(Definition::Context(class)) if found.is_context && u32::from(found.id) < contexts::OWN_MAX => {
@@ -551,11 +553,11 @@ impl Known {
 }
 
 /// The threads of a process, as far as they are visible.
-struct Threads {
+struct ProcessThreads {
     its: Option<HashSet<u32>>,
 }
 
-impl Threads {
+impl ProcessThreads {
     fn of(pid: Option<u32>, namespace: u64) -> Self {
         // TIDs of another namespace have no meaning here.
         let is_ours = || std::fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() == namespace);
@@ -588,12 +590,12 @@ pub(crate) fn key(path: &Path) -> Option<u64> {
     if is_plain { u64::from_str_radix(digits, 16).ok() } else { None }
 }
 
-fn identity(lane: &Recorder<Control>, key: u64) -> io::Result<Identity> {
+fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentity> {
     let mut path = [0; 3072];
     let said = lane.identity(&mut path)?;
     let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path } = said;
     let (name, path) = (text(&name), text(path));
-    Ok(Identity { key, pid, started, pid_namespace, user, clock, name, path, arena })
+    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena })
 }
 
 /// The text in these bytes, up to the first zero.

@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use crate::program::find::Unreachable;
-use crate::program::namespaces::Kinds;
-use crate::select::{Selection, Step};
+use crate::program::namespaces::NamespaceKinds;
+use crate::select::{SelectionStep, SessionSelection};
 
 /// Version of this protocol.
 pub const VERSION: u32 = 3;
@@ -45,7 +45,7 @@ pub enum Keep {
 /// The dialect of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Dialect {
+pub enum TraceDialect {
     /// CTF 1.8, which every tool reads.
     #[default]
     Tsdl,
@@ -64,7 +64,7 @@ pub struct SessionOptions {
     /// The folder of its trace, an absolute path.
     pub output: PathBuf,
     /// The dialect.
-    pub dialect: Dialect,
+    pub dialect: TraceDialect,
     /// Which events are kept when there is no room for all.
     pub keep: Keep,
     /// Bytes that a thread may have; `None`: as many as are free.
@@ -74,7 +74,7 @@ pub struct SessionOptions {
     /// Contexts that events carry: bits of `kymo_lane::contexts`.
     pub contexts: u64,
     /// Namespaces that packets tell.
-    pub namespaces: Kinds,
+    pub namespaces: NamespaceKinds,
     /// Names of contexts that programs define.
     pub own_contexts: Vec<String>,
     /// A new chunk of the trace begins when one has so many bytes.
@@ -84,7 +84,7 @@ pub struct SessionOptions {
     /// The oldest chunks are deleted when all have more bytes than this.
     pub kept_bytes: Option<u64>,
     /// Events that it records.
-    pub selection: Selection,
+    pub selection: SessionSelection,
     /// The session continues when the client that began it is gone.
     pub is_detached: bool,
     /// The session ends by itself after so many milliseconds.
@@ -96,7 +96,7 @@ pub struct SessionOptions {
 /// Requests of commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
-pub enum Question {
+pub enum RecorderRequest {
     /// The first request: which version the client speaks.
     Hello {
         /// [`VERSION`] of the client.
@@ -112,7 +112,7 @@ pub enum Question {
         /// The session; `None`: the only one.
         session: Option<String>,
         /// The change.
-        step: Step,
+        step: SelectionStep,
     },
     /// Writes the events that a session that keeps the newest events holds now.
     Snapshot {
@@ -158,7 +158,7 @@ pub enum Question {
 /// Replies of the recorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
+pub enum RecorderReply {
     /// The recorder speaks the same version.
     Hello {
         /// Its [`VERSION`].
@@ -185,17 +185,17 @@ pub enum Answer {
         /// The folder of the trace.
         output: PathBuf,
         /// Summary of the trace.
-        summary: Summary,
+        summary: SessionSummary,
     },
     /// Sessions have ended.
     Stopped {
         /// Their summaries.
-        summaries: Vec<Summary>,
+        summaries: Vec<SessionSummary>,
     },
     /// How far a session is.
     Progress {
         /// Summary so far; `has_ended` says whether more events may come.
-        summary: Summary,
+        summary: SessionSummary,
     },
     /// The events that ended programs had left are written.
     Recovered {
@@ -210,7 +210,7 @@ pub enum Answer {
         sessions: Vec<SessionStatus>,
     },
     /// Events that a session could record.
-    Classes(Classes),
+    Classes(ClassesStatus),
     /// The reply comes later.
     Later {
         /// The folder that the recorder has been writing to all the time.
@@ -244,7 +244,7 @@ pub struct Matched {
 
 /// Lost events, by reason. None of these is in the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct LostEvents {
     /// Events for which there was no room in memory.
     pub full: u64,
     /// Events of threads that found no lane.
@@ -253,7 +253,7 @@ pub struct Lost {
     pub unwritten: u64,
 }
 
-impl Lost {
+impl LostEvents {
     /// All lost events.
     #[must_use]
     pub fn events(&self) -> u64 {
@@ -263,7 +263,7 @@ impl Lost {
 
 /// Events, losses and problems of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct SessionSummary {
     /// Name of the session.
     pub session: String,
     /// The folder of its trace.
@@ -281,7 +281,7 @@ pub struct Summary {
     /// Events that a filter dropped in the recorder.
     pub filtered: u64,
     /// Events that were lost.
-    pub lost: Lost,
+    pub lost: LostEvents,
     /// Texts that were cut.
     pub cut: u64,
     /// Bytes of programs that are not events: their memory was damaged.
@@ -327,7 +327,7 @@ pub struct Status {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
     /// Its summary so far.
-    pub summary: Summary,
+    pub summary: SessionSummary,
     /// Its options.
     pub options: SessionOptions,
 }
@@ -360,7 +360,7 @@ pub struct ProgramStatus {
     /// How often the recorder has looked at it.
     pub looks: u64,
     /// Bytes that its threads use, bytes that have memory, and the limit.
-    pub pool: Pool,
+    pub pool: LanePool,
     /// Lanes that threads hold.
     pub lanes: u32,
     /// Events that it has lost since it started.
@@ -393,7 +393,7 @@ impl ProgramStatus {
 
 /// Memory of a program's lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
+pub struct LanePool {
     /// Bytes that lanes use now.
     pub used_bytes: u64,
     /// Bytes that have memory.
@@ -422,14 +422,14 @@ pub struct EventStatus {
 
 /// Event classes of the programs that a session records, including those that it does not record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Classes {
+pub struct ClassesStatus {
     /// By name, in order; at most about a mebibyte of them.
     pub classes: Vec<ClassStatus>,
     /// How many more there are.
     pub more: u64,
 }
 
-/// Bytes of names and filters of [`Classes`], about.
+/// Bytes of names and filters of [`ClassesStatus`], about.
 pub(crate) const CLASSES_BYTES_MAX: usize = 1 << 20;
 
 /// Status of the event classes of one name, in all programs that define it.
@@ -522,10 +522,10 @@ mod tests {
     #[test]
     fn lines_are_bounded_and_whole() {
         let mut said = Vec::new();
-        say(&mut said, &Question::Hello { version: 1 }).expect("memory takes all bytes");
+        say(&mut said, &RecorderRequest::Hello { version: 1 }).expect("memory takes all bytes");
         assert_eq!(String::from_utf8_lossy(&said), "{\"ask\":\"hello\",\"version\":1}\n");
-        let heard = |bytes: &[u8], most| hear::<Question>(&mut io::BufReader::new(bytes), most);
-        assert_eq!(heard(&said, 100).expect("it is whole"), Some(Question::Hello { version: 1 }));
+        let heard = |bytes: &[u8], most| hear::<RecorderRequest>(&mut io::BufReader::new(bytes), most);
+        assert_eq!(heard(&said, 100).expect("it is whole"), Some(RecorderRequest::Hello { version: 1 }));
         assert_eq!(heard(b"", 100).expect("nobody is there"), None);
         assert_eq!(heard(&said, 10).expect_err("too long").to_string(), "a line is too long");
         assert_eq!(heard(b"{\"ask\"", 100).expect_err("cut").to_string(), "a line is not whole");

@@ -7,25 +7,25 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use kymo_lane::Clock as Source;
+use kymo_lane::ClockSource;
 
-use crate::clock::Clock;
+use crate::clock::TickSource;
 use crate::folder::{own_folder, own_user, shared_folder};
-use crate::program::{Program, Refusal};
+use crate::program::{Program, ProgramRefusal};
 use crate::protocol::{Rescued, RescuedProgram};
 use crate::session::folder_of;
-use crate::trace::{Error, Output, OutputOptions, Tally, To};
+use crate::trace::{Output, OutputOptions, SingleTrace, Tally, TraceError};
 
 /// Why no trace is written.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum RescueProblem {
     #[error("{}: {refusal}", path.display())]
-    Memory { path: PathBuf, refusal: Refusal },
+    Memory { path: PathBuf, refusal: ProgramRefusal },
     #[error("{}: {error}", path.display())]
     Output { path: PathBuf, error: std::io::Error },
     #[error(transparent)]
-    Trace(#[from] Error),
+    Trace(#[from] TraceError),
 }
 
 /// Writes the events in copies of programs' memory as a trace in a folder that is made. The copies
@@ -54,9 +54,9 @@ pub fn rescue_copies(files: &[PathBuf], output: &Path) -> Result<Rescued, Rescue
 }
 
 /// Writes all events that programs hold.
-pub(crate) fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -> Result<Rescued, Error> {
+pub(crate) fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -> Result<Rescued, TraceError> {
     let mut rescued = Rescued { output: output.to_owned(), has_times, ..Rescued::default() };
-    for source in [Source::Counter, Source::Monotonic] {
+    for source in [ClockSource::Counter, ClockSource::Monotonic] {
         let mut its: Vec<_> = programs.iter_mut().filter(|program| program.identity().clock == source).collect();
         if its.is_empty() {
             continue;
@@ -65,7 +65,7 @@ pub(crate) fn rescue(programs: &mut [Program], output: &Path, has_times: bool) -
             .iter_mut()
             .filter_map(|program| program.span())
             .fold((u64::MAX, 0), |(first, last), its| (first.min(its.0), last.max(its.1)));
-        let mut clock = if has_times { Clock::begin(source) } else { Clock::still(source, last) };
+        let mut clock = if has_times { TickSource::begin(source) } else { TickSource::still(source, last) };
         let earliest = if has_times || first > last { 0 } else { first };
         let environment = vec![("session".to_owned(), "recovered".to_owned())];
         let options = OutputOptions { environment, ..OutputOptions::default() };
@@ -85,7 +85,7 @@ fn one(program: &mut Program, trace: &mut Output, problems: &mut Vec<String>) ->
     let (name, pid, file) = (program.identity().name.clone(), program.identity().pid, program.path().to_owned());
     trace.program(program.known());
     let before: Tally = trace.tally().clone();
-    if let Err(error) = program.snapshot(&mut To(trace)) {
+    if let Err(error) = program.snapshot(&mut SingleTrace(trace)) {
         problems.push(format!("{}: {error}", file.display()));
     }
     if let Some(error) = trace.error() {

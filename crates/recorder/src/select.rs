@@ -19,7 +19,7 @@ const STEPS_MAX: usize = 1000;
 /// Kind of change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Act {
+pub enum StepKind {
     /// Records events; with a filter, those for which it is true.
     Enable,
     /// Stops recording events.
@@ -32,7 +32,7 @@ pub enum Act {
 /// Matches events of programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rule {
+pub struct SelectionRule {
     /// Patterns of `provider:name`: an event has to match at least one, and none of those after
     /// `!`; without any, all events match.
     pub events: Vec<String>,
@@ -51,16 +51,16 @@ pub struct Rule {
 
 /// One change of a selection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct SelectionStep {
     /// The kind of change.
-    pub act: Act,
+    pub act: StepKind,
     /// The events that it is about.
-    pub rule: Rule,
+    pub rule: SelectionRule,
 }
 
 /// Facts about a program that decide whether it is selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Candidate<'a> {
+pub struct ProgramCandidate<'a> {
     /// Its PID in the recorder's namespace, if it is visible there.
     pub pid: Option<u32>,
     /// Its PID in its own namespace.
@@ -75,7 +75,7 @@ pub struct Candidate<'a> {
 
 /// Whether an event is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Chosen {
+pub enum RecordDecision {
     /// Never.
     #[default]
     No,
@@ -87,11 +87,11 @@ pub enum Chosen {
 
 /// The selection of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Selection {
-    steps: Vec<Step>,
+pub struct SessionSelection {
+    steps: Vec<SelectionStep>,
 }
 
-impl Rule {
+impl SelectionRule {
     fn takes_event(&self, event: &str, level: u8) -> bool {
         let (not, wanted): (Vec<&String>, Vec<&String>) =
             self.events.iter().partition(|pattern| pattern.starts_with('!'));
@@ -108,7 +108,7 @@ impl Rule {
 
     /// Whether it can match events of a program.
     #[must_use]
-    pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
+    pub fn takes_program(&self, program: &ProgramCandidate<'_>) -> bool {
         let is_its = |wanted: &String| match wanted.parse::<u32>() {
             Ok(number) => program.pid.unwrap_or(program.own_pid) == number,
             Err(_) => {
@@ -122,7 +122,7 @@ impl Rule {
 
     /// Whether it matches an event of a program.
     #[must_use]
-    pub fn takes(&self, program: &Candidate<'_>, event: &str, level: u8) -> bool {
+    pub fn takes(&self, program: &ProgramCandidate<'_>, event: &str, level: u8) -> bool {
         self.takes_event(event, level) && self.takes_program(program)
     }
 
@@ -133,21 +133,21 @@ impl Rule {
     }
 }
 
-impl Step {
+impl SelectionStep {
     /// Whether a later step about the same events leaves no effect of this one. A step that brings
     /// programs always keeps an effect.
     fn is_overridden(&self, by: &Self) -> bool {
-        let is_last_word = by.act != Act::Enable || by.rule.filter.is_none();
+        let is_last_word = by.act != StepKind::Enable || by.rule.filter.is_none();
         self.rule.is_within
             && is_last_word
             && self.rule.is_about_same(&by.rule)
-            && (by.act != Act::Filter || self.act == Act::Filter)
+            && (by.act != StepKind::Filter || self.act == StepKind::Filter)
     }
 }
 
-impl Selection {
+impl SessionSelection {
     /// Takes a step. It replaces steps that are equal, and those that it leaves no effect of.
-    pub fn take(&mut self, step: Step) {
+    pub fn take(&mut self, step: SelectionStep) {
         self.steps.retain(|known| *known != step && !known.is_overridden(&step));
         self.steps.push(step);
         let too_many = self.steps.len().saturating_sub(STEPS_MAX);
@@ -156,37 +156,39 @@ impl Selection {
 
     /// All steps, in order.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SelectionStep] {
         &self.steps
     }
 
     /// Whether it may want events of a program.
     #[must_use]
-    pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
-        let brings = |step: &Step| step.act == Act::Enable && !step.rule.is_within && step.rule.takes_program(program);
+    pub fn takes_program(&self, program: &ProgramCandidate<'_>) -> bool {
+        let brings = |step: &SelectionStep| {
+            step.act == StepKind::Enable && !step.rule.is_within && step.rule.takes_program(program)
+        };
         self.steps.iter().any(brings)
     }
 
     /// Whether an event of a program is recorded.
     #[must_use]
-    pub fn chosen(&self, program: &Candidate<'_>, event: &str, level: u8) -> Chosen {
+    pub fn chosen(&self, program: &ProgramCandidate<'_>, event: &str, level: u8) -> RecordDecision {
         if !self.takes_program(program) {
-            return Chosen::No;
+            return RecordDecision::No;
         }
         let steps = self.steps.iter().filter(|step| step.rule.takes(program, event, level));
-        steps.fold(Chosen::No, |chosen, step| match (&step.act, &step.rule.filter, chosen) {
-            (Act::Enable, None, _) => Chosen::Yes,
-            (Act::Enable, Some(_), Chosen::Yes) => Chosen::Yes,
-            (Act::Enable, Some(filter), Chosen::When(mut filters)) => {
+        steps.fold(RecordDecision::No, |chosen, step| match (&step.act, &step.rule.filter, chosen) {
+            (StepKind::Enable, None, _) => RecordDecision::Yes,
+            (StepKind::Enable, Some(_), RecordDecision::Yes) => RecordDecision::Yes,
+            (StepKind::Enable, Some(filter), RecordDecision::When(mut filters)) => {
                 if !filters.contains(filter) {
                     filters.push(filter.clone());
                 }
-                Chosen::When(filters)
+                RecordDecision::When(filters)
             }
-            (Act::Enable, Some(filter), Chosen::No) => Chosen::When(vec![filter.clone()]),
-            (Act::Disable, ..) | (Act::Filter, _, Chosen::No) => Chosen::No,
-            (Act::Filter, None, _) => Chosen::Yes,
-            (Act::Filter, Some(filter), _) => Chosen::When(vec![filter.clone()]),
+            (StepKind::Enable, Some(filter), RecordDecision::No) => RecordDecision::When(vec![filter.clone()]),
+            (StepKind::Disable, ..) | (StepKind::Filter, _, RecordDecision::No) => RecordDecision::No,
+            (StepKind::Filter, None, _) => RecordDecision::Yes,
+            (StepKind::Filter, Some(filter), _) => RecordDecision::When(vec![filter.clone()]),
         })
     }
 }
@@ -195,37 +197,40 @@ impl Selection {
 mod tests {
     use super::*;
 
-    fn step(act: Act, events: &str, filter: Option<&str>) -> Step {
+    fn step(act: StepKind, events: &str, filter: Option<&str>) -> SelectionStep {
         let events = events.split_whitespace().map(str::to_owned).collect();
-        Step { act, rule: Rule { events, filter: filter.map(str::to_owned), ..Rule::default() } }
+        SelectionStep {
+            act,
+            rule: SelectionRule { events, filter: filter.map(str::to_owned), ..SelectionRule::default() },
+        }
     }
 
     #[test]
     fn the_last_step_has_its_say() {
-        let program = Candidate::default();
-        let mut selection = Selection::default();
-        let chosen = |selection: &Selection, event| selection.chosen(&program, event, 14);
-        assert_eq!(chosen(&selection, "net:sent"), Chosen::No);
-        selection.take(step(Act::Enable, "net:*", Some("port == 1")));
-        selection.take(step(Act::Enable, "*:s* !net:send*", Some("port == 2")));
-        assert_eq!(chosen(&selection, "net:sent"), Chosen::When(vec!["port == 1".into(), "port == 2".into()]));
-        assert_eq!(chosen(&selection, "net:sending"), Chosen::When(vec!["port == 1".into()]));
-        selection.take(step(Act::Filter, "net:sending disk:*", Some("port == 3")));
-        assert_eq!(chosen(&selection, "net:sending"), Chosen::When(vec!["port == 3".into()]));
-        assert_eq!(chosen(&selection, "disk:read"), Chosen::No);
-        selection.take(step(Act::Filter, "", None));
-        assert_eq!(chosen(&selection, "net:sending"), Chosen::Yes);
-        selection.take(step(Act::Disable, "*:sending", None));
-        assert_eq!(chosen(&selection, "net:sending"), Chosen::No);
-        assert_eq!(chosen(&selection, "net:sent"), Chosen::Yes);
+        let program = ProgramCandidate::default();
+        let mut selection = SessionSelection::default();
+        let chosen = |selection: &SessionSelection, event| selection.chosen(&program, event, 14);
+        assert_eq!(chosen(&selection, "net:sent"), RecordDecision::No);
+        selection.take(step(StepKind::Enable, "net:*", Some("port == 1")));
+        selection.take(step(StepKind::Enable, "*:s* !net:send*", Some("port == 2")));
+        assert_eq!(chosen(&selection, "net:sent"), RecordDecision::When(vec!["port == 1".into(), "port == 2".into()]));
+        assert_eq!(chosen(&selection, "net:sending"), RecordDecision::When(vec!["port == 1".into()]));
+        selection.take(step(StepKind::Filter, "net:sending disk:*", Some("port == 3")));
+        assert_eq!(chosen(&selection, "net:sending"), RecordDecision::When(vec!["port == 3".into()]));
+        assert_eq!(chosen(&selection, "disk:read"), RecordDecision::No);
+        selection.take(step(StepKind::Filter, "", None));
+        assert_eq!(chosen(&selection, "net:sending"), RecordDecision::Yes);
+        selection.take(step(StepKind::Disable, "*:sending", None));
+        assert_eq!(chosen(&selection, "net:sending"), RecordDecision::No);
+        assert_eq!(chosen(&selection, "net:sent"), RecordDecision::Yes);
     }
 
     #[test]
     fn steps_that_are_repeated_take_no_room() {
-        let mut selection = Selection::default();
+        let mut selection = SessionSelection::default();
         for _ in 0..2 * STEPS_MAX {
-            selection.take(step(Act::Enable, "a:*", None));
-            selection.take(step(Act::Disable, "a:*", None));
+            selection.take(step(StepKind::Enable, "a:*", None));
+            selection.take(step(StepKind::Disable, "a:*", None));
         }
         assert_eq!(selection.steps().len(), 2);
     }
@@ -234,45 +239,53 @@ mod tests {
     /// of steps.
     #[test]
     fn a_step_within_brings_no_programs() {
-        let ours = Candidate { name: "server", ..Candidate::default() };
-        let other = Candidate { name: "other", ..Candidate::default() };
-        let mut selection = Selection::default();
-        let mut first = step(Act::Enable, "net:*", None);
+        let ours = ProgramCandidate { name: "server", ..ProgramCandidate::default() };
+        let other = ProgramCandidate { name: "other", ..ProgramCandidate::default() };
+        let mut selection = SessionSelection::default();
+        let mut first = step(StepKind::Enable, "net:*", None);
         first.rule.processes = vec!["server".into()];
         selection.take(first);
         let within = |act, events: &str, filter: Option<&str>| {
-            let Step { act, rule } = step(act, events, filter);
-            Step { act, rule: Rule { is_within: true, ..rule } }
+            let SelectionStep { act, rule } = step(act, events, filter);
+            SelectionStep { act, rule: SelectionRule { is_within: true, ..rule } }
         };
-        selection.take(within(Act::Enable, "disk:read", None));
-        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
-        assert_eq!(selection.chosen(&other, "disk:read", 6), Chosen::No);
+        selection.take(within(StepKind::Enable, "disk:read", None));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), RecordDecision::Yes);
+        assert_eq!(selection.chosen(&other, "disk:read", 6), RecordDecision::No);
         assert!(selection.takes_program(&ours) && !selection.takes_program(&other));
         for number in 0..2 * STEPS_MAX {
             let filter = format!("port == {number}");
-            selection.take(within(Act::Filter, "net:sent", Some(&filter)));
-            selection.take(within(Act::Disable, "disk:read", None));
-            selection.take(within(Act::Enable, "disk:read", None));
+            selection.take(within(StepKind::Filter, "net:sent", Some(&filter)));
+            selection.take(within(StepKind::Disable, "disk:read", None));
+            selection.take(within(StepKind::Enable, "disk:read", None));
         }
         assert_eq!(selection.steps().len(), 3);
-        assert_eq!(selection.chosen(&ours, "net:sent", 6), Chosen::When(vec!["port == 1999".into()]));
-        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
+        assert_eq!(selection.chosen(&ours, "net:sent", 6), RecordDecision::When(vec!["port == 1999".into()]));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), RecordDecision::Yes);
         // If an event was enabled with several filters, at least one has to be true.
-        selection.take(within(Act::Disable, "disk:read", None));
-        selection.take(within(Act::Enable, "disk:read", Some("bytes > 1")));
-        selection.take(within(Act::Enable, "disk:read", Some("bytes < 1")));
-        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::When(vec!["bytes > 1".into(), "bytes < 1".into()]));
-        selection.take(within(Act::Filter, "disk:read", None));
-        assert_eq!(selection.chosen(&ours, "disk:read", 6), Chosen::Yes);
+        selection.take(within(StepKind::Disable, "disk:read", None));
+        selection.take(within(StepKind::Enable, "disk:read", Some("bytes > 1")));
+        selection.take(within(StepKind::Enable, "disk:read", Some("bytes < 1")));
+        assert_eq!(
+            selection.chosen(&ours, "disk:read", 6),
+            RecordDecision::When(vec!["bytes > 1".into(), "bytes < 1".into()])
+        );
+        selection.take(within(StepKind::Filter, "disk:read", None));
+        assert_eq!(selection.chosen(&ours, "disk:read", 6), RecordDecision::Yes);
     }
 
     #[test]
     fn programs_are_chosen_by_name_number_and_who_started_them() {
-        let program =
-            Candidate { pid: Some(12), own_pid: 3, name: "server", path: "/usr/bin/server-2", tag: Some("demo") };
+        let program = ProgramCandidate {
+            pid: Some(12),
+            own_pid: 3,
+            name: "server",
+            path: "/usr/bin/server-2",
+            tag: Some("demo"),
+        };
         let takes = |processes: &[&str], tag: Option<&str>| {
             let processes = processes.iter().map(|process| (*process).to_owned()).collect();
-            Rule { processes, tag: tag.map(str::to_owned), ..Rule::default() }.takes_program(&program)
+            SelectionRule { processes, tag: tag.map(str::to_owned), ..SelectionRule::default() }.takes_program(&program)
         };
         assert!(takes(&[], None) && takes(&["12"], None) && takes(&["other", "ser*"], Some("demo")));
         assert!(takes(&["server-2"], None) && takes(&["/usr/bin/*"], None));
@@ -281,7 +294,9 @@ mod tests {
 
     #[test]
     fn levels_are_limits() {
-        let rule = Rule { level: Some(6), ..Rule::default() };
-        assert!(rule.takes(&Candidate::default(), "a:b", 6) && !rule.takes(&Candidate::default(), "a:b", 7));
+        let rule = SelectionRule { level: Some(6), ..SelectionRule::default() };
+        assert!(
+            rule.takes(&ProgramCandidate::default(), "a:b", 6) && !rule.takes(&ProgramCandidate::default(), "a:b", 7)
+        );
     }
 }

@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::{Clock as Source, Thread};
+use kymo_lane::{ClockSource, WriterThread};
 use kymo_schema::definition::{ContextClass, EventClass};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Clock, uptime_ns};
-use crate::filters::{Asked, ClassFilter, Facts, Recorded};
-use crate::program::drain::{Progress, lost_since};
-use crate::program::objects::Object;
-use crate::program::run::{End, Run};
-use crate::program::{Drained, Identity, Known, Past, Process, Program};
-use crate::protocol::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
-use crate::select::{Chosen, Selection, Step};
-use crate::session::flight::Flight;
-use crate::session::serve::{POOL_BYTES, Who};
+use crate::clock::{TickSource, uptime_ns};
+use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
+use crate::program::drain::{DrainProgress, lost_since};
+use crate::program::objects::ExecutableObject;
+use crate::program::run::{EventRun, LaneEnd};
+use crate::program::{Drained, Past, Process, Program, ProgramFacts, ProgramIdentity};
+use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
+use crate::select::{RecordDecision, SelectionStep, SessionSelection};
+use crate::session::flight::FlightRecorder;
+use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::trace::choose;
 use crate::trace::journal::Journal;
 use crate::trace::resume::Resumed;
-use crate::trace::{Choice, Choose, Format, Output, OutputOptions, Tally};
-use crate::writing::Writing;
+use crate::trace::{Choose, ClassDecision, CtfVersion, Output, OutputOptions, Tally};
+use crate::writing::WriterState;
 
 /// Programs that the environment of a new trace names.
 const BINARIES_MAX: usize = 32;
@@ -35,27 +35,27 @@ const PROBLEMS_MAX: usize = 20;
 
 /// The clocks that may stamp events, watched since the recorder started.
 #[derive(Debug)]
-pub(crate) struct Clocks {
-    counter: Clock,
-    monotonic: Clock,
+pub(crate) struct WatchedClocks {
+    counter: TickSource,
+    monotonic: TickSource,
 }
 
-impl Clocks {
+impl WatchedClocks {
     pub(crate) fn new() -> Self {
-        Self { counter: Clock::begin(Source::Counter), monotonic: Clock::begin(Source::Monotonic) }
+        Self { counter: TickSource::begin(ClockSource::Counter), monotonic: TickSource::begin(ClockSource::Monotonic) }
     }
 
-    pub(crate) fn of(&mut self, source: Source) -> &mut Clock {
+    pub(crate) fn of(&mut self, source: ClockSource) -> &mut TickSource {
         match source {
-            Source::Counter => &mut self.counter,
-            Source::Monotonic => &mut self.monotonic,
+            ClockSource::Counter => &mut self.counter,
+            ClockSource::Monotonic => &mut self.monotonic,
         }
     }
 }
 
 /// A recording session: one selection of events, recorded together.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct RecordingSession {
     pub(crate) name: String,
     pub(crate) options: SessionOptions,
     /// The client that began the session, if the session ends when that client is gone.
@@ -64,10 +64,10 @@ pub(crate) struct Session {
     began_ns: i64,
     /// Ticks of each source when the session began.
     earliest: [u64; 2],
-    outputs: Vec<(Source, Output)>,
+    outputs: Vec<(ClockSource, Output)>,
     choosing: Choosing,
     /// Losses by source, while the trace of that source cannot be begun.
-    unbegun: [Lost; 2],
+    unbegun: [LostEvents; 2],
     /// Programs that the session has events of, and how many there were before.
     programs: BTreeMap<u64, Process>,
     programs_before: u64,
@@ -84,13 +84,13 @@ pub(crate) struct Session {
     recorders: u32,
     /// Where programs were when the session met them, or how far an earlier recorder had drained
     /// them.
-    progress: HashMap<u64, Progress>,
+    progress: HashMap<u64, DrainProgress>,
     /// Events that a flight recorder keeps of programs that other sessions drain.
-    pub(crate) flight: Flight,
+    pub(crate) flight: FlightRecorder,
     /// Contexts of programs that the session wants and that no program has had so far.
     contexts_missing: BTreeSet<String>,
     /// Where the session reports that it writes.
-    pub(crate) writing: Writing,
+    pub(crate) writing: WriterState,
     /// Since when no client has claimed the session, after its recorder was killed.
     unclaimed: Option<Instant>,
     /// Events in the traces when this recorder continued the session.
@@ -103,7 +103,7 @@ pub(crate) struct Session {
 /// State of a session in a file, from which a later recorder continues after this one was killed.
 /// The traces themselves hold the rest.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SavedSession {
     boot: String,
     options: SessionOptions,
     earliest: [u64; 2],
@@ -128,7 +128,7 @@ struct SoFar {
     untold: [u64; 2],
     problems: Vec<String>,
     snapshots: u32,
-    progress: HashMap<u64, Progress>,
+    progress: HashMap<u64, DrainProgress>,
 }
 
 /// How long the client that waits for a session has to find the next recorder.
@@ -137,10 +137,10 @@ const CLAIM: Duration = Duration::from_secs(5);
 /// The selection, and the filters that it asks for.
 #[derive(Debug, Default)]
 struct Choosing {
-    selection: Selection,
-    known: HashMap<u64, Who>,
+    selection: SessionSelection,
+    known: HashMap<u64, ProgramId>,
     /// By program and class.
-    filters: HashMap<(u64, usize), Asked>,
+    filters: HashMap<(u64, usize), RecorderFilter>,
     filtered: u64,
     problems: Vec<String>,
     /// The run that is being filtered.
@@ -150,14 +150,18 @@ struct Choosing {
 #[derive(Clone, Debug, Default)]
 struct RunFacts {
     contexts: u64,
-    thread: Thread,
+    thread: WriterThread,
     /// Classes of the program's own contexts.
     own: Vec<Option<Arc<ContextClass>>>,
 }
 
-impl Session {
+impl RecordingSession {
     /// Begins a session with a trace in a folder that is made now.
-    pub(crate) fn begin(options: SessionOptions, owner: Option<u64>, clocks: &mut Clocks) -> std::io::Result<Self> {
+    pub(crate) fn begin(
+        options: SessionOptions,
+        owner: Option<u64>,
+        clocks: &mut WatchedClocks,
+    ) -> std::io::Result<Self> {
         if options.keep == Keep::Oldest {
             make_folder(&options.output)?;
         }
@@ -177,7 +181,7 @@ impl Session {
             earliest,
             outputs: Vec::new(),
             choosing,
-            unbegun: [Lost::default(); 2],
+            unbegun: [LostEvents::default(); 2],
             programs: BTreeMap::new(),
             programs_before: 0,
             departed: BTreeSet::new(),
@@ -186,9 +190,9 @@ impl Session {
             snapshots: 0,
             recorders: 0,
             progress: HashMap::new(),
-            flight: Flight::default(),
+            flight: FlightRecorder::default(),
             contexts_missing,
-            writing: Writing::default(),
+            writing: WriterState::default(),
             unclaimed: None,
             resumed: None,
             kept: None,
@@ -197,8 +201,8 @@ impl Session {
 
     /// Continues a session whose recorder was killed; `None`: the file describes no session that
     /// can be continued.
-    pub(crate) fn resume(file: &Path, clocks: &mut Clocks) -> Option<Self> {
-        let kept: Kept = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    pub(crate) fn resume(file: &Path, clocks: &mut WatchedClocks) -> Option<Self> {
+        let kept: SavedSession = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
         // Ticks of another boot cannot be compared.
         if kept.boot != boot() {
             return None;
@@ -229,7 +233,7 @@ impl Session {
         (session.cut, session.choosing.filtered) = (cut, filtered);
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
         session.trace = trace.unwrap_or(session.trace);
-        for source in [Source::Counter, Source::Monotonic] {
+        for source in [ClockSource::Counter, ClockSource::Monotonic] {
             if session.options.keep == Keep::Oldest {
                 session.go_on(source, clocks, unwritten[source as usize], untold[source as usize]);
             }
@@ -239,7 +243,7 @@ impl Session {
     }
 
     /// Continues a trace, or begins another one beside it if the trace cannot be continued.
-    fn go_on(&mut self, source: Source, clocks: &mut Clocks, unwritten: u64, untold: u64) {
+    fn go_on(&mut self, source: ClockSource, clocks: &mut WatchedClocks, unwritten: u64, untold: u64) {
         let path = folder_of(&self.trace, source);
         match Output::resume(&path, self.output_options(), clocks.of(source), untold) {
             Ok(None) => self.unbegun[source as usize].unwritten = unwritten,
@@ -294,7 +298,7 @@ impl Session {
             progress: self.progress.clone(),
         };
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
-        let kept = Kept { boot: boot(), options, earliest, recorders, so_far };
+        let kept = SavedSession { boot: boot(), options, earliest, recorders, so_far };
         let (Ok(text), Some((file, before))) = (serde_json::to_vec(&kept), &mut self.kept) else { return };
         // The beat comes ten times a second, and mostly nothing has changed.
         if text != *before {
@@ -320,8 +324,8 @@ impl Session {
     /// Whether the events that a program recorded before the recorder met it belong to this
     /// session: the session started the program, or an earlier recorder had it, or the program
     /// began later, as the child of a recorded program.
-    pub(crate) fn takes_past(&self, who: &Who, program: &Program, past: &Past) -> bool {
-        let is_started = |step: &Step| step.rule.tag.is_some() && step.rule.tag == who.tag;
+    pub(crate) fn takes_past(&self, who: &ProgramId, program: &Program, past: &Past) -> bool {
+        let is_started = |step: &SelectionStep| step.rule.tag.is_some() && step.rule.tag == who.tag;
         let is_ours = self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started);
         let earliest = self.earliest[who.identity.clock as usize];
         self.takes_program(who) && (is_ours || program.is_since(past, earliest).unwrap_or(false))
@@ -333,13 +337,13 @@ impl Session {
     }
 
     /// Whether a program was started for the session.
-    pub(crate) fn has_started(&self, who: &Who) -> bool {
+    pub(crate) fn has_started(&self, who: &ProgramId) -> bool {
         self.tags().any(|tag| who.tag.as_deref() == Some(tag))
     }
 
     /// How far the session has drained a program, if another recorder has begun the session; that
     /// recorder may not have met the program.
-    pub(crate) fn progress(&self, key: u64) -> Option<Progress> {
+    pub(crate) fn progress(&self, key: u64) -> Option<DrainProgress> {
         (self.recorders > 0).then(|| self.progress.get(&key).cloned().unwrap_or_default())
     }
 
@@ -350,27 +354,27 @@ impl Session {
     }
 
     /// Whether the session may want events of a program.
-    pub(crate) fn takes_program(&self, who: &Who) -> bool {
+    pub(crate) fn takes_program(&self, who: &ProgramId) -> bool {
         self.choosing.selection.takes_program(&who.candidate())
     }
 
     /// Filters that the session asks of an event class; an empty list: it takes all events. `None`:
     /// it does not want the class.
-    pub(crate) fn filters(&self, who: &Who, class: &EventClass) -> Option<Vec<String>> {
+    pub(crate) fn filters(&self, who: &ProgramId, class: &EventClass) -> Option<Vec<String>> {
         match self.choosing.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
-            Chosen::No => None,
-            Chosen::Yes => Some(Vec::new()),
-            Chosen::When(filters) => Some(filters),
+            RecordDecision::No => None,
+            RecordDecision::Yes => Some(Vec::new()),
+            RecordDecision::When(filters) => Some(filters),
         }
     }
 
     /// The current selection.
-    pub(crate) fn selection(&self) -> &Selection {
+    pub(crate) fn selection(&self) -> &SessionSelection {
         &self.choosing.selection
     }
 
     /// Replaces the selection.
-    pub(crate) fn select(&mut self, selection: Selection) {
+    pub(crate) fn select(&mut self, selection: SessionSelection) {
         self.choosing.selection = selection.clone();
         self.options.selection = selection;
         // Filters and choices belong to the old selection.
@@ -379,7 +383,13 @@ impl Session {
     }
 
     /// The recorder serves a program, which other sessions have drained so far.
-    pub(crate) fn meets(&mut self, who: &Who, known: &Known, others: Progress, clocks: &mut Clocks) {
+    pub(crate) fn meets(
+        &mut self,
+        who: &ProgramId,
+        known: &ProgramFacts,
+        others: DrainProgress,
+        clocks: &mut WatchedClocks,
+    ) {
         let is_new = self.choosing.known.insert(who.identity.key, who.clone()).is_none();
         if !self.takes_program(who)
             || !(self.programs.insert(who.identity.key, who.identity.process()).is_none() || is_new)
@@ -387,7 +397,7 @@ impl Session {
             return;
         }
         // Events that other sessions took before belong to them.
-        if others != Progress::default() {
+        if others != DrainProgress::default() {
             self.progress.entry(who.identity.key).or_insert(others);
             self.keep_again();
         }
@@ -397,21 +407,26 @@ impl Session {
     }
 
     /// The session is about to meet a program, which may be named where its trace begins.
-    pub(crate) fn hears_of(&mut self, who: &Who) {
+    pub(crate) fn hears_of(&mut self, who: &ProgramId) {
         if self.takes_program(who) {
             self.choosing.known.insert(who.identity.key, who.clone());
         }
     }
 
     /// Objects that a program that the session has met can execute.
-    pub(crate) fn learns_objects(&mut self, known: &Known, objects: &[Object], clocks: &mut Clocks) {
+    pub(crate) fn learns_objects(
+        &mut self,
+        known: &ProgramFacts,
+        objects: &[ExecutableObject],
+        clocks: &mut WatchedClocks,
+    ) {
         if self.options.keep == Keep::Oldest && self.programs.contains_key(&known.identity.key) && !objects.is_empty() {
             self.with_output(known, clocks, |output, _| output.objects(known, objects));
         }
     }
 
     /// Whether the session wants events of a program.
-    pub(crate) fn has_met(&self, program: &Known) -> bool {
+    pub(crate) fn has_met(&self, program: &ProgramFacts) -> bool {
         self.choosing.known.get(&program.identity.key).is_some_and(|who| self.takes_program(who))
     }
 
@@ -425,7 +440,7 @@ impl Session {
         self.choosing.filters.retain(|(program, _), _| *program != key);
     }
 
-    pub(crate) fn take(&mut self, program: &Known, run: &Run<'_>, clocks: &mut Clocks) {
+    pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {
         if self.options.keep == Keep::Newest {
             let bytes_max = self.bytes_max();
             if let Some(who) = self.choosing.known.get(&program.identity.key) {
@@ -440,7 +455,7 @@ impl Session {
         }
         // Losses from before the session began are not its losses.
         let is_since = run.begin >= earliest;
-        let run = &if is_since { *run } else { Run { discarded: 0, missing: 0, ..*run } };
+        let run = &if is_since { *run } else { EventRun { discarded: 0, missing: 0, ..*run } };
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
@@ -462,7 +477,7 @@ impl Session {
         self.options.pool_bytes.unwrap_or(POOL_BYTES)
     }
 
-    pub(crate) fn end_lane(&mut self, program: &Known, end: &End, clocks: &mut Clocks) {
+    pub(crate) fn end_lane(&mut self, program: &ProgramFacts, end: &LaneEnd, clocks: &mut WatchedClocks) {
         if self.options.keep == Keep::Newest {
             return;
         }
@@ -472,7 +487,7 @@ impl Session {
     }
 
     /// A program has lost events that no lane could count, and cut texts.
-    pub(crate) fn lost(&mut self, program: &Known, drained: &Drained, clocks: &mut Clocks) {
+    pub(crate) fn lost(&mut self, program: &ProgramFacts, drained: &Drained, clocks: &mut WatchedClocks) {
         // The program counts for its whole life. The difference to the last count is this session's
         // part.
         let told = &mut self.progress.entry(program.identity.key).or_default().cut;
@@ -489,8 +504,8 @@ impl Session {
     /// Acts on the trace of a program's clock; returns whether there is one.
     fn with_output(
         &mut self,
-        program: &Known,
-        clocks: &mut Clocks,
+        program: &ProgramFacts,
+        clocks: &mut WatchedClocks,
         act: impl FnOnce(&mut Output, &mut Choosing),
     ) -> bool {
         let source = program.identity.clock;
@@ -522,8 +537,8 @@ impl Session {
         let command = options.command.iter().map(|command| ("command".to_owned(), command.clone()));
         OutputOptions {
             format: match options.dialect {
-                Dialect::Tsdl => Format::Ctf18,
-                Dialect::Ctf2 => Format::Ctf2,
+                TraceDialect::Tsdl => CtfVersion::Ctf18,
+                TraceDialect::Ctf2 => CtfVersion::Ctf2,
             },
             chunk_bytes: options.rotate_bytes,
             chunk_time: options.rotate_seconds.map(Duration::from_secs),
@@ -538,7 +553,7 @@ impl Session {
     }
 
     /// Called about ten times a second.
-    pub(crate) fn beat(&mut self, drained: Option<SystemTime>, clocks: &mut Clocks) {
+    pub(crate) fn beat(&mut self, drained: Option<SystemTime>, clocks: &mut WatchedClocks) {
         let _writes = self.writing.begin(&self.trace);
         for (source, output) in &mut self.outputs {
             output.drained = drained.or(output.drained);
@@ -568,7 +583,7 @@ impl Session {
     }
 
     /// Ends the session's traces; no event comes after that.
-    pub(crate) fn finish(mut self, clocks: &mut Clocks) -> Summary {
+    pub(crate) fn finish(mut self, clocks: &mut WatchedClocks) -> SessionSummary {
         self.beat(None, clocks);
         let unknown = std::mem::take(&mut self.contexts_missing).into_iter();
         let has_events = self.outputs.iter().any(|(_, output)| output.tally().events > 0);
@@ -577,11 +592,11 @@ impl Session {
         }
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
             // A session without events also leaves a trace.
-            let earliest = self.earliest[Source::Counter as usize];
-            match Output::create(&self.trace, self.output_options(), clocks.of(Source::Counter), earliest) {
+            let earliest = self.earliest[ClockSource::Counter as usize];
+            match Output::create(&self.trace, self.output_options(), clocks.of(ClockSource::Counter), earliest) {
                 Ok(mut output) => {
-                    output.lost_before(&std::mem::take(&mut self.unbegun[Source::Counter as usize]));
-                    self.outputs.push((Source::Counter, output));
+                    output.lost_before(&std::mem::take(&mut self.unbegun[ClockSource::Counter as usize]));
+                    self.outputs.push((ClockSource::Counter, output));
                 }
                 Err(error) => self.problem(error.to_string()),
             }
@@ -602,16 +617,16 @@ impl Session {
             let _ = std::fs::remove_file(file);
         }
         folders.iter().for_each(|folder| Journal::delete(folder));
-        Summary { has_ended: true, ..self.summed(tallies.iter()) }
+        SessionSummary { has_ended: true, ..self.summed(tallies.iter()) }
     }
 
     /// Events and losses that the session has recorded so far.
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> SessionSummary {
         self.summed(self.outputs.iter().map(|(_, output)| output.tally()))
     }
 
-    fn summed<'t>(&self, tallies: impl Iterator<Item = &'t Tally>) -> Summary {
-        let mut summary = Summary {
+    fn summed<'t>(&self, tallies: impl Iterator<Item = &'t Tally>) -> SessionSummary {
+        let mut summary = SessionSummary {
             session: self.name.clone(),
             output: self.options.output.clone(),
             programs: self.all_programs(),
@@ -622,7 +637,7 @@ impl Session {
             running: processes(&self.present()),
             snapshots: (self.options.keep == Keep::Newest).then_some(self.snapshots),
             problems: self.problems.clone(),
-            ..Summary::default()
+            ..SessionSummary::default()
         };
         for tally in tallies {
             summary.events += tally.events;
@@ -634,7 +649,7 @@ impl Session {
             summary.stepped += tally.stepped;
             summary.overwritten += tally.missing;
         }
-        for Lost { full, no_lane, unwritten } in &self.unbegun {
+        for LostEvents { full, no_lane, unwritten } in &self.unbegun {
             summary.lost.full += full;
             summary.lost.no_lane += no_lane;
             summary.lost.unwritten += unwritten;
@@ -647,7 +662,7 @@ impl Session {
     }
 
     /// A session that writes the events that this one holds now, and no later ones.
-    pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut Clocks) -> std::io::Result<Self> {
+    pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut WatchedClocks) -> std::io::Result<Self> {
         let number = self.snapshots + 1;
         let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
         let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
@@ -676,10 +691,10 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-pub(crate) fn folder_of(output: &Path, source: Source) -> PathBuf {
+pub(crate) fn folder_of(output: &Path, source: ClockSource) -> PathBuf {
     match source {
-        Source::Counter => output.to_owned(),
-        Source::Monotonic => output.join("monotonic"),
+        ClockSource::Counter => output.to_owned(),
+        ClockSource::Monotonic => output.join("monotonic"),
     }
 }
 
@@ -715,33 +730,33 @@ impl Choosing {
 }
 
 impl Choose for Choosing {
-    fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice {
-        let Some(who) = self.known.get(&program.key) else { return Choice::Drop };
+    fn choose(&mut self, program: &ProgramIdentity, class: &EventClass) -> ClassDecision {
+        let Some(who) = self.known.get(&program.key) else { return ClassDecision::Drop };
         let expressions = match self.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
-            Chosen::No => return Choice::Drop,
-            Chosen::Yes => return Choice::Keep,
-            Chosen::When(expressions) => expressions,
+            RecordDecision::No => return ClassDecision::Drop,
+            RecordDecision::Yes => return ClassDecision::Keep,
+            RecordDecision::When(expressions) => expressions,
         };
-        let facts = Facts { pid: Some(program.pid), contexts: &self.run.own };
+        let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
         match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
             Ok(filter) => {
                 let asked = filter.asked(class, facts);
                 // The class' address is its identity: the program's list holds it as long as the
                 // program is known, and `parts` removes the filters with it.
                 self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
-                Choice::Ask
+                ClassDecision::Ask
             }
             Err(refusal) => {
                 self.problems.push(format!("{} is not recorded: {}", class.full_name(), refusal.0.trim_end()));
-                Choice::Drop
+                ClassDecision::Drop
             }
         }
     }
 
-    fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
+    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
         let Some(filter) = self.filters.get(&(program.key, std::ptr::from_ref(class) as usize)) else { return false };
         let RunFacts { contexts: mask, thread, .. } = &self.run;
-        let keeps = filter.keeps(&Recorded { thread, contexts: *mask, carried: contexts, fields });
+        let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });
         self.filtered += u64::from(!keeps);
         keeps
     }

@@ -22,21 +22,21 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::Thread;
-pub use kymo_writer::Format;
+use kymo_lane::WriterThread;
+pub use kymo_writer::CtfVersion;
 
-use crate::clock::{Clock, Facts, step_max};
-use crate::program::drain::{Position, Progress, lost_since};
+use crate::clock::{ClockDescription, TickSource, step_max};
+use crate::program::drain::{DrainProgress, Position, lost_since};
 use crate::program::namespaces::Namespaces;
-use crate::program::objects::Object;
-use crate::program::run::{End, Run};
-use crate::program::walk::{self, Stop, Table, Times, Walk, What};
-use crate::program::{Identity, Known};
-use crate::protocol::Lost;
-pub use crate::trace::choose::{Choice, Choose, Everything, To};
-use crate::trace::chunk::{Chunk, Origin, Span, StreamNumber, raw_clock};
-use crate::trace::journal::{Beginning, Journal, beginning};
-use crate::trace::own::{Loss, Own, Why};
+use crate::program::objects::ExecutableObject;
+use crate::program::run::{EventRun, LaneEnd};
+use crate::program::walk::{self, EventTreatment, EventWalk, TickRange, TreatmentTable, WalkStop};
+use crate::program::{ProgramFacts, ProgramIdentity};
+use crate::protocol::LostEvents;
+pub use crate::trace::choose::{Choose, ClassDecision, Everything, SingleTrace};
+use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
+use crate::trace::journal::{Journal, JournalHead, beginning};
+use crate::trace::own::{LossCause, OwnEvents, TraceLoss};
 use crate::trace::resume::rest;
 pub use crate::trace::tally::{OutputOptions, Tally};
 
@@ -45,20 +45,20 @@ pub use crate::trace::tally::{OutputOptions, Tally};
 pub struct Output {
     pub(crate) path: PathBuf,
     pub(crate) options: OutputOptions,
-    pub(crate) clock: Clock,
-    pub(crate) facts: Facts,
+    pub(crate) clock: TickSource,
+    pub(crate) facts: ClockDescription,
     pub(crate) tally: Tally,
-    pub(crate) chunk: Chunk,
+    pub(crate) chunk: TraceChunk,
     pub(crate) chunk_begin: Instant,
-    pub(crate) own: Own,
+    pub(crate) own: OwnEvents,
     pub(crate) own_stream: StreamNumber,
     pub(crate) programs: HashMap<u64, ProgramState>,
     /// Progress of an earlier recorder, for programs that have not come back since.
-    pub(crate) resumed: HashMap<u64, Progress>,
+    pub(crate) resumed: HashMap<u64, DrainProgress>,
     pub(crate) namespaces: Namespaces,
     /// Complete chunks, and their bytes.
     pub(crate) chunks: VecDeque<(PathBuf, u64)>,
-    pub(crate) error: Option<Error>,
+    pub(crate) error: Option<TraceError>,
     pub(crate) bytes: Vec<u8>,
     /// Ticks of the events that are wanted.
     pub(crate) wanted: (u64, u64),
@@ -71,23 +71,23 @@ pub struct Output {
 /// Why a trace cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Error(#[from] kymo_writer::Error);
+pub struct TraceError(#[from] kymo_writer::WriteError);
 
 /// A file cannot be written.
-pub(crate) fn file_error(path: &Path, error: std::io::Error) -> kymo_writer::Error {
-    kymo_writer::Problem::File { path: path.display().to_string(), error }.into()
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> kymo_writer::WriteError {
+    kymo_writer::WriteProblem::File { path: path.display().to_string(), error }.into()
 }
 
 /// State of a program in a trace.
 #[derive(Debug)]
 pub(crate) struct ProgramState {
-    identity: Identity,
+    identity: ProgramIdentity,
     pid_outside: Option<u32>,
     /// Tables, by the contexts that events carry.
-    tables: HashMap<u64, (u32, Table)>,
+    tables: HashMap<u64, (u32, TreatmentTable)>,
     streams: HashMap<(u16, u32), StreamNumber>,
     /// Objects that it can execute, as far as the trace tells them.
-    objects: Vec<Object>,
+    objects: Vec<ExecutableObject>,
     /// Sets of contexts that events have carried so far: each new one costs a stream class, and
     /// files.
     masks: HashSet<u64>,
@@ -96,7 +96,7 @@ pub(crate) struct ProgramState {
     /// An event class got no id, or could not be written to the metadata; the recorder tries again.
     has_lost_names: bool,
     /// How far it is in the trace.
-    progress: Progress,
+    progress: DrainProgress,
     /// Where an earlier recorder was in lanes that have had no run since.
     resumed: HashMap<u16, Position>,
     /// Losses without a lane that the earlier recorder has counted.
@@ -123,7 +123,12 @@ impl Output {
     /// # Errors
     ///
     /// The folder cannot be made, or has a trace.
-    pub fn create(path: &Path, options: OutputOptions, clock: &mut Clock, earliest: u64) -> Result<Self, Error> {
+    pub fn create(
+        path: &Path,
+        options: OutputOptions,
+        clock: &mut TickSource,
+        earliest: u64,
+    ) -> Result<Self, TraceError> {
         let facts = clock.facts(earliest);
         let now = clock.now().saturating_sub(facts.base);
         let first = if options.has_chunks() { path.join("000001") } else { path.to_owned() };
@@ -138,8 +143,8 @@ impl Output {
     pub(crate) fn of(
         path: &Path,
         options: OutputOptions,
-        clock: &Clock,
-        (facts, chunk, own, own_stream): (Facts, Chunk, Own, StreamNumber),
+        clock: &TickSource,
+        (facts, chunk, own, own_stream): (ClockDescription, TraceChunk, OwnEvents, StreamNumber),
     ) -> Self {
         Self {
             path: path.to_owned(),
@@ -177,7 +182,7 @@ impl Output {
 
     /// Takes a run of a program's lane. Events that cannot be written are counted;
     /// [`Output::error`] says why.
-    pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
+    pub fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
         // Many runs may come at once: a chunk with all of them could exceed the size of the ring.
         if self.is_long() && is_time(self.last_failure) {
             self.roll();
@@ -192,13 +197,13 @@ impl Output {
         self.take_rest(program, &run, choose);
     }
 
-    fn take_rest(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
+    fn take_rest(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
         add(&mut self.tally.discarded, run.discarded);
         add(&mut self.tally.missing, run.missing);
         let horizon = self.clock.now().saturating_add(self.facts.frequency);
         let is_possible = run.begin <= run.last && run.last <= horizon;
         if !is_possible {
-            self.unreadable(program, run, Why::OtherTime, run.bytes.len());
+            self.unreadable(program, run, LossCause::OtherTime, run.bytes.len());
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         }
@@ -206,7 +211,7 @@ impl Output {
         self.bytes.resize(self.chunk.before_events(), 0);
         self.bytes.extend_from_slice(run.bytes);
         let Some((class, walk)) = self.walk(program, run, choose) else {
-            self.unreadable(program, run, Why::Unwritten, run.bytes.len());
+            self.unreadable(program, run, LossCause::Unwritten, run.bytes.len());
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
@@ -217,7 +222,7 @@ impl Output {
         add(&mut self.tally.discarded, walk.lost);
         add(&mut self.tally.unwritten, walk.lost);
         if broken > 0 {
-            self.unreadable(program, run, Why::Unreadable, broken);
+            self.unreadable(program, run, LossCause::Unreadable, broken);
         }
         let missing = run.missing + u64::from(broken > 0);
         let discarded = run.discarded + walk.lost;
@@ -225,10 +230,10 @@ impl Output {
             return;
         }
         let Some(stream) = self.stream(program, run, class) else {
-            return self.unreadable(program, run, Why::OtherTime, walk.read);
+            return self.unreadable(program, run, LossCause::OtherTime, walk.read);
         };
         self.chunk.lose(stream, discarded, missing);
-        let origin = Origin {
+        let origin = PacketOrigin {
             pid: program.identity.pid,
             thread: run.thread,
             namespaces: self.namespaces.of(program, run.thread.tid),
@@ -244,7 +249,7 @@ impl Output {
         let base = self.facts.base;
         let (first, last) = self.wanted;
         let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
-        let span = Span { begin: begin - base, end: end.saturating_sub(base), events: events as u32, origin };
+        let span = PacketSpan { begin: begin - base, end: end.saturating_sub(base), events: events as u32, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(self.chunk.before_events() + kept);
         let written = self.chunk.packet(stream, &mut bytes, &span);
@@ -266,10 +271,15 @@ impl Output {
 
     /// Walks over the run, which follows the packet's header, and adds new event classes to the
     /// metadata. `None`: no class can be added at all.
-    fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
+    fn walk(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        choose: &mut dyn Choose,
+    ) -> Option<(u32, EventWalk)> {
         let back = step_max(program.identity.clock);
-        let times = Times::of(run, self.wanted.0.max(self.facts.base), self.wanted.1, back);
-        let (mut walk, mut may_roll) = (Walk::begin(), true);
+        let times = TickRange::of(run, self.wanted.0.max(self.facts.base), self.wanted.1, back);
+        let (mut walk, mut may_roll) = (EventWalk::begin(), true);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);
             let (class, table) = match state.tables.entry(run.contexts) {
@@ -281,7 +291,7 @@ impl Output {
                     let fields = walk::carried(program, run.contexts)?;
                     state.masks.insert(run.contexts);
                     match self.chunk.class(&fields) {
-                        Ok(class) => place.insert((class, Table::new(&fields))),
+                        Ok(class) => place.insert((class, TreatmentTable::new(&fields))),
                         Err(error) => {
                             self.error = Some(error.into());
                             return None;
@@ -296,15 +306,15 @@ impl Output {
                 let (contexts, fields) = event.split_at(table.context_bytes(event));
                 class.is_some_and(|class| choose.passes(identity, class, contexts, fields))
             });
-            let Stop::Unknown(id) = stop else { return Some((*class, walk)) };
+            let WalkStop::Unknown(id) = stop else { return Some((*class, walk)) };
             let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else {
                 return Some((*class, walk));
             };
             let what = match choose.choose(identity, event) {
-                Choice::Drop => What::Drop,
+                ClassDecision::Drop => EventTreatment::Drop,
                 choice => match self.chunk.event(*class, event) {
-                    Ok(Some(id)) if choice == Choice::Keep => What::Keep(id),
-                    Ok(Some(id)) => What::Ask(id),
+                    Ok(Some(id)) if choice == ClassDecision::Keep => EventTreatment::Keep(id),
+                    Ok(Some(id)) => EventTreatment::Ask(id),
                     Ok(None)
                         if may_roll && walk.events == 0 && self.chunk.packets > 1 && is_time(self.last_failure) =>
                     {
@@ -314,12 +324,12 @@ impl Output {
                     }
                     Ok(None) => {
                         state.has_lost_names = true;
-                        What::Lose
+                        EventTreatment::Lose
                     }
                     Err(error) => {
                         self.error = Some(error.into());
                         state.has_lost_names = true;
-                        What::Lose
+                        EventTreatment::Lose
                     }
                 },
             };
@@ -328,7 +338,7 @@ impl Output {
     }
 
     /// The stream of a lane for the contexts that the run carries.
-    fn stream(&mut self, program: &Known, run: &Run<'_>, class: u32) -> Option<StreamNumber> {
+    fn stream(&mut self, program: &ProgramFacts, run: &EventRun<'_>, class: u32) -> Option<StreamNumber> {
         let begin = run.begin.max(self.wanted.0).saturating_sub(self.facts.base);
         let state = state(&mut self.programs, &mut self.resumed, program);
         let its = state.streams.get(&(run.lane, class)).copied();
@@ -352,19 +362,19 @@ impl Output {
         Some(stream)
     }
 
-    fn unreadable(&mut self, program: &Known, run: &Run<'_>, why: Why, bytes: usize) {
+    fn unreadable(&mut self, program: &ProgramFacts, run: &EventRun<'_>, why: LossCause, bytes: usize) {
         add(&mut self.tally.unreadable, bytes as u64);
         let now = self.cycles();
         let (program, lane, bytes) = (program.identity.key, run.lane, bytes as u64);
-        self.own.lost(now, &Loss { program, lane, why, events: 0, events_ever: 0, bytes });
+        self.own.lost(now, &TraceLoss { program, lane, why, events: 0, events_ever: 0, bytes });
     }
 
     /// Counts losses of a lane in the recorder's own stream.
-    fn lose_quietly(&mut self, program: &Known, lane: u16, events: u64, events_ever: u64) {
+    fn lose_quietly(&mut self, program: &ProgramFacts, lane: u16, events: u64, events_ever: u64) {
         if events > 0 {
             let now = self.cycles();
             let program = program.identity.key;
-            self.own.lost(now, &Loss { program, lane, why: Why::NoLane, events, events_ever, bytes: 0 });
+            self.own.lost(now, &TraceLoss { program, lane, why: LossCause::NoLane, events, events_ever, bytes: 0 });
             self.chunk.lose(self.own_stream, events, 0);
         }
     }
@@ -379,7 +389,7 @@ impl Output {
     }
 
     /// A lane ends, or the session does: writes its losses.
-    pub fn end(&mut self, program: &Known, end: &End) {
+    pub fn end(&mut self, program: &ProgramFacts, end: &LaneEnd) {
         let state = self.state(program);
         let discarded = match state.resumed.remove(&end.lane) {
             Some(position) => lost_since(position.discarded, end.discarded_ever),
@@ -399,7 +409,7 @@ impl Output {
         self.chunk.lose(last, discarded, 0);
         // A recorder that continues after this point knows that these losses are counted.
         let origin = self.chunk.origin(last);
-        self.chunk.comes_from(last, Origin { discarded: end.discarded_ever, ..origin });
+        self.chunk.comes_from(last, PacketOrigin { discarded: end.discarded_ever, ..origin });
         let until = end.ticks.saturating_sub(self.facts.base);
         for stream in streams {
             if self.chunk.has_secrets(stream) || until > self.chunk.end(stream) {
@@ -419,14 +429,14 @@ impl Output {
 
     /// A program is present, or there are new facts about it: its name, path and numbers are in the
     /// trace from now on.
-    pub fn program(&mut self, program: &Known) {
+    pub fn program(&mut self, program: &ProgramFacts) {
         self.state(program).pid_outside = program.pid_outside;
         let now = self.cycles();
         self.own.process(now, &program.identity, program.pid_outside);
     }
 
     /// The objects that a program can execute: all that are known, those written before unchanged.
-    pub(crate) fn objects(&mut self, program: &Known, all: &[Object]) {
+    pub(crate) fn objects(&mut self, program: &ProgramFacts, all: &[ExecutableObject]) {
         let told = state(&mut self.programs, &mut self.resumed, program).objects.len();
         for object in all.get(told..).unwrap_or(&[]) {
             let now = self.cycles();
@@ -435,7 +445,7 @@ impl Output {
         }
     }
 
-    /// The program with that [`key`](Identity::key) is gone, and all of its lanes have ended.
+    /// The program with that [`key`](ProgramIdentity::key) is gone, and all of its lanes have ended.
     pub fn forget(&mut self, program: u64) {
         self.namespaces.forget(program);
         let gone = self.programs.remove(&program);
@@ -447,7 +457,7 @@ impl Output {
 
     /// Events that a program has lost where no lane could count them, since the last call, and in
     /// total.
-    pub fn lost(&mut self, program: &Known, events: u64, events_ever: u64) {
+    pub fn lost(&mut self, program: &ProgramFacts, events: u64, events_ever: u64) {
         let state = self.state(program);
         state.progress.discarded = events_ever;
         let events = state.told.take().map_or(events, |told| lost_since(told, events_ever));
@@ -457,26 +467,27 @@ impl Output {
     }
 
     /// Counts losses from before the trace could be begun.
-    pub(crate) fn lost_before(&mut self, lost: &Lost) {
+    pub(crate) fn lost_before(&mut self, lost: &LostEvents) {
         let events = lost.events();
         add(&mut self.tally.discarded, events);
         add(&mut self.tally.unwritten, lost.unwritten);
         add(&mut self.tally.no_lane, lost.no_lane);
         if events > 0 {
             let now = self.cycles();
-            let loss = Loss { program: 0, lane: u16::MAX, why: Why::Unwritten, events, events_ever: 0, bytes: 0 };
+            let loss =
+                TraceLoss { program: 0, lane: u16::MAX, why: LossCause::Unwritten, events, events_ever: 0, bytes: 0 };
             self.own.lost(now, &loss);
             self.chunk.lose(self.own_stream, events, 0);
         }
     }
 
-    fn state(&mut self, program: &Known) -> &mut ProgramState {
+    fn state(&mut self, program: &ProgramFacts) -> &mut ProgramState {
         state(&mut self.programs, &mut self.resumed, program)
     }
 
     /// Call this about ten times a second, after all programs were drained: it samples the clock,
     /// rotates chunks, and tries failed work again.
-    pub fn beat(&mut self, clock: &mut Clock) {
+    pub fn beat(&mut self, clock: &mut TickSource) {
         if self.last_sample.is_none_or(|last| last.elapsed() >= SAMPLE) {
             self.last_sample = Some(Instant::now());
             self.sample(clock);
@@ -497,14 +508,14 @@ impl Output {
     /// New facts about the clock, if those in the trace differ from them by more than both may be
     /// wrong: new facts move the times of events, also of those that a reader that follows the trace
     /// has already seen.
-    fn known_better(&self, now: Facts) -> Option<Facts> {
+    fn known_better(&self, now: ClockDescription) -> Option<ClockDescription> {
         let cycles = self.clock.now().saturating_sub(self.facts.base);
         let apart = |cycles| now.nanos(cycles).abs_diff(self.facts.nanos(cycles));
         let error = u128::from(now.error_ns + self.facts.error_ns);
         (apart(0).max(apart(cycles)) > 2 * error).then_some(now)
     }
 
-    fn sample(&mut self, clock: &mut Clock) {
+    fn sample(&mut self, clock: &mut TickSource) {
         let sample = clock.sample();
         self.clock = *clock;
         self.cycles();
@@ -533,8 +544,8 @@ impl Output {
         let pid = std::process::id();
         let mut name = [0; 16];
         name[..4].copy_from_slice(b"kymo");
-        let thread = Thread { tid: pid, level: 0, name };
-        let origin = Origin { pid, thread, ..Origin::default() };
+        let thread = WriterThread { tid: pid, level: 0, name };
+        let origin = PacketOrigin { pid, thread, ..PacketOrigin::default() };
         let (chunk, stream) = (&mut self.chunk, self.own_stream);
         let put = self.own.write(origin, |bytes, span| chunk.packet(stream, bytes, span));
         self.tally.own += put.written;
@@ -561,7 +572,7 @@ impl Output {
             self.error = Some(error.into());
         }
         let now = self.clock.now().saturating_sub(self.facts.base);
-        let facts = Facts { base: self.facts.base, ..self.clock.facts(self.facts.base) };
+        let facts = ClockDescription { base: self.facts.base, ..self.clock.facts(self.facts.base) };
         let last = self.known_better(facts);
         let begun = self.next(number, facts).and_then(|beginning| begin(&path, &beginning, now));
         let (chunk, own, own_stream) = match begun {
@@ -602,7 +613,7 @@ impl Output {
     }
 
     /// The beginning of the next chunk.
-    fn next(&self, number: u64, facts: Facts) -> Result<Beginning, Error> {
+    fn next(&self, number: u64, facts: ClockDescription) -> Result<JournalHead, TraceError> {
         let mut beginning = beginning(&self.path, &self.options, &self.clock, facts)?;
         beginning.chunk = number;
         beginning.before = self.tally.clone();
@@ -645,7 +656,7 @@ impl Output {
 
     /// Why the last write failed; `None`: writes have succeeded since.
     #[must_use]
-    pub fn error(&self) -> Option<&Error> {
+    pub fn error(&self) -> Option<&TraceError> {
         self.error.as_ref()
     }
 
@@ -655,7 +666,7 @@ impl Output {
     /// # Errors
     ///
     /// A file could not be written.
-    pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
+    pub fn finish(mut self, clock: &mut TickSource) -> Result<Tally, TraceError> {
         self.sample(clock);
         let given_up = self.own.give_up();
         self.chunk.lose(self.own_stream, given_up, 0);
@@ -676,8 +687,8 @@ impl Output {
 
 impl ProgramState {
     /// How far the trace is, all recorders together.
-    fn known(&self) -> Progress {
-        let earlier = Progress { positions: self.resumed.clone(), discarded: self.told.unwrap_or(0), cut: 0 };
+    fn known(&self) -> DrainProgress {
+        let earlier = DrainProgress { positions: self.resumed.clone(), discarded: self.told.unwrap_or(0), cut: 0 };
         earlier.later(&self.progress)
     }
 }
@@ -694,8 +705,8 @@ fn add(sum: &mut u64, more: u64) {
 
 fn state<'p>(
     programs: &'p mut HashMap<u64, ProgramState>,
-    resumed: &mut HashMap<u64, Progress>,
-    program: &Known,
+    resumed: &mut HashMap<u64, DrainProgress>,
+    program: &ProgramFacts,
 ) -> &'p mut ProgramState {
     let key = program.identity.key;
     programs.entry(key).or_insert_with(|| {
@@ -709,7 +720,7 @@ fn state<'p>(
             masks: HashSet::new(),
             steps_back: 0,
             has_lost_names: false,
-            progress: Progress::default(),
+            progress: DrainProgress::default(),
             told: resumed.as_ref().map(|progress| progress.discarded),
             resumed: resumed.map_or_else(HashMap::new, |progress| progress.positions),
         }
@@ -717,7 +728,7 @@ fn state<'p>(
 }
 
 /// Begins a chunk. If that fails, no file stays that would be in the way of the next attempt.
-fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
+fn begin(path: &Path, beginning: &JournalHead, now: u64) -> Result<(TraceChunk, OwnEvents, StreamNumber), TraceError> {
     let metadata = path.join("metadata");
     let was_there = metadata.exists();
     begin_files(path, beginning, now).inspect_err(|_| {
@@ -728,14 +739,18 @@ fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, St
     })
 }
 
-fn begin_files(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
-    let mut chunk = Chunk::create(path, beginning)?;
+fn begin_files(
+    path: &Path,
+    beginning: &JournalHead,
+    now: u64,
+) -> Result<(TraceChunk, OwnEvents, StreamNumber), TraceError> {
+    let mut chunk = TraceChunk::create(path, beginning)?;
     let class = chunk.class(&[])?;
     let mut ids = [0; 4];
     for (id, class_of) in ids.iter_mut().zip(&*own::CLASSES) {
         *id = chunk.event(class, class_of)?.expect("there are ids for the first ones");
     }
     let stream = chunk.stream(class, now);
-    let own = Own::new(ids, chunk.before_events(), now);
+    let own = OwnEvents::new(ids, chunk.before_events(), now);
     Ok((chunk, own, stream))
 }

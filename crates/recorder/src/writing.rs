@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 /// Shared by the thread that writes and those that tell clients.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Writing(Arc<Mutex<Option<(PathBuf, Instant)>>>);
+pub(crate) struct WriterState(Arc<Mutex<Option<(PathBuf, Instant)>>>);
 
 /// While this value exists, the recorder writes.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Writes(Writing);
+pub(crate) struct WriteGuard(WriterState);
 
-impl Writing {
+impl WriterState {
     /// The recorder writes to a folder from now on.
-    pub(crate) fn begin(&self, folder: &Path) -> Writes {
+    pub(crate) fn begin(&self, folder: &Path) -> WriteGuard {
         self.set(Some((folder.to_owned(), Instant::now())));
-        Writes(self.clone())
+        WriteGuard(self.clone())
     }
 
     /// The folder, and since when.
@@ -32,7 +32,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writes {
+impl Drop for WriteGuard {
     fn drop(&mut self) {
         self.0.set(None);
     }

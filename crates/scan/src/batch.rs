@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_decode::PacketHead;
-use kymo_ir::{Records, Window};
+use kymo_ir::{PacketWindow, Records};
 
-pub use kymo_ir::State;
+pub use kymo_ir::ReadState;
 use kymo_source::Buffer;
 
 use crate::index::PacketRow;
-use crate::merge::Keyed;
+use crate::merge::KeyedItem;
 
 /// The unit of exchange between cores; some have larger ones.
 const LINE_BYTES: usize = 64;
@@ -31,18 +31,18 @@ pub struct Packet {
 impl Packet {
     /// The packet's head in memory.
     #[must_use]
-    pub fn head_window(&self) -> Window<'_> {
-        Window::new(self.head_bytes.with_slack(), 0, self.head.body_start)
+    pub fn head_window(&self) -> PacketWindow<'_> {
+        PacketWindow::new(self.head_bytes.with_slack(), 0, self.head.body_start)
     }
 }
 
 /// A delivery of a stream.
 #[derive(Debug)]
-pub struct Batch {
+pub struct StreamBatch {
     /// Rank of the data stream.
     pub stream: usize,
     /// The content.
-    pub content: Content,
+    pub content: BatchContent,
     /// Merge keys, one for each row, not decreasing within a stream: nanoseconds, or `i64::MIN` before
     /// anything of the stream had a time.
     pub keys: Vec<i64>,
@@ -50,16 +50,16 @@ pub struct Batch {
 
 /// The content of a batch.
 #[derive(Debug)]
-pub enum Content {
+pub enum BatchContent {
     /// Consecutive event records.
-    Events(Events),
+    Events(BatchEvents),
     /// One row that is not an event.
     Mark(Mark),
 }
 
 /// Consecutive event records of one packet that are in memory together.
 #[derive(Debug)]
-pub struct Events {
+pub struct BatchEvents {
     /// Their packet.
     pub packet: Arc<Packet>,
     /// The bytes, from `origin` of the packet on.
@@ -72,11 +72,11 @@ pub struct Events {
     pub records: Records,
 }
 
-impl Events {
+impl BatchEvents {
     /// The bytes for reading records again.
     #[must_use]
-    pub fn window(&self) -> Window<'_> {
-        Window::new(self.bytes.with_slack(), self.origin, self.end)
+    pub fn window(&self) -> PacketWindow<'_> {
+        PacketWindow::new(self.bytes.with_slack(), self.origin, self.end)
     }
 
     /// Reads a byte of every cache line of the rows and of their bytes, front to back. Another core may have written
@@ -100,8 +100,8 @@ impl Events {
 
     /// A state for reading records again.
     #[must_use]
-    pub fn state(&self) -> State {
-        State { clock: 0, slots: self.packet.head.slots.to_vec() }
+    pub fn state(&self) -> ReadState {
+        ReadState { clock: 0, slots: self.packet.head.slots.to_vec() }
     }
 }
 
@@ -143,7 +143,7 @@ pub struct Loss {
     pub end_cycles: Option<u64>,
 }
 
-impl Keyed for Batch {
+impl KeyedItem for StreamBatch {
     fn keys(&self) -> &[i64] {
         &self.keys
     }

@@ -14,17 +14,17 @@ use std::sync::Arc;
 
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{Decoder, PacketHead};
-use kymo_ir::{Records, ScanStop, State, Window};
-use kymo_source::{Buffer, BufferPool, Stream};
+use kymo_ir::{PacketWindow, ReadState, Records, ScanStop};
+use kymo_source::{Buffer, BufferPool, ByteSource};
 
-use crate::batch::{Batch, Content, Events, Mark, Packet};
+use crate::batch::{BatchContent, BatchEvents, Mark, Packet, StreamBatch};
 use crate::fault::{StreamFault, StreamFaultKind};
-use crate::index::{HeadReader, PacketRow, Packets, Place};
+use crate::index::{HeadReader, PacketRow, PacketRowPlace, Packets};
 use crate::keys::KeyMaker;
 use crate::losses::{lost_events, lost_packets};
 use crate::quirks;
-use crate::slices::{Bounds, Slice};
-use crate::stop::Stop;
+use crate::slices::{Slice, SliceBounds};
+use crate::stop::StopFlag;
 
 /// Events of a batch at most.
 const BATCH_ROWS: usize = 4096;
@@ -45,7 +45,7 @@ pub struct CursorSetup {
     /// Reads packets.
     pub decoder: Arc<Decoder>,
     /// The files that its packets lie in, by their number.
-    pub files: Vec<(u32, Stream)>,
+    pub files: Vec<(u32, ByteSource)>,
     /// All packets of the stream in the order of time.
     pub packets: Arc<Packets>,
     /// Which of `packets` to read.
@@ -61,7 +61,7 @@ pub struct CursorSetup {
     /// Which events are delivered; `None`: all are.
     pub filter: Option<Arc<StreamFilter>>,
     /// Ends it before its time.
-    pub stop: Stop,
+    pub stop: StopFlag,
 }
 
 /// The walk over one data stream.
@@ -71,14 +71,14 @@ pub struct Cursor {
     pool: BufferPool,
     next_packet: usize,
     /// Where that is in the index.
-    place: Place,
+    place: PacketRowPlace,
     /// The packet before.
     row_before: Option<PacketRow>,
-    current: Option<Current>,
-    chunk: Option<Chunk>,
+    current: Option<CurrentPacket>,
+    chunk: Option<FileChunk>,
     clock: u64,
     heads: HeadReader,
-    pending: std::collections::VecDeque<Item>,
+    pending: std::collections::VecDeque<CursorItem>,
     begun: bool,
     ended: bool,
     uuid_differs: bool,
@@ -91,15 +91,15 @@ pub struct Cursor {
     /// Bytes of the next chunk.
     reach: usize,
     /// The slice that is read, if not everything.
-    bounds: Option<Bounds>,
+    bounds: Option<SliceBounds>,
     strays: bool,
 }
 
 /// The packet that is being read.
 #[derive(Debug)]
-struct Current {
+struct CurrentPacket {
     packet: Arc<Packet>,
-    state: State,
+    state: ReadState,
     position: u64,
     /// Its beginning is not reported yet.
     owes_begin: bool,
@@ -107,7 +107,7 @@ struct Current {
 
 /// Bytes of a file in memory.
 #[derive(Debug)]
-struct Chunk {
+struct FileChunk {
     file: u32,
     offset_bytes: u64,
     bytes: Buffer,
@@ -115,9 +115,9 @@ struct Chunk {
 
 /// An item that a cursor delivers.
 #[derive(Debug)]
-pub enum Item {
+pub enum CursorItem {
     /// Events or a mark.
-    Batch(Batch),
+    Batch(StreamBatch),
     /// An unreadable part; the data behind it may still be readable.
     Fault(StreamFault),
 }
@@ -163,7 +163,7 @@ impl Cursor {
         (self.current, self.end_before) = (None, None);
         self.pending.clear();
         (self.begun, self.ended) = (true, true);
-        self.bounds = Some(Bounds { begin: slice.begin, end: slice.end });
+        self.bounds = Some(SliceBounds { begin: slice.begin, end: slice.end });
         if self.setup.wanted.is_empty() {
             // Others have use for it.
             self.chunk = None;
@@ -203,7 +203,7 @@ impl Cursor {
     }
 
     /// The next batch or fault; `None` at the stream's end, or when it was stopped.
-    pub fn next_item(&mut self) -> Option<Item> {
+    pub fn next_item(&mut self) -> Option<CursorItem> {
         loop {
             // Not only where records are found: a filter may drop everything.
             if self.setup.stop.is_raised() {
@@ -229,8 +229,8 @@ impl Cursor {
     }
 
     /// Gives memory back for later batches.
-    pub fn recycle(&mut self, batch: Batch) {
-        if let Content::Events(events) = batch.content {
+    pub fn recycle(&mut self, batch: StreamBatch) {
+        if let BatchContent::Events(events) = batch.content {
             self.spare.push((events.records, batch.keys));
         }
     }
@@ -239,9 +239,9 @@ impl Cursor {
         let is_wanted = self.bounds.is_none() || matches!(mark, Mark::DiscardedEvents(_) | Mark::DiscardedPackets(_));
         if self.setup.marks && is_wanted {
             let keys = vec![self.setup.keys.mark(cycles)];
-            self.pending.push_back(Item::Batch(Batch {
+            self.pending.push_back(CursorItem::Batch(StreamBatch {
                 stream: self.setup.stream,
-                content: Content::Mark(mark),
+                content: BatchContent::Mark(mark),
                 keys,
             }));
         }
@@ -256,7 +256,7 @@ impl Cursor {
             offset_bytes: row.offset_bytes,
             kind,
         };
-        self.pending.push_back(Item::Fault(fault));
+        self.pending.push_back(CursorItem::Fault(fault));
     }
 
     /// Reads the head of the next packet.
@@ -297,11 +297,11 @@ impl Cursor {
         if !owes_begin {
             self.begin_packet(&packet, row.begin_cycles);
         }
-        self.current = Some(Current { packet, state, position, owes_begin });
+        self.current = Some(CurrentPacket { packet, state, position, owes_begin });
     }
 
     /// Prepares the state for the filter. A packet without wanted events is at its end.
-    fn enter_filter(&self, packet: &Packet, mut state: State, body: u64) -> (State, u64) {
+    fn enter_filter(&self, packet: &Packet, mut state: ReadState, body: u64) -> (ReadState, u64) {
         let Some(filter) = &self.setup.filter else { return (state, body) };
         let is_last = packet.number + 1 == self.setup.packets.len() as u64;
         let times = || quirks::times(self.setup.decoder.trace_class(), &packet.row, is_last);
@@ -344,7 +344,7 @@ impl Cursor {
         // In an index, a packet may be empty, without a head.
         if row.content_bits > 0 {
             let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
-            let window = Window::new(bytes.with_slack(), origin, end);
+            let window = PacketWindow::new(bytes.with_slack(), origin, end);
             if let Ok(head) = self.setup.decoder.head(window, self.clock) {
                 return Ok((head, bytes));
             }
@@ -372,7 +372,7 @@ impl Cursor {
         }
     }
 
-    fn file(&self, file: u32) -> &Stream {
+    fn file(&self, file: u32) -> &ByteSource {
         let found = self.setup.files.iter().find(|(number, _)| *number == file);
         &found.expect("a stream's packets lie in its files").1
     }
@@ -392,10 +392,10 @@ impl Cursor {
                 Ok(at_hand) => at_hand,
                 Err(kind) => return self.fault(&row, kind),
             };
-            let window = Window::new(bytes.with_slack(), origin, end);
+            let window = PacketWindow::new(bytes.with_slack(), origin, end);
             let decoder = &self.setup.decoder;
             let class = row.stream_class as usize;
-            let Current { state, position, .. } = &mut current;
+            let CurrentPacket { state, position, .. } = &mut current;
             let before = *position;
             let stop = match &self.setup.filter {
                 Some(filter) => filter.scan(window, position, state, &mut records, self.batch_rows),
@@ -407,7 +407,7 @@ impl Cursor {
             let mut is_over = false;
             if found {
                 let (packet, records) = (Arc::clone(&current.packet), std::mem::take(&mut records));
-                let events = Events { packet, bytes, origin, end, records };
+                let events = BatchEvents { packet, bytes, origin, end, records };
                 is_over = self.deliver(&mut current, events, std::mem::take(&mut keys));
             }
             self.clock = current.state.clock;
@@ -453,7 +453,7 @@ impl Cursor {
     }
 
     /// Queues the events found, as far as they are wanted; whether the slice is over.
-    fn deliver(&mut self, current: &mut Current, mut events: Events, mut keys: Vec<i64>) -> bool {
+    fn deliver(&mut self, current: &mut CurrentPacket, mut events: BatchEvents, mut keys: Vec<i64>) -> bool {
         let row = current.packet.row;
         let records = &mut events.records;
         if std::mem::take(&mut current.owes_begin) {
@@ -466,13 +466,13 @@ impl Cursor {
         if records.is_empty() {
             self.spare.push((events.records, keys));
         } else {
-            let batch = Batch { stream: self.setup.stream, content: Content::Events(events), keys };
-            self.pending.push_back(Item::Batch(batch));
+            let batch = StreamBatch { stream: self.setup.stream, content: BatchContent::Events(events), keys };
+            self.pending.push_back(CursorItem::Batch(batch));
         }
         is_over
     }
 
-    fn close_packet(&mut self, current: &Current) {
+    fn close_packet(&mut self, current: &CurrentPacket) {
         let row = current.packet.row;
         if current.owes_begin {
             self.begin_packet(&current.packet, row.begin_cycles);
@@ -494,7 +494,7 @@ impl Cursor {
     ) -> Result<(Buffer, u64, u64), StreamFaultKind> {
         let from = row.offset_bytes + position / 8;
         let packet_end = row.offset_bytes + row.content_bits.div_ceil(8);
-        let fits = |chunk: &Chunk| {
+        let fits = |chunk: &FileChunk| {
             chunk.file == row.file && chunk.offset_bytes <= from && from < chunk.offset_bytes + chunk.bytes.len() as u64
         };
         if !self.chunk.as_ref().is_some_and(fits) {
@@ -506,7 +506,7 @@ impl Cursor {
             if bytes.is_empty() {
                 return Err(StreamFaultKind::Shrank { offset_bytes: from });
             }
-            self.chunk = Some(Chunk { file: row.file, offset_bytes: from, bytes });
+            self.chunk = Some(FileChunk { file: row.file, offset_bytes: from, bytes });
             self.reach = (self.reach * GROWTH).min(self.setup.chunk_bytes);
         }
         let chunk = self.chunk.as_ref().expect("just read");

@@ -1,6 +1,6 @@
 //! The unreadable parts, and their places.
 
-use kymo_ir::Fault;
+use kymo_ir::ProgramFault;
 
 use crate::index::HopFault;
 
@@ -31,7 +31,7 @@ pub enum StreamFaultKind {
         /// First bit of the record in its packet.
         record: u64,
         /// The error in it.
-        fault: Fault,
+        fault: ProgramFault,
     },
     /// A record is longer than is kept in memory.
     #[error("the event record at bit {at} is longer than {bytes} bytes")]
@@ -66,5 +66,5 @@ pub enum StreamFaultKind {
     },
     /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
-    Source(kymo_source::Error),
+    Source(kymo_source::SourceError),
 }

@@ -2,7 +2,7 @@
 
 /// Positions grouped by class. Its memory is reused.
 #[derive(Debug, Default)]
-pub struct Groups {
+pub struct ClassGroups {
     /// For each class, how many records it has; all zero between calls.
     counts: Vec<u32>,
     /// Classes that occur, and where their positions end.
@@ -10,7 +10,7 @@ pub struct Groups {
     positions: Vec<u64>,
 }
 
-impl Groups {
+impl ClassGroups {
     /// Groups records; the order within a class is kept.
     pub fn sort(&mut self, classes: &[u32], positions: &[u64]) {
         self.present.clear();
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn records_are_grouped_and_keep_their_order() {
-        let mut groups = Groups::default();
+        let mut groups = ClassGroups::default();
         for _ in 0..2 {
             groups.sort(&[7, 1, 7, 0, 1, 7], &[10, 11, 12, 13, 14, 15]);
             let found: Vec<(u32, Vec<u64>)> = groups.iter().map(|(class, at)| (class, at.to_vec())).collect();

@@ -20,12 +20,12 @@ pub mod slices;
 pub mod stop;
 pub mod trace;
 
-pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
-pub use cursor::{Cursor, CursorSetup, Item};
+pub use batch::{BatchContent, BatchEvents, Loss, Mark, Packet, StreamBatch};
+pub use cursor::{Cursor, CursorItem, CursorSetup};
 pub use fault::{StreamFault, StreamFaultKind};
 pub use index::{PacketRow, Packets};
 pub use keys::KeyMaker;
-pub use merge::{Merger, Part, Place, Round};
+pub use merge::{Merger, PartRow, Round, RoundPart};
 pub use slices::{Lengths, Slice, Slices, Unsliceable};
-pub use stop::Stop;
+pub use stop::StopFlag;
 pub use trace::{BrokenFile, DataStream, KnownPackets, NothingKnown, OpenError, Trace, TraceOptions};

@@ -23,14 +23,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// An item that a stream queues: rows with keys that never decrease within the stream.
-pub trait Keyed {
+pub trait KeyedItem {
     /// The key of each row, not decreasing.
     fn keys(&self) -> &[i64];
 }
 
 /// Rows of one batch that take part in a round.
 #[derive(Debug)]
-pub struct Part<B> {
+pub struct RoundPart<B> {
     /// The stream's rank: ties in time go to the lower one.
     pub stream: usize,
     /// The batch.
@@ -41,7 +41,7 @@ pub struct Part<B> {
 
 /// A row of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PartRow {
     /// Index into [`Round::parts`].
     pub part: u32,
     /// Row of the part's batch.
@@ -52,15 +52,15 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Round<B> {
     /// In the order of streams, then of time.
-    pub parts: Vec<Part<B>>,
+    pub parts: Vec<RoundPart<B>>,
     /// Every row of every part, in time order.
-    pub order: Vec<Place>,
+    pub order: Vec<PartRow>,
 }
 
 /// The queues of all streams.
 #[derive(Debug)]
 pub struct Merger<B> {
-    streams: Vec<Queue<B>>,
+    streams: Vec<StreamQueue<B>>,
     /// Rows that an unfinished stream should have queued before a round.
     rows_wanted: usize,
     /// Rows of a round at most, about.
@@ -69,7 +69,7 @@ pub struct Merger<B> {
 }
 
 #[derive(Debug)]
-struct Queue<B> {
+struct StreamQueue<B> {
     batches: VecDeque<Arc<B>>,
     /// First row of the front batch that was not given out.
     next: usize,
@@ -84,7 +84,7 @@ struct Scratch {
     short: Vec<u64>,
     long: Vec<u128>,
     /// Memory of rounds that are over.
-    orders: Vec<Vec<Place>>,
+    orders: Vec<Vec<PartRow>>,
 }
 
 /// Rows of a round at most, about; keeps a round's keys and references in the second-level cache.
@@ -97,7 +97,7 @@ const FIRST_ROUND_ROWS: usize = 512;
 const BATCH_COST_ROWS: usize = 32;
 const GROWTH: usize = 8;
 
-impl<B: Keyed> Merger<B> {
+impl<B: KeyedItem> Merger<B> {
     /// A merger of `streams` streams, in the order of their rank.
     #[must_use]
     pub fn new(streams: usize) -> Self {
@@ -107,7 +107,7 @@ impl<B: Keyed> Merger<B> {
     /// The same with rounds of about that many rows at most.
     #[must_use]
     pub fn of_rounds(streams: usize, round_rows: usize) -> Self {
-        let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
+        let queue = || StreamQueue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
         Self {
             streams: std::iter::repeat_with(queue).take(streams).collect(),
             rows_wanted: (FIRST_ROUND_ROWS / streams.max(1)).max(1),
@@ -126,7 +126,7 @@ impl<B: Keyed> Merger<B> {
 
     /// Streams that should deliver another batch before the next round.
     pub fn hungry(&self) -> impl Iterator<Item = usize> {
-        let is_hungry = |queue: &Queue<B>| !queue.finished && queue.filling() < self.rows_wanted;
+        let is_hungry = |queue: &StreamQueue<B>| !queue.finished && queue.filling() < self.rows_wanted;
         self.streams.iter().enumerate().filter(move |(_, queue)| is_hungry(queue)).map(|(stream, _)| stream)
     }
 
@@ -195,7 +195,7 @@ impl<B: Keyed> Merger<B> {
     }
 }
 
-impl<B: Keyed> Queue<B> {
+impl<B: KeyedItem> StreamQueue<B> {
     /// How full it is, in rows.
     fn filling(&self) -> usize {
         self.rows + BATCH_COST_ROWS * self.batches.len()
@@ -207,7 +207,7 @@ impl<B: Keyed> Queue<B> {
     }
 
     /// Moves the rows before the horizon into `parts`.
-    fn take(&mut self, stream: usize, horizon: Option<(i64, usize)>, parts: &mut Vec<Part<B>>) {
+    fn take(&mut self, stream: usize, horizon: Option<(i64, usize)>, parts: &mut Vec<RoundPart<B>>) {
         while let Some(batch) = self.batches.front() {
             let keys = batch.keys();
             let end = match horizon {
@@ -217,7 +217,7 @@ impl<B: Keyed> Queue<B> {
             };
             if end > self.next {
                 self.rows -= end - self.next;
-                parts.push(Part { stream, batch: Arc::clone(batch), rows: self.next..end });
+                parts.push(RoundPart { stream, batch: Arc::clone(batch), rows: self.next..end });
                 self.next = end;
             }
             if end < keys.len() {
@@ -230,7 +230,7 @@ impl<B: Keyed> Queue<B> {
 }
 
 /// All rows of the parts in time order; ties in the order of the parts.
-fn order<B: Keyed>(parts: &[Part<B>], scratch: &mut Scratch) -> Vec<Place> {
+fn order<B: KeyedItem>(parts: &[RoundPart<B>], scratch: &mut Scratch) -> Vec<PartRow> {
     let mut order = scratch.orders.pop().unwrap_or_default();
     order.clear();
     if parts.iter().all(|part| part.stream == parts[0].stream) {
@@ -242,8 +242,8 @@ fn order<B: Keyed>(parts: &[Part<B>], scratch: &mut Scratch) -> Vec<Place> {
     let span = highest.wrapping_sub(lowest) as u64;
     let row_max = parts.iter().map(|part| part.rows.end as u64).max().unwrap_or(0);
     let packing =
-        Packing { lowest, row_bits: bits_of(row_max), place_bits: bits_of(row_max) + bits_of(parts.len() as u64) };
-    let buckets = Buckets::new(span, rows);
+        RowPacking { lowest, row_bits: bits_of(row_max), place_bits: bits_of(row_max) + bits_of(parts.len() as u64) };
+    let buckets = TimeBuckets::new(span, rows);
     if bits_of(span) + packing.place_bits <= u64::BITS {
         sort(parts, &buckets, &packing, &mut scratch.starts, &mut scratch.short);
         order.extend(scratch.short.iter().map(|&packed| packing.place(packed)));
@@ -286,30 +286,30 @@ impl Packed for u128 {
 }
 
 /// How a row becomes a number.
-struct Packing {
+struct RowPacking {
     lowest: i64,
     row_bits: u32,
     place_bits: u32,
 }
 
-impl Packing {
+impl RowPacking {
     fn since(&self, key: i64) -> u64 {
         key.wrapping_sub(self.lowest) as u64
     }
 
-    fn place(&self, packed: impl Packed) -> Place {
+    fn place(&self, packed: impl Packed) -> PartRow {
         let place = packed.place(self.place_bits);
-        Place { part: (place >> self.row_bits) as u32, row: (place & !(u64::MAX << self.row_bits)) as u32 }
+        PartRow { part: (place >> self.row_bits) as u32, row: (place & !(u64::MAX << self.row_bits)) as u32 }
     }
 }
 
 /// A bucket with more rows is sorted by the standard library before the insertion pass.
 const CROWDED: u32 = 24;
 
-fn sort<B: Keyed, P: Packed>(
-    parts: &[Part<B>],
-    buckets: &Buckets,
-    packing: &Packing,
+fn sort<B: KeyedItem, P: Packed>(
+    parts: &[RoundPart<B>],
+    buckets: &TimeBuckets,
+    packing: &RowPacking,
     starts: &mut Vec<u32>,
     sorted: &mut Vec<P>,
 ) {
@@ -337,26 +337,26 @@ fn sort<B: Keyed, P: Packed>(
     insertion_pass(sorted);
 }
 
-fn places<B>(parts: &[Part<B>]) -> impl Iterator<Item = Place> {
-    let of_part = |(index, part): (usize, &Part<B>)| {
-        part.rows.clone().map(move |row| Place { part: index as u32, row: row as u32 })
+fn places<B>(parts: &[RoundPart<B>]) -> impl Iterator<Item = PartRow> {
+    let of_part = |(index, part): (usize, &RoundPart<B>)| {
+        part.rows.clone().map(move |row| PartRow { part: index as u32, row: row as u32 })
     };
     parts.iter().enumerate().flat_map(of_part)
 }
 
-fn extent<B: Keyed>(parts: &[Part<B>]) -> (i64, i64) {
+fn extent<B: KeyedItem>(parts: &[RoundPart<B>]) -> (i64, i64) {
     let lowest = parts.iter().map(|part| part.batch.keys()[part.rows.start]).min();
     let highest = parts.iter().map(|part| part.batch.keys()[part.rows.end - 1]).max();
     (lowest.expect("a round has parts"), highest.expect("a round has parts"))
 }
 
 /// Equal stretches of time.
-struct Buckets {
+struct TimeBuckets {
     shift: u32,
     count: usize,
 }
 
-impl Buckets {
+impl TimeBuckets {
     fn new(span: u64, rows: usize) -> Self {
         let wanted = rows.next_power_of_two().trailing_zeros();
         let shift = bits_of(span).saturating_sub(wanted);
@@ -369,10 +369,10 @@ impl Buckets {
 }
 
 /// Puts every row into its bucket. `starts[b]` is where bucket `b` begins.
-fn scatter<B: Keyed, P: Packed>(
-    parts: &[Part<B>],
-    buckets: &Buckets,
-    packing: &Packing,
+fn scatter<B: KeyedItem, P: Packed>(
+    parts: &[RoundPart<B>],
+    buckets: &TimeBuckets,
+    packing: &RowPacking,
     starts: &mut [u32],
     sorted: &mut [P],
 ) {
@@ -410,7 +410,7 @@ mod tests {
     #[derive(Debug)]
     struct Keys(Vec<i64>);
 
-    impl Keyed for Keys {
+    impl KeyedItem for Keys {
         fn keys(&self) -> &[i64] {
             &self.0
         }

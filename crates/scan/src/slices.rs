@@ -19,7 +19,7 @@ use std::sync::Arc;
 use kymo_decode::ClockConverter;
 use kymo_ir::Records;
 
-use crate::index::{PacketRow, Packets, Place};
+use crate::index::{PacketRow, PacketRowPlace, Packets};
 use crate::trace::DataStream;
 
 /// A part of time.
@@ -63,7 +63,7 @@ impl Lengths {
 /// The slices of a set of streams, one after the other.
 #[derive(Debug)]
 pub struct Slices {
-    lanes: Vec<Lane>,
+    lanes: Vec<StreamPackets>,
     /// When the next packet of each lane begins.
     begins: BinaryHeap<Reverse<(i64, usize)>>,
     lengths: Lengths,
@@ -75,10 +75,10 @@ pub struct Slices {
 
 /// The packets of one stream.
 #[derive(Debug)]
-struct Lane {
+struct StreamPackets {
     packets: Arc<Packets>,
     clock: Option<ClockConverter>,
-    place: Place,
+    place: PacketRowPlace,
     /// The packet at `place`.
     row: Option<PacketRow>,
     /// The number of that.
@@ -99,7 +99,8 @@ impl Slices {
         streams: impl Iterator<Item = (&'a DataStream, Range<usize>)>,
         lengths: Lengths,
     ) -> Result<Self, Unsliceable> {
-        let mut lanes: Vec<Lane> = streams.map(|(stream, wanted)| Lane::new(stream, wanted)).collect();
+        let mut lanes: Vec<StreamPackets> =
+            streams.map(|(stream, wanted)| StreamPackets::new(stream, wanted)).collect();
         let mut begins = BinaryHeap::new();
         for (number, lane) in lanes.iter_mut().enumerate() {
             begins.extend(lane.advance()?.map(|begin| Reverse((begin, number))));
@@ -135,7 +136,7 @@ impl Slices {
             bytes += lane.take()?;
             self.begins.extend(lane.advance()?.map(|begin| Reverse((begin, number))));
         }
-        let wanted = self.lanes.iter().map(Lane::wanted).collect();
+        let wanted = self.lanes.iter().map(StreamPackets::wanted).collect();
         let slice = Slice { begin: self.begin, end, wanted, bytes };
         self.over = end.is_none();
         self.behind += bytes;
@@ -145,7 +146,7 @@ impl Slices {
     }
 }
 
-impl Lane {
+impl StreamPackets {
     fn new(stream: &DataStream, wanted: Range<usize>) -> Self {
         let place = stream.packets.place(wanted.start);
         let packets = Arc::clone(&stream.packets);
@@ -191,14 +192,14 @@ impl Lane {
 
 /// The part of a slice that a cursor keeps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct SliceBounds {
     /// See [`Slice::begin`].
     pub(crate) begin: i64,
     /// See [`Slice::end`].
     pub(crate) end: Option<i64>,
 }
 
-impl Bounds {
+impl SliceBounds {
     /// Whether the slice contains this time.
     pub(crate) fn contain(&self, key: i64) -> bool {
         self.begin <= key && !self.are_before(key)

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ends cursors: once it is raised, they deliver nothing more. Its copies are the same flag.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
 /// A flag that other code raises, such as the handler of a signal.
-impl From<Arc<AtomicBool>> for Stop {
+impl From<Arc<AtomicBool>> for StopFlag {
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }
 }
 
-impl Stop {
+impl StopFlag {
     /// Raises it, for good.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
-use kymo_format::{Metadata, TraceClass};
+use kymo_format::{ParsedMetadata, TraceClass};
 use kymo_source::TraceFolder;
 
 use crate::index::{HopError, PacketRow, Packets, hop_on, rows_of_lttng_index};
@@ -48,7 +48,7 @@ pub struct Trace {
     /// The trace's class.
     pub class: Arc<TraceClass>,
     /// The metadata with everything that is wrong or doubtful in it.
-    pub metadata: Metadata,
+    pub metadata: ParsedMetadata,
     /// Reads its packets.
     pub decoder: Arc<Decoder>,
     /// Its data streams, in Babeltrace's order for ties in time.
@@ -143,10 +143,10 @@ pub struct BrokenFile {
 pub enum OpenError {
     /// Its files cannot be read.
     #[error("{0}")]
-    Source(#[from] kymo_source::Error),
+    Source(#[from] kymo_source::SourceError),
     /// Its metadata has errors.
     #[error("the metadata has errors")]
-    Metadata(Box<Metadata>),
+    Metadata(Box<ParsedMetadata>),
     /// A field class cannot be decoded.
     #[error("{0}")]
     Class(#[from] LowerError),

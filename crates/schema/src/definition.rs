@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::field::{Field, Kind, Label, Scalar};
+use crate::field::{DefinedField, FieldType, ScalarType, ValueLabel};
 use crate::{level, word};
 
 /// Bytes of a definition.
@@ -56,9 +56,9 @@ pub struct EventClass {
     /// Where in the program's source it is: a file and a line.
     pub source: Option<(String, u32)>,
     /// What it means to analyses.
-    pub role: Option<Role>,
+    pub role: Option<DefinitionRole>,
     /// What it tells.
-    pub fields: Vec<Field>,
+    pub fields: Vec<DefinedField>,
 }
 
 /// Something that a program's events carry with them.
@@ -67,12 +67,12 @@ pub struct ContextClass {
     /// Which of the program's contexts it is, below [`CONTEXTS_MAX`].
     pub id: u8,
     /// What it is called, and what its bytes are: one value, or a text.
-    pub field: Field,
+    pub field: DefinedField,
 }
 
 /// What an event means to analyses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Role {
+pub enum DefinitionRole {
     /// Something begins.
     Begin,
     /// It ends.
@@ -87,7 +87,7 @@ pub enum Role {
     Checkpoint,
 }
 
-impl Role {
+impl DefinitionRole {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Begin, Self::End, Self::Counter, Self::Send, Self::Receive, Self::Checkpoint];
 
@@ -211,7 +211,7 @@ pub fn parse(definition: &[u8]) -> Result<Definition, DefinitionError> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u32;
         DefinitionError { line, column: 1 + (before.len() - begin) as u32, kind: DefinitionErrorKind::Encoding }
     })?;
-    let mut lines = text.split('\n').zip(1..).map(|(text, number)| Line { text, at: 0, number });
+    let mut lines = text.split('\n').zip(1..).map(|(text, number)| DefinitionLine { text, at: 0, number });
     let mut first = lines.next().expect("a text has a first line");
     match first.word() {
         "event" => event(&mut first, lines).map(Definition::Event),
@@ -220,7 +220,10 @@ pub fn parse(definition: &[u8]) -> Result<Definition, DefinitionError> {
     }
 }
 
-fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<EventClass, DefinitionError> {
+fn event<'a>(
+    first: &mut DefinitionLine<'a>,
+    lines: impl Iterator<Item = DefinitionLine<'a>>,
+) -> Result<EventClass, DefinitionError> {
     let begin = first.skip_spaces();
     let (provider, _) = first
         .rest()
@@ -239,7 +242,7 @@ fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Res
                 line.end("a level")?;
             }
             "source" => event.source = Some(source(&mut line)?),
-            "role" => event.role = Role::named(line.word()),
+            "role" => event.role = DefinitionRole::named(line.word()),
             "field" => {
                 let at = line.skip_spaces();
                 if event.fields.len() == FIELDS_MAX {
@@ -257,7 +260,10 @@ fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Res
     Ok(event)
 }
 
-fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<ContextClass, DefinitionError> {
+fn context<'a>(
+    first: &mut DefinitionLine<'a>,
+    lines: impl Iterator<Item = DefinitionLine<'a>>,
+) -> Result<ContextClass, DefinitionError> {
     first.skip_spaces();
     let name = first.name("a context")?;
     let at = first.skip_spaces();
@@ -271,17 +277,17 @@ fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> R
         if line.word() == "field" {
             let at = line.skip_spaces();
             let found = field(&mut line)?.kind;
-            if kind.is_some() || !matches!(found, Kind::Scalar(_) | Kind::Text) {
+            if kind.is_some() || !matches!(found, FieldType::Scalar(_) | FieldType::Text) {
                 return Err(line.problem(at, DefinitionErrorKind::ContextField));
             }
             kind = Some(found);
         }
     }
     let kind = kind.ok_or_else(|| first.problem(at, DefinitionErrorKind::Missing { expected: "`field TYPE NAME`" }))?;
-    Ok(ContextClass { id, field: Field { name, kind } })
+    Ok(ContextClass { id, field: DefinedField { name, kind } })
 }
 
-fn source(line: &mut Line<'_>) -> Result<(String, u32), DefinitionError> {
+fn source(line: &mut DefinitionLine<'_>) -> Result<(String, u32), DefinitionError> {
     let at = line.skip_spaces();
     let refused = line.problem(at, DefinitionErrorKind::Source);
     let (file, number) = line.rest().rsplit_once(':').ok_or(refused)?;
@@ -290,48 +296,50 @@ fn source(line: &mut Line<'_>) -> Result<(String, u32), DefinitionError> {
     if has_name { Ok((file.to_owned(), number)) } else { Err(refused) }
 }
 
-fn field(line: &mut Line<'_>) -> Result<Field, DefinitionError> {
+fn field(line: &mut DefinitionLine<'_>) -> Result<DefinedField, DefinitionError> {
     let kind = kind(line)?;
     line.skip_spaces();
     let name = line.name("a field's name")?;
     line.end("a field's name")?;
-    Ok(Field { name, kind })
+    Ok(DefinedField { name, kind })
 }
 
-fn kind(line: &mut Line<'_>) -> Result<Kind, DefinitionError> {
+fn kind(line: &mut DefinitionLine<'_>) -> Result<FieldType, DefinitionError> {
     let at = line.skip_spaces();
     match line.word() {
-        word::TEXT => Ok(Kind::Text),
+        word::TEXT => Ok(FieldType::Text),
         word::ARRAY => {
             let at = line.skip_spaces();
             let count = line.word().parse().ok().filter(|count| *count <= ELEMENTS_MAX);
             let count = count.ok_or_else(|| line.problem(at, DefinitionErrorKind::Elements))?;
-            Ok(Kind::Array(element(line)?, count))
+            Ok(FieldType::Array(element(line)?, count))
         }
-        word::SEQUENCE => Ok(Kind::Sequence(element(line)?)),
-        word::ENUM => Ok(Kind::Scalar(enumeration(line)?)),
+        word::SEQUENCE => Ok(FieldType::Sequence(element(line)?)),
+        word::ENUM => Ok(FieldType::Scalar(enumeration(line)?)),
         "" => Err(line.problem(at, DefinitionErrorKind::Missing { expected: "a type" })),
-        word => Scalar::named(word).map(Kind::Scalar).ok_or_else(|| line.problem(at, DefinitionErrorKind::Type)),
+        word => {
+            ScalarType::named(word).map(FieldType::Scalar).ok_or_else(|| line.problem(at, DefinitionErrorKind::Type))
+        }
     }
 }
 
-fn element(line: &mut Line<'_>) -> Result<Scalar, DefinitionError> {
+fn element(line: &mut DefinitionLine<'_>) -> Result<ScalarType, DefinitionError> {
     let at = line.skip_spaces();
-    Scalar::named(line.word()).ok_or_else(|| line.problem(at, DefinitionErrorKind::Element))
+    ScalarType::named(line.word()).ok_or_else(|| line.problem(at, DefinitionErrorKind::Element))
 }
 
 /// `TYPE(label=value, label, ...)`, behind `enum`.
-fn enumeration(line: &mut Line<'_>) -> Result<Scalar, DefinitionError> {
+fn enumeration(line: &mut DefinitionLine<'_>) -> Result<ScalarType, DefinitionError> {
     let at = line.skip_spaces();
     let length = line.rest().find('(').unwrap_or(line.rest().len());
-    let Some(Scalar::Integer(integer)) = Scalar::named(line.rest()[..length].trim_end()) else {
+    let Some(ScalarType::Integer(integer)) = ScalarType::named(line.rest()[..length].trim_end()) else {
         return Err(line.problem(at, DefinitionErrorKind::Enumeration));
     };
     line.at += length;
     if !line.eat('(') {
         return Err(line.problem(line.at, DefinitionErrorKind::Missing { expected: "`(`" }));
     }
-    let mut labels: Vec<Label> = Vec::new();
+    let mut labels: Vec<ValueLabel> = Vec::new();
     loop {
         line.skip_spaces();
         if line.eat(')') {
@@ -355,12 +363,12 @@ fn enumeration(line: &mut Line<'_>) -> Result<Scalar, DefinitionError> {
         if !integer.range().contains(&value) {
             return Err(line.problem(at, DefinitionErrorKind::Value { bytes: integer.bytes }));
         }
-        labels.push(Label { name, value });
+        labels.push(ValueLabel { name, value });
         if !line.eat(',') && !line.rest().starts_with(')') {
             return Err(line.problem(line.at, DefinitionErrorKind::Missing { expected: "`)`" }));
         }
     }
-    Ok(Scalar::Enumeration(integer, labels))
+    Ok(ScalarType::Enumeration(integer, labels))
 }
 
 fn number(text: &str) -> Option<i128> {
@@ -371,13 +379,13 @@ fn number(text: &str) -> Option<i128> {
 }
 
 /// A line, as far as it is read.
-struct Line<'a> {
+struct DefinitionLine<'a> {
     text: &'a str,
     at: usize,
     number: u32,
 }
 
-impl<'a> Line<'a> {
+impl<'a> DefinitionLine<'a> {
     fn problem(&self, at: usize, kind: DefinitionErrorKind) -> DefinitionError {
         DefinitionError { line: self.number, column: at as u32 + 1, kind }
     }
@@ -455,11 +463,11 @@ mod tests {
              field enum i8(low=-128, next, not here=0x10,high=127) s\nfield enum u64(all=18446744073709551615) w",
         );
         assert_eq!((event.provider.as_str(), event.name.as_str()), ("net.http", "a::b (int, char *)"));
-        assert_eq!((event.level, event.role), (3, Some(Role::Send)));
+        assert_eq!((event.level, event.role), (3, Some(DefinitionRole::Send)));
         assert_eq!(event.source, Some(("dir with space/a:b.c".to_owned(), 12)));
         let names: Vec<_> = event.fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["a", "b.c", "d", "p", "f", "g", "t", "h", "i", "s", "w"]);
-        let Kind::Scalar(Scalar::Enumeration(integer, labels)) = &event.fields[9].kind else { panic!() };
+        let FieldType::Scalar(ScalarType::Enumeration(integer, labels)) = &event.fields[9].kind else { panic!() };
         let labels: Vec<_> = labels.iter().map(|label| (label.name.as_str(), label.value)).collect();
         assert_eq!(labels, [("low", -128), ("next", -127), ("not here", 16), ("high", 127)]);
         assert!(integer.is_signed && integer.bytes == 1);
@@ -470,7 +478,7 @@ mod tests {
         assert_eq!((context.id, context.field.name.as_str()), (3, "user"));
         let context = parse(b"context request\nfield text request\n");
         let Ok(Definition::Context(context)) = context else { panic!("{context:?}") };
-        assert_eq!(context.field, Field { name: "request".to_owned(), kind: Kind::Text });
+        assert_eq!(context.field, DefinedField { name: "request".to_owned(), kind: FieldType::Text });
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! Bytes are packed, without padding, little-endian.
 //!
 //! ```
-//! use kymo_schema::field::{ByteCount, Kind, Scalar};
-//! let port = Scalar::named("u16").unwrap();
-//! let ports = Kind::Sequence(port);
+//! use kymo_schema::field::{ByteCount, FieldType, ScalarType};
+//! let port = ScalarType::named("u16").unwrap();
+//! let ports = FieldType::Sequence(port);
 //! assert_eq!((ports.to_string().as_str(), ports.byte_count()), ("sequence u16", ByteCount::Counted(2)));
 //! ```
 
@@ -17,35 +17,35 @@ use crate::word;
 
 /// A field of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Field {
+pub struct DefinedField {
     /// Its name; the metadata makes an identifier of it.
     pub name: String,
     /// What its bytes are.
-    pub kind: Kind,
+    pub kind: FieldType,
 }
 
 /// What bytes are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub enum FieldType {
     /// One value.
-    Scalar(Scalar),
+    Scalar(ScalarType),
     /// `u16`: how many bytes, then those, in UTF-8.
     Text,
     /// So many bytes of text, zeros behind.
     FixedText(u32),
     /// So many values.
-    Array(Scalar, u32),
+    Array(ScalarType, u32),
     /// `u16`: how many, then those values.
-    Sequence(Scalar),
+    Sequence(ScalarType),
 }
 
 /// One value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Scalar {
+pub enum ScalarType {
     /// An integer.
-    Integer(Integer),
+    Integer(IntegerType),
     /// One whose values have names.
-    Enumeration(Integer, Vec<Label>),
+    Enumeration(IntegerType, Vec<ValueLabel>),
     /// IEEE 754, so many bytes: 4 or 8.
     Real(u8),
     /// A byte, 0 or 1.
@@ -54,7 +54,7 @@ pub enum Scalar {
 
 /// An integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Integer {
+pub struct IntegerType {
     /// How many: 1, 2, 4 or 8.
     pub bytes: u8,
     /// Whether it may be negative.
@@ -65,7 +65,7 @@ pub struct Integer {
 
 /// A value that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Label {
+pub struct ValueLabel {
     /// The name.
     pub name: String,
     /// The value.
@@ -82,27 +82,27 @@ pub enum ByteCount {
 }
 
 /// All types of one value that have one word.
-const SCALARS: [(&str, Scalar); 16] = [
-    (word::U8, Scalar::unsigned(1)),
-    (word::U16, Scalar::unsigned(2)),
-    (word::U32, Scalar::unsigned(4)),
-    (word::U64, Scalar::unsigned(8)),
-    (word::I8, Scalar::signed(1)),
-    (word::I16, Scalar::signed(2)),
-    (word::I32, Scalar::signed(4)),
-    (word::I64, Scalar::signed(8)),
-    (word::X8, Scalar::hexadecimal(1)),
-    (word::X16, Scalar::hexadecimal(2)),
-    (word::X32, Scalar::hexadecimal(4)),
-    (word::X64, Scalar::hexadecimal(8)),
+const SCALARS: [(&str, ScalarType); 16] = [
+    (word::U8, ScalarType::unsigned(1)),
+    (word::U16, ScalarType::unsigned(2)),
+    (word::U32, ScalarType::unsigned(4)),
+    (word::U64, ScalarType::unsigned(8)),
+    (word::I8, ScalarType::signed(1)),
+    (word::I16, ScalarType::signed(2)),
+    (word::I32, ScalarType::signed(4)),
+    (word::I64, ScalarType::signed(8)),
+    (word::X8, ScalarType::hexadecimal(1)),
+    (word::X16, ScalarType::hexadecimal(2)),
+    (word::X32, ScalarType::hexadecimal(4)),
+    (word::X64, ScalarType::hexadecimal(8)),
     // It reads as an `x64`, and is shown as one.
-    (word::POINTER, Scalar::hexadecimal(8)),
-    (word::F32, Scalar::Real(4)),
-    (word::F64, Scalar::Real(8)),
-    (word::BOOL, Scalar::Boolean),
+    (word::POINTER, ScalarType::hexadecimal(8)),
+    (word::F32, ScalarType::Real(4)),
+    (word::F64, ScalarType::Real(8)),
+    (word::BOOL, ScalarType::Boolean),
 ];
 
-impl Integer {
+impl IntegerType {
     /// One without a sign.
     #[must_use]
     pub const fn unsigned(bytes: u8) -> Self {
@@ -117,17 +117,17 @@ impl Integer {
     }
 }
 
-impl Scalar {
+impl ScalarType {
     const fn unsigned(bytes: u8) -> Self {
-        Self::Integer(Integer::unsigned(bytes))
+        Self::Integer(IntegerType::unsigned(bytes))
     }
 
     const fn signed(bytes: u8) -> Self {
-        Self::Integer(Integer { bytes, is_signed: true, is_hex: false })
+        Self::Integer(IntegerType { bytes, is_signed: true, is_hex: false })
     }
 
     const fn hexadecimal(bytes: u8) -> Self {
-        Self::Integer(Integer { bytes, is_signed: false, is_hex: true })
+        Self::Integer(IntegerType { bytes, is_signed: false, is_hex: true })
     }
 
     /// The type that a word means; enumerations have no word.
@@ -147,7 +147,7 @@ impl Scalar {
     }
 }
 
-impl Kind {
+impl FieldType {
     /// How many bytes a field of this type has.
     #[must_use]
     pub fn byte_count(&self) -> ByteCount {
@@ -161,7 +161,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Scalar {
+impl fmt::Display for ScalarType {
     /// As definitions say it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Self::Enumeration(integer, labels) = self {
@@ -176,7 +176,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FieldType {
     /// As definitions say it, which have no word for text of fixed size.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,7 +2,7 @@
 
 /// A log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct LogLevel {
     /// In options and definitions: `debug_system`.
     pub name: &'static str,
     /// In attributes of CTF 2: `debug:system`.
@@ -14,40 +14,50 @@ pub struct Level {
 }
 
 /// All levels, by their numbers.
-pub const LEVELS: [Level; 15] = [
-    Level { name: "emergency", attribute: "emergency", constant: "TRACE_EMERG", title: "Emergency" },
-    Level { name: "alert", attribute: "alert", constant: "TRACE_ALERT", title: "Alert" },
-    Level { name: "critical", attribute: "critical", constant: "TRACE_CRIT", title: "Critical" },
-    Level { name: "error", attribute: "error", constant: "TRACE_ERR", title: "Error" },
-    Level { name: "warning", attribute: "warning", constant: "TRACE_WARNING", title: "Warning" },
-    Level { name: "notice", attribute: "notice", constant: "TRACE_NOTICE", title: "Notice" },
-    Level { name: "info", attribute: "info", constant: "TRACE_INFO", title: "Info" },
-    Level { name: "debug_system", attribute: "debug:system", constant: "TRACE_DEBUG_SYSTEM", title: "Debug (system)" },
-    Level {
+pub const LEVELS: [LogLevel; 15] = [
+    LogLevel { name: "emergency", attribute: "emergency", constant: "TRACE_EMERG", title: "Emergency" },
+    LogLevel { name: "alert", attribute: "alert", constant: "TRACE_ALERT", title: "Alert" },
+    LogLevel { name: "critical", attribute: "critical", constant: "TRACE_CRIT", title: "Critical" },
+    LogLevel { name: "error", attribute: "error", constant: "TRACE_ERR", title: "Error" },
+    LogLevel { name: "warning", attribute: "warning", constant: "TRACE_WARNING", title: "Warning" },
+    LogLevel { name: "notice", attribute: "notice", constant: "TRACE_NOTICE", title: "Notice" },
+    LogLevel { name: "info", attribute: "info", constant: "TRACE_INFO", title: "Info" },
+    LogLevel {
+        name: "debug_system",
+        attribute: "debug:system",
+        constant: "TRACE_DEBUG_SYSTEM",
+        title: "Debug (system)",
+    },
+    LogLevel {
         name: "debug_program",
         attribute: "debug:program",
         constant: "TRACE_DEBUG_PROGRAM",
         title: "Debug (program)",
     },
-    Level {
+    LogLevel {
         name: "debug_process",
         attribute: "debug:process",
         constant: "TRACE_DEBUG_PROCESS",
         title: "Debug (process)",
     },
-    Level { name: "debug_module", attribute: "debug:module", constant: "TRACE_DEBUG_MODULE", title: "Debug (module)" },
-    Level { name: "debug_unit", attribute: "debug:unit", constant: "TRACE_DEBUG_UNIT", title: "Debug (unit)" },
-    Level {
+    LogLevel {
+        name: "debug_module",
+        attribute: "debug:module",
+        constant: "TRACE_DEBUG_MODULE",
+        title: "Debug (module)",
+    },
+    LogLevel { name: "debug_unit", attribute: "debug:unit", constant: "TRACE_DEBUG_UNIT", title: "Debug (unit)" },
+    LogLevel {
         name: "debug_function",
         attribute: "debug:function",
         constant: "TRACE_DEBUG_FUNCTION",
         title: "Debug (function)",
     },
-    Level { name: "debug_line", attribute: "debug:line", constant: "TRACE_DEBUG_LINE", title: "Debug (line)" },
-    Level { name: "debug", attribute: "debug", constant: "TRACE_DEBUG", title: "Debug" },
+    LogLevel { name: "debug_line", attribute: "debug:line", constant: "TRACE_DEBUG_LINE", title: "Debug (line)" },
+    LogLevel { name: "debug", attribute: "debug", constant: "TRACE_DEBUG", title: "Debug" },
 ];
 
-impl Level {
+impl LogLevel {
     /// The level of this number; `None`: it has no name.
     #[must_use]
     pub fn of(number: i64) -> Option<&'static Self> {
@@ -75,12 +85,12 @@ mod tests {
     #[test]
     fn names_are_numbers() {
         for (number, level) in LEVELS.iter().enumerate() {
-            assert_eq!(Level::of(number as i64), Some(level));
+            assert_eq!(LogLevel::of(number as i64), Some(level));
             for name in [level.name, level.attribute, &level.name.to_uppercase().replace('_', "-")] {
-                assert_eq!(Level::number(name), Some(number as u8), "{name}");
+                assert_eq!(LogLevel::number(name), Some(number as u8), "{name}");
             }
             assert!(level.constant.starts_with("TRACE_") && level.title.starts_with(char::is_uppercase));
         }
-        assert_eq!((Level::of(15), Level::of(-1), Level::number("loud")), (None, None, None));
+        assert_eq!((LogLevel::of(15), LogLevel::of(-1), LogLevel::number("loud")), (None, None, None));
     }
 }

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::definition::{CONTEXTS_MAX, Definition, Role, parse};
-use crate::field::{Kind, Scalar};
-use crate::level::Level;
+use crate::definition::{CONTEXTS_MAX, Definition, DefinitionRole, parse};
+use crate::field::{FieldType, ScalarType};
+use crate::level::LogLevel;
 
 /// The headers that programs in C include.
 const HEADERS: [&str; 2] =
@@ -28,11 +28,11 @@ fn macros(prefix: &str) -> Vec<(&'static str, &'static str)> {
 #[test]
 fn words_are_types_and_types_are_words() {
     for word in scalars() {
-        let scalar = Scalar::named(&word).unwrap_or_else(|| panic!("{word} is no type"));
+        let scalar = ScalarType::named(&word).unwrap_or_else(|| panic!("{word} is no type"));
         let said = scalar.to_string();
         assert!(said == word || (said.as_str(), word.as_str()) == ("x64", "pointer"), "{word} becomes {said}");
     }
-    assert_eq!(Scalar::named("u24"), None);
+    assert_eq!(ScalarType::named("u24"), None);
     let types = ["text", "array 3 i16", "sequence x8", "enum u8(idle=0, busy=1, not here=255)"];
     for class in types {
         let Ok(Definition::Event(event)) = parse(format!("event a:b\nfield {class} c\n").as_bytes()) else {
@@ -40,7 +40,7 @@ fn words_are_types_and_types_are_words() {
         };
         assert_eq!(event.fields[0].kind.to_string(), class);
     }
-    assert_eq!(Kind::FixedText(16).to_string(), "text");
+    assert_eq!(FieldType::FixedText(16).to_string(), "text");
 }
 
 /// The type of each macro `KYMO_NAME(name) (kymo_scalar, "WORD", CTYPE, name)` is one that recorders understand, of as many bytes as
@@ -59,7 +59,7 @@ fn the_c_header_has_these_types() {
             "uint64_t" | "int64_t" | "double" | "const void *" => 8,
             other => panic!("{name} is of a type that is not known here: {other}"),
         };
-        let scalar = Scalar::named(word).unwrap_or_else(|| panic!("{name}: `{word}` is no type"));
+        let scalar = ScalarType::named(word).unwrap_or_else(|| panic!("{name}: `{word}` is no type"));
         assert_eq!(scalar.bytes(), bytes, "{name} is {class}");
         found.insert(word.to_owned());
     }
@@ -73,12 +73,12 @@ fn the_c_header_has_these_levels_and_roles() {
     let levels = macros("KYMO_INNER_LEVEL_");
     assert_eq!(levels.len(), 15);
     for (name, number) in levels {
-        assert_eq!(Level::number(name).map(|number| number.to_string()).as_deref(), Some(number), "{name}");
+        assert_eq!(LogLevel::number(name).map(|number| number.to_string()).as_deref(), Some(number), "{name}");
     }
     let roles = macros("KYMO_INNER_ROLE_");
-    assert_eq!(roles.len(), Role::ALL.len());
+    assert_eq!(roles.len(), DefinitionRole::ALL.len());
     for (name, word) in roles {
-        assert!(Role::ALL.iter().any(|role| role.word() == word), "{name} is `{word}`");
+        assert!(DefinitionRole::ALL.iter().any(|role| role.word() == word), "{name} is `{word}`");
     }
 }
 

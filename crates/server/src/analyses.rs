@@ -5,12 +5,12 @@ use axum::response::Response;
 use kymo_session::{AnalysisEntry, AnalysisKind, Column, SupportedOptions, Table, analyses};
 use serde_json::{Value, json};
 
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
 
 /// All of them, as a list to choose from.
-pub(crate) async fn list(uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn list(uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let described = |entry: &AnalysisEntry| {
         json!({
             "kind": entry.name, "title": entry.title, "description": format!("{}.", entry.sentence),

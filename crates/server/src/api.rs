@@ -15,9 +15,9 @@ use serde_json::json;
 use crate::host::Hosted;
 use crate::options::Asks;
 use crate::pool::Viewer;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
-use crate::shared::Asked;
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
+use crate::shared::OpenTraces;
 use crate::{analyses, body, changes, filter, guard, notes, pages, recording, rows, start, timeline, told};
 
 /// Everything that is served.
@@ -50,7 +50,7 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .route("/v1/start/uploads/{id}", delete(start::remove))
         // Slashes of the path are written as `%2F`.
         .route("/v1/start/uploads/{id}/{path}", put(start::put))
-        .fallback(|| async { Refusal::absent("no such resource; /api/v1/openapi.json lists all resources") })
+        .fallback(|| async { RequestRefusal::absent("no such resource; /api/v1/openapi.json lists all resources") })
         .method_not_allowed_fallback(pages::not_allowed)
         .layer(from_fn_with_state(Arc::clone(&host.guard), guard::inner));
     Router::new()
@@ -60,13 +60,13 @@ pub(crate) fn router(host: &Hosted) -> Router {
         .with_state(host.clone())
 }
 
-async fn health(uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn health(uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")})))
 }
 
-async fn openapi(uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn openapi(uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     Ok((kind, description().as_str()).into_response())
 }
@@ -80,43 +80,43 @@ fn description() -> &'static String {
     &TEXT
 }
 
-async fn info(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn info(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&json::info(&*asked.info(&viewer).await?)))
 }
 
-async fn traces(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn traces(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&told::traces(&asked, &viewer).await?))
 }
 
-async fn jobs(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn jobs(asked: OpenTraces, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&json!({"jobs": asked.jobs.all()})))
 }
 
-async fn begin_job(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
+async fn begin_job(asked: OpenTraces, viewer: Viewer, request: Request) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
     let asks: Asks = body::read(request).await?;
     let shared = asked.clone();
     let job = asked.pool.ask(&viewer, move |_| shared.jobs.begin(asks)).await??;
     let place = format!("/api/v1/jobs/{}", job["id"].as_str().unwrap_or_default());
-    let place = HeaderValue::from_str(&place).map_err(Refusal::fault)?;
+    let place = HeaderValue::from_str(&place).map_err(RequestRefusal::fault)?;
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], answer(&job)).into_response())
 }
 
-async fn job(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn job(asked: OpenTraces, Path(id): Path<String>, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     asked.jobs.one(&id).map(|job| answer(&job))
 }
 
-async fn end_job(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn end_job(asked: OpenTraces, Path(id): Path<String>, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     asked.jobs.end(&id).map(|()| StatusCode::NO_CONTENT.into_response())
 }
 
-async fn job_result(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+async fn job_result(asked: OpenTraces, Path(id): Path<String>, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let bytes = asked.jobs.answer(&id)?;
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response())
 }

@@ -11,7 +11,7 @@ pub enum Begin {
     /// Traces that are open.
     Traces(Arc<Session>),
     /// The viewer's user chooses the traces.
-    Choice(Choice),
+    Choice(TraceChoice),
     /// Traces that are open and may be recorded right now: the server follows them as long as it
     /// runs.
     Growing(Growing),
@@ -51,19 +51,19 @@ impl From<Arc<Session>> for Begin {
     }
 }
 
-impl From<Choice> for Begin {
-    fn from(choice: Choice) -> Self {
+impl From<TraceChoice> for Begin {
+    fn from(choice: TraceChoice) -> Self {
         Self::Choice(choice)
     }
 }
 
 /// The traces and hints that a user can choose from.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct TraceChoice {
     /// How to open traces. Recent ones are known where these have a cache.
     pub open: OpenOptions,
     /// A trace to look at for a user without traces.
-    pub sample: Option<Sample>,
+    pub sample: Option<SampleTrace>,
     /// How to record traces.
     pub record: &'static [RecordHint],
     /// Maximum bytes of all uploaded files together; 0: uploads are not allowed.
@@ -72,7 +72,7 @@ pub struct Choice {
 
 /// A trace as the bytes of an archive.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct SampleTrace {
     /// The archive's name; its extension says which kind of archive it is.
     pub name: &'static str,
     /// The bytes of the archive.

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 
 use crate::host::Hosted;
 use crate::news::News;
-use crate::query::Query;
-use crate::recording::Recording;
-use crate::refusal::Refusal;
-use crate::shared::{Asked, Shared};
+use crate::query::RequestParameters;
+use crate::recording::ShownRecorder;
+use crate::refusal::RequestRefusal;
+use crate::shared::{OpenTraces, SharedTraces};
 
 /// How often the server looks for changes.
 const TICK: Duration = Duration::from_millis(200);
@@ -30,7 +30,7 @@ const LOOKS_BEFORE_BUILDING: u32 = 5;
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// The current state.
-fn news_of(shared: &Shared, recording: &Recording) -> News {
+fn news_of(shared: &SharedTraces, recording: &ShownRecorder) -> News {
     let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
     let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
     let recording = recording.news().map(|told| ("recording", told));
@@ -84,8 +84,12 @@ impl Listener {
 }
 
 /// Answers with all that changes from now on, first of all with how it is now.
-pub(crate) async fn changes(State(host): State<Hosted>, asked: Asked, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn changes(
+    State(host): State<Hosted>,
+    asked: OpenTraces,
+    uri: Uri,
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let told = news_of(&asked, &host.recording);
     let listener = Listener { news: asked.news.subscribe(), waiting: told.states.clone(), told };
     let events = stream::unfold(listener, Listener::next);

@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 /// The current traces, for all requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Current(Arc<RwLock<Now>>);
+pub(crate) struct CurrentTraces(Arc<RwLock<CurrentState>>);
 
 #[derive(Clone, Debug)]
-struct Now {
+struct CurrentState {
     session: Arc<Session>,
     /// `None`: they do not grow.
-    live: Option<Live>,
+    live: Option<GrowthStatus>,
 }
 
 /// How far traces are that grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Live {
+pub(crate) struct GrowthStatus {
     /// More may come.
     pub(crate) is_recording: bool,
     /// Everything before is there.
@@ -31,7 +31,7 @@ pub(crate) struct Live {
     pub(crate) problem: Option<String>,
 }
 
-impl Live {
+impl GrowthStatus {
     /// Recording has come so far now.
     pub(crate) fn now(session: &Session, watermark_ns: i64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -52,12 +52,12 @@ impl Live {
     }
 }
 
-impl Current {
-    pub(crate) fn new(session: Arc<Session>, live: Option<Live>) -> Self {
-        Self(Arc::new(RwLock::new(Now { session, live })))
+impl CurrentTraces {
+    pub(crate) fn new(session: Arc<Session>, live: Option<GrowthStatus>) -> Self {
+        Self(Arc::new(RwLock::new(CurrentState { session, live })))
     }
 
-    fn now(&self) -> Now {
+    fn now(&self) -> CurrentState {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -67,7 +67,7 @@ impl Current {
     }
 
     /// How far they are, if they grow.
-    pub(crate) fn live(&self) -> Option<Live> {
+    pub(crate) fn live(&self) -> Option<GrowthStatus> {
         self.now().live
     }
 
@@ -79,12 +79,12 @@ impl Current {
     }
 
     /// There is more of them now.
-    pub(crate) fn set(&self, session: Arc<Session>, live: Option<Live>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Now { session, live };
+    pub(crate) fn set(&self, session: Arc<Session>, live: Option<GrowthStatus>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = CurrentState { session, live };
     }
 
     /// Sets the state that pages receive of how far they are.
-    pub(crate) fn set_live(&self, live: Option<Live>) {
+    pub(crate) fn set_live(&self, live: Option<GrowthStatus>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).live = live;
     }
 }

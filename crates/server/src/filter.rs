@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 
 use crate::body;
 use crate::pool::Viewer;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
 use crate::selection::{problem, problems_of};
-use crate::shared::Asked;
+use crate::shared::OpenTraces;
 
 /// The body of the request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Question {
+struct FilterQuestion {
     filter: String,
 }
 
 /// Reports the errors of an expression, and of how many classes of events some may be meant.
-pub(crate) async fn check(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
-    let Question { filter } = body::read(request).await?;
+pub(crate) async fn check(asked: OpenTraces, viewer: Viewer, request: Request) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
+    let FilterQuestion { filter } = body::read(request).await?;
     let session = asked.current.session();
     let checked = asked.pool.ask(&viewer, move |_| checked(&session, &filter)).await?;
     Ok(answer(&checked))

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use kymo_session::{Follow, Look, OpenFailure, OpenOptions, Session};
 
 use crate::begin::Growing;
-use crate::current::Live;
-use crate::stage::Stage;
+use crate::current::GrowthStatus;
+use crate::stage::ServerStage;
 
 /// How often the server looks for more events.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -45,7 +45,7 @@ impl Followed {
     }
 
     /// Looks from now on, as long as the server runs.
-    pub(crate) fn begin(self, stage: &Arc<Stage>) -> std::io::Result<()> {
+    pub(crate) fn begin(self, stage: &Arc<ServerStage>) -> std::io::Result<()> {
         match &self.session {
             Some(session) => follow_if_grown(stage, session, self.paths, self.open),
             None => follow(stage, self.paths, self.open),
@@ -54,10 +54,10 @@ impl Followed {
 }
 
 /// Follows traces on a thread of its own, as long as the server runs.
-fn follow(stage: &Arc<Stage>, paths: Vec<PathBuf>, options: OpenOptions) -> std::io::Result<()> {
+fn follow(stage: &Arc<ServerStage>, paths: Vec<PathBuf>, options: OpenOptions) -> std::io::Result<()> {
     let stage = Arc::downgrade(stage);
     let work = move || {
-        let mut following = Following { follow: Follow::new(paths, options), came: Instant::now() };
+        let mut following = GrowthFollower { follow: Follow::new(paths, options), came: Instant::now() };
         while let Some(stage) = stage.upgrade().filter(|stage| !stage.is_over()) {
             let goes_on = following.look(&stage);
             drop(stage);
@@ -72,7 +72,7 @@ fn follow(stage: &Arc<Stage>, paths: Vec<PathBuf>, options: OpenOptions) -> std:
 
 /// Follows traces that are not known to be recorded, as soon as there is more of them.
 fn follow_if_grown(
-    stage: &Arc<Stage>,
+    stage: &Arc<ServerStage>,
     session: &Arc<Session>,
     paths: Vec<PathBuf>,
     options: OpenOptions,
@@ -92,15 +92,15 @@ fn follow_if_grown(
     std::thread::Builder::new().name("kymo-watches".to_owned()).spawn(work).map(drop)
 }
 
-struct Following {
+struct GrowthFollower {
     follow: Follow,
     /// When something new was seen last.
     came: Instant,
 }
 
-impl Following {
+impl GrowthFollower {
     /// Looks once; whether it is worth while to look again.
-    fn look(&mut self, stage: &Stage) -> bool {
+    fn look(&mut self, stage: &ServerStage) -> bool {
         match self.follow.look() {
             Ok(Look::Nothing) => self.nothing(stage),
             Ok(Look::More(window)) => {
@@ -118,13 +118,13 @@ impl Following {
         true
     }
 
-    fn nothing(&self, stage: &Stage) {
+    fn nothing(&self, stage: &ServerStage) {
         let Some(asked) = stage.asked() else { return };
         if self.came.elapsed() < ENDED || self.follow.is_told() {
             return;
         }
         if let Some(live) = asked.current.live().filter(|live| live.is_recording) {
-            asked.current.set_live(Some(Live { is_recording: false, ..live }));
+            asked.current.set_live(Some(GrowthStatus { is_recording: false, ..live }));
         }
     }
 }
@@ -136,11 +136,11 @@ fn told(failure: &OpenFailure) -> String {
 }
 
 /// Says why nothing new is seen.
-fn tell(stage: &Stage, problem: String) {
+fn tell(stage: &ServerStage, problem: String) {
     match stage.asked() {
         Some(asked) => {
             if let Some(live) = asked.current.live() {
-                asked.current.set_live(Some(Live { problem: Some(problem), ..live }));
+                asked.current.set_live(Some(GrowthStatus { problem: Some(problem), ..live }));
             }
         }
         None => stage.tell_waiting(problem),

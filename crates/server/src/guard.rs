@@ -18,7 +18,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::query;
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 use crate::token::Token;
 
 /// Bytes of a URL.
@@ -56,26 +56,26 @@ impl Guard {
     }
 
     /// Whether the request is for us, and of our own pages or of no page.
-    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RequestRefusal> {
         let bytes = uri.path_and_query().map_or(0, |text| text.as_str().len());
         if bytes > URL_BYTES_MAX {
             let message = format!("the URL has {bytes} bytes; {URL_BYTES_MAX} are the most");
-            return Err(Refusal::new(StatusCode::URI_TOO_LONG, "url", message));
+            return Err(RequestRefusal::new(StatusCode::URI_TOO_LONG, "url", message));
         }
         let lines = headers.len();
         if lines > HEADERS_MAX {
             let message = format!("the request has {lines} headers; {HEADERS_MAX} are the most");
-            return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "header", message));
+            return Err(RequestRefusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "header", message));
         }
         let host = host(uri, headers)?;
         if !self.is_own(&host) {
             let message = format!("this is no server of `{host}`: ask for {}", self.address);
-            return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "host", message));
+            return Err(RequestRefusal::new(StatusCode::MISDIRECTED_REQUEST, "host", message));
         }
         match text(headers, &header::ORIGIN)? {
             Some(origin) if origin.strip_prefix("http://") != Some(host.as_str()) => {
                 let message = format!("pages of `{}` get nothing from here", shortened(origin));
-                Err(Refusal::new(StatusCode::FORBIDDEN, "origin", message))
+                Err(RequestRefusal::new(StatusCode::FORBIDDEN, "origin", message))
             }
             _ => Ok(()),
         }
@@ -99,10 +99,10 @@ impl Guard {
     }
 
     /// Whether the request has the token and does not come from a page of another site.
-    fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_token(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RequestRefusal> {
         if let Some(site @ ("cross-site" | "same-site")) = text(headers, &HeaderName::from_static("sec-fetch-site"))? {
             let message = format!("a {site} page gets nothing from here");
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "origin", message));
+            return Err(RequestRefusal::new(StatusCode::FORBIDDEN, "origin", message));
         }
         let bearer = text(headers, &header::AUTHORIZATION)?.map(|text| match text.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim().to_owned()),
@@ -121,13 +121,13 @@ impl Guard {
     }
 }
 
-fn unauthorized(message: &str) -> Refusal {
-    Refusal::new(StatusCode::UNAUTHORIZED, "token", message)
+fn unauthorized(message: &str) -> RequestRefusal {
+    RequestRefusal::new(StatusCode::UNAUTHORIZED, "token", message)
 }
 
 /// The host that the request is for.
-fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Refusal> {
-    let refused = |message: &str| Refusal::new(StatusCode::BAD_REQUEST, "host", message);
+fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, RequestRefusal> {
+    let refused = |message: &str| RequestRefusal::new(StatusCode::BAD_REQUEST, "host", message);
     let said = text(headers, &header::HOST)?.ok_or_else(|| refused("the request does not say which host it is for"))?;
     let host: Authority = said.parse().map_err(|_| refused("the host of the request is none"))?;
     if host.as_str().contains('@') || uri.authority().is_some_and(|other| other != &host) {
@@ -137,8 +137,9 @@ fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Refusal> {
 }
 
 /// A header that stands there once at most.
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Refusal> {
-    let refused = |what: &str| Refusal::new(StatusCode::BAD_REQUEST, "header", format!("the header `{name}` {what}"));
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, RequestRefusal> {
+    let refused =
+        |what: &str| RequestRefusal::new(StatusCode::BAD_REQUEST, "header", format!("the header `{name}` {what}"));
     let mut all = headers.get_all(name).iter();
     let Some(first) = all.next() else { return Ok(None) };
     if all.next().is_some() {
@@ -176,7 +177,7 @@ pub(crate) async fn inner(State(guard): State<Arc<Guard>>, request: Request, nex
 }
 
 /// Strangers keep no connection.
-fn closing(refusal: Refusal) -> Response {
+fn closing(refusal: RequestRefusal) -> Response {
     ([(header::CONNECTION, "close")], refusal).into_response()
 }
 

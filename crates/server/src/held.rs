@@ -7,13 +7,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 
-use crate::pool::Held;
+use crate::pool::HeldMemory;
 
 /// Bytes that are handed to a connection at a time: as many may still lie there when the memory is given back.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Bytes as an answer of some kind.
-pub(crate) fn answer(kind: &'static str, bytes: Vec<u8>, mut held: Held) -> Response {
+pub(crate) fn answer(kind: &'static str, bytes: Vec<u8>, mut held: HeldMemory) -> Response {
     held.keep(bytes.len());
     let length = HeaderValue::from(bytes.len());
     let pieces = stream::unfold((Bytes::from(bytes), held), |(mut left, held)| async move {

@@ -11,18 +11,18 @@ use tokio::sync::oneshot;
 use crate::begin::{Begin, Growing};
 use crate::growing::Followed;
 use crate::guard::Guard;
-use crate::pool::Pool;
-use crate::recording::Recording;
-use crate::refusal::Refusal;
-use crate::shared::{Asked, Means};
-use crate::stage::{Chosen, Stage};
+use crate::pool::WorkerPool;
+use crate::recording::ShownRecorder;
+use crate::refusal::RequestRefusal;
+use crate::shared::{Means, OpenTraces};
+use crate::stage::{ChosenTraces, ServerStage};
 
 /// The state that all requests share, no matter which traces the server shows.
 pub(crate) struct Host {
     pub(crate) guard: Arc<Guard>,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) recording: Arc<Recording>,
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) pool: Arc<WorkerPool>,
+    pub(crate) recording: Arc<ShownRecorder>,
+    pub(crate) stage: Arc<ServerStage>,
 }
 
 /// As every request has it.
@@ -41,7 +41,7 @@ impl Host {
             }
         };
         let (pool, recording) = (Arc::clone(&means.pool), Arc::clone(&means.recording));
-        let stage = Arc::new(Stage::new(session, choice, means));
+        let stage = Arc::new(ServerStage::new(session, choice, means));
         if let Some(followed) = followed {
             followed.begin(&stage)?;
         }
@@ -52,8 +52,8 @@ impl Host {
     /// at a time.
     pub(crate) async fn open(
         &self,
-        find: impl FnOnce(&Stage) -> Result<Chosen, Refusal> + Send + 'static,
-    ) -> Result<(), Refusal> {
+        find: impl FnOnce(&ServerStage) -> Result<ChosenTraces, RequestRefusal> + Send + 'static,
+    ) -> Result<(), RequestRefusal> {
         // Other requests to open are refused from here on.
         let opens = self.stage.begin_opening()?;
         let (tell, told) = oneshot::channel();
@@ -69,27 +69,28 @@ impl Host {
                         paths: chosen.paths,
                         open: choice.open.clone(),
                     };
-                    Followed::new(growing).begin(stage).map_err(Refusal::fault)?;
+                    Followed::new(growing).begin(stage).map_err(RequestRefusal::fault)?;
                 }
                 Ok(())
             });
-            stage.tell_failure(opened.as_ref().err().map(Refusal::message));
+            stage.tell_failure(opened.as_ref().err().map(RequestRefusal::message));
             drop(opens);
             let _ = tell.send(opened);
         };
-        std::thread::Builder::new().name("kymo-opens".to_owned()).spawn(work).map_err(Refusal::fault)?;
-        told.await
-            .map_err(|_| Refusal::fault("the traces were not opened: that is a mistake in kymo; please report it"))?
+        std::thread::Builder::new().name("kymo-opens".to_owned()).spawn(work).map_err(RequestRefusal::fault)?;
+        told.await.map_err(|_| {
+            RequestRefusal::fault("the traces were not opened: that is a mistake in kymo; please report it")
+        })?
     }
 }
 
 /// Requests about traces are refused before there are any.
-impl FromRequestParts<Hosted> for Asked {
-    type Rejection = Refusal;
+impl FromRequestParts<Hosted> for OpenTraces {
+    type Rejection = RequestRefusal;
 
-    async fn from_request_parts(_: &mut Parts, host: &Hosted) -> Result<Self, Refusal> {
+    async fn from_request_parts(_: &mut Parts, host: &Hosted) -> Result<Self, RequestRefusal> {
         host.stage.asked().cloned().ok_or_else(|| {
-            Refusal::new(
+            RequestRefusal::new(
                 StatusCode::CONFLICT,
                 "start",
                 "no traces are open yet; /api/v1/start says which can be opened",

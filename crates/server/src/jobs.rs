@@ -18,9 +18,9 @@ use axum::http::StatusCode;
 use kymo_session::{AnalyseFailure, AnalysisKind, AnalysisOptions, Progress, Session, Table, json};
 use serde_json::{Value, json};
 
-use crate::current::Current;
+use crate::current::CurrentTraces;
 use crate::options::Asks;
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// Jobs that run at a time; each reads with all threads of the session.
 const RUNNING_MAX: usize = 2;
@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Analyses that run, will run, or have run.
 pub(crate) struct Jobs {
-    current: Current,
+    current: CurrentTraces,
     roles: Option<PathBuf>,
     list: Arc<Mutex<List>>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Jobs {
 #[derive(Default)]
 struct List {
     /// In the order in which they were asked for.
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<AnalysisJob>,
     /// How many there have been.
     count: u64,
     /// Bytes of all answers that are kept.
@@ -47,32 +47,32 @@ struct List {
     is_over: bool,
 }
 
-struct Job {
+struct AnalysisJob {
     id: u64,
     asks: Asks,
     progress: Arc<Progress>,
-    state: State,
+    state: JobState,
 }
 
-enum State {
+enum JobState {
     Waiting(Box<(AnalysisKind, AnalysisOptions)>),
     Running(Instant),
     Done(Bytes, Duration),
-    Failed(Refusal),
+    Failed(RequestRefusal),
 }
 
-impl Job {
+impl AnalysisJob {
     fn is_over(&self) -> bool {
-        matches!(self.state, State::Done(..) | State::Failed(_))
+        matches!(self.state, JobState::Done(..) | JobState::Failed(_))
     }
 
     fn kept_bytes(&self) -> usize {
-        if let State::Done(bytes, _) = &self.state { bytes.len() } else { 0 }
+        if let JobState::Done(bytes, _) = &self.state { bytes.len() } else { 0 }
     }
 
     fn as_json(&self) -> Value {
         let (mut done, total) = self.progress.bytes();
-        if matches!(self.state, State::Done(..)) {
+        if matches!(self.state, JobState::Done(..)) {
             // Parts that were not worth reading count as done, too.
             done = total;
         }
@@ -82,18 +82,18 @@ impl Job {
             "result_bytes": null, "failure": null,
         });
         match &self.state {
-            State::Waiting(_) => {}
-            State::Running(began) => {
+            JobState::Waiting(_) => {}
+            JobState::Running(began) => {
                 object["state"] = json!("running");
                 object["elapsed_ms"] = json!(millis(began.elapsed()));
                 object["eta_ms"] = json!(left(done, total, began.elapsed()).map(millis));
             }
-            State::Done(bytes, took) => {
+            JobState::Done(bytes, took) => {
                 object["state"] = json!("done");
                 object["elapsed_ms"] = json!(millis(*took));
                 object["result_bytes"] = json!(bytes.len());
             }
-            State::Failed(refusal) => {
+            JobState::Failed(refusal) => {
                 object["state"] = json!("failed");
                 object["failure"] = refusal.as_json();
             }
@@ -113,37 +113,40 @@ fn left(done: u64, total: u64, elapsed: Duration) -> Option<Duration> {
 }
 
 impl List {
-    fn find(&self, id: &str) -> Result<&Job, Refusal> {
+    fn find(&self, id: &str) -> Result<&AnalysisJob, RequestRefusal> {
         let place = self.place(id)?;
         Ok(&self.jobs[place])
     }
 
-    fn place(&self, id: &str) -> Result<usize, Refusal> {
+    fn place(&self, id: &str) -> Result<usize, RequestRefusal> {
         let place = self.jobs.iter().position(|job| job.id.to_string() == id);
-        place.ok_or_else(|| Refusal::absent(format!("there is no job `{}`", id.chars().take(40).collect::<String>())))
+        place.ok_or_else(|| {
+            RequestRefusal::absent(format!("there is no job `{}`", id.chars().take(40).collect::<String>()))
+        })
     }
 
     /// Forgets finished jobs, the oldest first, until there is room.
-    fn make_room(&mut self) -> Result<(), Refusal> {
+    fn make_room(&mut self) -> Result<(), RequestRefusal> {
         while self.jobs.len() >= KNOWN_MAX {
-            self.forget_oldest().ok_or_else(|| Refusal::busy(format!("{KNOWN_MAX} jobs run or wait; cancel one")))?;
+            self.forget_oldest()
+                .ok_or_else(|| RequestRefusal::busy(format!("{KNOWN_MAX} jobs run or wait; cancel one")))?;
         }
         Ok(())
     }
 
-    fn forget_oldest(&mut self) -> Option<Job> {
-        let place = self.jobs.iter().position(Job::is_over)?;
+    fn forget_oldest(&mut self) -> Option<AnalysisJob> {
+        let place = self.jobs.iter().position(AnalysisJob::is_over)?;
         self.jobs.remove(place)
     }
 
     /// The job that may run now.
     fn next(&mut self) -> Option<(u64, AnalysisKind, AnalysisOptions, Arc<Progress>)> {
-        let running = self.jobs.iter().filter(|job| matches!(job.state, State::Running(_))).count();
+        let running = self.jobs.iter().filter(|job| matches!(job.state, JobState::Running(_))).count();
         if running >= RUNNING_MAX || self.is_over {
             return None;
         }
-        let job = self.jobs.iter_mut().find(|job| matches!(job.state, State::Waiting(_)))?;
-        let State::Waiting(asked) = std::mem::replace(&mut job.state, State::Running(Instant::now())) else {
+        let job = self.jobs.iter_mut().find(|job| matches!(job.state, JobState::Waiting(_)))?;
+        let JobState::Waiting(asked) = std::mem::replace(&mut job.state, JobState::Running(Instant::now())) else {
             unreachable!("it waits")
         };
         let (kind, options) = *asked;
@@ -151,14 +154,14 @@ impl List {
     }
 
     /// A job has come to its end; it may have been forgotten meanwhile.
-    fn end(&mut self, id: u64, found: Result<Bytes, Refusal>) {
+    fn end(&mut self, id: u64, found: Result<Bytes, RequestRefusal>) {
         let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) else { return };
-        let State::Running(began) = job.state else { return };
+        let JobState::Running(began) = job.state else { return };
         job.state = match found {
-            Ok(bytes) => State::Done(bytes, began.elapsed()),
-            Err(refusal) => State::Failed(refusal),
+            Ok(bytes) => JobState::Done(bytes, began.elapsed()),
+            Err(refusal) => JobState::Failed(refusal),
         };
-        while self.jobs.iter().map(Job::kept_bytes).sum::<usize>() > self.kept_bytes_max {
+        while self.jobs.iter().map(AnalysisJob::kept_bytes).sum::<usize>() > self.kept_bytes_max {
             let oldest = self.jobs.iter().position(|job| job.kept_bytes() > 0 && job.id != id);
             let Some(oldest) = oldest else { break };
             self.jobs.remove(oldest);
@@ -168,7 +171,7 @@ impl List {
 
 impl Jobs {
     /// The jobs of a session; their results have so much memory.
-    pub(crate) fn new(current: Current, roles: Option<PathBuf>, memory: u64) -> Self {
+    pub(crate) fn new(current: CurrentTraces, roles: Option<PathBuf>, memory: u64) -> Self {
         let kept_bytes_max = usize::try_from(memory).unwrap_or(usize::MAX);
         Self { current, roles, list: Arc::new(Mutex::new(List { kept_bytes_max, ..List::default() })) }
     }
@@ -178,7 +181,7 @@ impl Jobs {
     }
 
     /// Creates a job, which begins as soon as it may run; returns its description.
-    pub(crate) fn begin(&self, asks: Asks) -> Result<Value, Refusal> {
+    pub(crate) fn begin(&self, asks: Asks) -> Result<Value, RequestRefusal> {
         let (kind, options) = asks.question(&self.current.session(), self.roles.as_deref())?;
         // In traces that are recorded right now, data later than this may still change.
         let end_ns = self.current.last_ns().into_iter().chain(options.end_ns).min();
@@ -186,7 +189,7 @@ impl Jobs {
         let mut list = self.list();
         list.make_room()?;
         list.count += 1;
-        let job = Job { id: list.count, asks, progress: Arc::default(), state: State::Waiting(question) };
+        let job = AnalysisJob { id: list.count, asks, progress: Arc::default(), state: JobState::Waiting(question) };
         let said = job.as_json();
         list.jobs.push_back(job);
         drop(list);
@@ -196,29 +199,27 @@ impl Jobs {
 
     /// All of them.
     pub(crate) fn all(&self) -> Vec<Value> {
-        self.list().jobs.iter().map(Job::as_json).collect()
+        self.list().jobs.iter().map(AnalysisJob::as_json).collect()
     }
 
-    pub(crate) fn one(&self, id: &str) -> Result<Value, Refusal> {
-        self.list().find(id).map(Job::as_json)
+    pub(crate) fn one(&self, id: &str) -> Result<Value, RequestRefusal> {
+        self.list().find(id).map(AnalysisJob::as_json)
     }
 
     /// The result of a job.
-    pub(crate) fn answer(&self, id: &str) -> Result<Bytes, Refusal> {
+    pub(crate) fn answer(&self, id: &str) -> Result<Bytes, RequestRefusal> {
         match &self.list().find(id)?.state {
-            State::Done(bytes, _) => Ok(bytes.clone()),
-            State::Failed(refusal) => {
-                Err(Refusal::new(StatusCode::CONFLICT, "failed", "the job has failed")
-                    .with("failure", refusal.as_json()))
-            }
-            State::Waiting(_) | State::Running(_) => {
-                Err(Refusal::new(StatusCode::CONFLICT, "unfinished", "the job has not ended yet"))
+            JobState::Done(bytes, _) => Ok(bytes.clone()),
+            JobState::Failed(refusal) => Err(RequestRefusal::new(StatusCode::CONFLICT, "failed", "the job has failed")
+                .with("failure", refusal.as_json())),
+            JobState::Waiting(_) | JobState::Running(_) => {
+                Err(RequestRefusal::new(StatusCode::CONFLICT, "unfinished", "the job has not ended yet"))
             }
         }
     }
 
     /// Cancels and forgets it.
-    pub(crate) fn end(&self, id: &str) -> Result<(), Refusal> {
+    pub(crate) fn end(&self, id: &str) -> Result<(), RequestRefusal> {
         let mut list = self.list();
         let place = list.place(id)?;
         let job = list.jobs.remove(place).expect("it was found there");
@@ -242,7 +243,7 @@ fn locked(list: &Mutex<List>) -> MutexGuard<'_, List> {
 
 /// Starts jobs that may run, each on its own thread: a thread goes on with the next job, and ends
 /// when there is none.
-fn work(current: &Current, list: &Arc<Mutex<List>>) {
+fn work(current: &CurrentTraces, list: &Arc<Mutex<List>>) {
     let Some(first) = locked(list).next() else { return };
     let (current, own, id) = (current.clone(), Arc::clone(list), first.0);
     let thread = std::thread::Builder::new().name("kymo-job".to_owned()).spawn(move || {
@@ -259,7 +260,7 @@ fn work(current: &Current, list: &Arc<Mutex<List>>) {
         }
     });
     if let Err(error) = thread {
-        locked(list).end(id, Err(Refusal::fault(format!("the system gives no thread: {error}"))));
+        locked(list).end(id, Err(RequestRefusal::fault(format!("the system gives no thread: {error}"))));
     }
 }
 
@@ -271,7 +272,7 @@ struct Unwound<'a> {
 
 impl Drop for Unwound<'_> {
     fn drop(&mut self) {
-        let refusal = Refusal::fault("the job met a mistake in kymo; please report it");
+        let refusal = RequestRefusal::fault("the job met a mistake in kymo; please report it");
         locked(self.list).end(self.id, Err(refusal));
     }
 }
@@ -289,20 +290,20 @@ fn found(
     (kind, options): (&AnalysisKind, &AnalysisOptions),
     bytes_max: usize,
     progress: &Progress,
-) -> Result<Bytes, Refusal> {
+) -> Result<Bytes, RequestRefusal> {
     let analysed = session.ask(kind, options, progress).map_err(|failure| {
         let code = match failure {
             AnalyseFailure::NoRole { .. } => "traces",
             AnalyseFailure::Cancelled(_) => "cancelled",
             _ => "question",
         };
-        Refusal::new(StatusCode::BAD_REQUEST, code, failure)
+        RequestRefusal::new(StatusCode::BAD_REQUEST, code, failure)
     })?;
     let tables: Vec<&Table> = analysed.answer.tables.iter().collect();
-    let mut bytes = Bounded { bytes: Vec::new(), most: bytes_max };
+    let mut bytes = LimitedBuffer { bytes: Vec::new(), most: bytes_max };
     json::write_answer(&tables, &analysed.report, &mut bytes).map_err(|_| {
         let most = bytes_max >> 20;
-        Refusal::new(
+        RequestRefusal::new(
             StatusCode::BAD_REQUEST,
             "large",
             format!("the answer has more than {most} MiB: ask for fewer rows, `top`"),
@@ -312,12 +313,12 @@ fn found(
 }
 
 /// So many bytes.
-struct Bounded {
+struct LimitedBuffer {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Write for Bounded {
+impl Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.most {
             return Err(io::ErrorKind::StorageFull.into());
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn answers_are_bounded() {
-        let mut bytes = Bounded { bytes: vec![0; 9], most: 10 };
+        let mut bytes = LimitedBuffer { bytes: vec![0; 9], most: 10 };
         assert!(bytes.write_all(b"1").is_ok() && bytes.write_all(b"2").is_err());
     }
 
@@ -354,14 +355,14 @@ mod tests {
     #[test]
     fn room_is_made_by_what_is_over() {
         let asks: Asks = serde_json::from_value(json!({"kind": "count"})).unwrap();
-        let job = |id, state| Job { id, asks: asks.clone(), progress: Arc::default(), state };
+        let job = |id, state| AnalysisJob { id, asks: asks.clone(), progress: Arc::default(), state };
         let mut list = List { kept_bytes_max: 1000, ..List::default() };
         for id in 0..KNOWN_MAX as u64 {
-            let done = State::Done(Bytes::from_static(b"{}"), Duration::ZERO);
-            list.jobs.push_back(job(id, if id == 5 { done } else { State::Running(Instant::now()) }));
+            let done = JobState::Done(Bytes::from_static(b"{}"), Duration::ZERO);
+            list.jobs.push_back(job(id, if id == 5 { done } else { JobState::Running(Instant::now()) }));
         }
         assert!(list.make_room().is_ok() && list.find("5").is_err() && list.jobs.len() == KNOWN_MAX - 1);
-        list.jobs.push_back(job(99, State::Running(Instant::now())));
+        list.jobs.push_back(job(99, JobState::Running(Instant::now())));
         assert_eq!(list.make_room().unwrap_err().status(), 503);
         list.end(99, Ok(Bytes::from(vec![0; 1000])));
         list.end(98, Ok(Bytes::new()));

@@ -56,12 +56,12 @@ use futures::future;
 use kymo_session::OwnTracks;
 use tokio::runtime;
 
-pub use begin::{Begin, Choice, Growing, RecordHint, Sample};
+pub use begin::{Begin, Growing, RecordHint, SampleTrace, TraceChoice};
 use connection::Patience;
 use guard::Guard;
 use host::Host;
-use pool::Pool;
-use recording::Recording;
+use pool::WorkerPool;
+use recording::ShownRecorder;
 use shared::Means;
 use token::Token;
 
@@ -194,9 +194,9 @@ impl Server {
         // Half of it is for requests, a quarter for the results of jobs, a part for nodes; the rest
         // is for building timelines.
         let memory = self.options.memory_bytes;
-        let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
+        let pool = Arc::new(WorkerPool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
         let ServerOptions { roles, own, notes, patience, .. } = self.options;
-        let recording = Recording::of(self.begin.paths());
+        let recording = ShownRecorder::of(self.begin.paths());
         let means = Means { pool, roles, own, notes, recording, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
         let host = Arc::new(Host::new(guard, self.begin, means).map_err(ServeFailure::Threads)?);

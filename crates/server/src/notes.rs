@@ -4,38 +4,40 @@
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use kymo_session::{Notes, NotesFailure};
+use kymo_session::{NotesFailure, TraceNotes};
 use serde_json::{Map, Value, json};
 
 use crate::body;
 use crate::pool::Viewer;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
-use crate::shared::Asked;
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
+use crate::shared::OpenTraces;
 
-fn refusal(failure: &NotesFailure) -> Refusal {
+fn refusal(failure: &NotesFailure) -> RequestRefusal {
     match failure {
-        NotesFailure::NoNote(_) => Refusal::new(StatusCode::BAD_REQUEST, "body", failure),
-        NotesFailure::File { .. } | NotesFailure::TooMany(_) => Refusal::new(StatusCode::CONFLICT, "notes", failure),
+        NotesFailure::NoNote(_) => RequestRefusal::new(StatusCode::BAD_REQUEST, "body", failure),
+        NotesFailure::File { .. } | NotesFailure::TooMany(_) => {
+            RequestRefusal::new(StatusCode::CONFLICT, "notes", failure)
+        }
     }
 }
 
-fn notes(asked: &Asked) -> Result<&Notes, Refusal> {
+fn notes(asked: &OpenTraces) -> Result<&TraceNotes, RequestRefusal> {
     asked
         .notes
         .as_ref()
-        .ok_or_else(|| Refusal::absent("there is no notes file: uploaded traces and the sample have none"))
+        .ok_or_else(|| RequestRefusal::absent("there is no notes file: uploaded traces and the sample have none"))
 }
 
 /// All notes, and the parts of their file that are not notes.
-pub(crate) async fn all(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn all(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let shared = asked.clone();
     let told = asked.pool.ask(&viewer, move |_| told(notes(&shared)?)).await??;
     Ok(answer(&told))
 }
 
-fn told(notes: &Notes) -> Result<Value, Refusal> {
+fn told(notes: &TraceNotes) -> Result<Value, RequestRefusal> {
     let found = notes.read().map_err(|failure| refusal(&failure))?;
     let problem = |(line, message): (usize, String)| json!({"line": line, "message": message});
     let problems: Vec<Value> = found.problems.into_iter().map(problem).collect();
@@ -44,15 +46,15 @@ fn told(notes: &Notes) -> Result<Value, Refusal> {
 
 /// Keeps a note under an id.
 pub(crate) async fn put(
-    asked: Asked,
+    asked: OpenTraces,
     viewer: Viewer,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
     let mut note: Map<String, Value> = body::read(request).await?;
     if note.get("id").is_some_and(|said| said.as_str() != Some(&id)) {
-        return Err(Refusal::parameter(
+        return Err(RequestRefusal::parameter(
             "id",
             format!("the note says another `id` than `{id}`, under which it is kept"),
         ));
@@ -68,12 +70,12 @@ pub(crate) async fn put(
 
 /// Removes a note.
 pub(crate) async fn remove(
-    asked: Asked,
+    asked: OpenTraces,
     viewer: Viewer,
     Path(id): Path<String>,
     uri: Uri,
-) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let (shared, wanted) = (asked.clone(), id.clone());
     let was_there = asked
         .pool
@@ -81,6 +83,6 @@ pub(crate) async fn remove(
         .await??;
     match was_there {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
-        false => Err(Refusal::absent(format!("there is no note `{id}`"))),
+        false => Err(RequestRefusal::absent(format!("there is no note `{id}`"))),
     }
 }

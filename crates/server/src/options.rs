@@ -8,13 +8,13 @@
 use std::path::Path;
 
 use kymo_session::{
-    AnalysisEntry, AnalysisKind, AnalysisOptions, BINS, Declaration, Definitions, Order, PairsProblem, PairsQuestion,
-    PeriodsQuestion, Session, Unsupported, Wishes, analyses, find_analysis,
+    AnalysisDeclaration, AnalysisEntry, AnalysisKind, AnalysisOptions, BINS, Definitions, Order, PairsProblem,
+    PairsQuestion, PeriodsQuestion, Session, Unsupported, Wishes, analyses, find_analysis,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::body::{object, perhaps_object};
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 use crate::selection::selection;
 
 /// An analysis to be run.
@@ -98,7 +98,7 @@ impl Asks {
         &self,
         session: &Session,
         roles: Option<&Path>,
-    ) -> Result<(AnalysisKind, AnalysisOptions), Refusal> {
+    ) -> Result<(AnalysisKind, AnalysisOptions), RequestRefusal> {
         let entry = self.entry()?;
         let options = &self.options;
         options.check(&entry)?;
@@ -106,7 +106,7 @@ impl Asks {
             [] => None,
             texts => Some(
                 Definitions::parse(texts, &options.period_captures)
-                    .map_err(|problem| Refusal::parameter("periods", problem))?,
+                    .map_err(|problem| RequestRefusal::parameter("periods", problem))?,
             ),
         };
         let selection = selection(session, Vec::new(), options.filter.as_deref())?;
@@ -122,25 +122,25 @@ impl Asks {
     }
 
     /// The analysis, with its own options.
-    fn entry(&self) -> Result<AnalysisEntry, Refusal> {
+    fn entry(&self) -> Result<AnalysisEntry, RequestRefusal> {
         let (name, options) = (self.kind.as_str(), &self.options);
         let only = |member: &str, is_there: bool, of: &str| match is_there && name != of {
-            true => Err(Refusal::parameter(member, format!("`{member}` says something to `{of}` alone"))),
+            true => Err(RequestRefusal::parameter(member, format!("`{member}` says something to `{of}` alone"))),
             false => Ok(()),
         };
         only("pairs", options.pairs.is_some(), "pairs")?;
         only("sums", options.sums.is_some(), "periods")?;
         only("declaration", options.declaration.is_some(), "own")?;
         if name == "own" {
-            let missing = || Refusal::parameter("declaration", "`own` requires `declaration`, which is missing");
+            let missing = || RequestRefusal::parameter("declaration", "`own` requires `declaration`, which is missing");
             let text = options.declaration.as_ref().ok_or_else(missing)?;
-            let declared = Declaration::parse(text);
-            let refused = |errors: kymo_session::MappingErrors| Refusal::parameter("declaration", errors);
+            let declared = AnalysisDeclaration::parse(text);
+            let refused = |errors: kymo_session::MappingErrors| RequestRefusal::parameter("declaration", errors);
             return Ok(AnalysisEntry::declared(declared.map_err(refused)?));
         }
         let names = || analyses().iter().map(|entry| &*entry.name).collect::<Vec<_>>().join(", ");
         let absent =
-            || Refusal::parameter("kind", format!("there is no analysis `{name}`; there are: {}, own", names()));
+            || RequestRefusal::parameter("kind", format!("there is no analysis `{name}`; there are: {}, own", names()));
         let mut entry = find_analysis(name).ok_or_else(absent)?.clone();
         match (&options.pairs, &options.sums) {
             (Some(pairs), _) => entry.kind = AnalysisKind::Pairs(pairs.question()?),
@@ -152,13 +152,13 @@ impl Asks {
 }
 
 impl Pairs {
-    fn question(&self) -> Result<PairsQuestion, Refusal> {
+    fn question(&self) -> Result<PairsQuestion, RequestRefusal> {
         let parsed = PairsQuestion::parse(&self.start, &self.stop, &self.keys, self.group.as_deref(), self.nested);
         parsed.map_err(|problem| match problem {
-            PairsProblem::Half => Refusal::parameter("pairs", "`start` needs `stop`, and `stop` needs `start`"),
+            PairsProblem::Half => RequestRefusal::parameter("pairs", "`start` needs `stop`, and `stop` needs `start`"),
             PairsProblem::Expression(text, problems) => {
                 let lines: String = problems.iter().map(|problem| problem.render(&text)).collect();
-                Refusal::parameter("pairs", lines.trim_end())
+                RequestRefusal::parameter("pairs", lines.trim_end())
             }
         })
     }
@@ -200,7 +200,7 @@ impl Options {
     }
 
     /// Refuses impossible values, and options that the analysis would not look at.
-    fn check(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
+    fn check(&self, entry: &AnalysisEntry) -> Result<(), RequestRefusal> {
         let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
         let is_turned = self.begin_ns.zip(self.end_ns).is_some_and(|(begin, end)| begin > end);
         let wrong = [
@@ -214,23 +214,23 @@ impl Options {
             ("top", self.top == Some(0), "`top` is at least 1; without it, all rows are given"),
         ];
         if let Some((member, _, message)) = wrong.into_iter().find(|wrong| wrong.1) {
-            return Err(Refusal::parameter(member, message));
+            return Err(RequestRefusal::parameter(member, message));
         }
         self.check_supported(entry)
     }
 
     /// Refuses options that the analysis would not look at.
-    fn check_supported(&self, entry: &AnalysisEntry) -> Result<(), Refusal> {
+    fn check_supported(&self, entry: &AnalysisEntry) -> Result<(), RequestRefusal> {
         let AnalysisEntry { name, options, .. } = entry;
         let wishes = self.wishes();
         let member = match options.unsupported(&wishes) {
             None => return Ok(()),
             Some(Unsupported::By(_)) if options.by.is_empty() => {
-                return Err(Refusal::parameter("by", format!("`{name}` tells nothing apart")));
+                return Err(RequestRefusal::parameter("by", format!("`{name}` tells nothing apart")));
             }
             Some(Unsupported::By(word)) => {
                 let message = format!("`{name}` does not tell `{word}` apart; it knows {}", options.by.join(", "));
-                return Err(Refusal::parameter("by", message));
+                return Err(RequestRefusal::parameter("by", message));
             }
             Some(Unsupported::Min) => "min_ns",
             Some(Unsupported::Max) => "max_ns",
@@ -243,6 +243,6 @@ impl Options {
             Some(Unsupported::Softirqs) => "softirqs",
             Some(Unsupported::Names) => "names",
         };
-        Err(Refusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")))
+        Err(RequestRefusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")))
     }
 }

@@ -10,11 +10,11 @@ use axum::response::{IntoResponse, Response};
 
 use crate::host::Hosted;
 use crate::pool::Viewer;
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 use crate::{tags, told};
 
 /// A file that is part of the program.
-struct Page {
+struct EmbeddedFile {
     /// Its path in URLs.
     name: &'static str,
     kind: &'static str,
@@ -25,7 +25,7 @@ struct Page {
     gzip: Option<&'static [u8]>,
 }
 
-static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+static PAGES: &[EmbeddedFile] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 /// Answers for everything that is not the API.
 pub(crate) async fn page(
@@ -37,7 +37,7 @@ pub(crate) async fn page(
 ) -> Response {
     let name = if uri.path() == "/" { "/index.html" } else { uri.path() };
     let Some(page) = PAGES.iter().find(|page| page.name == name) else {
-        return Refusal::absent("there is no page of this name").into_response();
+        return RequestRefusal::absent("there is no page of this name").into_response();
     };
     if method != Method::GET && method != Method::HEAD {
         return not_allowed().await.into_response();
@@ -74,8 +74,8 @@ fn with(page: &[u8], element: &str) -> Option<String> {
 }
 
 /// The response to a method that means nothing here.
-pub(crate) async fn not_allowed() -> Refusal {
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this method means nothing here")
+pub(crate) async fn not_allowed() -> RequestRefusal {
+    RequestRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this method means nothing here")
 }
 
 /// Names of assets identify their content: a changed asset has another name.

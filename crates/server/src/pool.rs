@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use kymo_session::Progress;
 use tokio::sync::oneshot;
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// The parties that take turns: a page, or any client that keeps a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ const WAITING_MAX: usize = 256;
 /// Questions of all.
 const WAITING_ALL_MAX: usize = 4096;
 
-type Task = Box<dyn FnOnce(Held) + Send>;
+type Task = Box<dyn FnOnce(HeldMemory) + Send>;
 
 /// Viewers with questions, in the order of their turns.
 #[derive(Default)]
@@ -47,10 +47,10 @@ struct Turns {
 }
 
 impl Turns {
-    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), Refusal> {
+    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), RequestRefusal> {
         let own = self.tasks.entry(viewer.clone()).or_default();
         if own.len() >= WAITING_MAX || self.waiting >= WAITING_ALL_MAX {
-            return Err(Refusal::busy("too many questions wait for their turn"));
+            return Err(RequestRefusal::busy("too many questions wait for their turn"));
         }
         if own.is_empty() {
             self.turns.push_back(viewer.clone());
@@ -76,7 +76,7 @@ impl Turns {
 }
 
 /// The questions that wait for a thread.
-struct Queue {
+struct QuestionQueue {
     /// Questions that take next to no memory, and pieces of answers that already have theirs: they
     /// never wait for memory, so that answers come to their ends and give it back.
     light: Turns,
@@ -89,14 +89,14 @@ struct Queue {
     is_over: bool,
 }
 
-impl Queue {
+impl QuestionQueue {
     fn new(memory: u64) -> Self {
         Self { light: Turns::default(), heavy: Turns::default(), is_heavy_next: false, free: memory, is_over: false }
     }
 
-    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), Refusal> {
+    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), RequestRefusal> {
         if self.is_over {
-            return Err(Refusal::busy("the server ends"));
+            return Err(RequestRefusal::busy("the server ends"));
         }
         let turns = if bytes == 0 { &mut self.light } else { &mut self.heavy };
         turns.push(viewer, bytes, task)
@@ -113,15 +113,15 @@ impl Queue {
     }
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct PoolState {
+    queue: Mutex<QuestionQueue>,
     changed: Condvar,
     /// All memory that questions and their answers may have.
     memory: u64,
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl PoolState {
+    fn queue(&self) -> MutexGuard<'_, QuestionQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +136,7 @@ impl Shared {
                 }
             };
             drop(queue);
-            let held = Held { shared: Arc::clone(self), bytes };
+            let held = HeldMemory { shared: Arc::clone(self), bytes };
             // The request that waits for it learns that it is gone; the thread serves others.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| task(held)));
         }
@@ -151,12 +151,12 @@ impl Shared {
 }
 
 /// Memory that a question or its answer has, until it is dropped.
-pub(crate) struct Held {
-    shared: Arc<Shared>,
+pub(crate) struct HeldMemory {
+    shared: Arc<PoolState>,
     bytes: u64,
 }
 
-impl Held {
+impl HeldMemory {
     /// Gives back memory above this.
     pub(crate) fn keep(&mut self, bytes: usize) {
         let more = self.bytes.saturating_sub(bytes as u64);
@@ -165,26 +165,26 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.shared.give_back(self.bytes);
     }
 }
 
 /// Worker threads and the questions that wait for them.
-pub(crate) struct Pool {
-    shared: Arc<Shared>,
+pub(crate) struct WorkerPool {
+    shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Pool {
+impl WorkerPool {
     /// So many threads, for questions that have so much memory together.
     ///
     /// # Errors
     ///
     /// The system has none.
     pub(crate) fn new(count: usize, memory: u64) -> std::io::Result<Self> {
-        let shared = Shared { queue: Mutex::new(Queue::new(memory)), changed: Condvar::new(), memory };
+        let shared = PoolState { queue: Mutex::new(QuestionQueue::new(memory)), changed: Condvar::new(), memory };
         let mut pool = Self { shared: Arc::new(shared), threads: Vec::new() };
         for number in 0..count {
             let shared = Arc::clone(&pool.shared);
@@ -196,7 +196,7 @@ impl Pool {
 
     /// Asks a question that takes next to no memory when it is the viewer's turn. If the future is
     /// dropped, a waiting question is not asked, and a running one is canceled.
-    pub(crate) async fn ask<T, F>(&self, viewer: &Viewer, question: F) -> Result<T, Refusal>
+    pub(crate) async fn ask<T, F>(&self, viewer: &Viewer, question: F) -> Result<T, RequestRefusal>
     where
         T: Send + 'static,
         F: FnOnce(&Progress) -> T + Send + 'static,
@@ -210,7 +210,7 @@ impl Pool {
         viewer: &Viewer,
         progress: Arc<Progress>,
         question: F,
-    ) -> Result<T, Refusal>
+    ) -> Result<T, RequestRefusal>
     where
         T: Send + 'static,
         F: FnOnce(&Progress) -> T + Send + 'static,
@@ -227,7 +227,7 @@ impl Pool {
         bytes: u64,
         progress: Arc<Progress>,
         question: F,
-    ) -> Result<(T, Held), Refusal>
+    ) -> Result<(T, HeldMemory), RequestRefusal>
     where
         T: Send + 'static,
         F: FnOnce(&Progress) -> T + Send + 'static,
@@ -241,14 +241,14 @@ impl Pool {
         bytes: u64,
         progress: Arc<Progress>,
         question: F,
-    ) -> Result<(T, Held), Refusal>
+    ) -> Result<(T, HeldMemory), RequestRefusal>
     where
         T: Send + 'static,
         F: FnOnce(&Progress) -> T + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        let waits = Waits(Some(Arc::clone(&progress)));
-        let task = move |held: Held| {
+        let waits = WaitingQuestion(Some(Arc::clone(&progress)));
+        let task = move |held: HeldMemory| {
             if !tell.is_closed() {
                 let answer = question(&progress);
                 let _ = tell.send((answer, held));
@@ -258,21 +258,23 @@ impl Pool {
         self.shared.changed.notify_one();
         let answer = told.await;
         waits.are_over();
-        answer.map_err(|_| Refusal::fault("the question was not answered: that is a mistake in kymo; please report it"))
+        answer.map_err(|_| {
+            RequestRefusal::fault("the question was not answered: that is a mistake in kymo; please report it")
+        })
     }
 }
 
 /// The waiting side of a question: cancels the question when dropped.
-struct Waits(Option<Arc<Progress>>);
+struct WaitingQuestion(Option<Arc<Progress>>);
 
-impl Waits {
+impl WaitingQuestion {
     /// The answer is there.
     fn are_over(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Waits {
+impl Drop for WaitingQuestion {
     fn drop(&mut self) {
         if let Some(progress) = &self.0 {
             progress.cancel();
@@ -280,7 +282,7 @@ impl Drop for Waits {
     }
 }
 
-impl Drop for Pool {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.is_over = true;
@@ -305,16 +307,16 @@ mod tests {
         Viewer::Named(name.to_owned())
     }
 
-    fn held(bytes: u64) -> Held {
-        let shared = Shared { queue: Mutex::new(Queue::new(0)), changed: Condvar::new(), memory: 0 };
-        Held { shared: Arc::new(shared), bytes }
+    fn held(bytes: u64) -> HeldMemory {
+        let shared = PoolState { queue: Mutex::new(QuestionQueue::new(0)), changed: Condvar::new(), memory: 0 };
+        HeldMemory { shared: Arc::new(shared), bytes }
     }
 
     /// A question that needs more memory than there is waits, and only questions that need none
     /// overtake it.
     #[test]
     fn questions_wait_for_memory() {
-        let mut queue = Queue::new(100);
+        let mut queue = QuestionQueue::new(100);
         for (viewer, bytes) in [("a", 60), ("b", 50), ("c", 10), ("d", 0), ("e", 0)] {
             queue.push(&named(viewer), bytes, Box::new(|_| {})).unwrap();
         }
@@ -330,7 +332,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_comes_back() {
         use std::sync::atomic::{AtomicU64, Ordering};
-        let pool = Arc::new(Pool::new(4, 100).unwrap());
+        let pool = Arc::new(WorkerPool::new(4, 100).unwrap());
         let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ask = |number: u64| {
@@ -368,7 +370,7 @@ mod tests {
 
     #[test]
     fn viewers_take_turns() {
-        let mut queue = Queue::new(100);
+        let mut queue = QuestionQueue::new(100);
         let (said, heard) = mpsc::channel();
         for (viewer, what) in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")] {
             let said = said.clone();
@@ -384,7 +386,7 @@ mod tests {
 
     #[test]
     fn nobody_fills_the_queue_alone() {
-        let mut queue = Queue::new(100);
+        let mut queue = QuestionQueue::new(100);
         let mut push = |viewer: Viewer| queue.push(&viewer, 0, Box::new(|_| {})).is_ok();
         assert_eq!((0..=WAITING_MAX).filter(|_| push(named("greedy"))).count(), WAITING_MAX);
         assert!(push(named("other")));
@@ -395,7 +397,7 @@ mod tests {
     /// The thread that met the mistake goes on with the next question.
     #[test]
     fn a_mistake_is_told_and_ends_no_thread() {
-        let pool = Pool::new(1, 100).unwrap();
+        let pool = WorkerPool::new(1, 100).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let refused = runtime.block_on(pool.ask(&named("a"), |_| -> u8 { panic!("on purpose") }));
         assert_eq!(refused.unwrap_err().status(), 500);
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_cancelled() {
-        let pool = Pool::new(1, 100).unwrap();
+        let pool = WorkerPool::new(1, 100).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ((begun, has_begun), (ended, has_ended)) = (mpsc::channel(), mpsc::channel());
         runtime.block_on(async {

@@ -7,37 +7,40 @@ use std::str::FromStr;
 
 use axum::http::Uri;
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// The parameters of a request.
 #[derive(Debug)]
-pub(crate) struct Query {
+pub(crate) struct RequestParameters {
     pairs: Vec<(String, String)>,
 }
 
 /// Parameters that every request may have.
 const ALWAYS: [&str; 1] = ["token"];
 
-impl Query {
+impl RequestParameters {
     /// Takes these parameters and no others.
-    pub(crate) fn new(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
+    pub(crate) fn new(uri: &Uri, known: &[&str]) -> Result<Self, RequestRefusal> {
         let pairs = pairs(uri);
         let is_known = |name: &str| known.contains(&name) || ALWAYS.contains(&name);
         match pairs.iter().find(|(name, _)| !is_known(name)) {
             Some((name, _)) => {
                 let there_are = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                Err(Refusal::parameter(name, format!("there is no parameter `{name}` here; there are: {there_are}")))
+                Err(RequestRefusal::parameter(
+                    name,
+                    format!("there is no parameter `{name}` here; there are: {there_are}"),
+                ))
             }
             None => Ok(Self { pairs }),
         }
     }
 
     /// A parameter that stands there once at most.
-    pub(crate) fn text<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, Refusal> {
+    pub(crate) fn text<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, RequestRefusal> {
         let mut all = self.all(name);
         let first = all.next();
         match all.next() {
-            Some(_) => Err(Refusal::parameter(name, format!("`{name}` stands there more than once"))),
+            Some(_) => Err(RequestRefusal::parameter(name, format!("`{name}` stands there more than once"))),
             None => Ok(first),
         }
     }
@@ -48,7 +51,7 @@ impl Query {
     }
 
     /// A whole number of a range.
-    pub(crate) fn number<N>(&self, name: &str, range: RangeInclusive<N>) -> Result<Option<N>, Refusal>
+    pub(crate) fn number<N>(&self, name: &str, range: RangeInclusive<N>) -> Result<Option<N>, RequestRefusal>
     where
         N: FromStr + PartialOrd + Display,
     {
@@ -56,22 +59,27 @@ impl Query {
     }
 
     /// The same, which must be there.
-    pub(crate) fn needed<N>(&self, name: &str, range: RangeInclusive<N>) -> Result<N, Refusal>
+    pub(crate) fn needed<N>(&self, name: &str, range: RangeInclusive<N>) -> Result<N, RequestRefusal>
     where
         N: FromStr + PartialOrd + Display,
     {
-        self.number(name, range)?.ok_or_else(|| Refusal::parameter(name, format!("`{name}` is missing")))
+        self.number(name, range)?.ok_or_else(|| RequestRefusal::parameter(name, format!("`{name}` is missing")))
     }
 
     /// Numbers with commas between them.
-    pub(crate) fn numbers<N>(&self, name: &str, range: &RangeInclusive<N>, most: usize) -> Result<Vec<N>, Refusal>
+    pub(crate) fn numbers<N>(
+        &self,
+        name: &str,
+        range: &RangeInclusive<N>,
+        most: usize,
+    ) -> Result<Vec<N>, RequestRefusal>
     where
         N: FromStr + PartialOrd + Display,
     {
         let text = self.text(name)?.unwrap_or_default();
         let count = if text.is_empty() { 0 } else { text.split(',').count() };
         if count > most {
-            return Err(Refusal::parameter(name, format!("`{name}` has {count} numbers; {most} are the most")));
+            return Err(RequestRefusal::parameter(name, format!("`{name}` has {count} numbers; {most} are the most")));
         }
         text.split(',').filter(|_| count > 0).map(|text| number(name, text, range)).collect()
     }
@@ -86,7 +94,7 @@ fn pairs(uri: &Uri) -> Vec<(String, String)> {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect()
 }
 
-fn number<N>(name: &str, text: &str, range: &RangeInclusive<N>) -> Result<N, Refusal>
+fn number<N>(name: &str, text: &str, range: &RangeInclusive<N>) -> Result<N, RequestRefusal>
 where
     N: FromStr + PartialOrd + Display,
 {
@@ -98,7 +106,7 @@ where
         None => {
             let text: String = text.chars().take(40).collect();
             let message = format!("`{name}` is `{text}`; it is a whole number from {low} to {high}");
-            Err(Refusal::parameter(name, message))
+            Err(RequestRefusal::parameter(name, message))
         }
     }
 }
@@ -109,11 +117,11 @@ mod tests {
 
     use super::*;
 
-    fn query(text: &str) -> Result<Query, Refusal> {
-        Query::new(&format!("/x?{text}").parse().unwrap(), &["level", "tracks", "filter"])
+    fn query(text: &str) -> Result<RequestParameters, RequestRefusal> {
+        RequestParameters::new(&format!("/x?{text}").parse().unwrap(), &["level", "tracks", "filter"])
     }
 
-    fn refused<T: std::fmt::Debug>(result: Result<T, Refusal>, expected: &Expect) {
+    fn refused<T: std::fmt::Debug>(result: Result<T, RequestRefusal>, expected: &Expect) {
         let error = result.expect_err("it is refused").as_json();
         expected.assert_eq(&format!("{} ({})", error["message"].as_str().unwrap(), error["parameter"]));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// Answers that are read at a time.
 const READERS: usize = 64;
@@ -14,18 +14,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The places of readers.
 #[derive(Debug)]
-pub(crate) struct Readers(Arc<Semaphore>);
+pub(crate) struct ReaderPlaces(Arc<Semaphore>);
 
-impl Default for Readers {
+impl Default for ReaderPlaces {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(READERS)))
     }
 }
 
-impl Readers {
+impl ReaderPlaces {
     /// Waits for a place among the readers; dropping the returned permit gives it back.
-    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
         let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
-        place.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy(format!("{READERS} others read events")))
+        place.ok().and_then(Result::ok).ok_or_else(|| RequestRefusal::busy(format!("{READERS} others read events")))
     }
 }

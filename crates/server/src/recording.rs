@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use crate::body;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
 use recorder::Recorded;
 
 /// How often the server looks while there are listeners and something is recorded.
@@ -48,7 +48,7 @@ const FILTER_MAX: usize = 16 << 10;
 /// The change to make.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "act", rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum Wanted {
+pub(crate) enum RecordingChange {
     /// Records events too; with a filter, those for which it is true.
     Enable {
         events: Vec<String>,
@@ -71,9 +71,9 @@ pub(crate) enum Wanted {
 }
 
 /// The recorder of the traces that are shown, as far as it is known.
-pub(crate) struct Recording {
+pub(crate) struct ShownRecorder {
     shown: Mutex<Vec<PathBuf>>,
-    state: Mutex<Known>,
+    state: Mutex<LastFinding>,
     /// Number of the last finding.
     found: watch::Sender<u64>,
     changes: AtomicUsize,
@@ -82,7 +82,7 @@ pub(crate) struct Recording {
 /// The last finding. Looks have numbers, so that one that began before a change does not hide the
 /// result of that change.
 #[derive(Default)]
-struct Known {
+struct LastFinding {
     /// Number of the look that began last.
     begun: u64,
     /// Number of the look with this finding; 0: there was no look yet.
@@ -96,13 +96,13 @@ struct Known {
     is_told: bool,
 }
 
-impl Known {
+impl LastFinding {
     fn as_json(&self) -> Value {
         json!({"recording": self.recorded.as_ref().map(|recorded| &recorded.told), "problem": self.problem})
     }
 }
 
-impl Recording {
+impl ShownRecorder {
     /// Of these traces.
     pub(crate) fn of(traces: Vec<PathBuf>) -> Arc<Self> {
         let (state, found) = (Mutex::default(), watch::Sender::default());
@@ -121,7 +121,7 @@ impl Recording {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, Known> {
+    fn state(&self) -> MutexGuard<'_, LastFinding> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +146,7 @@ impl Recording {
     }
 
     /// The current state: the finding of a look that began after this call.
-    async fn now(self: &Arc<Self>) -> Result<Value, Refusal> {
+    async fn now(self: &Arc<Self>) -> Result<Value, RequestRefusal> {
         let mut found = self.found.subscribe();
         let wanted = self.state().begun + 1;
         loop {
@@ -154,7 +154,7 @@ impl Recording {
                 return Ok(told);
             }
             self.look()?;
-            found.changed().await.map_err(Refusal::fault)?;
+            found.changed().await.map_err(RequestRefusal::fault)?;
         }
     }
 
@@ -165,7 +165,7 @@ impl Recording {
     }
 
     /// Begins to look, unless another look is in progress.
-    fn look(self: &Arc<Self>) -> Result<(), Refusal> {
+    fn look(self: &Arc<Self>) -> Result<(), RequestRefusal> {
         let mut state = self.state();
         if state.is_looking {
             return Ok(());
@@ -203,7 +203,7 @@ impl Recording {
     }
 
     /// Changes it, on this thread; then how it is.
-    fn change(&self, wanted: &Wanted) -> Result<Value, Refusal> {
+    fn change(&self, wanted: &RecordingChange) -> Result<Value, RequestRefusal> {
         let changed = recorder::change(&self.traces(), wanted).map(|(changed, recorded)| {
             // Only a state that is known already can tell how an ended session was.
             self.state().recorded.get_or_insert(recorded);
@@ -221,7 +221,7 @@ impl Recording {
 }
 
 /// A look in progress: it is over when this is dropped, however it ended.
-struct Looks(Arc<Recording>);
+struct Looks(Arc<ShownRecorder>);
 
 impl Drop for Looks {
     fn drop(&mut self) {
@@ -237,39 +237,42 @@ impl Drop for Looks {
 }
 
 /// One of the changes that are asked for at a time.
-struct Place(Arc<Recording>);
+struct ChangeSlot(Arc<ShownRecorder>);
 
-impl Drop for Place {
+impl Drop for ChangeSlot {
     fn drop(&mut self) {
         self.0.changes.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// The server does not wait for this thread when it ends.
-fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
+fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), RequestRefusal> {
     let thread = std::thread::Builder::new().name("kymo-recorder".to_owned()).spawn(work);
-    thread.map(drop).map_err(Refusal::fault)
+    thread.map(drop).map_err(RequestRefusal::fault)
 }
 
-fn refused(message: &str) -> Refusal {
-    Refusal::new(StatusCode::CONFLICT, "recording", message)
+fn refused(message: &str) -> RequestRefusal {
+    RequestRefusal::new(StatusCode::CONFLICT, "recording", message)
 }
 
 /// The recorder of the traces that are shown, and its progress.
-pub(crate) async fn get(State(recording): State<Arc<Recording>>, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn get(State(recording): State<Arc<ShownRecorder>>, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&recording.now().await?))
 }
 
 /// Changes the recording.
-pub(crate) async fn post(State(recording): State<Arc<Recording>>, request: Request) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
-    let wanted: Wanted = body::read(request).await?;
+pub(crate) async fn post(
+    State(recording): State<Arc<ShownRecorder>>,
+    request: Request,
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
+    let wanted: RecordingChange = body::read(request).await?;
     check(&wanted)?;
     recording.changes.fetch_add(1, Ordering::AcqRel);
-    let place = Place(Arc::clone(&recording));
+    let place = ChangeSlot(Arc::clone(&recording));
     if recording.changes.load(Ordering::Acquire) > CHANGES_MAX {
-        return Err(Refusal::busy(format!("{CHANGES_MAX} changes of the recording are in progress")));
+        return Err(RequestRefusal::busy(format!("{CHANGES_MAX} changes of the recording are in progress")));
     }
     let (tell, told) = oneshot::channel();
     spawn(move || {
@@ -277,19 +280,21 @@ pub(crate) async fn post(State(recording): State<Arc<Recording>>, request: Reque
     })?;
     let changed = told.await;
     changed
-        .map_err(|_| Refusal::fault("nothing was changed: that is a mistake in kymo; please report it"))?
+        .map_err(|_| RequestRefusal::fault("nothing was changed: that is a mistake in kymo; please report it"))?
         .map(|told| answer(&told))
 }
 
-fn check(wanted: &Wanted) -> Result<(), Refusal> {
+fn check(wanted: &RecordingChange) -> Result<(), RequestRefusal> {
     let (events, filter) = match wanted {
-        Wanted::Enable { events, filter } | Wanted::Filter { events, filter } => (events, filter.as_deref()),
-        Wanted::Disable { events } => (events, None),
-        Wanted::Snapshot {} | Wanted::Stop {} => return Ok(()),
+        RecordingChange::Enable { events, filter } | RecordingChange::Filter { events, filter } => {
+            (events, filter.as_deref())
+        }
+        RecordingChange::Disable { events } => (events, None),
+        RecordingChange::Snapshot {} | RecordingChange::Stop {} => return Ok(()),
     };
     if !(1..=EVENTS_MAX).contains(&events.len()) {
         let message = format!("`events` has {} patterns; 1 to {EVENTS_MAX} are expected, all are `*`", events.len());
-        return Err(Refusal::parameter("events", message));
+        return Err(RequestRefusal::parameter("events", message));
     }
     let is_name = |event: &&String| event.contains([':', '*', '?']) && event.chars().count() <= EVENT_MAX;
     if let Some(event) = events.iter().find(|event| !is_name(event)) {
@@ -298,13 +303,14 @@ fn check(wanted: &Wanted) -> Result<(), Refusal> {
             "`{shown}` is no name of events: that is PROVIDER:NAME with {EVENT_MAX} characters at most; `*` and `?` in it are any text and \
              any character, `!` before it takes out"
         );
-        return Err(Refusal::parameter("events", message));
+        return Err(RequestRefusal::parameter("events", message));
     }
     match filter.map(|filter| filter.chars().count()) {
-        Some(0) => Err(Refusal::parameter("filter", "`filter` is empty; without one it is `null`")),
-        Some(count) if count > FILTER_MAX => {
-            Err(Refusal::parameter("filter", format!("`filter` has {count} characters; {FILTER_MAX} are the most")))
-        }
+        Some(0) => Err(RequestRefusal::parameter("filter", "`filter` is empty; without one it is `null`")),
+        Some(count) if count > FILTER_MAX => Err(RequestRefusal::parameter(
+            "filter",
+            format!("`filter` has {count} characters; {FILTER_MAX} are the most"),
+        )),
         _ => Ok(()),
     }
 }
@@ -314,7 +320,7 @@ mod tests {
     use super::*;
 
     fn read(body: Value) -> Result<(), String> {
-        let wanted: Wanted = serde_json::from_value(body).map_err(|error| error.to_string())?;
+        let wanted: RecordingChange = serde_json::from_value(body).map_err(|error| error.to_string())?;
         check(&wanted).map_err(|refusal| refusal.message())
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn answer(value: &Value) -> Response {
 
 /// A request that is not answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct RequestRefusal {
     status: StatusCode,
     /// For programs; `docs/http.md` lists them.
     code: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct Refusal {
     details: Map<String, Value>,
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Display) -> Self {
         Self { status, code, message: message.to_string(), details: Map::new() }
     }
@@ -78,7 +78,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RequestRefusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, answer(&json!({"error": self.as_json()}))).into_response();
         let headers = response.headers_mut();

@@ -25,11 +25,11 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::held;
-use crate::pool::{Held, Viewer};
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
+use crate::pool::{HeldMemory, Viewer};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
 use crate::selection::{PATTERNS_MAX, selection};
-use crate::shared::Asked;
+use crate::shared::OpenTraces;
 
 /// Rows of a response, if the request does not limit them.
 const LIMIT: u64 = 1000;
@@ -51,7 +51,7 @@ const END: HeaderName = HeaderName::from_static("kymo-end");
 const KIND: &str = "application/vnd.apache.arrow.stream";
 
 /// A question about events.
-struct Question {
+struct RowsQuestion {
     begin_ns: Option<i64>,
     end_ns: Option<i64>,
     events: Vec<String>,
@@ -62,36 +62,36 @@ struct Question {
 }
 
 /// A place between rows.
-fn place(query: &Query, name: &str) -> Result<Option<RowPlace>, Refusal> {
-    let wrong = |error: NotAPlace| Refusal::parameter(name, format!("`{name}` is no place: {error}"));
+fn place(query: &RequestParameters, name: &str) -> Result<Option<RowPlace>, RequestRefusal> {
+    let wrong = |error: NotAPlace| RequestRefusal::parameter(name, format!("`{name}` is no place: {error}"));
     query.text(name)?.map(|text| text.parse().map_err(wrong)).transpose()
 }
 
-fn page(query: &Query, limit: u64) -> Result<Option<PageOf>, Refusal> {
+fn page(query: &RequestParameters, limit: u64) -> Result<Option<PageOf>, RequestRefusal> {
     let page = match (place(query, "from")?, place(query, "before")?) {
         (None, None) => return Ok(None),
         (Some(place), None) => PageOf::From(place),
         (None, Some(place)) => PageOf::Before(place),
-        (Some(_), Some(_)) => return Err(Refusal::parameter("before", "`before` stands without `from`")),
+        (Some(_), Some(_)) => return Err(RequestRefusal::parameter("before", "`before` stands without `from`")),
     };
     match limit <= PAGE_ROWS_MAX {
         true => Ok(Some(page)),
-        false => Err(Refusal::parameter("limit", format!("a page has {PAGE_ROWS_MAX} rows at most"))),
+        false => Err(RequestRefusal::parameter("limit", format!("a page has {PAGE_ROWS_MAX} rows at most"))),
     }
 }
 
-impl Question {
+impl RowsQuestion {
     /// Events up to a time, or fewer if the request ends before: in traces that are recorded right
     /// now, others may come before those that are there behind it.
     fn up_to(self, last_ns: Option<i64>) -> Self {
         Self { end_ns: last_ns.into_iter().chain(self.end_ns).min(), ..self }
     }
 
-    fn new(query: &Query) -> Result<Self, Refusal> {
+    fn new(query: &RequestParameters) -> Result<Self, RequestRefusal> {
         let any = i64::MIN..=i64::MAX;
         let (begin_ns, end_ns) = (query.number("begin", any.clone())?, query.number("end", any)?);
         if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
-            return Err(Refusal::parameter("end", "`end` is before `begin`"));
+            return Err(RequestRefusal::parameter("end", "`end` is before `begin`"));
         }
         let events: Vec<String> = query.all("event").map(str::to_owned).collect();
         let columns: Option<Vec<String>> =
@@ -100,7 +100,10 @@ impl Question {
             [("event", events.len(), PATTERNS_MAX), ("columns", columns.as_ref().map_or(0, Vec::len), COLUMNS_MAX)]
         {
             if count > most {
-                return Err(Refusal::parameter(name, format!("`{name}` has {count} names; {most} are the most")));
+                return Err(RequestRefusal::parameter(
+                    name,
+                    format!("`{name}` has {count} names; {most} are the most"),
+                ));
             }
         }
         let filter = query.text("filter")?.map(str::to_owned);
@@ -110,7 +113,7 @@ impl Question {
     }
 
     /// As the session is asked.
-    fn asked(self, session: &Session) -> Result<EventsQuestion, Refusal> {
+    fn asked(self, session: &Session) -> Result<EventsQuestion, RequestRefusal> {
         Ok(EventsQuestion {
             selection: selection(session, self.events, self.filter.as_deref())?,
             begin_ns: self.begin_ns,
@@ -122,14 +125,14 @@ impl Question {
     }
 
     /// Begins to read.
-    fn begin(self, session: &Arc<Session>) -> Result<Rows, Refusal> {
+    fn begin(self, session: &Arc<Session>) -> Result<ResponseRows, RequestRefusal> {
         let limit = self.limit;
         let question = self.asked(session)?;
         let table = session.events(&question).map_err(|failure| refusal(&failure))?;
-        let writer = StreamWriter::try_new(Vec::new(), table.schema_to_show()).map_err(Refusal::fault)?;
+        let writer = StreamWriter::try_new(Vec::new(), table.schema_to_show()).map_err(RequestRefusal::fault)?;
         // This request reads one part, as a whole and in order; a stream would read far ahead.
-        let partition = table.partitions(1).pop().ok_or_else(|| Refusal::fault("events have no part"))?;
-        Ok(Rows { partition, writer, left: limit, is_over: false })
+        let partition = table.partitions(1).pop().ok_or_else(|| RequestRefusal::fault("events have no part"))?;
+        Ok(ResponseRows { partition, writer, left: limit, is_over: false })
     }
 
     /// A page as a whole: its places and its bytes.
@@ -138,39 +141,39 @@ impl Question {
         session: &Arc<Session>,
         of: PageOf,
         progress: &Arc<Progress>,
-    ) -> Result<(EventPage, Vec<u8>), Refusal> {
+    ) -> Result<(EventPage, Vec<u8>), RequestRefusal> {
         let limit = self.limit;
         let question = self.asked(session)?;
         let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
         let page = pages.page(of, limit, progress).map_err(|failure| refusal(&failure))?;
-        let mut writer = StreamWriter::try_new(Vec::new(), pages.schema_to_show()).map_err(Refusal::fault)?;
-        page.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(Refusal::fault)?;
-        writer.finish().map_err(Refusal::fault)?;
-        Ok((page, writer.into_inner().map_err(Refusal::fault)?))
+        let mut writer = StreamWriter::try_new(Vec::new(), pages.schema_to_show()).map_err(RequestRefusal::fault)?;
+        page.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(RequestRefusal::fault)?;
+        writer.finish().map_err(RequestRefusal::fault)?;
+        Ok((page, writer.into_inner().map_err(RequestRefusal::fault)?))
     }
 }
 
-fn refusal(failure: &EventsFailure) -> Refusal {
+fn refusal(failure: &EventsFailure) -> RequestRefusal {
     match failure {
-        EventsFailure::NoSuchEvent(_) => Refusal::parameter("event", failure),
+        EventsFailure::NoSuchEvent(_) => RequestRefusal::parameter("event", failure),
         EventsFailure::NoSuchColumn { name, near } => {
             let message = format!("no selected event has a column `{name}`");
-            Refusal::parameter("columns", message).with("near", json!(near))
+            RequestRefusal::parameter("columns", message).with("near", json!(near))
         }
-        EventsFailure::NoTimes => Refusal::new(StatusCode::CONFLICT, "traces", failure),
-        failure => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", failure),
+        EventsFailure::NoTimes => RequestRefusal::new(StatusCode::CONFLICT, "traces", failure),
+        failure => RequestRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", failure),
     }
 }
 
 /// The remaining rows of a response.
-struct Rows {
+struct ResponseRows {
     partition: EventPartition,
     writer: StreamWriter<Vec<u8>>,
     left: u64,
     is_over: bool,
 }
 
-impl Rows {
+impl ResponseRows {
     /// The next piece; nothing, if there are none any more.
     fn next(&mut self) -> Result<Option<Bytes>, EventsFailure> {
         if self.is_over {
@@ -198,15 +201,15 @@ impl Rows {
 }
 
 /// The state of a response between two pieces.
-struct Reading {
-    asked: Asked,
+struct ResponseState {
+    asked: OpenTraces,
     viewer: Viewer,
-    rows: Rows,
+    rows: ResponseRows,
     _place: OwnedSemaphorePermit,
-    held: Held,
+    held: HeldMemory,
 }
 
-impl Reading {
+impl ResponseState {
     /// The next piece. An error from here on ends the connection, so that the client does not take
     /// a part for the whole.
     async fn next(self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
@@ -220,9 +223,9 @@ impl Reading {
 }
 
 /// Answers with events.
-pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn events(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
     let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before"];
-    let question = Question::new(&Query::new(&uri, &known)?)?.up_to(asked.current.last_ns());
+    let question = RowsQuestion::new(&RequestParameters::new(&uri, &known)?)?.up_to(asked.current.last_ns());
     let place = asked.readers.enter().await?;
     if let Some(of) = question.page {
         return answer_page(&asked, &viewer, question, of).await;
@@ -232,11 +235,11 @@ pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Res
     let begins = move |_: &Progress| {
         let mut rows = question.begin(&session)?;
         let first = rows.next().map_err(|failure| refusal(&failure))?;
-        Ok::<_, Refusal>((first.unwrap_or_default(), rows))
+        Ok::<_, RequestRefusal>((first.unwrap_or_default(), rows))
     };
     let (begun, held) = asked.pool.ask_heavy(&viewer, READ_BYTES, Arc::default(), begins).await?;
     let (first, rows) = begun?;
-    let reading = Reading { asked, viewer, rows, _place: place, held };
+    let reading = ResponseState { asked, viewer, rows, _place: place, held };
     let body = stream::unfold((Some(first), Some(reading)), |(first, reading)| async {
         if let Some(first) = first {
             return Some((Ok(first), (None, reading)));
@@ -249,7 +252,12 @@ pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Res
 }
 
 /// Answers with a page.
-async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: PageOf) -> Result<Response, Refusal> {
+async fn answer_page(
+    asked: &OpenTraces,
+    viewer: &Viewer,
+    question: RowsQuestion,
+    of: PageOf,
+) -> Result<Response, RequestRefusal> {
     let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
     let own = Arc::clone(&progress);
     let needed = READ_BYTES + question.limit * ROW_BYTES;
@@ -259,14 +267,14 @@ async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: Pag
     let mut response = held::answer(KIND, bytes, memory);
     let said = [(BEFORE, page.before.to_string()), (AFTER, page.after.to_string()), (END, page.is_end.to_string())];
     for (name, value) in said {
-        response.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(Refusal::fault)?);
+        response.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(RequestRefusal::fault)?);
     }
     Ok(response)
 }
 
 /// How many events there are: counted, or guessed where that would take long.
-pub(crate) async fn count(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    let question = Question::new(&Query::new(&uri, &["begin", "end", "filter", "event"])?)?;
+pub(crate) async fn count(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    let question = RowsQuestion::new(&RequestParameters::new(&uri, &["begin", "end", "filter", "event"])?)?;
     let question = question.up_to(asked.current.last_ns());
     let _place = asked.readers.enter().await?;
     let (session, progress) = (asked.current.session(), Arc::<Progress>::default());

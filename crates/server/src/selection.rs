@@ -1,18 +1,22 @@
 //! The events that names and an expression select, or the errors in them and their places.
 
 use axum::http::StatusCode;
-use kymo_session::{Filter, FilterProblem, Meaning, Selection, Session, Zone};
+use kymo_session::{Filter, FilterMeaning, FilterProblem, Selection, Session, Zone};
 use serde_json::{Value, json};
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// Patterns of one request.
 pub(crate) const PATTERNS_MAX: usize = 64;
 
 /// The selection. Refused where no event can be meant: the names or the filter have a typo.
-pub(crate) fn selection(session: &Session, events: Vec<String>, filter: Option<&str>) -> Result<Selection, Refusal> {
+pub(crate) fn selection(
+    session: &Session,
+    events: Vec<String>,
+    filter: Option<&str>,
+) -> Result<Selection, RequestRefusal> {
     if let Some(pattern) = session.unmatched(&events).first() {
-        return Err(Refusal::parameter("event", format!("no event has a name like `{pattern}`")));
+        return Err(RequestRefusal::parameter("event", format!("no event has a name like `{pattern}`")));
     }
     let filter = filter.map(|text| Filter::parse(text).map_err(|problems| refused(text, &problems))).transpose()?;
     let selection = Selection { events, filter, zone: Zone::Local };
@@ -28,7 +32,7 @@ pub(crate) fn selection(session: &Session, events: Vec<String>, filter: Option<&
 
 /// The problems of an expression with the traces as they are: names that do not exist, and classes
 /// for which it makes no sense. Equal problems are listed once.
-pub(crate) fn problems_of(meaning: &Meaning, filter: &Filter) -> Vec<FilterProblem> {
+pub(crate) fn problems_of(meaning: &FilterMeaning, filter: &Filter) -> Vec<FilterProblem> {
     let mut problems: Vec<FilterProblem> =
         meaning.unknown.iter().map(|name| filter.unknown_name(name.span.clone(), &name.near)).collect();
     for problem in meaning.untyped.iter().flat_map(|untyped| &untyped.problems) {
@@ -40,10 +44,10 @@ pub(crate) fn problems_of(meaning: &Meaning, filter: &Filter) -> Vec<FilterProbl
 }
 
 /// The expression is wrong in these places.
-fn refused(text: &str, problems: &[FilterProblem]) -> Refusal {
+fn refused(text: &str, problems: &[FilterProblem]) -> RequestRefusal {
     let message = problems.first().map(|problem| problem.kind.to_string()).unwrap_or_default();
     let all: Vec<Value> = problems.iter().map(|found| problem(text, found)).collect();
-    Refusal::new(StatusCode::BAD_REQUEST, "filter", message)
+    RequestRefusal::new(StatusCode::BAD_REQUEST, "filter", message)
         .with("parameter", json!("filter"))
         .with("problems", json!(all))
 }

@@ -11,8 +11,8 @@ use axum::http::StatusCode;
 use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
 use serde_json::Value;
 
-use crate::current::Live;
-use crate::refusal::Refusal;
+use crate::current::GrowthStatus;
+use crate::refusal::RequestRefusal;
 use crate::selection::selection;
 
 /// Filters that have a timeline at a time.
@@ -22,7 +22,7 @@ const SELECTED_BYTES: usize = 6 << 20;
 
 /// The events in view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Chosen {
+pub(crate) struct ShownEvents {
     /// Patterns of names.
     pub(crate) events: Vec<String>,
     /// An expression.
@@ -37,7 +37,7 @@ pub(crate) struct Shown {
     is_started: AtomicBool,
     /// Those of some events; the last one was asked for last. The lock is held for moments only:
     /// the thread that makes one holds just its own place.
-    selected: Mutex<Vec<(Chosen, Arc<Place>)>>,
+    selected: Mutex<Vec<(ShownEvents, Arc<Place>)>>,
     /// The sum of the versions of those that are gone: a version never goes back.
     past: AtomicU64,
     /// Tells tags of this server from those of others, whose tracks have other numbers.
@@ -45,9 +45,9 @@ pub(crate) struct Shown {
 }
 
 /// The timeline of some events, once it is there.
-type Place = OnceLock<Result<Arc<Timeline>, Refusal>>;
+type Place = OnceLock<Result<Arc<Timeline>, RequestRefusal>>;
 
-impl Chosen {
+impl ShownEvents {
     /// All events.
     pub(crate) fn is_all(&self) -> bool {
         self.events.is_empty() && self.filter.is_none()
@@ -113,7 +113,7 @@ impl Shown {
     }
 
     /// How far it is; its version goes up, too, when there is more of the selected timelines.
-    pub(crate) fn status(&self) -> Result<TimelineStatus, Refusal> {
+    pub(crate) fn status(&self) -> Result<TimelineStatus, RequestRefusal> {
         let status = self.timeline()?.status();
         let more: u64 = self.places().iter().filter_map(|(_, place)| made(place)).map(|made| progressed(made)).sum();
         Ok(TimelineStatus { version: status.version + more + self.past.load(Ordering::Relaxed), ..status })
@@ -121,19 +121,19 @@ impl Shown {
 
     /// How far it is, as all pages receive it, with a name of this server's run: numbers of tracks
     /// hold as long as that is the same.
-    pub(crate) fn told(&self, live: Option<Live>) -> Result<Value, Refusal> {
-        let mut told = serde_json::to_value(self.status()?).map_err(Refusal::fault)?;
+    pub(crate) fn told(&self, live: Option<GrowthStatus>) -> Result<Value, RequestRefusal> {
+        let mut told = serde_json::to_value(self.status()?).map_err(RequestRefusal::fault)?;
         told["live"] = live.map_or(Value::Null, |live| live.told());
         told["instance"] = Value::from(format!("{:016x}", self.salt));
         Ok(told)
     }
 
-    pub(crate) fn timeline(&self) -> Result<Arc<Timeline>, Refusal> {
+    pub(crate) fn timeline(&self) -> Result<Arc<Timeline>, RequestRefusal> {
         self.timeline.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(Arc::clone).map_err(refusal)
     }
 
     /// The timeline of some events, which is begun if there is none.
-    pub(crate) fn selected(&self, session: &Session, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
+    pub(crate) fn selected(&self, session: &Session, chosen: &ShownEvents) -> Result<Arc<Timeline>, RequestRefusal> {
         let all = self.timeline()?;
         if chosen.is_all() {
             return Ok(all);
@@ -153,7 +153,7 @@ impl Shown {
 
     /// Where the timeline of some events is or will be. If there are too many, the one with the
     /// oldest request goes.
-    fn place(&self, chosen: &Chosen) -> Arc<Place> {
+    fn place(&self, chosen: &ShownEvents) -> Arc<Place> {
         let mut places = self.places();
         if let Some(number) = places.iter().position(|(known, _)| known == chosen) {
             places[number..].rotate_left(1);
@@ -172,20 +172,20 @@ impl Shown {
         place
     }
 
-    fn places(&self) -> MutexGuard<'_, Vec<(Chosen, Arc<Place>)>> {
+    fn places(&self) -> MutexGuard<'_, Vec<(ShownEvents, Arc<Place>)>> {
         self.selected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tag of tiles that will not change any more, of some events.
-    pub(crate) fn exact_tag(&self, chosen: &Chosen) -> String {
+    pub(crate) fn exact_tag(&self, chosen: &ShownEvents) -> String {
         format!("\"{:016x}-exact\"", self.salted(chosen))
     }
 
-    pub(crate) fn tag(&self, chosen: &Chosen, version: u64) -> String {
+    pub(crate) fn tag(&self, chosen: &ShownEvents, version: u64) -> String {
         format!("\"{:016x}-{version}\"", self.salted(chosen))
     }
 
-    fn salted(&self, chosen: &Chosen) -> u64 {
+    fn salted(&self, chosen: &ShownEvents) -> u64 {
         match chosen.is_all() {
             true => self.salt,
             false => self.salt ^ hash(chosen),
@@ -194,11 +194,13 @@ impl Shown {
 }
 
 /// Why there is no timeline, or no answer about it.
-pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
+pub(crate) fn refusal(failure: &TimelineFailure) -> RequestRefusal {
     match failure {
-        TimelineFailure::Bounds { name, .. } => Refusal::parameter(name, failure),
-        TimelineFailure::NoTimes | TimelineFailure::Roles(_) => Refusal::new(StatusCode::CONFLICT, "traces", failure),
-        failure => Refusal::fault(failure),
+        TimelineFailure::Bounds { name, .. } => RequestRefusal::parameter(name, failure),
+        TimelineFailure::NoTimes | TimelineFailure::Roles(_) => {
+            RequestRefusal::new(StatusCode::CONFLICT, "traces", failure)
+        }
+        failure => RequestRefusal::fault(failure),
     }
 }
 
@@ -215,7 +217,7 @@ fn timeline_of(
 }
 
 /// Begins to build the timeline of some events.
-fn begin(session: &Session, all: &Arc<Timeline>, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
+fn begin(session: &Session, all: &Arc<Timeline>, chosen: &ShownEvents) -> Result<Arc<Timeline>, RequestRefusal> {
     let asked = selection(session, chosen.events.clone(), chosen.filter.as_deref())?;
     let timeline = all.selected(asked).map_err(|failure| refusal(&failure))?;
     timeline.hold(SELECTED_BYTES);
@@ -235,7 +237,7 @@ fn progressed(timeline: &Timeline) -> u64 {
 }
 
 /// The same for the same, as long as this server runs.
-fn hash(chosen: &Chosen) -> u64 {
+fn hash(chosen: &ShownEvents) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     chosen.hash(&mut hasher);

@@ -14,28 +14,28 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
-use kymo_session::{Notes, Recent, Session, TimelineFailure};
+use kymo_session::{Recent, Session, TimelineFailure, TraceNotes};
 
-use crate::begin::Choice;
-use crate::current::Live;
-use crate::refusal::Refusal;
-use crate::shared::{Asked, Means, Shared};
+use crate::begin::TraceChoice;
+use crate::current::GrowthStatus;
+use crate::refusal::RequestRefusal;
+use crate::shared::{Means, OpenTraces, SharedTraces};
 use crate::uploads::Uploads;
 
 /// The served state now.
-pub(crate) struct Stage {
+pub(crate) struct ServerStage {
     means: Means,
     /// The traces, once they are open.
-    asked: OnceLock<Asked>,
+    asked: OnceLock<OpenTraces>,
     /// The choice that there was, if the server began with one.
-    pub(crate) choice: Option<Choice>,
+    pub(crate) choice: Option<TraceChoice>,
     pub(crate) uploads: Arc<Uploads>,
-    progress: Mutex<Opening>,
+    progress: Mutex<OpeningProgress>,
 }
 
 /// The progress of opening the chosen traces.
 #[derive(Default)]
-struct Opening {
+struct OpeningProgress {
     is_opening: bool,
     is_over: bool,
     /// Why the traces chosen last could not be opened.
@@ -46,7 +46,7 @@ struct Opening {
 }
 
 /// How far it is, for people.
-pub(crate) enum State {
+pub(crate) enum StageState {
     Choosing(Option<String>),
     Opening,
     /// For the first events; and why there are none, if that is known.
@@ -55,19 +55,19 @@ pub(crate) enum State {
 }
 
 /// The chosen traces.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenTraces {
     pub(crate) paths: Vec<PathBuf>,
     /// They stay where they are when the server ends, so that notes lie beside them, and they can be opened again.
     pub(crate) stays: bool,
 }
 
-impl Stage {
+impl ServerStage {
     /// Of traces that are open, of a choice, or, without both, of traces whose first events are waited for.
-    pub(crate) fn new(session: Option<Arc<Session>>, choice: Option<Choice>, means: Means) -> Self {
+    pub(crate) fn new(session: Option<Arc<Session>>, choice: Option<TraceChoice>, means: Means) -> Self {
         let is_waiting = choice.is_none() && session.is_none();
         let bytes_max = choice.as_ref().map_or(0, |choice| choice.upload_bytes_max);
         let uploads = Arc::new(Uploads::new(bytes_max));
-        let progress = Mutex::new(Opening { is_waiting, ..Opening::default() });
+        let progress = Mutex::new(OpeningProgress { is_waiting, ..OpeningProgress::default() });
         let stage = Self { means, asked: OnceLock::new(), choice, uploads, progress };
         if let Some(session) = session {
             let notes = stage.means.notes.clone();
@@ -76,21 +76,21 @@ impl Stage {
         stage
     }
 
-    fn progress(&self) -> MutexGuard<'_, Opening> {
+    fn progress(&self) -> MutexGuard<'_, OpeningProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn asked(&self) -> Option<&Asked> {
+    pub(crate) fn asked(&self) -> Option<&OpenTraces> {
         self.asked.get()
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> StageState {
         let progress = self.progress();
         match (self.asked(), progress.is_opening, progress.is_waiting) {
-            (Some(_), ..) => State::Open,
-            (None, _, true) => State::Waiting(progress.why_waiting.clone()),
-            (None, true, _) => State::Opening,
-            (None, false, _) => State::Choosing(progress.failure.clone()),
+            (Some(_), ..) => StageState::Open,
+            (None, _, true) => StageState::Waiting(progress.why_waiting.clone()),
+            (None, true, _) => StageState::Opening,
+            (None, false, _) => StageState::Choosing(progress.failure.clone()),
         }
     }
 
@@ -100,10 +100,10 @@ impl Stage {
     }
 
     /// The choice, as long as no traces are chosen.
-    pub(crate) fn choosing(&self) -> Result<&Choice, Refusal> {
+    pub(crate) fn choosing(&self) -> Result<&TraceChoice, RequestRefusal> {
         match (&self.choice, self.state()) {
-            (Some(choice), State::Choosing(_)) => Ok(choice),
-            (_, State::Opening | State::Waiting(_)) => {
+            (Some(choice), StageState::Choosing(_)) => Ok(choice),
+            (_, StageState::Opening | StageState::Waiting(_)) => {
                 Err(taken("traces are being opened already; GET /api/v1/start says how far that is"))
             }
             _ => Err(taken("traces are open already; another `kymo view` shows others")),
@@ -111,8 +111,8 @@ impl Stage {
     }
 
     /// Traces are open from now on; how far they are, if they grow.
-    fn take(&self, session: Arc<Session>, notes: Option<PathBuf>, live: Option<Live>) {
-        let asked = Asked::from(Shared::new(session, &self.means, notes.map(Notes::new), live));
+    fn take(&self, session: Arc<Session>, notes: Option<PathBuf>, live: Option<GrowthStatus>) {
+        let asked = OpenTraces::from(SharedTraces::new(session, &self.means, notes.map(TraceNotes::new), live));
         let progress = self.progress();
         if !progress.is_over {
             let _ = self.asked.set(asked);
@@ -123,7 +123,10 @@ impl Stage {
     pub(crate) fn grown(&self, session: &Arc<Session>, until: Option<i64>) -> Result<(), TimelineFailure> {
         let Some(asked) = self.asked() else {
             let last = until.or_else(|| session.last_ns().map(|last| last.saturating_add(1)));
-            let live = last.map(|watermark| Live { is_recording: until.is_some(), ..Live::now(session, watermark) });
+            let live = last.map(|watermark| GrowthStatus {
+                is_recording: until.is_some(),
+                ..GrowthStatus::now(session, watermark)
+            });
             // Before the first event there is nothing to be seen.
             if until.is_none() || session.first_ns().is_some_and(|first| until.is_some_and(|until| first < until)) {
                 self.take(Arc::clone(session), self.means.notes.clone(), live);
@@ -132,11 +135,11 @@ impl Stage {
         };
         asked.shown.grow(session, until)?;
         let live = match until {
-            Some(until) => Some(Live::now(session, until)),
+            Some(until) => Some(GrowthStatus::now(session, until)),
             None => asked.current.live().map(|live| {
                 let end_ns = asked.shown.status().ok().map(|status| status.end_ns.saturating_add(1));
                 let watermark_ns = end_ns.unwrap_or(live.watermark_ns);
-                Live { is_recording: false, problem: None, watermark_ns, ..live }
+                GrowthStatus { is_recording: false, problem: None, watermark_ns, ..live }
             }),
         };
         asked.current.set(Arc::clone(session), live);
@@ -164,7 +167,7 @@ impl Stage {
     }
 
     /// No other request opens anything until the returned value is dropped.
-    pub(crate) fn begin_opening(self: &Arc<Self>) -> Result<Opens, Refusal> {
+    pub(crate) fn begin_opening(self: &Arc<Self>) -> Result<Opens, RequestRefusal> {
         self.choosing()?;
         let mut progress = self.progress();
         if progress.is_opening || self.asked().is_some() {
@@ -180,8 +183,8 @@ impl Stage {
     }
 
     /// Opens the chosen traces, on this thread.
-    pub(crate) fn open(&self, chosen: &Chosen) -> Result<(), Refusal> {
-        let Chosen { paths, stays } = chosen;
+    pub(crate) fn open(&self, chosen: &ChosenTraces) -> Result<(), RequestRefusal> {
+        let ChosenTraces { paths, stays } = chosen;
         let choice = self.choice.as_ref().expect("only who has a choice opens anything");
         // The sender of uploaded files does not know where they lie.
         let own = paths.first().and_then(|path| path.parent()).filter(|_| !stays);
@@ -190,7 +193,7 @@ impl Stage {
             let text = failure.render();
             unopened(own.map_or_else(|| text.clone(), |own| text.replace(&own, "")))
         })?;
-        let beside = || paths.first().filter(|_| *stays).map(|path| Notes::beside(path));
+        let beside = || paths.first().filter(|_| *stays).map(|path| TraceNotes::beside(path));
         let notes = self.means.notes.clone().or_else(beside);
         if *stays {
             self.means.recording.shows(paths);
@@ -206,10 +209,10 @@ impl Stage {
 
 /// Chosen traces are being opened. Nothing is being opened any more once this is dropped, however
 /// that has ended.
-pub(crate) struct Opens(Arc<Stage>);
+pub(crate) struct Opens(Arc<ServerStage>);
 
 impl Opens {
-    pub(crate) fn stage(&self) -> &Arc<Stage> {
+    pub(crate) fn stage(&self) -> &Arc<ServerStage> {
         &self.0
     }
 }
@@ -220,12 +223,12 @@ impl Drop for Opens {
     }
 }
 
-fn taken(message: &str) -> Refusal {
-    Refusal::new(StatusCode::CONFLICT, "open", message)
+fn taken(message: &str) -> RequestRefusal {
+    RequestRefusal::new(StatusCode::CONFLICT, "open", message)
 }
 
 /// The chosen traces cannot be opened.
-fn unopened(text: impl AsRef<str>) -> Refusal {
+fn unopened(text: impl AsRef<str>) -> RequestRefusal {
     let text = text.as_ref().trim();
-    Refusal::new(StatusCode::BAD_REQUEST, "unopened", text.strip_prefix("error: ").unwrap_or(text))
+    RequestRefusal::new(StatusCode::BAD_REQUEST, "unopened", text.strip_prefix("error: ").unwrap_or(text))
 }

@@ -11,13 +11,13 @@ use kymo_session::{RecentFound, RecentTraces};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::begin::Choice;
+use crate::begin::TraceChoice;
 use crate::body;
 use crate::host::{Host, Hosted};
 use crate::pool::Viewer;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
-use crate::stage::{self, Chosen, Stage};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
+use crate::stage::{self, ChosenTraces, ServerStage};
 use crate::uploads;
 
 /// Paths that are opened together.
@@ -26,7 +26,7 @@ const PATHS_MAX: usize = 256;
 /// The traces to open: one of these.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct StartRequest {
     /// Traces of this machine.
     paths: Option<Vec<String>>,
     /// Files that were sent.
@@ -34,20 +34,20 @@ struct Wanted {
 }
 
 /// The choice, and whether traces are chosen.
-pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&told(&host, &viewer).await?))
 }
 
 /// The JSON of that.
-pub(crate) async fn told(host: &Host, viewer: &Viewer) -> Result<Value, Refusal> {
+pub(crate) async fn told(host: &Host, viewer: &Viewer) -> Result<Value, RequestRefusal> {
     let (state, failure, waiting) = match host.stage.state() {
-        stage::State::Choosing(failure) => ("choosing", failure, None),
-        stage::State::Opening => ("opening", None, None),
-        stage::State::Waiting(why) => ("waiting", None, why),
-        stage::State::Open => ("open", None, None),
+        stage::StageState::Choosing(failure) => ("choosing", failure, None),
+        stage::StageState::Opening => ("opening", None, None),
+        stage::StageState::Waiting(why) => ("waiting", None, why),
+        stage::StageState::Open => ("open", None, None),
     };
-    let none = Choice::default();
+    let none = TraceChoice::default();
     let choice = host.stage.choice.as_ref().unwrap_or(&none);
     let recent = match host.stage.recent() {
         // Whether a path is there takes as long as its disk does.
@@ -73,24 +73,28 @@ fn entry(traces: &RecentTraces) -> Option<Value> {
 }
 
 /// Opens traces of this machine, or files that were sent.
-pub(crate) async fn open(State(host): State<Hosted>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
+pub(crate) async fn open(
+    State(host): State<Hosted>,
+    viewer: Viewer,
+    request: Request,
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
     host.stage.choosing()?;
     match body::read(request).await? {
-        Wanted { paths: Some(paths), upload: None } => {
+        StartRequest { paths: Some(paths), upload: None } => {
             let paths = checked(&paths)?;
-            host.open(move |_| Ok(Chosen { paths, stays: true })).await?;
+            host.open(move |_| Ok(ChosenTraces { paths, stays: true })).await?;
         }
-        Wanted { paths: None, upload: Some(id) } => {
-            host.open(move |stage| Ok(Chosen { paths: stage.uploads.paths(&id)?, stays: false })).await?;
+        StartRequest { paths: None, upload: Some(id) } => {
+            host.open(move |stage| Ok(ChosenTraces { paths: stage.uploads.paths(&id)?, stays: false })).await?;
         }
-        _ => return Err(Refusal::parameter("paths", "give either `paths` or an `upload`")),
+        _ => return Err(RequestRefusal::parameter("paths", "give either `paths` or an `upload`")),
     }
     Ok(answer(&told(&host, &viewer).await?))
 }
 
-fn checked(paths: &[String]) -> Result<Vec<PathBuf>, Refusal> {
-    let refused = |message: &str| Refusal::parameter("paths", message);
+fn checked(paths: &[String]) -> Result<Vec<PathBuf>, RequestRefusal> {
+    let refused = |message: &str| RequestRefusal::parameter("paths", message);
     match paths.len() {
         0 => Err(refused("`paths` names no trace")),
         1..=PATHS_MAX if paths.iter().any(|path| path.trim().is_empty() || path.contains('\0')) => {
@@ -112,13 +116,13 @@ fn typed(text: &str) -> PathBuf {
 }
 
 /// Opens the sample trace for a user without traces.
-pub(crate) async fn sample(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn sample(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let choice = host.stage.choosing()?;
-    let sample = choice.sample.ok_or_else(|| Refusal::absent("there is no sample in this kymo"))?;
-    let find = move |stage: &Stage| {
+    let sample = choice.sample.ok_or_else(|| RequestRefusal::absent("there is no sample in this kymo"))?;
+    let find = move |stage: &ServerStage| {
         let path = stage.uploads.keep(sample.name, sample.bytes)?;
-        Ok(Chosen { paths: vec![path], stays: false })
+        Ok(ChosenTraces { paths: vec![path], stays: false })
     };
     host.open(find).await?;
     Ok(answer(&told(&host, &viewer).await?))
@@ -129,10 +133,10 @@ pub(crate) async fn put(
     State(host): State<Hosted>,
     path: Result<Path<(String, String)>, PathRejection>,
     request: Request,
-) -> Result<Response, Refusal> {
-    Query::new(request.uri(), &[])?;
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(request.uri(), &[])?;
     host.stage.choosing()?;
-    let Path((id, name)) = path.map_err(|_| Refusal::parameter("path", "the name of a file is UTF-8"))?;
+    let Path((id, name)) = path.map_err(|_| RequestRefusal::parameter("path", "the name of a file is UTF-8"))?;
     let bytes = uploads::receive(&host.stage.uploads, id, name, request).await?;
     Ok((StatusCode::CREATED, answer(&json!({"bytes": bytes}))).into_response())
 }
@@ -143,10 +147,10 @@ pub(crate) async fn remove(
     viewer: Viewer,
     id: Result<Path<String>, PathRejection>,
     uri: Uri,
-) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     host.stage.choosing()?;
-    let Path(id) = id.map_err(|_| Refusal::parameter("id", "the name of an upload is UTF-8"))?;
+    let Path(id) = id.map_err(|_| RequestRefusal::parameter("id", "the name of an upload is UTF-8"))?;
     let uploads = std::sync::Arc::clone(&host.stage.uploads);
     host.pool.ask(&viewer, move |_| uploads.remove(&id)).await??;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -35,7 +35,7 @@ const EXACT_ARROWS: (u32, usize) = (7, 32);
 pub(crate) fn encode(tiles: &Tiles) -> Vec<u8> {
     let items: usize = tiles.tracks.iter().map(|track| bytes(&track.items)).sum();
     let size = HEAD_BYTES + tiles.spans.len() * SPAN_BYTES + tiles.tracks.len() * TRACK_BYTES + items;
-    let mut out = Out(Vec::with_capacity(size));
+    let mut out = TileBytes(Vec::with_capacity(size));
     out.0.extend_from_slice(b"KYT1");
     out.0.extend_from_slice(&[tiles.level, 0, 0, 0]);
     out.0.extend_from_slice(&tiles.first.to_le_bytes());
@@ -80,9 +80,9 @@ fn bytes(items: &Items) -> usize {
     form(items).1 * count(items) + if first { size_of::<f64>() } else { 0 }
 }
 
-struct Out(Vec<u8>);
+struct TileBytes(Vec<u8>);
 
-impl Out {
+impl TileBytes {
     fn numbers<const N: usize>(&mut self, numbers: [u32; N]) {
         numbers.iter().for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
     }
@@ -167,7 +167,7 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use kymo_session::{Quality, Span};
+    use kymo_session::{Quality, TileSpan};
 
     use super::*;
 
@@ -233,8 +233,8 @@ mod tests {
             TrackTile { number: 16, items: Items::Counter { carry: None, buckets: vec![] } },
         ];
         let spans = vec![
-            Span { begin: 0, end: 3, quality: Quality::Exact },
-            Span { begin: 3, end: 4, quality: Quality::Unknown },
+            TileSpan { begin: 0, end: 3, quality: Quality::Exact },
+            TileSpan { begin: 3, end: 4, quality: Quality::Unknown },
         ];
         let bytes = encode(&Tiles { level: 12, first: 0x1_0000_0002, count: 4, spans, tracks });
         let expected = expect![[r#"

@@ -14,11 +14,11 @@ use kymo_session::{
 
 use crate::held;
 use crate::pool::Viewer;
-use crate::query::Query;
-use crate::refusal::{Refusal, answer};
+use crate::query::RequestParameters;
+use crate::refusal::{RequestRefusal, answer};
 use crate::selection::PATTERNS_MAX;
-use crate::shared::Asked;
-use crate::shown::{Chosen, refusal};
+use crate::shared::OpenTraces;
+use crate::shown::{ShownEvents, refusal};
 use crate::tags;
 use crate::tiles::encode;
 
@@ -35,22 +35,22 @@ const JSON: &str = "application/json";
 const KIND: &str = "application/vnd.kymograph.tiles";
 
 /// How far it is.
-pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn status(asked: OpenTraces, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     Ok(answer(&asked.shown.told(asked.current.live())?))
 }
 
 /// The known problems of the traces so far, and when events were lost.
-pub(crate) async fn findings(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    Query::new(&uri, &[])?;
+pub(crate) async fn findings(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    RequestParameters::new(&uri, &[])?;
     let timeline = asked.shown.timeline()?;
     Ok(answer(&asked.pool.ask(&viewer, move |_| timeline.told_findings()).await?))
 }
 
 /// The tracks and values; both lists only grow.
-pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    let query = Query::new(&uri, &["tracks_from", "values_from"])?;
-    let from = |name| Ok::<u32, Refusal>(query.number(name, 0..=u32::MAX)?.unwrap_or(0));
+pub(crate) async fn catalogue(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    let query = RequestParameters::new(&uri, &["tracks_from", "values_from"])?;
+    let from = |name| Ok::<u32, RequestRefusal>(query.number(name, 0..=u32::MAX)?.unwrap_or(0));
     let (tracks, values) = (from("tracks_from")?, from("values_from")?);
     let timeline = asked.shown.timeline()?;
     let status = timeline.status();
@@ -58,15 +58,20 @@ pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<
     let told = move |_: &Progress| serde_json::to_vec(&timeline.catalogue(tracks, values));
     let bytes = u64::from(entries) * ENTRY_BYTES;
     let (told, held) = asked.pool.ask_heavy(&viewer, bytes, Arc::default(), told).await?;
-    Ok(held::answer(JSON, told.map_err(Refusal::fault)?, held))
+    Ok(held::answer(JSON, told.map_err(RequestRefusal::fault)?, held))
 }
 
 /// So long after the first tiles the timeline is not built yet: they are being drawn.
 const DRAWING: Duration = Duration::from_millis(50);
 
 /// The content of some tracks in a window, as bytes; of all events or of some.
-pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: HeaderMap) -> Result<Response, Refusal> {
-    let query = Query::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
+pub(crate) async fn tiles(
+    asked: OpenTraces,
+    viewer: Viewer,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, RequestRefusal> {
+    let query = RequestParameters::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
     let question = TileQuestion {
         level: query.needed("level", 0..=LEVEL_MAX)?,
         first: query.needed("first", 0..=i64::MAX as u64)?,
@@ -102,22 +107,22 @@ pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: Heade
 }
 
 /// Which events are looked at.
-fn chosen(query: &Query) -> Result<Chosen, Refusal> {
+fn chosen(query: &RequestParameters) -> Result<ShownEvents, RequestRefusal> {
     let events: Vec<String> = query.all("event").map(str::to_owned).collect();
     if events.len() > PATTERNS_MAX {
         let message = format!("`event` has {} names; {PATTERNS_MAX} are the most", events.len());
-        return Err(Refusal::parameter("event", message));
+        return Err(RequestRefusal::parameter("event", message));
     }
-    Ok(Chosen { events, filter: query.text("filter")?.map(str::to_owned) })
+    Ok(ShownEvents { events, filter: query.text("filter")?.map(str::to_owned) })
 }
 
 /// The timeline of these events; for some events it answers as [`Timeline::selected`] says.
 async fn timeline_of(
-    asked: &Asked,
+    asked: &OpenTraces,
     viewer: &Viewer,
-    chosen: &Chosen,
+    chosen: &ShownEvents,
     tracks: &[u32],
-) -> Result<Arc<Timeline>, Refusal> {
+) -> Result<Arc<Timeline>, RequestRefusal> {
     if chosen.is_all() {
         return asked.shown.timeline();
     }
@@ -125,34 +130,37 @@ async fn timeline_of(
         let message = format!(
             "with `filter` or `event` tracks of events, heat and arrows can be asked for; track {track} is another one"
         );
-        return Err(Refusal::parameter("tracks", message));
+        return Err(RequestRefusal::parameter("tracks", message));
     }
     let (shared, chosen) = (asked.clone(), chosen.clone());
     asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.current.session(), &chosen)).await?
 }
 
 /// The items of a track at a time, or from one to another, with all that is known of them.
-pub(crate) async fn items(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    let question = item_question(&Query::new(&uri, &["track", "at", "begin", "end", "limit"])?)?;
+pub(crate) async fn items(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
+    let question = item_question(&RequestParameters::new(&uri, &["track", "at", "begin", "end", "limit"])?)?;
     let timeline = asked.shown.timeline()?;
     let needed = timeline.items_bytes() + u64::from(question.limit) * ITEM_BYTES;
     let asks = move |progress: &Progress| timeline.items(&question, progress).map(|found| serde_json::to_vec(&found));
     let (found, held) = asked.pool.ask_heavy(&viewer, needed, Arc::default(), asks).await?;
     let found = found.map_err(|failure| refusal(&failure))?;
-    Ok(held::answer(JSON, found.map_err(Refusal::fault)?, held))
+    Ok(held::answer(JSON, found.map_err(RequestRefusal::fault)?, held))
 }
 
-fn item_question(query: &Query) -> Result<ItemQuestion, Refusal> {
+fn item_question(query: &RequestParameters) -> Result<ItemQuestion, RequestRefusal> {
     let any = || i64::MIN..=i64::MAX;
     let (at, begin, end) = (query.number("at", any())?, query.number("begin", any())?, query.number("end", any())?);
     let (begin_ns, end_ns) = match (at, begin, end) {
         (Some(at), None, None) => (at, at),
         (None, Some(begin), Some(end)) if begin < end => (begin, end),
-        (None, Some(_), Some(_)) => return Err(Refusal::parameter("end", "`end` is not behind `begin`")),
-        (Some(_), ..) => return Err(Refusal::parameter("at", "`at` stands without `begin` and `end`")),
+        (None, Some(_), Some(_)) => return Err(RequestRefusal::parameter("end", "`end` is not behind `begin`")),
+        (Some(_), ..) => return Err(RequestRefusal::parameter("at", "`at` stands without `begin` and `end`")),
         (None, begin, _) => {
             let missing = if begin.is_none() { "begin" } else { "end" };
-            return Err(Refusal::parameter(missing, format!("`{missing}` is missing; or `at` alone is asked for")));
+            return Err(RequestRefusal::parameter(
+                missing,
+                format!("`{missing}` is missing; or `at` alone is asked for"),
+            ));
         }
     };
     Ok(ItemQuestion {

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::host::Host;
 use crate::pool::Viewer;
-use crate::refusal::Refusal;
-use crate::shared::Asked;
+use crate::refusal::RequestRefusal;
+use crate::shared::OpenTraces;
 use crate::start;
 
 /// Entries of a catalogue that is sent with the page: with more, the page begins to read them
@@ -33,7 +33,7 @@ pub(crate) async fn element(host: &Host, viewer: &Viewer, uri: &Uri) -> Option<S
     Some(format!("<script type=\"application/json\" id=\"told\">{text}</script>"))
 }
 
-async fn answers(host: &Host, viewer: &Viewer) -> Result<Map<String, Value>, Refusal> {
+async fn answers(host: &Host, viewer: &Viewer) -> Result<Map<String, Value>, RequestRefusal> {
     let mut told = Map::new();
     let mut tell = |path: &str, answer: String| told.insert(path.to_owned(), Value::String(answer));
     tell("start", start::told(host, viewer).await?.to_string());
@@ -43,14 +43,14 @@ async fn answers(host: &Host, viewer: &Viewer) -> Result<Map<String, Value>, Ref
     let timeline = asked.shown.timeline()?;
     let status = timeline.status();
     if status.tracks.saturating_add(status.values) <= ENTRIES_MAX {
-        let catalogue = move || serde_json::to_string(&timeline.catalogue(0, 0)).map_err(Refusal::fault);
+        let catalogue = move || serde_json::to_string(&timeline.catalogue(0, 0)).map_err(RequestRefusal::fault);
         tell("catalogue?tracks_from=0&values_from=0", host.pool.ask(viewer, move |_| catalogue()).await??);
     }
     Ok(told)
 }
 
 /// The description of each trace by itself.
-pub(crate) async fn traces(asked: &Asked, viewer: &Viewer) -> Result<Value, Refusal> {
+pub(crate) async fn traces(asked: &OpenTraces, viewer: &Viewer) -> Result<Value, RequestRefusal> {
     let shared = asked.clone();
     // A page asks this first of all: packets that say their times are not looked into for it.
     let traces = asked.pool.ask(viewer, move |_| shared.current.session().trace_infos()).await?;

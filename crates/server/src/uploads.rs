@@ -21,7 +21,7 @@ use futures::StreamExt;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// Sets of files that are opened together, and the files of each.
 const UPLOADS_MAX: usize = 16;
@@ -41,11 +41,11 @@ const WAITING_MAX: usize = 2;
 /// All files that were sent.
 pub(crate) struct Uploads {
     bytes_max: u64,
-    kept: Mutex<Kept>,
+    kept: Mutex<UploadStore>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct UploadStore {
     /// Where they are, once there are any.
     folder: Option<TempDir>,
     uploads: HashMap<String, Upload>,
@@ -61,14 +61,15 @@ struct Upload {
     coming: usize,
 }
 
-impl Kept {
-    fn folder(&mut self) -> Result<&Path, Refusal> {
+impl UploadStore {
+    fn folder(&mut self) -> Result<&Path, RequestRefusal> {
         if self.is_over {
-            return Err(Refusal::busy("the server ends"));
+            return Err(RequestRefusal::busy("the server ends"));
         }
         if self.folder.is_none() {
             let made = tempfile::Builder::new().prefix("kymo-view-").tempdir();
-            self.folder = Some(made.map_err(|error| Refusal::fault(format!("there is no folder for files: {error}")))?);
+            self.folder =
+                Some(made.map_err(|error| RequestRefusal::fault(format!("there is no folder for files: {error}")))?);
         }
         Ok(self.folder.as_ref().expect("it was made").path())
     }
@@ -79,12 +80,12 @@ impl Uploads {
         Self { bytes_max, kept: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, UploadStore> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a file that is not an upload; returns its path.
-    pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Refusal> {
+    pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, RequestRefusal> {
         // It is written again if the first time did not come to its end.
         let path = self.kept().folder()?.join(name);
         fs::write(&path, bytes).map_err(|error| failed(name, &error))?;
@@ -92,13 +93,13 @@ impl Uploads {
     }
 
     /// The files of an upload, as they are opened: the folder, or each file and folder in it.
-    pub(crate) fn paths(&self, id: &str) -> Result<Vec<PathBuf>, Refusal> {
+    pub(crate) fn paths(&self, id: &str) -> Result<Vec<PathBuf>, RequestRefusal> {
         let mut kept = self.kept();
         let folder = kept.folder()?.join(folder_of(id));
         let upload = kept.uploads.get(id).filter(|upload| upload.files > 0).ok_or_else(|| unknown(id))?;
         if upload.coming > 0 {
             let message = format!("{} files of it are not there yet", upload.coming);
-            return Err(Refusal::new(StatusCode::CONFLICT, "unfinished", message));
+            return Err(RequestRefusal::new(StatusCode::CONFLICT, "unfinished", message));
         }
         drop(kept);
         if folder.join("metadata").is_file() {
@@ -111,7 +112,7 @@ impl Uploads {
     }
 
     /// Forgets an upload; later parts of it are refused.
-    pub(crate) fn remove(&self, id: &str) -> Result<(), Refusal> {
+    pub(crate) fn remove(&self, id: &str) -> Result<(), RequestRefusal> {
         let mut kept = self.kept();
         kept.uploads.remove(id).ok_or_else(|| unknown(id))?;
         let folder = kept.folder()?.join(folder_of(id));
@@ -130,7 +131,7 @@ impl Uploads {
     }
 
     /// A file begins to come.
-    fn begin(self: &Arc<Self>, id: String, name: &str, length: Option<u64>) -> Result<Coming, Refusal> {
+    fn begin(self: &Arc<Self>, id: String, name: &str, length: Option<u64>) -> Result<Coming, RequestRefusal> {
         checked_id(&id)?;
         let path = checked_path(name)?;
         if self.bytes_max == 0 {
@@ -139,7 +140,7 @@ impl Uploads {
         let mut kept = self.kept();
         self.check_room(&kept, length.unwrap_or(0))?;
         if kept.uploads.values().map(|upload| upload.coming).sum::<usize>() >= COMING_MAX {
-            return Err(Refusal::busy(format!("{COMING_MAX} files come already")));
+            return Err(RequestRefusal::busy(format!("{COMING_MAX} files come already")));
         }
         if !kept.uploads.contains_key(&id) && kept.uploads.len() >= UPLOADS_MAX {
             return Err(too_much(format!("there are {UPLOADS_MAX} uploads; DELETE one")));
@@ -163,7 +164,7 @@ impl Uploads {
         })
     }
 
-    fn check_room(&self, kept: &Kept, more: u64) -> Result<(), Refusal> {
+    fn check_room(&self, kept: &UploadStore, more: u64) -> Result<(), RequestRefusal> {
         let bytes: u64 = kept.uploads.values().map(|upload| upload.bytes).sum();
         match bytes.checked_add(more).is_some_and(|all| all <= self.bytes_max) {
             true => Ok(()),
@@ -185,23 +186,23 @@ struct Coming {
 }
 
 /// A part of the file to write.
-enum Piece {
+enum UploadPiece {
     Bytes(Bytes),
     End,
 }
 
 impl Coming {
     /// Writes pieces until the end is told; the bytes of all of them.
-    fn write(mut self, mut pieces: mpsc::Receiver<Piece>) -> Result<u64, Refusal> {
+    fn write(mut self, mut pieces: mpsc::Receiver<UploadPiece>) -> Result<u64, RequestRefusal> {
         let mut file = self.create().map_err(|error| failed(&self.name, &error))?;
         self.is_own = true;
         loop {
             match pieces.blocking_recv() {
-                Some(Piece::Bytes(bytes)) => {
+                Some(UploadPiece::Bytes(bytes)) => {
                     self.grow(bytes.len() as u64)?;
                     file.write_all(&bytes).map_err(|error| failed(&self.name, &error))?;
                 }
-                Some(Piece::End) => break,
+                Some(UploadPiece::End) => break,
                 None => return Err(not_whole()),
             }
         }
@@ -217,7 +218,7 @@ impl Coming {
     }
 
     /// Takes room for more.
-    fn grow(&mut self, more: u64) -> Result<(), Refusal> {
+    fn grow(&mut self, more: u64) -> Result<(), RequestRefusal> {
         let mut kept = self.uploads.kept();
         self.uploads.check_room(&kept, more)?;
         let upload = kept.uploads.get_mut(&self.id).ok_or_else(|| unknown(&self.id))?;
@@ -251,11 +252,11 @@ pub(crate) async fn receive(
     id: String,
     name: String,
     request: Request,
-) -> Result<u64, Refusal> {
+) -> Result<u64, RequestRefusal> {
     let (parts, body) = request.into_parts();
     if !is_bytes(&parts.headers) {
         let message = "a file is bytes: `Content-Type: application/octet-stream`";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body", message));
+        return Err(RequestRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body", message));
     }
     let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let coming = uploads.begin(id, &name, length)?;
@@ -264,19 +265,19 @@ pub(crate) async fn receive(
     // The writer may have ended before: its result says why.
     let passed = pass(body, &sender).await;
     drop(sender);
-    let bytes = written.await.map_err(Refusal::fault)?;
+    let bytes = written.await.map_err(RequestRefusal::fault)?;
     passed.and(bytes)
 }
 
-async fn pass(body: Body, to: &mpsc::Sender<Piece>) -> Result<(), Refusal> {
+async fn pass(body: Body, to: &mpsc::Sender<UploadPiece>) -> Result<(), RequestRefusal> {
     let mut pieces = body.into_data_stream();
     loop {
         let Ok(piece) = tokio::time::timeout(PATIENCE, pieces.next()).await else {
             let message = format!("nothing of the file came for {} seconds", PATIENCE.as_secs());
-            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "body", message));
+            return Err(RequestRefusal::new(StatusCode::REQUEST_TIMEOUT, "body", message));
         };
         let is_over = piece.is_none();
-        let piece = piece.transpose().map_err(|_| not_whole())?.map_or(Piece::End, Piece::Bytes);
+        let piece = piece.transpose().map_err(|_| not_whole())?.map_or(UploadPiece::End, UploadPiece::Bytes);
         if to.send(piece).await.is_err() || is_over {
             return Ok(());
         }
@@ -294,19 +295,21 @@ fn folder_of(id: &str) -> String {
     format!("upload-{id}")
 }
 
-fn checked_id(id: &str) -> Result<(), Refusal> {
+fn checked_id(id: &str) -> Result<(), RequestRefusal> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match (1..=ID_MAX).contains(&id.len()) && id.chars().all(is_good) {
         true => Ok(()),
-        false => {
-            Err(Refusal::parameter("id", format!("an upload is called by 1 to {ID_MAX} letters, digits, `-` and `_`")))
-        }
+        false => Err(RequestRefusal::parameter(
+            "id",
+            format!("an upload is called by 1 to {ID_MAX} letters, digits, `-` and `_`"),
+        )),
     }
 }
 
 /// A path that leads nowhere but further down.
-fn checked_path(name: &str) -> Result<PathBuf, Refusal> {
-    let refused = |why: &str| Refusal::parameter("path", format!("the path of a file is names between `/`: {why}"));
+fn checked_path(name: &str) -> Result<PathBuf, RequestRefusal> {
+    let refused =
+        |why: &str| RequestRefusal::parameter("path", format!("the path of a file is names between `/`: {why}"));
     if name.len() > PATH_BYTES_MAX {
         return Err(refused("it is too long"));
     }
@@ -328,26 +331,28 @@ fn checked_path(name: &str) -> Result<PathBuf, Refusal> {
     Ok(parts.into_iter().collect())
 }
 
-fn unknown(id: &str) -> Refusal {
-    Refusal::absent(format!("there is no upload `{}`", id.chars().take(ID_MAX).collect::<String>()))
+fn unknown(id: &str) -> RequestRefusal {
+    RequestRefusal::absent(format!("there is no upload `{}`", id.chars().take(ID_MAX).collect::<String>()))
 }
 
-fn not_whole() -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, "body", "the file did not come as a whole")
+fn not_whole() -> RequestRefusal {
+    RequestRefusal::new(StatusCode::BAD_REQUEST, "body", "the file did not come as a whole")
 }
 
-fn too_much(message: impl std::fmt::Display) -> Refusal {
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message)
+fn too_much(message: impl std::fmt::Display) -> RequestRefusal {
+    RequestRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message)
 }
 
 /// The response to an error of the disk with a file.
-fn failed(name: &str, error: &io::Error) -> Refusal {
+fn failed(name: &str, error: &io::Error) -> RequestRefusal {
     match error.kind() {
-        ErrorKind::AlreadyExists => Refusal::new(StatusCode::CONFLICT, "exists", format!("`{name}` is there already")),
-        ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
-            Refusal::new(StatusCode::CONFLICT, "exists", format!("`{name}` would be a file and a folder"))
+        ErrorKind::AlreadyExists => {
+            RequestRefusal::new(StatusCode::CONFLICT, "exists", format!("`{name}` is there already"))
         }
-        _ => Refusal::fault(format!("`{name}` cannot be kept: {error}")),
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
+            RequestRefusal::new(StatusCode::CONFLICT, "exists", format!("`{name}` would be a file and a folder"))
+        }
+        _ => RequestRefusal::fault(format!("`{name}` cannot be kept: {error}")),
     }
 }
 
@@ -395,10 +400,10 @@ mod tests {
             let coming = uploads.begin("a".to_owned(), name, None)?;
             let (sender, pieces) = mpsc::channel(sizes.len() + 1);
             for &size in sizes {
-                sender.try_send(Piece::Bytes(vec![7; size].into())).unwrap();
+                sender.try_send(UploadPiece::Bytes(vec![7; size].into())).unwrap();
             }
             if is_whole {
-                sender.try_send(Piece::End).unwrap();
+                sender.try_send(UploadPiece::End).unwrap();
             }
             drop(sender);
             coming.write(pieces)

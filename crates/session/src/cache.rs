@@ -149,7 +149,8 @@ impl PacketCache {
             fresh.write_all(&word.to_le_bytes())?;
         }
         let (first, last) = rows.first().zip(rows.last()).ok_or_else(changed)?;
-        let facts = Facts { identity, ends: [first, last], metadata, body: body.finish(0), rows: rows.len() as u64 };
+        let facts =
+            CacheHeader { identity, ends: [first, last], metadata, body: body.finish(0), rows: rows.len() as u64 };
         let header = facts.header(folder, file).ok_or_else(changed)?;
         fresh.rewind()?;
         fresh.write_all(&header.map(u64::to_le_bytes).concat())?;
@@ -187,7 +188,7 @@ impl PacketCache {
         let grew = same_file(&then, &now)?;
         // With the facts of then and the bytes of now, the header must come out the same.
         let ends = rows.first().zip(rows.last()).ok_or(Stale::Broken)?.into();
-        let facts = Facts { identity: then, ends, metadata, body, rows: rows.len() as u64 };
+        let facts = CacheHeader { identity: then, ends, metadata, body, rows: rows.len() as u64 };
         let expected = facts.header(folder, file).ok_or(Stale::Unreadable)?;
         if let Some(word) = (0..HEADER_WORDS).find(|&word| words[word] != expected[word]) {
             return Err(match word {
@@ -216,13 +217,13 @@ impl KnownPackets for PacketCache {
 
 /// A trace's remembered packets, looked up by a thread of its own while the metadata is understood:
 /// a third of the time for opening a trace that was read before.
-pub(crate) struct Recalled<'a> {
+pub(crate) struct RecalledPackets<'a> {
     cache: &'a PacketCache,
     /// The files in their order, and the remembered packets of each.
     found: Mutex<Receiver<(usize, Option<Packets>)>>,
 }
 
-impl<'a> Recalled<'a> {
+impl<'a> RecalledPackets<'a> {
     /// Has the thread started by `spawn`.
     pub(crate) fn new(
         cache: &'a PacketCache,
@@ -244,7 +245,7 @@ impl<'a> Recalled<'a> {
     }
 }
 
-impl KnownPackets for Recalled<'_> {
+impl KnownPackets for RecalledPackets<'_> {
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets> {
         let found = self.found.lock().ok().and_then(|found| found.recv().ok());
         match found {
@@ -311,7 +312,7 @@ fn identity(folder: &TraceFolder, file: usize) -> Option<FileIdentity> {
 }
 
 /// The facts in the header of a cache file.
-struct Facts {
+struct CacheHeader {
     identity: FileIdentity,
     /// The first and the last row.
     ends: [PacketRow; 2],
@@ -321,7 +322,7 @@ struct Facts {
     rows: u64,
 }
 
-impl Facts {
+impl CacheHeader {
     /// The header; the hashes of packets are those of the stream's current content.
     fn header(&self, folder: &TraceFolder, file: usize) -> Option<[u64; HEADER_WORDS]> {
         let stream = folder.stream(file);

@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_decode::filter::StreamFilter;
-use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
+use kymo_decode::tree::stream::{EventRecord, FileFault, PacketRecords, read_packet_at};
 use kymo_format::{Dialect, TraceClass};
-use kymo_ir::{Records, SLACK, ScanStop, Window};
+use kymo_ir::{PacketWindow, Records, SLACK, ScanStop};
 use kymo_scan::{DataStream, PacketRow, Trace};
-use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
+use kymo_writer::{EventParts, MetadataSource, StreamWriter, TraceWriter, WriteProblem, WriterOptions};
 
 use crate::answers::losses::losses;
 use crate::open::metadata::MetadataForm;
 use crate::open::progress::{Cancelled, Progress};
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 use crate::open::select::Selection;
 use crate::open::{Session, trace_name};
 
@@ -67,7 +67,7 @@ pub enum CutProblem {
     Exists,
     /// The writer's error.
     #[error("{0}")]
-    Writer(kymo_writer::Error),
+    Writer(kymo_writer::WriteError),
     /// The request was canceled; data that is written already stays.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -76,10 +76,10 @@ pub enum CutProblem {
     Dialect(Box<kymo_format::write::Unwritable>),
 }
 
-impl From<kymo_writer::Error> for CutProblem {
-    fn from(error: kymo_writer::Error) -> Self {
+impl From<kymo_writer::WriteError> for CutProblem {
+    fn from(error: kymo_writer::WriteError) -> Self {
         match &error.problem {
-            Why::File { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => Self::Exists,
+            WriteProblem::File { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => Self::Exists,
             _ => Self::Writer(error),
         }
     }
@@ -94,7 +94,7 @@ impl Session {
     pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
-        let mut names = Names::default();
+        let mut names = FolderNames::default();
         let mut filters = self.filters(&options.selection).into_iter();
         for trace in &self.traces {
             let path = match self.traces.len() {
@@ -117,10 +117,10 @@ fn cut_trace(
     cut: &mut Cut,
     progress: &Progress,
 ) -> Result<(), CutProblem> {
-    let metadata = Metadata::Text(metadata_text(trace, options.form)?);
-    let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
+    let metadata = MetadataSource::Text(metadata_text(trace, options.form)?);
+    let writing = WriterOptions { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(path, &trace.class, writing)?;
-    let mut names = Names::default();
+    let mut names = FolderNames::default();
     for stream in &trace.streams {
         let filter = filters.next().flatten();
         let Some(&file) = stream.files.first() else { continue };
@@ -163,9 +163,9 @@ fn as_it_is(trace: &Trace) -> String {
 
 /// Names in a folder.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct FolderNames(BTreeSet<String>);
 
-impl Names {
+impl FolderNames {
     /// The name, with a number behind it where there is such a one already.
     fn unlike(&mut self, name: &str) -> String {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -186,16 +186,16 @@ const ROWS: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 enum Unread {
     #[error("{}", .0.kind)]
-    Source(#[from] kymo_source::Error),
+    Source(#[from] kymo_source::SourceError),
     #[error("the packet has {0} bytes; those of more than {PACKET_BYTES_MAX} are not cut")]
     Large(u64),
 }
 
 /// A packet as far as it can be read.
 struct ReadPacket {
-    packet: Packet,
+    packet: PacketRecords,
     /// What ended it early.
-    fault: Option<Fault>,
+    fault: Option<FileFault>,
     /// The numbers of its events that the filter keeps; `None`: all.
     chosen: Option<HashSet<usize>>,
 }
@@ -239,7 +239,7 @@ impl StreamCut<'_> {
         Ok(())
     }
 
-    fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::Error> {
+    fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::WriteError> {
         let step = |now: Option<u64>, last: Option<u64>| now?.checked_sub(last?);
         // What a stream's first packet tells was lost before it or in it; its sequence number tells nothing.
         let Some(before) = before else {
@@ -283,9 +283,9 @@ impl StreamCut<'_> {
         let bits = bytes.len() as u64 * 8;
         bytes.resize(bytes.len() + SLACK, 0);
         let decoder = &self.trace.decoder;
-        let Ok(head) = decoder.head(Window::new(&bytes, 0, bits), clock) else { return HashSet::new() };
+        let Ok(head) = decoder.head(PacketWindow::new(&bytes, 0, bits), clock) else { return HashSet::new() };
         // The row may be of an index file that is wrong.
-        let window = Window::new(&bytes, 0, head.content_bits.unwrap_or(row.content_bits).min(bits));
+        let window = PacketWindow::new(&bytes, 0, head.content_bits.unwrap_or(row.content_bits).min(bits));
         let mut state = decoder.state(&head, clock);
         let mut asked = decoder.state(&head, clock);
         filter.enter(&head, window, &mut asked);
@@ -304,12 +304,12 @@ impl StreamCut<'_> {
         (0..records.len()).filter(|record| keeps(record)).collect()
     }
 
-    fn problem(&self, row: &PacketRow, what: &dyn std::fmt::Display) -> Problem {
+    fn problem(&self, row: &PacketRow, what: &dyn std::fmt::Display) -> ReportProblem {
         let place = self.trace.folder.stream(row.file as usize).path().display().to_string();
-        Problem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
+        ReportProblem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
     }
 
-    fn write(&mut self, read: &ReadPacket) -> Result<u64, kymo_writer::Error> {
+    fn write(&mut self, read: &ReadPacket) -> Result<u64, kymo_writer::WriteError> {
         let ReadPacket { packet, chosen, .. } = read;
         if let Some(header) = &packet.header {
             self.into.packet_header(header);
@@ -322,7 +322,7 @@ impl StreamCut<'_> {
             if !self.is_in_span(record) || chosen.as_ref().is_some_and(|chosen| !chosen.contains(&number)) {
                 continue;
             }
-            let event = Event {
+            let event = EventParts {
                 header: record.header.as_ref(),
                 common: record.common.as_ref(),
                 specific: record.specific.as_ref(),
@@ -331,8 +331,8 @@ impl StreamCut<'_> {
             // Where events between were left out the clock leaps, and the header may need its longer form,
             // which the original header is none of. A file that cannot be written is no matter of the header.
             match self.into.event(record.cycles, record.class, &event) {
-                Err(error) if !matches!(error.problem, Why::File { .. } | Why::SinglePacket) => {
-                    self.into.event(record.cycles, record.class, &Event { header: None, ..event })?;
+                Err(error) if !matches!(error.problem, WriteProblem::File { .. } | WriteProblem::SinglePacket) => {
+                    self.into.event(record.cycles, record.class, &EventParts { header: None, ..event })?;
                 }
                 written => written?,
             }
@@ -344,7 +344,7 @@ impl StreamCut<'_> {
         Ok(events)
     }
 
-    fn is_in_span(&self, record: &Record) -> bool {
+    fn is_in_span(&self, record: &EventRecord) -> bool {
         let time = self.stream.clock.map(|clock| clock.nanos_saturating(record.cycles));
         let begins = || self.options.begin_ns.zip(time).is_none_or(|(begin, time)| time >= begin);
         let ends = || self.options.end_ns.zip(time).is_none_or(|(end, time)| time <= end);

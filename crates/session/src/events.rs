@@ -28,7 +28,7 @@ use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
 use kymo_table::arrow::datatypes::SchemaRef;
 use kymo_table::arrow::error::ArrowError;
 
-use self::columns::Columns;
+use self::columns::EventColumns;
 use crate::answers::explain::SkippedPackets;
 use crate::open::Session;
 use crate::open::identity::TraceIdentity;
@@ -38,7 +38,7 @@ use crate::open::share::{Share, ShareProblem};
 use crate::parallel::desk;
 
 pub use self::pages::{EventCount, EventPage, EventPages, NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace};
-pub use self::stream::{EventPartition, EventStream, Waited};
+pub use self::stream::{EventPartition, EventStream, NextBatch};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -116,19 +116,19 @@ fn suggestion(near: &[String]) -> String {
 /// A table of events that are not read yet. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct EventTable {
-    plan: Arc<Plan>,
+    plan: Arc<EventsPlan>,
 }
 
 /// How a question is answered.
 #[derive(Debug)]
-struct Plan {
+struct EventsPlan {
     session: Arc<Session>,
     begin_ns: Option<i64>,
     end_ns: Option<i64>,
     batch_rows: usize,
     /// For each data stream, which of its events are wanted.
     filters: Vec<Option<Arc<StreamFilter>>>,
-    columns: Arc<Columns>,
+    columns: Arc<EventColumns>,
     /// Slices were found to be no way to read the traces.
     is_unsliceable: AtomicBool,
     /// Requests to readers of shares.
@@ -137,7 +137,7 @@ struct Plan {
 
 /// A slice of time as part of a table, or all of it.
 #[derive(Clone, Debug)]
-pub struct Chunk {
+pub struct EventChunk {
     slice: Option<Slice>,
 }
 
@@ -149,8 +149,8 @@ impl Session {
     /// There are no such events or columns.
     pub fn events(self: &Arc<Self>, question: &EventsQuestion) -> Result<EventTable, EventsFailure> {
         let filters = self.filters(&question.selection);
-        let columns = Arc::new(Columns::new(self, question, &filters)?);
-        let plan = Plan {
+        let columns = Arc::new(EventColumns::new(self, question, &filters)?);
+        let plan = EventsPlan {
             session: Arc::clone(self),
             begin_ns: question.begin_ns,
             end_ns: question.end_ns,
@@ -194,27 +194,28 @@ impl EventTable {
 
     /// Slices of time for so many readers, in order. It depends on nothing but the trace and this number.
     #[must_use]
-    pub fn chunks(&self, readers: usize) -> Vec<Chunk> {
+    pub fn chunks(&self, readers: usize) -> Vec<EventChunk> {
         let slices = self.plan.slices(readers).and_then(|mut slices| {
             let mut all = Vec::new();
             while let Some(slice) = slices.next_slice()? {
-                all.push(Chunk { slice: Some(slice) });
+                all.push(EventChunk { slice: Some(slice) });
             }
             Ok(all)
         });
-        slices.unwrap_or_else(|Unsliceable| vec![Chunk { slice: None }])
+        slices.unwrap_or_else(|Unsliceable| vec![EventChunk { slice: None }])
     }
 
     /// The rows of a chunk in the order of time, read by the thread that asks.
     #[must_use]
-    pub fn chunk(&self, chunk: &Chunk) -> EventPartition {
+    pub fn chunk(&self, chunk: &EventChunk) -> EventPartition {
         EventPartition::of_chunk(&self.plan, chunk)
     }
 
     /// The same slices, to be read by any session that opens the same traces and asks the same.
     #[must_use]
     pub fn shares(&self, readers: usize) -> Vec<Share> {
-        let share = |(number, chunk): (usize, &Chunk)| Share::new(self.plan.identity(), number, chunk.slice.as_ref());
+        let share =
+            |(number, chunk): (usize, &EventChunk)| Share::new(self.plan.identity(), number, chunk.slice.as_ref());
         self.chunks(readers).iter().enumerate().map(share).collect()
     }
 
@@ -226,7 +227,7 @@ impl EventTable {
     pub fn share(&self, share: &Share) -> Result<EventPartition, ShareProblem> {
         let session = &self.plan.session;
         share.check(self.plan.identity())?;
-        Ok(self.chunk(&Chunk { slice: share.slice(session)? }))
+        Ok(self.chunk(&EventChunk { slice: share.slice(session)? }))
     }
 
     /// How many packets are not read.
@@ -241,7 +242,7 @@ impl EventTable {
     }
 }
 
-impl Plan {
+impl EventsPlan {
     fn identity(&self) -> &TraceIdentity {
         self.identity.get_or_init(|| self.session.identity())
     }

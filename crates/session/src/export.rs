@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ClassColumns, ColumnReader, Projection};
 use kymo_ir::{Cells, eval};
-use kymo_scan::{Batch, Content, Events, Place, Round, StreamFault};
+use kymo_scan::{BatchContent, BatchEvents, PartRow, Round, StreamBatch, StreamFault};
 pub use kymo_table::FileFormat;
 use kymo_table::arrow::datatypes::SchemaRef;
-use kymo_table::{FileError, Part, RecordBatch, Source, Table, TableFile};
+use kymo_table::{ArrowTable, CellSource, FileError, PacketEvents, RecordBatch, TableFile};
 
 use crate::open::progress::{Cancelled, Follower, Progress};
 use crate::open::report::Report;
 use crate::open::select::Selection;
 use crate::open::{Session, is_unix, trace_name};
-use crate::parallel::engine::{self, Sink, Work};
+use crate::parallel::engine::{self, RoundSink, RoundWork};
 
 /// Rows of a class that are written together.
 const ROWS_TOGETHER: usize = 64 << 10;
@@ -119,7 +119,7 @@ struct ExportWork<'a> {
     options: &'a ExportOptions,
     streams: Vec<StreamTables>,
     /// Tables to be filled again.
-    spare: Mutex<HashMap<ClassKey, Vec<Table>>>,
+    spare: Mutex<HashMap<ClassKey, Vec<ArrowTable>>>,
 }
 
 struct StreamTables {
@@ -159,11 +159,11 @@ impl<'a> ExportWork<'a> {
         Self { options, streams, spare: Mutex::default() }
     }
 
-    fn table(&self, key: ClassKey, stream: usize) -> Table {
+    fn table(&self, key: ClassKey, stream: usize) -> ArrowTable {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.get_mut(&key).and_then(Vec::pop));
         spare.unwrap_or_else(|| {
             let facts = &self.streams[stream];
-            Table::new(
+            ArrowTable::new(
                 &facts.packet.fields,
                 &facts.reader.columns(key.2).fields,
                 facts.is_unix,
@@ -173,11 +173,11 @@ impl<'a> ExportWork<'a> {
     }
 
     /// The places of the round's events by class, each in the order of time.
-    fn by_class(&self, round: &Round<Batch>) -> BTreeMap<ClassKey, Vec<Place>> {
-        let mut places: BTreeMap<ClassKey, Vec<Place>> = BTreeMap::new();
+    fn by_class(&self, round: &Round<StreamBatch>) -> BTreeMap<ClassKey, Vec<PartRow>> {
+        let mut places: BTreeMap<ClassKey, Vec<PartRow>> = BTreeMap::new();
         for place in &round.order {
             let part = &round.parts[place.part as usize];
-            let Content::Events(events) = &part.batch.content else { continue };
+            let BatchContent::Events(events) = &part.batch.content else { continue };
             let stream = &self.streams[part.stream];
             if self.is_inside(stream, events.records.cycles[place.row as usize]) {
                 let class = events.records.classes[place.row as usize] as usize;
@@ -197,14 +197,20 @@ impl<'a> ExportWork<'a> {
     }
 
     /// The rows of one class.
-    fn batch(&self, round: &Round<Batch>, key: ClassKey, places: &[Place], memory: &mut Memory) -> Finished {
+    fn batch(
+        &self,
+        round: &Round<StreamBatch>,
+        key: ClassKey,
+        places: &[PartRow],
+        memory: &mut RoundMemory,
+    ) -> Finished {
         let mut by_part: Vec<Vec<u32>> = vec![Vec::new(); round.parts.len()];
         places.iter().for_each(|place| by_part[place.part as usize].push(place.row));
         let mut starts = vec![0; round.parts.len()];
         let mut rows = 0;
-        let mut table: Option<Table> = None;
+        let mut table: Option<ArrowTable> = None;
         for (index, (part, wanted)) in round.parts.iter().zip(&by_part).enumerate() {
-            let (Content::Events(events), false) = (&part.batch.content, wanted.is_empty()) else { continue };
+            let (BatchContent::Events(events), false) = (&part.batch.content, wanted.is_empty()) else { continue };
             starts[index] = rows;
             rows += wanted.len() as u32;
             let table = table.get_or_insert_with(|| self.table(key, part.stream));
@@ -213,7 +219,7 @@ impl<'a> ExportWork<'a> {
         let mut table = table.expect("a class in the round has places");
         let is_one_part = by_part.iter().filter(|wanted| !wanted.is_empty()).count() == 1;
         let order = (!is_one_part).then(|| {
-            let mut next = |place: &Place| {
+            let mut next = |place: &PartRow| {
                 let next = &mut starts[place.part as usize];
                 *next += 1;
                 *next - 1
@@ -230,12 +236,12 @@ impl<'a> ExportWork<'a> {
 
     fn append(
         &self,
-        table: &mut Table,
+        table: &mut ArrowTable,
         stream: usize,
-        events: &Events,
+        events: &BatchEvents,
         class: usize,
         rows: &[u32],
-        memory: &mut Memory,
+        memory: &mut RoundMemory,
     ) {
         let facts = &self.streams[stream];
         let records = &events.records;
@@ -258,10 +264,10 @@ impl<'a> ExportWork<'a> {
             let (window, start) = (events.packet.head_window(), events.packet.head.context_start);
             let read = eval::rows(&facts.packet.program, window, &[start], &mut state, &mut memory.packet);
             debug_assert!(read.is_ok(), "{read:?}");
-            Source { cells: &memory.packet, bytes: window.bytes() }
+            CellSource { cells: &memory.packet, bytes: window.bytes() }
         });
-        let body = Source { cells: &memory.body, bytes: window.bytes() };
-        table.append(&Part { stream, times: &memory.times, cycles: &memory.cycles, packet, body });
+        let body = CellSource { cells: &memory.body, bytes: window.bytes() };
+        table.append(&PacketEvents { stream, times: &memory.times, cycles: &memory.cycles, packet, body });
     }
 }
 
@@ -274,7 +280,7 @@ struct Finished {
 
 /// Memory of one round.
 #[derive(Default)]
-struct Memory {
+struct RoundMemory {
     positions: Vec<u64>,
     cycles: Vec<Option<u64>>,
     times: Vec<Option<i64>>,
@@ -282,12 +288,12 @@ struct Memory {
     body: Cells,
 }
 
-impl Work for ExportWork<'_> {
+impl RoundWork for ExportWork<'_> {
     type Context = ();
     type Output = Vec<Finished>;
 
-    fn work(&self, round: &Round<Batch>, (): ()) -> Self::Output {
-        let mut memory = Memory::default();
+    fn work(&self, round: &Round<StreamBatch>, (): ()) -> Self::Output {
+        let mut memory = RoundMemory::default();
         let by_class = self.by_class(round);
         by_class.iter().map(|(&key, places)| self.batch(round, key, places, &mut memory)).collect()
     }
@@ -323,7 +329,7 @@ impl Drop for Unfinished {
 
 /// A table's file, and batches that wait to be written.
 #[derive(Default)]
-struct Waiting {
+struct PendingBatches {
     path: PathBuf,
     file: Option<Unfinished>,
     batches: Vec<RecordBatch>,
@@ -336,7 +342,7 @@ struct Waiting {
 struct ExportSink<'a> {
     session: &'a Session,
     work: &'a ExportWork<'a>,
-    files: BTreeMap<ClassKey, Waiting>,
+    files: BTreeMap<ClassKey, PendingBatches>,
     waiting: usize,
     exported: Exported,
     follower: Follower<'a>,
@@ -349,7 +355,7 @@ impl ExportSink<'_> {
         let Finished { key, batch, replaced_texts } = finished;
         if !self.files.contains_key(&key) {
             let path = self.path(key);
-            self.files.insert(key, Waiting { path, ..Waiting::default() });
+            self.files.insert(key, PendingBatches { path, ..PendingBatches::default() });
         }
         let memory = UNFINISHED_BYTES / self.files.len();
         let file = self.files.get_mut(&key).expect("inserted above");
@@ -415,7 +421,7 @@ fn file_name(name: &str) -> String {
     name.chars().map(kept).collect()
 }
 
-impl Waiting {
+impl PendingBatches {
     fn write(&mut self, format: FileFormat, memory_bytes: usize) -> Result<(), ExportFailure> {
         let Some(schema) = self.batches.first().map(RecordBatch::schema) else { return Ok(()) };
         let path: &Path = &self.path;
@@ -455,8 +461,8 @@ impl Waiting {
     }
 }
 
-impl Sink<ExportWork<'_>> for ExportSink<'_> {
-    fn context(&mut self, round: &mut Round<Batch>) {
+impl RoundSink<ExportWork<'_>> for ExportSink<'_> {
+    fn context(&mut self, round: &mut Round<StreamBatch>) {
         self.exported.report.count_losses(round);
         self.follower.behind(round);
     }

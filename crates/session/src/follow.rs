@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_scan::Trace;
-use kymo_source::{ErrorKind, Live};
+use kymo_source::{LiveState, SourceErrorKind};
 
-use crate::open::again::Earlier;
+use crate::open::again::EarlierTraces;
 use crate::open::discover::{self, discover};
 use crate::open::offsets::Offsets;
 use crate::open::progress::Progress;
@@ -45,9 +45,9 @@ pub struct Follow {
     opened: Option<(u64, bool)>,
     /// The recorders' statements before traces were opened last: events behind them may be missing
     /// in the open traces.
-    lives: HashMap<PathBuf, Live>,
+    lives: HashMap<PathBuf, LiveState>,
     /// The known facts about the traces as they were.
-    earlier: Earlier,
+    earlier: EarlierTraces,
     /// Bytes of all files just before the traces were opened last.
     open_bytes: Option<u64>,
     /// A recorder's work between two reads.
@@ -100,7 +100,7 @@ impl Follow {
             grown: (0, None),
             opened: None,
             lives: HashMap::new(),
-            earlier: Earlier::default(),
+            earlier: EarlierTraces::default(),
             open_bytes: None,
             #[cfg(test)]
             meanwhile: tests::Meanwhile::default(),
@@ -202,7 +202,7 @@ impl Follow {
         // Statements are read before the sizes of files: a session of these sizes then has all events
         // before the stated time. In the other order, a recorder could write between the two reads.
         let known: Vec<PathBuf> = self.known_folders();
-        let said: HashMap<PathBuf, Option<Live>> =
+        let said: HashMap<PathBuf, Option<LiveState>> =
             known.into_iter().map(|path| (path.clone(), discover::live(&path))).collect();
         #[cfg(test)]
         self.meanwhile.run();
@@ -210,16 +210,17 @@ impl Follow {
             let folder = match found {
                 Ok(folder) => folder,
                 // An error of this kind names the path that was asked for.
-                Err(error) if matches!(error.kind, ErrorKind::NoTrace(_)) && is_awaited(&error.path) => continue,
+                Err(error) if matches!(error.kind, SourceErrorKind::NoTrace(_)) && is_awaited(&error.path) => continue,
                 Err(error) => return Err(error.into()),
             };
             bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
             // A recorder's statement is in the trace's own time.
             let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
-            let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
+            let shifted =
+                |live: LiveState| LiveState { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
             let live = said.get(folder.path()).copied().unwrap_or_else(|| folder.live()).map(shifted);
             self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
-            let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
+            let is_behind = |live: LiveState| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
             may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
             is_silent |= live.is_none();
         }
@@ -300,7 +301,7 @@ fn is_awaited(path: &Path) -> bool {
 
 /// Whether nothing comes any more: the recorder has said so, or was killed and no other one goes
 /// on.
-fn is_over(live: Live) -> bool {
+fn is_over(live: LiveState) -> bool {
     !live.is_recording || (is_gone(live.recorder) && !live.goes_on)
 }
 

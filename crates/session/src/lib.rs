@@ -39,7 +39,7 @@ pub use answers::analysis_options::AnalysisOptions;
 #[cfg(feature = "columns")]
 pub use answers::answer_columns::answer_columns;
 pub use answers::bases::FieldBase;
-pub use answers::check::{Finding, Gravity, check};
+pub use answers::check::{CheckFinding, Gravity, check};
 pub use answers::count::{ClassCount, CountOptions, Counts, Sizes};
 pub use answers::explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 pub use answers::info::{ClockInfo, Estimate, Info, TraceInfo};
@@ -52,39 +52,39 @@ pub use cache::{PacketCache, Stale, cache_folder};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "columns")]
 pub use events::{
-    Chunk, EventCount, EventPage, EventPages, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion,
-    NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace, Waited,
+    EventChunk, EventCount, EventPage, EventPages, EventPartition, EventStream, EventTable, EventsFailure,
+    EventsQuestion, NextBatch, NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace,
 };
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use follow::{Follow, Look, Window};
-pub use kymo_analysis::declared::Declaration;
+pub use kymo_analysis::declared::AnalysisDeclaration;
 pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem, PeriodsQuestion};
 pub use kymo_analysis::{
-    AnalysisEntry, AnalysisKind, Answer, BINS, Bounded, Cell, Class, Column, Plot, SupportedOptions, Table,
+    AnalysisEntry, AnalysisKind, Answer, BINS, Bounded, Cell, CellClass, Column, Plot, SupportedOptions, Table,
     Unsupported, Wishes, analyses, find_analysis,
 };
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
-pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem, Verdict, unit};
+pub use kymo_filter::{Dimension, Filter, FilterNote, FilterProblem, MissingName, Verdict, unit};
 #[cfg(feature = "sql")]
 pub use kymo_sql::statements as sql_statements;
 #[cfg(feature = "sql")]
 pub use kymo_table::FileError;
 #[cfg(feature = "columns")]
 pub use kymo_table::arrow;
-pub use notes::{Notes, NotesFailure, NotesFound};
+pub use notes::{NotesFailure, NotesFound, TraceNotes};
 pub use open::identity::TraceIdentity;
-pub use open::index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
+pub use open::index::{IndexResults, IndexState, IndexedStream, IndexedTrace, index, remove_index};
 pub use open::metadata::{MetadataForm, MetadataText, metadata};
 pub use open::offsets::{OffsetFailure, TraceOffset};
 pub use open::progress::{Cancelled, Progress};
 pub use open::recent::{Recent, RecentFound, RecentTraces};
-pub use open::rehearsal::{Took, Work};
-pub use open::report::{Problem, Report};
-pub use open::select::{Meaning, Selection, UnknownName, Untyped};
+pub use open::rehearsal::{Took, WorkKind};
+pub use open::report::{Report, ReportProblem};
+pub use open::select::{FilterMeaning, Selection, UnknownName, Untyped};
 pub use open::share::{Share, ShareProblem};
 pub use open::when::{NotATime, When};
 pub use open::zone::Zone;
@@ -92,11 +92,11 @@ pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
 #[cfg(feature = "sql")]
 pub use sql::{
-    AnswerFormat, Database, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,
+    AnswerFormat, SqlAnswer, SqlDatabase, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,
 };
 pub use timeline::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, Catalogue, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
-    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality, Span,
-    StateBucket, TRACKS_MAX, TileQuestion, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState,
-    TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, Wait, WaitCall, WaitRequest, Waker,
+    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality, StateBucket,
+    TRACKS_MAX, TileQuestion, TileSpan, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState,
+    TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, WaitCall, WaitReason, WaitRequest, Waker,
 };

@@ -9,7 +9,7 @@
 //! that was asked for once is decoded by the reading threads from then on. Reading is ahead by a
 //! few batches; it ends when the [`Messages`] are dropped.
 //!
-//! Values and classes are shown as they are in the format ([`model`], [`Shape`]); their display is
+//! Values and classes are shown as they are in the format ([`model`], [`ColumnShape`]); their display is
 //! a face's duty.
 
 mod batch;
@@ -23,15 +23,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 pub use kymo_decode::ClockConverter;
-pub use kymo_decode::columns::{ScopeField, Shape};
+pub use kymo_decode::columns::{ColumnShape, ScopeField};
 pub use kymo_decode::text::details::StreamTraits;
 pub use kymo_format::model;
 pub use kymo_scan::Packet;
 
-pub use batch::{EventAt, MarkKind, MarkMessage, MessageBatch, Row};
+pub use batch::{EventAt, MarkKind, MarkMessage, MessageBatch, MessageRow};
 pub use columns::{ClassFields, PacketFields, PacketValues};
 pub use facts::{MessageStream, MessageTrace, MessagesFacts};
-pub use value::{FieldRef, Value};
+pub use value::{FieldRef, MessageValue};
 
 use self::feed::Fed;
 use crate::open::Session;
@@ -103,17 +103,17 @@ impl Session {
     ///
     /// ```no_run
     /// use std::sync::Arc;
-    /// use kymo_session::messages::{MessagesQuestion, Row, Value};
+    /// use kymo_session::messages::{MessageRow, MessageValue, MessagesQuestion};
     /// use kymo_session::{OpenOptions, Session};
     ///
     /// let session = Arc::new(Session::open(&["trace".into()], &OpenOptions::default())?);
     /// for batch in session.messages(&MessagesQuestion::default())? {
     ///     let batch = batch?;
     ///     for &row in batch.rows() {
-    ///         let Row::Event(at) = row else { continue };
+    ///         let MessageRow::Event(at) = row else { continue };
     ///         let class = batch.class_fields(at);
     ///         if let Some(field) = class.position("next_tid").and_then(|field| batch.field(at, field))
-    ///             && let Value::Signed(tid) = field.value()
+    ///             && let MessageValue::Signed(tid) = field.value()
     ///         {
     ///             println!("{:?} {tid}", batch.nanos(at));
     ///         }

@@ -27,7 +27,7 @@ const ID_MAX: usize = 64;
 
 /// The notes of a trace.
 #[derive(Debug)]
-pub struct Notes {
+pub struct TraceNotes {
     path: PathBuf,
     /// One writes at a time.
     writing: Mutex<()>,
@@ -62,13 +62,13 @@ pub enum NotesFailure {
 }
 
 /// A line of the file.
-enum Line {
+enum NoteLine {
     Note(Map<String, Value>),
     /// As it stands there, and why it is no note.
     Other(String, String),
 }
 
-impl Notes {
+impl TraceNotes {
     /// Those of a file, which need not be there yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
@@ -100,8 +100,8 @@ impl Notes {
         let mut found = NotesFound::default();
         for (number, line) in lines(&self.text()?) {
             match line {
-                Line::Note(note) => found.notes.push(note),
-                Line::Other(_, why) => found.problems.push((number, why)),
+                NoteLine::Note(note) => found.notes.push(note),
+                NoteLine::Other(_, why) => found.problems.push((number, why)),
             }
         }
         found.notes.sort_by_key(begin);
@@ -116,17 +116,17 @@ impl Notes {
     pub fn put(&self, note: Map<String, Value>) -> Result<bool, NotesFailure> {
         let note = checked(note).map_err(NotesFailure::NoNote)?;
         self.change(|lines| {
-            let is_it = |line: &Line| line.id() == note.get("id");
+            let is_it = |line: &NoteLine| line.id() == note.get("id");
             if let Some(place) = lines.iter().position(is_it) {
                 // Where both sides of a merge kept a note, it is there twice.
                 lines.retain(|line| !is_it(line));
-                lines.insert(place, Line::Note(note));
+                lines.insert(place, NoteLine::Note(note));
                 return Ok(false);
             }
             if lines.len() >= NOTES_MAX {
                 return Err(NotesFailure::TooMany(format!("there are {NOTES_MAX} notes, as many as there may be")));
             }
-            lines.push(Line::Note(note));
+            lines.push(NoteLine::Note(note));
             Ok(true)
         })
     }
@@ -169,16 +169,19 @@ impl Notes {
 
     /// Changes the current text of the file, and writes it anew if something has changed: a reader
     /// sees all of the old or all of the new.
-    fn change(&self, with: impl FnOnce(&mut Vec<Line>) -> Result<bool, NotesFailure>) -> Result<bool, NotesFailure> {
+    fn change(
+        &self,
+        with: impl FnOnce(&mut Vec<NoteLine>) -> Result<bool, NotesFailure>,
+    ) -> Result<bool, NotesFailure> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Other processes wait, where a system can have a folder locked; where it cannot, the last one wins.
         let held = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
-        let mut lines: Vec<Line> = lines(&self.text()?).map(|(_, line)| line).collect();
+        let mut lines: Vec<NoteLine> = lines(&self.text()?).map(|(_, line)| line).collect();
         let before = joined(&lines);
         let changed = with(&mut lines)?;
         if joined(&lines) != before {
-            lines.sort_by_key(Line::begin);
+            lines.sort_by_key(NoteLine::begin);
             let text = joined(&lines);
             if text.len() as u64 > BYTES_MAX {
                 return Err(self.too_large(text.len() as u64));
@@ -201,12 +204,12 @@ impl Notes {
 }
 
 /// Lines with their numbers from 1 on, but for empty ones.
-fn lines(text: &str) -> impl Iterator<Item = (usize, Line)> + '_ {
+fn lines(text: &str) -> impl Iterator<Item = (usize, NoteLine)> + '_ {
     let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    numbered.map(|(number, line)| (number + 1, Line::new(line)))
+    numbered.map(|(number, line)| (number + 1, NoteLine::new(line)))
 }
 
-fn joined(lines: &[Line]) -> String {
+fn joined(lines: &[NoteLine]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
@@ -220,7 +223,7 @@ fn builder() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-impl Line {
+impl NoteLine {
     fn new(text: &str) -> Self {
         let note = serde_json::from_str(text).map_err(|error| format!("found no JSON object: {error}"));
         match note.and_then(checked) {
@@ -245,7 +248,7 @@ impl Line {
     }
 }
 
-impl std::fmt::Display for Line {
+impl std::fmt::Display for NoteLine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Note(note) => write!(formatter, "{}", Value::Object(note.clone())),
@@ -299,8 +302,8 @@ mod tests {
         json!({"id": id, "begin_ns": begin_ns, "text": text}).as_object().unwrap().clone()
     }
 
-    fn of(folder: &tempfile::TempDir) -> Notes {
-        Notes::new(folder.path().join("trace.kymo-notes"))
+    fn of(folder: &tempfile::TempDir) -> TraceNotes {
+        TraceNotes::new(folder.path().join("trace.kymo-notes"))
     }
 
     #[test]
@@ -395,7 +398,7 @@ mod tests {
         let found = refused(json!({"id": "a", "begin_ns": 2, "text": "", "track": 7}));
         assert_eq!(found, "`track` is 7; expected a text");
         assert!(!notes.path().exists());
-        let nowhere = Notes::new(folder.path().join("absent/notes"));
+        let nowhere = TraceNotes::new(folder.path().join("absent/notes"));
         assert!(nowhere.put(note("a", 1, "")).unwrap_err().to_string().contains("absent/notes"));
     }
 
@@ -405,8 +408,8 @@ mod tests {
         let trace = folder.path().join("trace");
         std::fs::create_dir(&trace).unwrap();
         let expected = std::fs::canonicalize(folder.path()).unwrap().join("trace.kymo-notes");
-        assert_eq!(Notes::beside(&trace), expected);
-        assert_eq!(Notes::beside(&trace.join(".")), expected);
+        assert_eq!(TraceNotes::beside(&trace), expected);
+        assert_eq!(TraceNotes::beside(&trace.join(".")), expected);
     }
 
     #[test]

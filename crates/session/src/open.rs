@@ -29,12 +29,12 @@ use kymo_source::{BufferPool, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{PacketCache, Recalled};
-use crate::open::again::Earlier;
+use crate::cache::{PacketCache, RecalledPackets};
+use crate::open::again::EarlierTraces;
 use crate::open::discover::{Discovered, discover};
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct Session {
 pub enum OpenFailure {
     /// A path cannot be read.
     #[error("{0}")]
-    Source(#[from] kymo_source::Error),
+    Source(#[from] kymo_source::SourceError),
     /// A trace cannot be understood.
     #[error("{}: {error}", path.display())]
     Trace {
@@ -101,7 +101,7 @@ impl OpenFailure {
     }
 
     /// The failure in a line, where other traces can be read.
-    fn problem(&self) -> Problem {
+    fn problem(&self) -> ReportProblem {
         let (place, message) = match self {
             Self::Source(error) => return discover::problem(error),
             Self::Offset(failure) => (failure.path().display().to_string(), failure.to_string()),
@@ -117,7 +117,7 @@ impl OpenFailure {
             }
             Self::Trace { path, error } => (path.display().to_string(), error.to_string()),
         };
-        Problem { place, message }
+        ReportProblem { place, message }
     }
 }
 
@@ -137,7 +137,7 @@ impl Session {
     pub(crate) fn open_again(
         paths: &[PathBuf],
         options: &OpenOptions,
-        earlier: Option<&Earlier>,
+        earlier: Option<&EarlierTraces>,
     ) -> Result<Self, OpenFailure> {
         let offsets = Offsets::new(&options.trace_offsets)?;
         let mut traces = Vec::new();
@@ -274,13 +274,13 @@ impl Session {
     /// Whether the times of all data streams count from the same origin, so that their events have an order.
     #[must_use]
     pub fn times_are_comparable(&self) -> bool {
-        Origin::all_same(&self.origins())
+        TimeOrigin::all_same(&self.origins())
     }
 
     /// Whether the times of all data streams count from the Unix epoch, so that they are dates.
     #[must_use]
     pub fn times_are_unix(&self) -> bool {
-        self.origins().iter().all(|origin| *origin == Origin::Unix)
+        self.origins().iter().all(|origin| *origin == TimeOrigin::Unix)
     }
 
     /// A cursor over the packets of each data stream that may have events between two times; it delivers those that
@@ -315,12 +315,12 @@ impl Session {
     }
 
     /// The assumptions about a stream that was read.
-    pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<Problem> {
+    pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<ReportProblem> {
         self.assumptions_of(cursor.stream(), Doubts::of(cursor))
     }
 
     /// The assumptions about a stream.
-    pub(crate) fn assumptions_of(&self, stream: usize, doubts: Doubts) -> Vec<Problem> {
+    pub(crate) fn assumptions_of(&self, stream: usize, doubts: Doubts) -> Vec<ReportProblem> {
         let note = |assumption, what: &str| self.note(stream, assumption, what);
         let mut notes = Vec::new();
         if doubts.uuid_differs {
@@ -334,10 +334,10 @@ impl Session {
     }
 
     /// Something that had to be assumed of a stream.
-    pub(crate) fn note(&self, stream: usize, assumption: Assumption, what: &str) -> Problem {
+    pub(crate) fn note(&self, stream: usize, assumption: Assumption, what: &str) -> ReportProblem {
         let place = self.place(stream);
         let message = format!("{place}: warning[{assumption}]: {what}");
-        Problem { place, message }
+        ReportProblem { place, message }
     }
 
     /// Where a stream lies: its first file.
@@ -348,19 +348,19 @@ impl Session {
     }
 
     /// The origins of the times of each data stream.
-    pub(crate) fn origins(&self) -> Vec<Origin> {
-        let of_trace = |(number, trace): (usize, &Arc<Trace>)| -> Vec<Origin> {
-            trace.streams.iter().map(|stream| Origin::of(number, trace, stream)).collect()
+    pub(crate) fn origins(&self) -> Vec<TimeOrigin> {
+        let of_trace = |(number, trace): (usize, &Arc<Trace>)| -> Vec<TimeOrigin> {
+            trace.streams.iter().map(|stream| TimeOrigin::of(number, trace, stream)).collect()
         };
         self.traces.iter().enumerate().flat_map(of_trace).collect()
     }
 
     /// A fault in terms that people understand.
-    pub(crate) fn problem(&self, fault: &StreamFault) -> Problem {
+    pub(crate) fn problem(&self, fault: &StreamFault) -> ReportProblem {
         let (trace, _) = self.streams()[fault.stream];
         let place = trace.folder.stream(fault.file as usize).path().display().to_string();
         let message = format!("packet {} at byte {}: {}", fault.packet, fault.offset_bytes, fault.kind);
-        Problem { place, message }
+        ReportProblem { place, message }
     }
 }
 
@@ -368,7 +368,7 @@ impl Session {
 /// looked at: that is told of it anyway.
 fn find_all(paths: &[PathBuf], offsets: &Offsets<'_>) -> Result<Discovered, OffsetFailure> {
     let discovered = discover(paths);
-    let place = |found: &'_ Result<TraceFolder, kymo_source::Error>| match found {
+    let place = |found: &'_ Result<TraceFolder, kymo_source::SourceError>| match found {
         Ok(folder) => folder.path().to_owned(),
         Err(error) => error.path.clone(),
     };
@@ -386,7 +386,7 @@ fn open_one(
 ) -> Result<Trace, OpenError> {
     match cache {
         Some(cache) if threads > 1 => std::thread::scope(|scope| {
-            let recalled = Recalled::new(cache, folder.clone(), |look| drop(scope.spawn(look)));
+            let recalled = RecalledPackets::new(cache, folder.clone(), |look| drop(scope.spawn(look)));
             Trace::open(folder, options, &recalled)
         }),
         Some(cache) => Trace::open(folder, options, cache),
@@ -430,12 +430,12 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
         for found in &trace.metadata.diagnostics {
             if let Severity::Assumption(_) = found.severity {
                 let message = found.render_plain(&trace.metadata.text, &metadata);
-                report.assumptions.push(Problem { place: metadata.clone(), message });
+                report.assumptions.push(ReportProblem { place: metadata.clone(), message });
             }
         }
         for broken in trace.broken_files.iter() {
             let place = trace.folder.stream(broken.file).path().display().to_string();
-            report.unreadable.push(Problem { place, message: broken.error.to_string() });
+            report.unreadable.push(ReportProblem { place, message: broken.error.to_string() });
         }
     }
     report
@@ -444,12 +444,12 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
 /// Whether the times of a stream count from the Unix epoch.
 #[cfg(feature = "columns")]
 pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
-    Origin::of(0, trace, stream) == Origin::Unix
+    TimeOrigin::of(0, trace, stream) == TimeOrigin::Unix
 }
 
 /// The origin of the times of a data stream: they can be compared where that is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum TimeOrigin {
     /// There are no times.
     None,
     /// 1970.
@@ -462,7 +462,7 @@ pub(crate) enum Origin {
     Own { trace: usize, clock: usize },
 }
 
-impl Origin {
+impl TimeOrigin {
     fn of(number: usize, trace: &Trace, stream: &DataStream) -> Self {
         let Some(clock) = trace.class.stream_classes[stream.class].default_clock else { return Self::None };
         let class = &trace.class.clock_classes[clock];

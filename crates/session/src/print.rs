@@ -11,23 +11,23 @@ use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ColumnReader, Projection};
 use kymo_decode::filter::StreamFilter;
-use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
+use kymo_decode::text::{LineFormat, Moment, PacketText, Printer, PrinterEvent, Stamp, StampOptions, ZoneOffset};
 use kymo_ir::emit::{decimal, decimal_signed};
 use kymo_ir::{Cells, ClassTest, Encoding, TextStyle};
-use kymo_scan::batch::State;
-use kymo_scan::groups::Groups;
-use kymo_scan::{Batch, Content, Events, Place, Round, StreamFault};
+use kymo_scan::batch::ReadState;
+use kymo_scan::groups::ClassGroups;
+use kymo_scan::{BatchContent, BatchEvents, PartRow, Round, StreamBatch, StreamFault};
 
 pub use details::DetailsOptions;
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
 
-use self::details::{Block, Blocks, Body, StreamDetails};
+use self::details::{BlockSelector, MessageBlock, MessageBody, StreamDetails};
 use self::span::Span;
 use crate::open::progress::{Follower, Progress};
 use crate::open::report::Report;
 use crate::open::select::Selection;
 use crate::open::{Session, trace_name};
-use crate::parallel::engine::{self, Sink, Work};
+use crate::parallel::engine::{self, RoundSink, RoundWork};
 
 /// Bytes of a block of lines, about. Rounds differ by far in length; blocks of one size can be used again by any of them.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -136,7 +136,7 @@ impl Session {
         let ended = options.continued.unwrap_or_default();
         let printed = Printed { events: 0, ended, report };
         let left = options.limit.unwrap_or(u64::MAX);
-        let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
+        let blocks = (options.format == PrintFormat::Details).then(|| BlockSelector::new(&spans));
         // Streams and packets that were open before a time matter to details.
         let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
         let follower = Follower::new(self, progress);
@@ -296,7 +296,7 @@ impl StreamFacts {
         out.extend_from_slice(&self.origin);
     }
 
-    fn packet_text(&self, events: &Events) -> Arc<PacketText> {
+    fn packet_text(&self, events: &BatchEvents) -> Arc<PacketText> {
         let number = events.packet.number;
         if let Ok(Some((known, text))) = self.packet.lock().as_deref()
             && *known == number
@@ -323,7 +323,7 @@ struct PrintWork<'a> {
 
 /// Lines, in blocks of about [`BLOCK_BYTES`].
 #[derive(Default)]
-struct Text {
+struct LineBlocks {
     full: Vec<Vec<u8>>,
     lines: Vec<u8>,
     events: u64,
@@ -332,24 +332,24 @@ struct Text {
 }
 
 /// The input of a round from those before.
-struct Before {
+struct PrintInput {
     /// The last event.
     previous: Option<Moment>,
     /// Where details are wanted: the blocks to write.
-    blocks: Vec<Block>,
+    blocks: Vec<MessageBlock>,
     /// Nothing follows.
     last: bool,
 }
 
-impl Work for PrintWork<'_> {
-    type Context = Before;
-    type Output = Text;
+impl RoundWork for PrintWork<'_> {
+    type Context = PrintInput;
+    type Output = LineBlocks;
 
-    fn work(&self, round: &Round<Batch>, before: Before) -> Text {
+    fn work(&self, round: &Round<StreamBatch>, before: PrintInput) -> LineBlocks {
         if self.options.format == PrintFormat::Silent {
             return self.read_columns(round);
         }
-        let mut text = Text { lines: self.block(), last: before.last, ..Text::default() };
+        let mut text = LineBlocks { lines: self.block(), last: before.last, ..LineBlocks::default() };
         if self.options.format == PrintFormat::Details {
             self.write_blocks(round, &before.blocks, &mut text);
             return text;
@@ -359,7 +359,7 @@ impl Work for PrintWork<'_> {
             .parts
             .iter()
             .map(|part| match &part.batch.content {
-                Content::Events(events) => Some(self.streams[part.stream].packet_text(events)),
+                BatchContent::Events(events) => Some(self.streams[part.stream].packet_text(events)),
                 _ => None,
             })
             .collect();
@@ -367,7 +367,7 @@ impl Work for PrintWork<'_> {
         let mut previous = before.previous;
         for place in &round.order {
             let part = &round.parts[place.part as usize];
-            let Content::Events(events) = &part.batch.content else {
+            let BatchContent::Events(events) = &part.batch.content else {
                 continue;
             };
             text.events += 1;
@@ -383,7 +383,7 @@ impl Work for PrintWork<'_> {
                 stamp.write(&mut text.lines, moment, previous);
                 previous = Some(moment);
             }
-            let event = Event {
+            let event = PrinterEvent {
                 stream_class: stream.class,
                 event_class: events.records.classes[row] as usize,
                 position: events.records.positions[row],
@@ -408,16 +408,16 @@ impl PrintWork<'_> {
         spare.unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8))
     }
 
-    fn moment(&self, round: &Round<Batch>, place: Place) -> Option<Moment> {
+    fn moment(&self, round: &Round<StreamBatch>, place: PartRow) -> Option<Moment> {
         let part = &round.parts[place.part as usize];
-        let Content::Events(events) = &part.batch.content else {
+        let BatchContent::Events(events) = &part.batch.content else {
             return None;
         };
         self.streams[part.stream].moment(events.records.cycles[place.row as usize])
     }
 
     /// Leaves out events that are not in their trace's span.
-    fn trim(&self, round: &mut Round<Batch>) {
+    fn trim(&self, round: &mut Round<StreamBatch>) {
         if self.streams.iter().all(|stream| stream.span == (None, None)) {
             return;
         }
@@ -432,20 +432,20 @@ impl PrintWork<'_> {
     }
 
     /// The last event of a round that has a time.
-    fn last_moment(&self, round: &Round<Batch>) -> Option<Moment> {
+    fn last_moment(&self, round: &Round<StreamBatch>) -> Option<Moment> {
         round.order.iter().rev().find_map(|&place| self.moment(round, place))
     }
 
-    fn write_blocks(&self, round: &Round<Batch>, blocks: &[Block], text: &mut Text) {
+    fn write_blocks(&self, round: &Round<StreamBatch>, blocks: &[MessageBlock], text: &mut LineBlocks) {
         let mut states: Vec<_> = round.parts.iter().map(|part| state(&part.batch)).collect();
         let packet = PacketText::default();
         for block in blocks {
             let stream = &self.streams[block.message.stream];
             block.write(stream, &mut text.lines);
-            let Body::Event(place) = block.message.body else { continue };
-            let Content::Events(events) = &round.parts[place.part as usize].batch.content else { continue };
+            let MessageBody::Event(place) = block.message.body else { continue };
+            let BatchContent::Events(events) = &round.parts[place.part as usize].batch.content else { continue };
             let row = place.row as usize;
-            let event = Event {
+            let event = PrinterEvent {
                 stream_class: stream.class,
                 event_class: events.records.classes[row] as usize,
                 position: events.records.positions[row],
@@ -459,12 +459,12 @@ impl PrintWork<'_> {
     }
 
     /// Reads every field of every event into columns, which are not used.
-    fn read_columns(&self, round: &Round<Batch>) -> Text {
-        let mut groups = Groups::default();
+    fn read_columns(&self, round: &Round<StreamBatch>) -> LineBlocks {
+        let mut groups = ClassGroups::default();
         let mut cells = Cells::default();
-        let mut text = Text::default();
+        let mut text = LineBlocks::default();
         for part in &round.parts {
-            let Content::Events(events) = &part.batch.content else { continue };
+            let BatchContent::Events(events) = &part.batch.content else { continue };
             let mut state = events.state();
             let records = &events.records;
             groups.sort(&records.classes[part.rows.clone()], &records.positions[part.rows.clone()]);
@@ -479,22 +479,22 @@ impl PrintWork<'_> {
     }
 }
 
-fn state(batch: &Batch) -> State {
+fn state(batch: &StreamBatch) -> ReadState {
     match &batch.content {
-        Content::Events(events) => events.state(),
-        Content::Mark(_) => State::default(),
+        BatchContent::Events(events) => events.state(),
+        BatchContent::Mark(_) => ReadState::default(),
     }
 }
 
-fn count_events(round: &Round<Batch>) -> u64 {
-    if round.parts.iter().all(|part| matches!(part.batch.content, Content::Events(_))) {
+fn count_events(round: &Round<StreamBatch>) -> u64 {
+    if round.parts.iter().all(|part| matches!(part.batch.content, BatchContent::Events(_))) {
         return round.order.len() as u64;
     }
     round.order.iter().filter(|place| is_event(round, **place)).count() as u64
 }
 
-fn is_event(round: &Round<Batch>, place: Place) -> bool {
-    matches!(round.parts[place.part as usize].batch.content, Content::Events(_))
+fn is_event(round: &Round<StreamBatch>, place: PartRow) -> bool {
+    matches!(round.parts[place.part as usize].batch.content, BatchContent::Events(_))
 }
 
 struct PrintSink<'a> {
@@ -507,7 +507,7 @@ struct PrintSink<'a> {
     left: u64,
     previous: Option<Moment>,
     /// Where details are wanted.
-    blocks: Option<Blocks>,
+    blocks: Option<BlockSelector>,
     follower: Follower<'a>,
     error: Option<io::Error>,
 }
@@ -521,7 +521,7 @@ impl PrintSink<'_> {
     }
 
     /// Leaves out events that were printed before.
-    fn skip(&mut self, round: &mut Round<Batch>) {
+    fn skip(&mut self, round: &mut Round<StreamBatch>) {
         let skip = count_events(round).min(self.skip);
         let mut left = skip;
         let skipped = round.order.iter().take_while(|place| {
@@ -537,15 +537,15 @@ impl PrintSink<'_> {
     }
 }
 
-impl Sink<PrintWork<'_>> for PrintSink<'_> {
-    fn context(&mut self, round: &mut Round<Batch>) -> Before {
+impl RoundSink<PrintWork<'_>> for PrintSink<'_> {
+    fn context(&mut self, round: &mut Round<StreamBatch>) -> PrintInput {
         self.printed.report.count_losses(round);
         self.follower.behind(round);
         if let Some(blocks) = &mut self.blocks {
             let streams = self.work.streams;
             let blocks_of_round = blocks.of_round(round, streams, &mut self.left);
             let last = self.left == 0 || blocks.are_complete();
-            return Before { previous: None, blocks: blocks_of_round, last };
+            return PrintInput { previous: None, blocks: blocks_of_round, last };
         }
         self.work.trim(round);
         self.skip(round);
@@ -561,10 +561,10 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
         self.left -= events.min(self.left);
         let previous = self.previous;
         self.previous = self.work.last_moment(round).or(self.previous);
-        Before { previous, blocks: Vec::new(), last: false }
+        PrintInput { previous, blocks: Vec::new(), last: false }
     }
 
-    fn finish(&mut self, text: Text) -> ControlFlow<()> {
+    fn finish(&mut self, text: LineBlocks) -> ControlFlow<()> {
         self.printed.events += text.events;
         for mut lines in text.full.into_iter().chain([text.lines]) {
             if let Err(error) = self.out.write_all(&lines) {

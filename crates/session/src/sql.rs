@@ -29,7 +29,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kymo_sql::{Engine, EngineOptions, Plan, Problem, Query};
+use kymo_sql::{EngineOptions, Query, QueryEngine, QueryPlan, QueryProblem};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::datatypes::SchemaRef;
 use tokio::runtime::Runtime;
@@ -37,14 +37,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use self::catalog::TraceCatalog;
-use self::shared::Shared;
-use self::watch::Watch;
+use self::shared::TableContext;
+use self::watch::QueryScans;
 use crate::open::Session;
 use crate::open::progress::{Cancelled, Progress};
 use crate::open::report::Report;
 
 pub use self::output::{AnswerFormat, WriteFailure, write_answer};
-pub use kymo_sql::Fault as SqlFault;
+pub use kymo_sql::FaultyPart as SqlFault;
 
 /// How queries are answered.
 #[derive(Clone, Debug)]
@@ -68,10 +68,10 @@ impl Default for SqlOptions {
 pub enum SqlFailure {
     /// The query cannot be answered: it is wrong, or the traces do not hold the answer.
     #[error("{0}")]
-    Asking(Problem),
+    Asking(QueryProblem),
     /// Reading the answer cannot go on.
     #[error("{0}")]
-    Reading(Problem),
+    Reading(QueryProblem),
     /// The system has no threads.
     #[error("no thread can be started: {0}")]
     Threads(Arc<std::io::Error>),
@@ -104,14 +104,14 @@ impl SqlFailure {
 }
 
 /// The traces as tables that can be asked several times: views and settings stay.
-pub struct Database {
+pub struct SqlDatabase {
     inner: Arc<Inner>,
 }
 
 /// The state that a database shares with queries and answers, which may live longer.
 struct Inner {
-    shared: Arc<Shared>,
-    engine: Engine,
+    shared: Arc<TableContext>,
+    engine: QueryEngine,
     /// There until the end.
     runtime: Option<Runtime>,
     /// One query is planned at a time.
@@ -127,7 +127,7 @@ impl Drop for Inner {
     }
 }
 
-impl fmt::Debug for Database {
+impl fmt::Debug for SqlDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").finish_non_exhaustive()
     }
@@ -139,17 +139,17 @@ impl Session {
     /// # Errors
     ///
     /// The system has no threads, or no folder for temporary files.
-    pub fn database(self: &Arc<Self>, options: &SqlOptions) -> Result<Database, SqlFailure> {
+    pub fn database(self: &Arc<Self>, options: &SqlOptions) -> Result<SqlDatabase, SqlFailure> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(self.threads.max(1)).thread_name("kymo-sql").enable_all().build();
         let runtime = runtime.map_err(|error| SqlFailure::Threads(Arc::new(error)))?;
-        let shared = Arc::new(Shared::new(Arc::clone(self), options.is_unordered));
+        let shared = Arc::new(TableContext::new(Arc::clone(self), options.is_unordered));
         let engine_options = EngineOptions { memory_bytes: options.memory_bytes, partitions: self.threads };
         let tables = Arc::new(TraceCatalog::new(Arc::clone(&shared)));
         let tables = tables as Arc<dyn kymo_sql::Catalog>;
-        let engine = Engine::new(&tables, &engine_options).map_err(SqlFailure::Asking)?;
+        let engine = QueryEngine::new(&tables, &engine_options).map_err(SqlFailure::Asking)?;
         let inner = Inner { shared, engine, runtime: Some(runtime), planning: Mutex::default() };
-        Ok(Database { inner: Arc::new(inner) })
+        Ok(SqlDatabase { inner: Arc::new(inner) })
     }
 
     /// The answer to one query.
@@ -162,7 +162,7 @@ impl Session {
     }
 }
 
-impl Database {
+impl SqlDatabase {
     /// Understands one query. Nothing of its answer is read, except for analyses, whose columns are
     /// not known before. A statement that changes something for the next query, such as `create
     /// view`, is done. Not to be called by a task of an asynchronous runtime, and so is nothing
@@ -174,13 +174,13 @@ impl Database {
     pub fn ask(&self, query: &str, progress: &Arc<Progress>) -> Result<SqlQuery, SqlFailure> {
         let inner = Arc::clone(&self.inner);
         let alone = inner.alone();
-        let found = inner.shared.watch_with(Watch::new(progress));
+        let found = inner.shared.watch_with(QueryScans::new(progress));
         let asked = inner.runtime().block_on(inner.engine.ask(query)).map_err(SqlFailure::Asking);
         let query = progress.whole(asked)??;
         let first = inner.planned(&query, &found, &alone)?;
         let schema = first.plan.schema();
         drop(alone);
-        Ok(SqlQuery { asked: Arc::new(Asked { inner, query, found }), schema, first: Mutex::new(Some(first)) })
+        Ok(SqlQuery { asked: Arc::new(PendingQuery { inner, query, found }), schema, first: Mutex::new(Some(first)) })
     }
 
     /// The answer to one query. Nothing of it is read before its first batch is asked for, except
@@ -236,8 +236,8 @@ impl Inner {
         self.planning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn planned(&self, query: &Query, found: &Watch, _: &MutexGuard<'_, ()>) -> Result<Planned, SqlFailure> {
-        let watch = self.shared.watch_with(Watch::after(found));
+    fn planned(&self, query: &Query, found: &QueryScans, _: &MutexGuard<'_, ()>) -> Result<Planned, SqlFailure> {
+        let watch = self.shared.watch_with(QueryScans::after(found));
         let plan = self.runtime().block_on(query.plan()).map_err(SqlFailure::Asking)?;
         Ok(Planned { plan, watch })
     }
@@ -245,24 +245,24 @@ impl Inner {
 
 /// A query that was understood, and can be answered several times. Views and settings that change meanwhile do not change it.
 pub struct SqlQuery {
-    asked: Arc<Asked>,
+    asked: Arc<PendingQuery>,
     schema: SchemaRef,
     /// For the first reader.
     first: Mutex<Option<Planned>>,
 }
 
 /// A query and its database.
-struct Asked {
+struct PendingQuery {
     inner: Arc<Inner>,
     query: Query,
     /// The findings of reading that was needed to understand it.
-    found: Arc<Watch>,
+    found: Arc<QueryScans>,
 }
 
 /// How it will be read, once.
 struct Planned {
-    plan: Plan,
-    watch: Arc<Watch>,
+    plan: QueryPlan,
+    watch: Arc<QueryScans>,
 }
 
 impl fmt::Debug for SqlQuery {
@@ -271,7 +271,7 @@ impl fmt::Debug for SqlQuery {
     }
 }
 
-impl Asked {
+impl PendingQuery {
     fn planned(&self) -> Result<Planned, SqlFailure> {
         self.inner.planned(&self.query, &self.found, &self.inner.alone())
     }
@@ -293,7 +293,7 @@ impl SqlQuery {
     pub fn read(&self, progress: &Arc<Progress>) -> Result<SqlAnswer, SqlFailure> {
         let Planned { plan, watch } = self.planned()?;
         let (schema, asked, progress) = (plan.schema(), Arc::clone(&self.asked), Arc::clone(progress));
-        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true, progress })
+        Ok(SqlAnswer { schema, rows: AnswerRows::Planned(plan), watch, asked, is_first: true, progress })
     }
 
     fn planned(&self) -> Result<Planned, SqlFailure> {
@@ -305,45 +305,45 @@ impl SqlQuery {
 /// The answer to a query, batch by batch. Dropping it stops the threads that read for it.
 pub struct SqlAnswer {
     schema: SchemaRef,
-    rows: Rows,
-    watch: Arc<Watch>,
-    asked: Arc<Asked>,
+    rows: AnswerRows,
+    watch: Arc<QueryScans>,
+    asked: Arc<PendingQuery>,
     /// It was not asked again, and nothing was given.
     is_first: bool,
     progress: Arc<Progress>,
 }
 
 /// How far an answer is.
-enum Rows {
+enum AnswerRows {
     /// No rows were requested yet.
-    Planned(Plan),
+    Planned(QueryPlan),
     /// A task computes them.
-    Running(Running),
+    Running(RowTask),
     /// There are no more.
     Over,
 }
 
 /// A task that computes rows, a batch ahead of the caller: a caller that waits for it can do
 /// something else now and then.
-struct Running {
-    batches: mpsc::Receiver<Result<RecordBatch, Problem>>,
+struct RowTask {
+    batches: mpsc::Receiver<Result<RecordBatch, QueryProblem>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Running {
+impl Drop for RowTask {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn run(plan: Plan, batches: mpsc::Sender<Result<RecordBatch, Problem>>) {
+async fn run(plan: QueryPlan, batches: mpsc::Sender<Result<RecordBatch, QueryProblem>>) {
     let mut stream = match plan.stream() {
         Ok(stream) => stream,
         // Where the receiver is gone, the error is dropped.
         Err(problem) => return drop(batches.send(Err(problem)).await),
     };
     while let Some(batch) = stream.next().await {
-        if batches.send(batch.map_err(|error| Problem::new(&error, ""))).await.is_err() {
+        if batches.send(batch.map_err(|error| QueryProblem::new(&error, ""))).await.is_err() {
             break;
         }
     }
@@ -379,19 +379,19 @@ impl SqlAnswer {
 
     /// The next batch, if it comes in such a time; `Pending`: it did not, and may be asked for again.
     pub fn next_within(&mut self, patience: Duration) -> Poll<Option<Result<RecordBatch, SqlFailure>>> {
-        if self.progress.is_cancelled() && !matches!(self.rows, Rows::Over) {
-            self.rows = Rows::Over;
+        if self.progress.is_cancelled() && !matches!(self.rows, AnswerRows::Over) {
+            self.rows = AnswerRows::Over;
             return Poll::Ready(Some(Err(SqlFailure::Cancelled)));
         }
         let asked = Arc::clone(&self.asked);
         let runtime = asked.inner.runtime();
-        if matches!(self.rows, Rows::Planned(_))
-            && let Rows::Planned(plan) = std::mem::replace(&mut self.rows, Rows::Over)
+        if matches!(self.rows, AnswerRows::Planned(_))
+            && let AnswerRows::Planned(plan) = std::mem::replace(&mut self.rows, AnswerRows::Over)
         {
             let (out, batches) = mpsc::channel(1);
-            self.rows = Rows::Running(Running { batches, task: runtime.spawn(run(plan, out)) });
+            self.rows = AnswerRows::Running(RowTask { batches, task: runtime.spawn(run(plan, out)) });
         }
-        let Rows::Running(Running { batches, task }) = &mut self.rows else { return Poll::Ready(None) };
+        let AnswerRows::Running(RowTask { batches, task }) = &mut self.rows else { return Poll::Ready(None) };
         let next = runtime.block_on(async { tokio::time::timeout(patience, batches.recv()).await });
         match next {
             Err(_too_long) => return Poll::Pending,
@@ -400,7 +400,7 @@ impl SqlAnswer {
                 return Poll::Ready(Some(Ok(batch)));
             }
             Ok(Some(Err(problem))) => {
-                self.rows = Rows::Over;
+                self.rows = AnswerRows::Over;
                 return self
                     .ask_again(SqlFailure::Reading(problem))
                     .map_or_else(|it| Poll::Ready(Some(Err(it))), |()| Poll::Pending);
@@ -412,7 +412,7 @@ impl SqlAnswer {
         {
             std::panic::resume_unwind(panic);
         }
-        self.rows = Rows::Over;
+        self.rows = AnswerRows::Over;
         Poll::Ready(None)
     }
 
@@ -423,7 +423,7 @@ impl SqlAnswer {
         }
         self.asked.inner.shared.give_up_slices();
         let Planned { plan, watch } = self.asked.planned()?;
-        (self.rows, self.watch) = (Rows::Planned(plan), watch);
+        (self.rows, self.watch) = (AnswerRows::Planned(plan), watch);
         Ok(())
     }
 }

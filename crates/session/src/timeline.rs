@@ -36,8 +36,8 @@ use std::time::Instant;
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::timeline::cells::Level;
-use kymo_analysis::timeline::own::Own;
-use kymo_analysis::timeline::{Numbers, Timeline as Analysis};
+use kymo_analysis::timeline::own::DeclaredTracks;
+use kymo_analysis::timeline::{TimelineAnalysis, ValueNumbering};
 use kymo_analysis::{LaneFacts, Question, Setup, SpoolError, Wishes};
 use serde::Serialize;
 
@@ -47,18 +47,19 @@ use crate::open::Session;
 use crate::open::progress::{Cancelled, Progress};
 
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
-pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, Wait, WaitCall, WaitRequest, Waker};
+pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, WaitCall, WaitReason, WaitRequest, Waker};
 pub use self::own::OwnTracks;
 pub use self::tiles::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
-    HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX, TileQuestion, Tiles, TrackTile,
+    HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, StateBucket, TRACKS_MAX, TileQuestion, TileSpan, Tiles,
+    TrackTile,
 };
 
-use self::build::Desk;
-use self::catalogue::Names;
-use self::chunks::{Before, Chunk};
+use self::build::BuildScheduler;
+use self::catalogue::TrackNames;
+use self::chunks::{ExistingChunks, TimelineChunk};
 use self::growing::Numbering;
-use self::kept::{Home, Recalled};
+use self::kept::{EarlierRun, Home};
 use self::pyramid::Pyramid;
 
 /// How a timeline is made.
@@ -78,22 +79,22 @@ pub struct Timeline {
     prepared: Arc<Prepared>,
     /// For reading why threads wait.
     causes: OnceLock<Option<Prepared>>,
-    analysis: Arc<Analysis>,
+    analysis: Arc<TimelineAnalysis>,
     /// When the first bucket begins, and when the last event may be.
     span: (i64, i64),
     /// Up to when everything is there, if the traces grow.
     until: Option<i64>,
     /// Of traces that grow, which machines and lanes have which numbers.
     numbering: Numbering,
-    chunks: Vec<Chunk>,
+    chunks: Vec<TimelineChunk>,
     pyramid: Pyramid,
-    desk: Arc<Desk>,
-    names: Arc<Names>,
+    desk: Arc<BuildScheduler>,
+    names: Arc<TrackNames>,
     /// Only some events are there: the timeline of all.
     all: Option<Arc<Self>>,
     progress: Progress,
     /// Chunks that are read for questions right now.
-    shared: exact::Shared,
+    shared: exact::SharedChunk,
     /// Questions that are being answered: builders let them go first.
     asked: AtomicUsize,
     /// Building has begun.
@@ -102,19 +103,19 @@ pub struct Timeline {
     home: Option<Home>,
     /// The options that it was asked with.
     options: AnalysisOptions,
-    own: Own,
+    own: DeclaredTracks,
 }
 
 /// The parts that change when the traces have grown.
-struct Parts {
+struct TimelineParts {
     session: Arc<Session>,
     all: Option<Arc<Timeline>>,
     prepared: Arc<Prepared>,
-    analysis: Arc<Analysis>,
+    analysis: Arc<TimelineAnalysis>,
     span: (i64, i64),
     until: Option<i64>,
     numbering: Numbering,
-    chunks: Vec<Chunk>,
+    chunks: Vec<TimelineChunk>,
 }
 
 /// Why there is no timeline, or no tile.
@@ -245,16 +246,16 @@ impl Session {
             return Err(TimelineFailure::NoTimes);
         }
         let analysis = analysis_of(&prepared, span.0).with_own(own.clone());
-        let analysis = if until.is_some() { analysis.after(&Numbers::default()) } else { analysis };
-        let chunks = chunks::from(self, &prepared, (span, until), Before::default());
+        let analysis = if until.is_some() { analysis.after(&ValueNumbering::default()) } else { analysis };
+        let chunks = chunks::from(self, &prepared, (span, until), ExistingChunks::default());
         let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
         let home = self.home(&options, &own_texts).filter(|_| until.is_none());
-        let names = Arc::new(Names::new(&analysis, until.is_some()));
-        let desk = Arc::new(Desk::new(&analysis, chunks.len(), 0));
+        let names = Arc::new(TrackNames::new(&analysis, until.is_some()));
+        let desk = Arc::new(BuildScheduler::new(&analysis, chunks.len(), 0));
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
         let pyramid = match home.as_ref().and_then(|home| home.recall(&spans)) {
-            Some(Recalled { pyramid, known, built, before }) => {
+            Some(EarlierRun { pyramid, known, built, before }) => {
                 names.recall(known);
                 desk.go_on(built, before);
                 progress.add(chunks[..built].iter().map(|chunk| chunk.slice.bytes).sum());
@@ -281,7 +282,7 @@ impl Session {
             options,
             own,
             progress,
-            shared: exact::Shared::default(),
+            shared: exact::SharedChunk::default(),
             asked: AtomicUsize::new(0),
             is_started: AtomicBool::new(false),
             began: Instant::now(),
@@ -295,8 +296,12 @@ impl Session {
 
     /// The known facts before a timeline is read. Preparing looks only at the roles and fields that
     /// it needs of events.
-    fn prepared_for_timeline(&self, options: &AnalysisOptions, own: &Own) -> Result<Prepared, TimelineFailure> {
-        let question = Analysis::question();
+    fn prepared_for_timeline(
+        &self,
+        options: &AnalysisOptions,
+        own: &DeclaredTracks,
+    ) -> Result<Prepared, TimelineFailure> {
+        let question = TimelineAnalysis::question();
         let mapping = (!own.is_empty()).then(|| own.mapping());
         let question = Question { mapping, ..question };
         self.prepare(&question, options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))
@@ -311,10 +316,10 @@ impl Session {
 }
 
 /// The analysis of the read chunks, with a first bucket that begins at a time.
-fn analysis_of(prepared: &Prepared, begin_ns: i64) -> Analysis {
+fn analysis_of(prepared: &Prepared, begin_ns: i64) -> TimelineAnalysis {
     let wishes = Wishes::default();
     let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
-    Analysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, begin_ns)
+    TimelineAnalysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, begin_ns)
 }
 
 impl Timeline {

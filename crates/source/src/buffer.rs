@@ -7,8 +7,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::error::Error;
-use crate::stream::Stream;
+use crate::error::SourceError;
+use crate::stream::ByteSource;
 
 /// Bytes that may be touched behind a buffer's own, so that wide loads stay inside memory.
 pub const SLACK: usize = 16;
@@ -34,19 +34,19 @@ struct Free {
 /// Some bytes. Cheap to clone and to cut.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    memory: Arc<Memory>,
+    memory: Arc<BufferMemory>,
     start: usize,
     length: usize,
 }
 
 #[derive(Debug)]
-struct Memory {
+struct BufferMemory {
     bytes: Vec<u8>,
     /// Where it goes back to; a copy belongs to no pool.
     pool: Option<Arc<Mutex<Free>>>,
 }
 
-impl Drop for Memory {
+impl Drop for BufferMemory {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         if let Some(pool) = &self.pool
@@ -65,11 +65,11 @@ impl BufferPool {
     /// # Errors
     ///
     /// The stream cannot be read.
-    pub fn read(&self, stream: &Stream, offset: u64, length: usize) -> Result<Buffer, Error> {
+    pub fn read(&self, stream: &ByteSource, offset: u64, length: usize) -> Result<Buffer, SourceError> {
         let mut bytes = self.take(length + SLACK);
         let read = stream.read_at(offset, &mut bytes[..length])?;
         bytes[read..read + SLACK].fill(0);
-        Ok(Buffer::whole(Memory { bytes, pool: Some(Arc::clone(&self.free)) }, read))
+        Ok(Buffer::whole(BufferMemory { bytes, pool: Some(Arc::clone(&self.free)) }, read))
     }
 
     /// Memory of at least `size` bytes, of any content. Few sizes are in use, so that returned
@@ -95,10 +95,10 @@ impl Buffer {
         let mut memory = Vec::with_capacity(bytes.len() + SLACK);
         memory.extend_from_slice(bytes);
         memory.resize(bytes.len() + SLACK, 0);
-        Self::whole(Memory { bytes: memory, pool: None }, bytes.len())
+        Self::whole(BufferMemory { bytes: memory, pool: None }, bytes.len())
     }
 
-    fn whole(memory: Memory, length: usize) -> Self {
+    fn whole(memory: BufferMemory, length: usize) -> Self {
         Self { memory: Arc::new(memory), start: 0, length }
     }
 

@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 /// An error of reading.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
-pub struct Error {
+pub struct SourceError {
     /// The path that it is about.
     pub path: PathBuf,
     /// The kind of error.
-    pub kind: ErrorKind,
+    pub kind: SourceErrorKind,
 }
 
 /// The kind of error.
 #[derive(Debug, thiserror::Error)]
-pub enum ErrorKind {
+pub enum SourceErrorKind {
     /// The operating system reports an error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// No trace is there.
     #[error("there is no trace here: neither this folder nor one below it has a file named `metadata`; {0}")]
-    NoTrace(Seen),
+    NoTrace(FolderContents),
     /// A file that is no stream of a trace.
     #[error(
         "this file is no trace: it is no tar, gzip, zstd or zip archive and its folder has no file named `metadata`"
@@ -73,7 +73,7 @@ pub enum ErrorKind {
 
 /// The contents of a folder without a trace.
 #[derive(Debug)]
-pub struct Seen {
+pub struct FolderContents {
     /// The first names.
     pub names: Vec<String>,
     /// All of them.
@@ -83,7 +83,7 @@ pub struct Seen {
 /// Names that a message shows.
 const NAMES_SHOWN: usize = 4;
 
-impl Seen {
+impl FolderContents {
     pub(crate) fn new(names: impl Iterator<Item = String>) -> Self {
         let mut seen = Self { names: Vec::new(), count: 0 };
         for name in names {
@@ -96,7 +96,7 @@ impl Seen {
     }
 }
 
-impl std::fmt::Display for Seen {
+impl std::fmt::Display for FolderContents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.names.is_empty() {
             return write!(formatter, "it is empty");
@@ -109,8 +109,8 @@ impl std::fmt::Display for Seen {
     }
 }
 
-impl Error {
-    pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Self {
+impl SourceError {
+    pub(crate) fn new(path: &Path, kind: impl Into<SourceErrorKind>) -> Self {
         Self { path: path.to_owned(), kind: kind.into() }
     }
 }

@@ -6,30 +6,30 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::archive::{Archive, MAGIC_BYTES, Packing};
-use crate::error::{Error, ErrorKind, Seen};
+use crate::error::{FolderContents, SourceError, SourceErrorKind};
 use crate::folder::TraceFolder;
 use crate::handles::Handles;
 use crate::import::Importer;
-use crate::stream::Stream;
+use crate::stream::ByteSource;
 
 /// Folders inside folders.
 const DEPTH_MAX: usize = 32;
 
 /// Finds traces. The files of one finder share one limit of open files.
 #[derive(Debug, Default)]
-pub struct Finder {
+pub struct TraceFinder {
     handles: Arc<Handles>,
     importers: &'static [&'static dyn Importer],
-    skipped: Vec<Error>,
+    skipped: Vec<SourceError>,
 }
 
-/// The traces at or below `path`, as [`Finder::find`] returns them.
+/// The traces at or below `path`, as [`TraceFinder::find`] returns them.
 ///
 /// # Errors
 ///
 /// As there; a folder that cannot be listed is an error here.
-pub fn find(path: &Path) -> Result<Vec<TraceFolder>, Error> {
-    let mut finder = Finder::default();
+pub fn find(path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
+    let mut finder = TraceFinder::default();
     let found = finder.find(path)?;
     match finder.skipped.pop() {
         Some(error) => Err(error),
@@ -37,7 +37,7 @@ pub fn find(path: &Path) -> Result<Vec<TraceFolder>, Error> {
     }
 }
 
-impl Finder {
+impl TraceFinder {
     /// A finder that, where the user names a file, also asks these importers for it.
     #[must_use]
     pub fn with_importers(importers: &'static [&'static dyn Importer]) -> Self {
@@ -53,13 +53,13 @@ impl Finder {
     ///
     /// Nothing is there, or it cannot be read. Folders below `path` that cannot be listed, and archives that are not whole, are
     /// [skipped](Self::skipped).
-    pub fn find(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
-        let facts = fs::metadata(path).map_err(|error| Error::new(path, error))?;
+    pub fn find(&mut self, path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
+        let facts = fs::metadata(path).map_err(|error| SourceError::new(path, error))?;
         if facts.is_file() {
             return self.file(path);
         }
         if !facts.is_dir() {
-            return Err(Error::new(path, ErrorKind::NoFile));
+            return Err(SourceError::new(path, SourceErrorKind::NoFile));
         }
         let skipped = self.skipped.len();
         let mut found = Vec::new();
@@ -71,26 +71,26 @@ impl Finder {
         if self.skipped.len() > skipped {
             return Err(self.skipped.swap_remove(skipped));
         }
-        let entries = fs::read_dir(path).map_err(|error| Error::new(path, error))?;
+        let entries = fs::read_dir(path).map_err(|error| SourceError::new(path, error))?;
         let mut names: Vec<_> =
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
-        Err(Error::new(path, ErrorKind::NoTrace(Seen::new(names.into_iter()))))
+        Err(SourceError::new(path, SourceErrorKind::NoTrace(FolderContents::new(names.into_iter()))))
     }
 
     /// Folders that could not be listed and archives that are not whole, and why.
     #[must_use]
-    pub fn skipped(&self) -> &[Error] {
+    pub fn skipped(&self) -> &[SourceError] {
         &self.skipped
     }
 
     /// The same, where the finder is not needed any more.
     #[must_use]
-    pub fn into_skipped(self) -> Vec<Error> {
+    pub fn into_skipped(self) -> Vec<SourceError> {
         self.skipped
     }
 
-    fn file(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
+    fn file(&mut self, path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if path.file_name().is_some_and(|name| name == "metadata") {
             return Ok(vec![TraceFolder::open(folder, &self.handles)?]);
@@ -103,34 +103,34 @@ impl Finder {
                 return self.in_archive(Archive::open(path, packing, &self.handles)?);
             }
             if let Some(importer) = self.importers.iter().find(|importer| importer.recognizes(path, &head)) {
-                let file = Stream::part(path.to_owned(), self.handles.register(path.to_owned()), 0, u64::MAX);
+                let file = ByteSource::part(path.to_owned(), self.handles.register(path.to_owned()), 0, u64::MAX);
                 let imported = importer.import(&file)?;
                 if imported.is_empty() {
-                    return Err(Error::new(path, ErrorKind::Import("there is no trace in it".to_owned())));
+                    return Err(SourceError::new(path, SourceErrorKind::Import("there is no trace in it".to_owned())));
                 }
                 return imported.into_iter().map(|trace| TraceFolder::imported(path, trace)).collect();
             }
         }
         if !in_trace {
-            return Err(Error::new(path, ErrorKind::NotInTrace));
+            return Err(SourceError::new(path, SourceErrorKind::NotInTrace));
         }
         Ok(vec![TraceFolder::of_one_file(folder, path, &self.handles)?])
     }
 
     /// The first bytes of a file, by which its format is recognized.
-    fn head(&self, path: &Path) -> Result<Vec<u8>, Error> {
+    fn head(&self, path: &Path) -> Result<Vec<u8>, SourceError> {
         let mut head = vec![0; MAGIC_BYTES];
         let file = self.handles.register(path.to_owned());
-        let size = file.read_at(0, &mut head).map_err(|error| Error::new(path, error))?;
+        let size = file.read_at(0, &mut head).map_err(|error| SourceError::new(path, error))?;
         head.truncate(size);
         Ok(head)
     }
 
-    fn in_archive(&mut self, mut archive: Archive) -> Result<Vec<TraceFolder>, Error> {
+    fn in_archive(&mut self, mut archive: Archive) -> Result<Vec<TraceFolder>, SourceError> {
         let (folders, broken) = (archive.traces(), archive.take_broken());
         if folders.is_empty() {
-            let seen = || ErrorKind::NoTrace(Seen::new(archive.names().map(str::to_owned)));
-            return Err(broken.unwrap_or_else(|| Error::new(archive.path(), seen())));
+            let seen = || SourceErrorKind::NoTrace(FolderContents::new(archive.names().map(str::to_owned)));
+            return Err(broken.unwrap_or_else(|| SourceError::new(archive.path(), seen())));
         }
         self.skipped.extend(broken);
         let archive = Arc::new(archive);
@@ -150,7 +150,7 @@ impl Finder {
         }
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
-            Err(error) => return self.skipped.push(Error::new(path, error)),
+            Err(error) => return self.skipped.push(SourceError::new(path, error)),
         };
         let mut folders: Vec<_> = entries
             .flatten()

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::archive::Archive;
-use crate::error::Error;
+use crate::error::SourceError;
 use crate::handles::Handles;
 use crate::import::Imported;
-use crate::live::Live;
+use crate::live::LiveState;
 use crate::storage::{Disk, FileIdentity, InArchive, InMemory, Storage};
-use crate::stream::{Bytes, Stream, StreamEntry};
+use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
@@ -23,10 +23,10 @@ pub struct TraceFolder {
 
 impl TraceFolder {
     /// The trace in the folder `path`.
-    pub(crate) fn open(path: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, handles: &Arc<Handles>) -> Result<Self, SourceError> {
         let mut streams = Vec::new();
-        for entry in fs::read_dir(path).map_err(|error| Error::new(path, error))? {
-            let entry = entry.map_err(|error| Error::new(path, error))?;
+        for entry in fs::read_dir(path).map_err(|error| SourceError::new(path, error))? {
+            let entry = entry.map_err(|error| SourceError::new(path, error))?;
             let file_name = entry.file_name();
             let name = file_name.to_string_lossy().into_owned();
             // A pipe or a device would block; a link may lead to a file.
@@ -44,7 +44,7 @@ impl TraceFolder {
     }
 
     /// The trace in the folder `path`, but only one file of it.
-    pub(crate) fn of_one_file(path: &Path, file: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
+    pub(crate) fn of_one_file(path: &Path, file: &Path, handles: &Arc<Handles>) -> Result<Self, SourceError> {
         let mut folder = Self::open(path, handles)?;
         folder.streams.retain(|stream| Some(stream.file_name()) == file.file_name());
         Ok(folder)
@@ -60,14 +60,14 @@ impl TraceFolder {
     }
 
     /// The trace that an importer made of the file `path`.
-    pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, Error> {
+    pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, SourceError> {
         let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
         let files = trace.streams_by_name(path)?;
         let entry =
             |(name, bytes): (&String, &Vec<u8>)| StreamEntry::new(name.clone(), name.into(), bytes.len() as u64);
         let streams = files.iter().map(entry).collect();
-        let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(Bytes(bytes)))).collect();
-        let storage = InMemory { path: path.to_owned(), metadata: Bytes(metadata), streams: files };
+        let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(MemoryBytes(bytes)))).collect();
+        let storage = InMemory { path: path.to_owned(), metadata: MemoryBytes(metadata), streams: files };
         let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
         Ok(Self { path, streams, storage: Arc::new(storage) })
     }
@@ -89,9 +89,9 @@ impl TraceFolder {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn metadata(&self) -> Result<Vec<u8>, Error> {
+    pub fn metadata(&self) -> Result<Vec<u8>, SourceError> {
         let path = self.path.join("metadata");
-        let missing = || Error::new(&path, io::Error::from(io::ErrorKind::NotFound));
+        let missing = || SourceError::new(&path, io::Error::from(io::ErrorKind::NotFound));
         self.storage.bytes("metadata").and_then(|bytes| bytes.ok_or_else(missing))
     }
 
@@ -100,13 +100,13 @@ impl TraceFolder {
     /// # Errors
     ///
     /// It is there and cannot be read.
-    pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, Error> {
+    pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, SourceError> {
         self.storage.bytes(&format!("index/{}.idx", self.streams[stream].name))
     }
 
     /// A file for reading. It is opened when it is first read.
     #[must_use]
-    pub fn stream(&self, stream: usize) -> Stream {
+    pub fn stream(&self, stream: usize) -> ByteSource {
         self.storage.stream(&self.streams[stream])
     }
 
@@ -116,14 +116,14 @@ impl TraceFolder {
     /// # Errors
     ///
     /// It cannot be inspected.
-    pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
+    pub fn identity(&self, stream: usize) -> Result<FileIdentity, SourceError> {
         self.storage.identity(&self.streams[stream])
     }
 
     /// The state that a recorder of ours reports of the trace that it writes; `None`: no recorder
     /// reports anything.
     #[must_use]
-    pub fn live(&self) -> Option<Live> {
+    pub fn live(&self) -> Option<LiveState> {
         self.storage.live()
     }
 }

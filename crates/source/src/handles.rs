@@ -23,7 +23,7 @@ const OTHERS_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Handles {
     /// Files that are open.
-    open: Mutex<Vec<Weak<File>>>,
+    open: Mutex<Vec<Weak<LazyFile>>>,
     /// How many there may be.
     most: usize,
     /// Counts reads, so that the least recently read file is known.
@@ -55,26 +55,26 @@ fn soft_limit() -> Option<u64> {
 
 /// A file that is opened when it is read.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct LazyFile {
     path: PathBuf,
     handle: Mutex<Option<Arc<fs::File>>>,
     /// When it was read last, in the reads of its [`Handles`].
     used: AtomicU64,
     handles: Weak<Handles>,
-    this: Weak<File>,
+    this: Weak<LazyFile>,
 }
 
 impl Handles {
-    pub(crate) fn register(self: &Arc<Self>, path: PathBuf) -> Arc<File> {
+    pub(crate) fn register(self: &Arc<Self>, path: PathBuf) -> Arc<LazyFile> {
         let handles = Arc::downgrade(self);
         let (handle, used) = (Mutex::new(None), AtomicU64::default());
-        Arc::new_cyclic(|this| File { path, handle, used, handles, this: Weak::clone(this) })
+        Arc::new_cyclic(|this| LazyFile { path, handle, used, handles, this: Weak::clone(this) })
     }
 
     /// Closes files until there are fewer than `most`, the least recently read ones first.
-    fn close_beyond(open: &mut Vec<Weak<File>>, most: usize) {
+    fn close_beyond(open: &mut Vec<Weak<LazyFile>>, most: usize) {
         while open.len() >= most {
-            let used = |file: &Weak<File>| file.upgrade().map_or(0, |file| file.used.load(Ordering::Relaxed));
+            let used = |file: &Weak<LazyFile>| file.upgrade().map_or(0, |file| file.used.load(Ordering::Relaxed));
             let Some(oldest) = (0..open.len()).min_by_key(|&index| used(&open[index])) else {
                 return;
             };
@@ -85,7 +85,7 @@ impl Handles {
     }
 }
 
-impl File {
+impl LazyFile {
     /// A file that is open already and stays so, because it cannot be opened again.
     pub(crate) fn kept(path: PathBuf, file: fs::File) -> Arc<Self> {
         let (handle, used) = (Mutex::new(Some(Arc::new(file))), AtomicU64::default());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use crate::error::{Error, ErrorKind};
-use crate::stream::Stream;
+use crate::error::{SourceError, SourceErrorKind};
+use crate::stream::ByteSource;
 
 /// Reads the files of one format.
 pub trait Importer: fmt::Debug + Sync {
@@ -18,8 +18,9 @@ pub trait Importer: fmt::Debug + Sync {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or breaks the rules of its format ([`crate::ErrorKind::Import`]).
-    fn import(&self, file: &Stream) -> Result<Vec<Imported>, Error>;
+    /// The file cannot be read, or breaks the rules of its format
+    /// ([`crate::SourceErrorKind::Import`]).
+    fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError>;
 }
 
 /// A trace that was made of a file.
@@ -35,8 +36,8 @@ pub struct Imported {
 
 impl Imported {
     /// Its streams by name, or the error in it.
-    pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-        let wrong = |what: String| Error::new(path, ErrorKind::Import(what));
+    pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+        let wrong = |what: String| SourceError::new(path, SourceErrorKind::Import(what));
         let mut streams = BTreeMap::new();
         for (name, bytes) in self.streams {
             if name.is_empty() || name.contains('/') || streams.insert(name.clone(), bytes).is_some() {

@@ -19,10 +19,10 @@ mod storage;
 mod stream;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
-pub use error::{Error, ErrorKind, Seen};
-pub use find::{Finder, find};
+pub use error::{FolderContents, SourceError, SourceErrorKind};
+pub use find::{TraceFinder, find};
 pub use folder::TraceFolder;
 pub use import::{Imported, Importer};
-pub use live::{LIVE_FILE, Live};
+pub use live::{LIVE_FILE, LiveState};
 pub use storage::FileIdentity;
-pub use stream::{Stream, StreamEntry};
+pub use stream::{ByteSource, StreamEntry};

@@ -15,7 +15,7 @@ pub const LIVE_FILE: &str = ".kymo-live";
 
 /// The state that a recorder reports of a trace that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveState {
     /// More may come.
     pub is_recording: bool,
     /// All events before this time are in the files; nanoseconds, as the trace's clock has them.
@@ -26,7 +26,7 @@ pub struct Live {
     pub goes_on: bool,
 }
 
-impl Live {
+impl LiveState {
     /// Of the trace in a folder, which may have no metadata yet; `None`: no recorder reports
     /// anything.
     #[must_use]
@@ -56,22 +56,23 @@ impl Live {
 
 #[cfg(test)]
 mod tests {
-    use super::Live;
+    use super::LiveState;
 
     #[test]
     fn lines_that_recorders_write() {
-        let live = |is_recording, watermark_ns| Some(Live { is_recording, watermark_ns, recorder: 7, goes_on: false });
-        assert_eq!(Live::parse("kymo-live 1 recording 12 7        \n"), live(true, 12));
-        assert_eq!(Live::parse("kymo-live 1 ended -5 7"), live(false, -5));
+        let live =
+            |is_recording, watermark_ns| Some(LiveState { is_recording, watermark_ns, recorder: 7, goes_on: false });
+        assert_eq!(LiveState::parse("kymo-live 1 recording 12 7        \n"), live(true, 12));
+        assert_eq!(LiveState::parse("kymo-live 1 ended -5 7"), live(false, -5));
         let there = std::env::current_exe().expect("it runs").display().to_string();
         for (session, goes_on) in [(&*there, true), ("/no/such/file", false), ("relative", false)] {
-            let found = Live::parse(&format!("kymo-live 1 recording 12 7        \n{session}\n"));
+            let found = LiveState::parse(&format!("kymo-live 1 recording 12 7        \n{session}\n"));
             assert_eq!(found.map(|found| found.goes_on), Some(goes_on), "{session}");
         }
         for other in
             ["", "kymo-live 2 recording 12 7", "kymo-live 1 asleep 12 7", "kymo-live 1 ended x 7", "kymo-live 1"]
         {
-            assert_eq!(Live::parse(other), None, "{other:?}");
+            assert_eq!(LiveState::parse(other), None, "{other:?}");
         }
     }
 }

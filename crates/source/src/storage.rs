@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use crate::archive::{Archive, join};
-use crate::error::Error;
+use crate::error::SourceError;
 use crate::handles::Handles;
-use crate::live::Live;
-use crate::stream::{Bytes, Stream, StreamEntry};
+use crate::live::LiveState;
+use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
 
 /// The properties that tell whether a file is still the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,17 +36,17 @@ pub struct FileIdentity {
 /// Where the files of one trace are kept.
 pub(crate) trait Storage: fmt::Debug + Send + Sync {
     /// The bytes of a file, by its name with `/` between folders; `None`: there is none.
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError>;
 
     /// A stream of packets.
-    fn stream(&self, entry: &StreamEntry) -> Stream;
+    fn stream(&self, entry: &StreamEntry) -> ByteSource;
 
     /// The identity that tells whether a stream is still the same.
-    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error>;
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError>;
 
     /// The state that a recorder reports of the trace that it writes; `None`: it is not written by
     /// one of ours.
-    fn live(&self) -> Option<Live> {
+    fn live(&self) -> Option<LiveState> {
         None
     }
 }
@@ -59,26 +59,26 @@ pub(crate) struct Disk {
 }
 
 impl Storage for Disk {
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let path = self.path.join(name);
         // Inspected first, because opening a pipe would wait for a writer.
         match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            result => result.map_err(|error| Error::new(&path, error)),
+            result => result.map_err(|error| SourceError::new(&path, error)),
         }
     }
 
-    fn stream(&self, entry: &StreamEntry) -> Stream {
+    fn stream(&self, entry: &StreamEntry) -> ByteSource {
         let path = self.path.join(entry.file_name());
-        Stream::part(path.clone(), self.handles.register(path), 0, u64::MAX)
+        ByteSource::part(path.clone(), self.handles.register(path), 0, u64::MAX)
     }
 
-    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
         identity(&self.path.join(entry.file_name()))
     }
 
-    fn live(&self) -> Option<Live> {
-        Live::of(&self.path)
+    fn live(&self) -> Option<LiveState> {
+        LiveState::of(&self.path)
     }
 }
 
@@ -90,20 +90,20 @@ pub(crate) struct InArchive {
 }
 
 impl Storage for InArchive {
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let name = join(&self.folder, name);
         let Some(entry) = self.archive.entry(&name) else { return Ok(None) };
         self.archive.stream(&name, entry).read_all(entry.size).map(Some)
     }
 
-    fn stream(&self, entry: &StreamEntry) -> Stream {
+    fn stream(&self, entry: &StreamEntry) -> ByteSource {
         let name = join(&self.folder, &entry.name);
         let entry = self.archive.entry(&name).expect("the streams are entries of the archive");
         self.archive.stream(&name, entry)
     }
 
     /// That of the archive, with the size of the stream.
-    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
         Ok(FileIdentity { size: entry.size, ..identity(self.archive.path())? })
     }
 }
@@ -113,29 +113,29 @@ impl Storage for InArchive {
 pub(crate) struct InMemory {
     /// The file that it was made of.
     pub(crate) path: PathBuf,
-    pub(crate) metadata: Bytes,
-    pub(crate) streams: BTreeMap<String, Arc<Bytes>>,
+    pub(crate) metadata: MemoryBytes,
+    pub(crate) streams: BTreeMap<String, Arc<MemoryBytes>>,
 }
 
 impl Storage for InMemory {
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
         Ok((name == "metadata").then(|| self.metadata.0.clone()))
     }
 
-    fn stream(&self, entry: &StreamEntry) -> Stream {
+    fn stream(&self, entry: &StreamEntry) -> ByteSource {
         let bytes = Arc::clone(self.streams.get(&entry.name).expect("the entries are those of these streams"));
         let size = bytes.0.len() as u64;
-        Stream::part(self.path.join(&entry.name), bytes, 0, size)
+        ByteSource::part(self.path.join(&entry.name), bytes, 0, size)
     }
 
     /// That of the file that it was made of, with the size of the stream.
-    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, Error> {
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
         Ok(FileIdentity { size: entry.size, ..identity(&self.path)? })
     }
 }
 
-fn identity(path: &Path) -> Result<FileIdentity, Error> {
-    let facts = fs::metadata(path).map_err(|error| Error::new(path, error))?;
+fn identity(path: &Path) -> Result<FileIdentity, SourceError> {
+    let facts = fs::metadata(path).map_err(|error| SourceError::new(path, error))?;
     let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let (device, inode) = device_and_inode(&facts);
     let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::handles::File;
+use crate::error::SourceError;
+use crate::handles::LazyFile;
 
 /// A stream of packets: a file, in an archive or in memory where the trace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,22 +37,22 @@ pub(crate) trait ReadAt: fmt::Debug + Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-impl ReadAt for File {
+impl ReadAt for LazyFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         Self::read_at(self, offset, buffer)
     }
 }
 
 /// Bytes in memory.
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
+pub(crate) struct MemoryBytes(pub(crate) Vec<u8>);
 
-impl fmt::Debug for Bytes {
+impl fmt::Debug for MemoryBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.0.len())
     }
 }
 
-impl ReadAt for Bytes {
+impl ReadAt for MemoryBytes {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
         let count = rest.len().min(buffer.len());
@@ -63,7 +63,7 @@ impl ReadAt for Bytes {
 
 /// Bytes that can be read at any place: a file, a part of an archive, or memory. Cheap to clone; may be read from several threads.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct ByteSource {
     path: PathBuf,
     file: Arc<dyn ReadAt>,
     /// First byte in the file.
@@ -75,7 +75,7 @@ pub struct Stream {
 /// Bytes read at once where a size is only claimed.
 const STEP: u64 = 1 << 20;
 
-impl Stream {
+impl ByteSource {
     /// The part of `file` that is called `path`.
     pub(crate) fn part(path: PathBuf, file: Arc<dyn ReadAt>, start: u64, size: u64) -> Self {
         Self { path, file, start, size }
@@ -86,16 +86,16 @@ impl Stream {
     /// # Errors
     ///
     /// The file cannot be opened or read.
-    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, SourceError> {
         let Some(at) = self.start.checked_add(offset).filter(|_| offset < self.size) else {
             return Ok(0);
         };
         let wanted = (self.size - offset).min(buffer.len() as u64) as usize;
-        self.file.read_at(at, &mut buffer[..wanted]).map_err(|error| Error::new(&self.path, error))
+        self.file.read_at(at, &mut buffer[..wanted]).map_err(|error| SourceError::new(&self.path, error))
     }
 
     /// All bytes; the file may have fewer than the `size` that it is said to have.
-    pub(crate) fn read_all(&self, size: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read_all(&self, size: u64) -> Result<Vec<u8>, SourceError> {
         let mut bytes = Vec::new();
         while (bytes.len() as u64) < size {
             let done = bytes.len();

@@ -36,7 +36,7 @@ pub trait Catalog: Debug + Send + Sync {
     /// # Errors
     ///
     /// The relation exists, but it cannot be read.
-    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, TableError>;
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<NamedRelation>, TableError>;
 
     /// The functions that are tables.
     fn functions(&self) -> Vec<Function>;
@@ -46,12 +46,12 @@ pub trait Catalog: Debug + Send + Sync {
     /// # Errors
     ///
     /// The arguments are wrong, or there is no answer.
-    fn call(&self, function: &str, arguments: &[Argument]) -> Result<Relation, TableError>;
+    fn call(&self, function: &str, arguments: &[Argument]) -> Result<NamedRelation, TableError>;
 }
 
 /// The relation that a name stands for.
 #[derive(Clone, Debug)]
-pub enum Relation {
+pub enum NamedRelation {
     /// Rows that are read when they are asked for.
     Read(Arc<dyn TraceTable>),
     /// Rows that are there.
@@ -142,10 +142,10 @@ impl SchemaProvider for TraceSchema {
     }
 }
 
-fn into_provider(relation: Relation) -> Result<Arc<dyn TableProvider>> {
+fn into_provider(relation: NamedRelation) -> Result<Arc<dyn TableProvider>> {
     Ok(match relation {
-        Relation::Read(table) => Arc::new(TraceProvider::new(table)),
-        Relation::Rows(schema, batches) => Arc::new(MemTable::try_new(schema, vec![batches])?),
+        NamedRelation::Read(table) => Arc::new(TraceProvider::new(table)),
+        NamedRelation::Rows(schema, batches) => Arc::new(MemTable::try_new(schema, vec![batches])?),
     })
 }
 

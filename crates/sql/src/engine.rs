@@ -15,7 +15,7 @@ use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 
 use crate::catalog::{self, Catalog, CatalogFunction};
 use crate::ordered::ReadInOrder;
-use crate::problem::Problem;
+use crate::problem::QueryProblem;
 use crate::yielding::JoinsYield;
 
 /// How queries are answered.
@@ -34,23 +34,23 @@ const CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("three is not 
 const MERGE_BYTES: usize = 10 << 20;
 
 /// Answers queries. Views and settings that a query makes are there for the next.
-pub struct Engine {
+pub struct QueryEngine {
     context: SessionContext,
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for QueryEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").finish_non_exhaustive()
     }
 }
 
-impl Engine {
+impl QueryEngine {
     /// An engine over the tables of a trace.
     ///
     /// # Errors
     ///
     /// There is no folder for temporary files.
-    pub fn new(tables: &Arc<dyn Catalog>, options: &EngineOptions) -> Result<Self, Problem> {
+    pub fn new(tables: &Arc<dyn Catalog>, options: &EngineOptions) -> Result<Self, QueryProblem> {
         let schemas = tables.schemas();
         let default = schemas.first().map_or("trace", String::as_str);
         let mut config = SessionConfig::new()
@@ -70,7 +70,7 @@ impl Engine {
         settings.execution.sort_spill_reservation_bytes = MERGE_BYTES.min(merge_bytes);
         let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_bytes), CONSUMERS_NAMED);
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc();
-        let runtime = runtime.map_err(|error| Problem::new(&error, ""))?;
+        let runtime = runtime.map_err(|error| QueryProblem::new(&error, ""))?;
         let catalogs = catalog::list();
         catalogs.register_catalog(CATALOG.to_owned(), catalog::provider(tables));
         let state = SessionStateBuilder::new()
@@ -94,11 +94,11 @@ impl Engine {
     /// # Errors
     ///
     /// The query is wrong, and where.
-    pub async fn ask(&self, query: &str) -> Result<Query, Problem> {
+    pub async fn ask(&self, query: &str) -> Result<Query, QueryProblem> {
         // Files are no business of a trace.
         let allowed = SQLOptions::new().with_allow_dml(false);
         let answer = self.context.sql_with_options(query, allowed).await;
-        let answer = answer.map_err(|error| Problem::asking(&error, query))?;
+        let answer = answer.map_err(|error| QueryProblem::asking(&error, query))?;
         Ok(Query { answer, text: query.to_owned() })
     }
 }
@@ -116,34 +116,34 @@ impl Query {
     /// # Errors
     ///
     /// It cannot be answered, and which part of it.
-    pub async fn plan(&self) -> Result<Plan, Problem> {
+    pub async fn plan(&self) -> Result<QueryPlan, QueryProblem> {
         let context = Arc::new(self.answer.task_ctx());
         let plan = self.answer.clone().create_physical_plan().await;
-        let plan = plan.map_err(|error| Problem::new(&error, &self.text))?;
-        Ok(Plan { plan, context, text: self.text.clone() })
+        let plan = plan.map_err(|error| QueryProblem::new(&error, &self.text))?;
+        Ok(QueryPlan { plan, context, text: self.text.clone() })
     }
 }
 
 /// How a query is answered, a line for each node.
-pub struct Plan {
+pub struct QueryPlan {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     text: String,
 }
 
-impl fmt::Debug for Plan {
+impl fmt::Debug for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan").field("text", &self.text).finish_non_exhaustive()
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         displayable(&*self.plan).indent(false).fmt(f)
     }
 }
 
-impl Plan {
+impl QueryPlan {
     /// The columns of the answer.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
@@ -155,9 +155,9 @@ impl Plan {
     /// # Errors
     ///
     /// It cannot be answered.
-    pub fn stream(self) -> Result<SendableRecordBatchStream, Problem> {
+    pub fn stream(self) -> Result<SendableRecordBatchStream, QueryProblem> {
         let stream = execute_stream(self.plan, self.context);
-        stream.map_err(|error| Problem::new(&error, &self.text))
+        stream.map_err(|error| QueryProblem::new(&error, &self.text))
     }
 }
 

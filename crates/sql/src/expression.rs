@@ -20,8 +20,8 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, Operator};
 use kymo_ir::predicate::{Input, Number, Predicate, Refusal, Relation, Test};
 
-use number::Integer;
-use part::Part;
+use number::IntegerExpression;
+use part::ExpressionPart;
 
 /// Operators and operands of an expression, at most.
 const NODES_MAX: usize = 1 << 17;
@@ -53,24 +53,24 @@ pub fn expression(predicate: &Predicate, columns: &[Option<Column>]) -> Result<E
     if predicate.verify().is_err() || columns.len() != predicate.inputs.len() {
         return Err(predicate.refusal(&predicate.root, "this is not a sound predicate with a column for each input"));
     }
-    Mapping { predicate, columns }.test(&predicate.root).map(Part::into_expression)
+    ExpressionBuilder { predicate, columns }.test(&predicate.root).map(ExpressionPart::into_expression)
 }
 
-struct Mapping<'p> {
+struct ExpressionBuilder<'p> {
     predicate: &'p Predicate,
     columns: &'p [Option<Column>],
 }
 
-impl Mapping<'_> {
-    fn test(&self, test: &Test) -> Result<Part, Refusal> {
+impl ExpressionBuilder<'_> {
+    fn test(&self, test: &Test) -> Result<ExpressionPart, Refusal> {
         let part = match test {
-            Test::Constant(value) => Part::literal(ScalarValue::Boolean(*value)),
+            Test::Constant(value) => ExpressionPart::literal(ScalarValue::Boolean(*value)),
             Test::Not(test) => self.test(test)?.not(),
             Test::All(tests) => self.list(tests, Operator::And, true)?,
             Test::Any(tests) => self.list(tests, Operator::Or, false)?,
             Test::Has(input) => match self.column(*input) {
                 Some(column) => column.known(),
-                None => Part::literal(ScalarValue::Boolean(Some(false))),
+                None => ExpressionPart::literal(ScalarValue::Boolean(Some(false))),
             },
             Test::Compare { relation, left, right } => {
                 if self.predicate.is_real(left) || self.predicate.is_real(right) {
@@ -93,9 +93,9 @@ impl Mapping<'_> {
     }
 
     /// In halves, so that long lists do not become deep.
-    fn list(&self, tests: &[Test], operator: Operator, of_none: bool) -> Result<Part, Refusal> {
+    fn list(&self, tests: &[Test], operator: Operator, of_none: bool) -> Result<ExpressionPart, Refusal> {
         match tests {
-            [] => Ok(Part::literal(ScalarValue::Boolean(Some(of_none)))),
+            [] => Ok(ExpressionPart::literal(ScalarValue::Boolean(Some(of_none)))),
             [test] => self.test(test),
             _ => {
                 let (left, right) = tests.split_at(tests.len() / 2);
@@ -105,14 +105,20 @@ impl Mapping<'_> {
         }
     }
 
-    fn column(&self, input: Input) -> Option<Part> {
-        self.columns[usize::from(input.0)].clone().map(|column| Part::leaf(Expr::Column(column)))
+    fn column(&self, input: Input) -> Option<ExpressionPart> {
+        self.columns[usize::from(input.0)].clone().map(|column| ExpressionPart::leaf(Expr::Column(column)))
     }
 
     /// A real with a constant. SQL has NaNs at both ends of its order and -0.0 below 0.0, the
     /// predicate's comparisons are those of IEEE 754; with a constant the difference can be
     /// expressed.
-    fn compare_reals(&self, test: &Test, relation: Relation, left: &Number, right: &Number) -> Result<Part, Refusal> {
+    fn compare_reals(
+        &self,
+        test: &Test,
+        relation: Relation,
+        left: &Number,
+        right: &Number,
+    ) -> Result<ExpressionPart, Refusal> {
         let constant = match right {
             Number::Integer(value) => *value as f64,
             Number::Real(value) => value.value(),
@@ -128,7 +134,7 @@ impl Mapping<'_> {
         if value.nodes() > NODES_MAX / 4 {
             return Err(self.predicate.refusal(test, "the SQL expression would be too large"));
         }
-        let is = |operator, constant: f64| value.clone().binary(operator, Part::literal(constant.into()));
+        let is = |operator, constant: f64| value.clone().binary(operator, ExpressionPart::literal(constant.into()));
         let is_zero = constant == 0.0;
         Ok(match relation {
             Relation::Equal if is_zero => is(Operator::Eq, 0.0).binary(Operator::Or, is(Operator::Eq, -0.0)),
@@ -156,9 +162,9 @@ impl Mapping<'_> {
     }
 
     /// Single values become a list, others pairs of comparisons.
-    fn among(&self, test: &Test, value: &Number, ranges: &[(i128, i128)]) -> Result<Part, Refusal> {
+    fn among(&self, test: &Test, value: &Number, ranges: &[(i128, i128)]) -> Result<ExpressionPart, Refusal> {
         let of_value = self.predicate.range(value);
-        let Integer { part, held } = self.integer(value)?;
+        let IntegerExpression { part, held } = self.integer(value)?;
         if part.nodes() > NODES_MAX / (2 * ranges.len() + 2) {
             return Err(self.predicate.refusal(test, "the SQL expression would be too large"));
         }
@@ -172,13 +178,13 @@ impl Mapping<'_> {
             parts.push(part.clone().in_list(single.iter().map(|&(value, _)| held.literal(value)).collect()));
         }
         for (lowest, highest) in wide {
-            let above = part.clone().binary(Operator::GtEq, Part::literal(held.literal(lowest)));
-            let below = part.clone().binary(Operator::LtEq, Part::literal(held.literal(highest)));
+            let above = part.clone().binary(Operator::GtEq, ExpressionPart::literal(held.literal(lowest)));
+            let below = part.clone().binary(Operator::LtEq, ExpressionPart::literal(held.literal(highest)));
             parts.push(above.binary(Operator::And, below));
         }
         // False where the value is known: it is never below all others.
-        let never = |part: Part| part.binary(Operator::Lt, Part::literal(held.lowest()));
-        Ok(Part::joined(parts, Operator::Or).unwrap_or_else(|| never(part)))
+        let never = |part: ExpressionPart| part.binary(Operator::Lt, ExpressionPart::literal(held.lowest()));
+        Ok(ExpressionPart::joined(parts, Operator::Or).unwrap_or_else(|| never(part)))
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Pushed {
 /// ```
 #[must_use]
 pub fn pushed(condition: &Expr, schema: &Schema, term: &dyn Fn(usize) -> Option<Term>) -> Option<Pushed> {
-    let words = Words { schema, term };
+    let words = FilterColumns { schema, term };
     let said = words.said(condition, true, 0)?;
     let (begin, end) = words.span(condition);
     (said.text.len() <= BYTES_MAX).then_some(Pushed { filter: said.text, is_exact: said.is_exact, begin, end })
@@ -66,12 +66,12 @@ pub fn pushed(condition: &Expr, schema: &Schema, term: &dyn Fn(usize) -> Option<
 
 /// A condition in the filter language.
 #[derive(Clone, Debug)]
-struct Said {
+struct FilterText {
     text: String,
     is_exact: bool,
 }
 
-impl Said {
+impl FilterText {
     fn exactly(text: String) -> Option<Self> {
         Some(Self { text, is_exact: true })
     }
@@ -82,14 +82,14 @@ impl Said {
 }
 
 /// The columns of a table.
-struct Words<'a> {
+struct FilterColumns<'a> {
     schema: &'a Schema,
     term: &'a dyn Fn(usize) -> Option<Term>,
 }
 
-impl Words<'_> {
+impl FilterColumns<'_> {
     /// A text that is true where an expression has the wanted value.
-    fn said(&self, expression: &Expr, wanted: bool, depth: usize) -> Option<Said> {
+    fn said(&self, expression: &Expr, wanted: bool, depth: usize) -> Option<FilterText> {
         if depth > DEPTH_MAX {
             return None;
         }
@@ -124,7 +124,7 @@ impl Words<'_> {
     }
 
     /// A chain of `AND` or `OR`: all of them, where they are to be true; where they are to be false, the other.
-    fn joined(&self, expression: &Expr, operator: Operator, wanted: bool, depth: usize) -> Option<Said> {
+    fn joined(&self, expression: &Expr, operator: Operator, wanted: bool, depth: usize) -> Option<FilterText> {
         let mut parts = Vec::new();
         let mut rest = vec![expression];
         while let Some(next) = rest.pop() {
@@ -142,7 +142,7 @@ impl Words<'_> {
         either(parts.into_iter().collect::<Option<_>>()?)
     }
 
-    fn compared(&self, left: &Expr, operator: Operator, right: &Expr, wanted: bool) -> Option<Said> {
+    fn compared(&self, left: &Expr, operator: Operator, right: &Expr, wanted: bool) -> Option<FilterText> {
         let operator = if wanted { operator } else { negated(operator)? };
         let (left, right) = (bare(left), bare(right));
         let (left, operator, right) =
@@ -162,7 +162,7 @@ impl Words<'_> {
         self.compared_integers(left, operator, right)
     }
 
-    fn among(&self, list: &InList, wanted: bool) -> Option<Said> {
+    fn among(&self, list: &InList, wanted: bool) -> Option<FilterText> {
         let wanted = wanted != list.negated;
         let values: Vec<&ScalarValue> = list.list.iter().map(|item| literal(bare(item))).collect::<Option<_>>()?;
         let (known, unknown): (Vec<_>, Vec<_>) = values.into_iter().partition(|value| !value.is_null());
@@ -180,29 +180,29 @@ impl Words<'_> {
         let items: Vec<String> =
             known.into_iter().map(|item| number::literal(item).map(number::written)).collect::<Option<_>>()?;
         let text = format!("{} in ({})", value.text, items.join(", "));
-        Said::exactly(if wanted { text } else { format!("!({text})") })
+        FilterText::exactly(if wanted { text } else { format!("!({text})") })
     }
 
     /// A column that is true or false.
-    fn truth(&self, expression: &Expr, wanted: bool) -> Option<Said> {
+    fn truth(&self, expression: &Expr, wanted: bool) -> Option<FilterText> {
         let (_, term) = self.column(expression)?;
         let sign = if wanted { "!=" } else { "==" };
-        (term.kind == TermKind::Boolean).then(|| format!("{} {sign} 0", term.text)).and_then(Said::exactly)
+        (term.kind == TermKind::Boolean).then(|| format!("{} {sign} 0", term.text)).and_then(FilterText::exactly)
     }
 
     /// Whether a column has a value.
-    fn known(&self, expression: &Expr, wanted: bool) -> Option<Said> {
+    fn known(&self, expression: &Expr, wanted: bool) -> Option<FilterText> {
         let (_, term) = self.column(bare(expression))?;
         let not = if wanted { "" } else { "!" };
         match &term.kind {
             TermKind::Integer | TermKind::Boolean | TermKind::Real | TermKind::Text => {
-                Said::exactly(format!("{not}has({})", term.text))
+                FilterText::exactly(format!("{not}has({})", term.text))
             }
             TermKind::Label(labels) => {
                 let named = text::ranges(labels.iter())?;
                 let is_named = format!("{} in ({named})", term.text);
                 let has = format!("has({})", term.text);
-                Said::exactly(if wanted { is_named } else { format!("!{has} || !({is_named})") })
+                FilterText::exactly(if wanted { is_named } else { format!("!{has} || !({is_named})") })
             }
             TermKind::Name | TermKind::Time => None,
         }
@@ -271,22 +271,22 @@ impl Words<'_> {
 }
 
 /// All of these are true; `None`: there are none.
-fn all(parts: impl Iterator<Item = Said>) -> Option<Said> {
+fn all(parts: impl Iterator<Item = FilterText>) -> Option<FilterText> {
     chain(parts.collect(), " && ")
 }
 
 /// One of these is true.
-fn either(parts: Vec<Said>) -> Option<Said> {
+fn either(parts: Vec<FilterText>) -> Option<FilterText> {
     chain(parts, " || ")
 }
 
-fn chain(mut parts: Vec<Said>, sign: &str) -> Option<Said> {
+fn chain(mut parts: Vec<FilterText>, sign: &str) -> Option<FilterText> {
     if parts.len() < 2 {
         return parts.pop();
     }
     let is_exact = parts.iter().all(|part| part.is_exact);
     let texts: Vec<String> = parts.into_iter().map(|part| format!("({})", part.text)).collect();
-    Some(Said { text: texts.join(sign), is_exact })
+    Some(FilterText { text: texts.join(sign), is_exact })
 }
 
 /// Without other names for it.
@@ -343,10 +343,10 @@ fn sign(operator: Operator) -> Option<&'static str> {
 }
 
 /// A time, which has no value where it does not fit into 64 bits; there the filter language compares it all the same.
-fn compared_time(term: &Term, operator: Operator, value: &ScalarValue) -> Option<Said> {
+fn compared_time(term: &Term, operator: Operator, value: &ScalarValue) -> Option<FilterText> {
     let (name, sign, at) = (&term.text, sign(operator)?, number::written(nanoseconds(value)?.into()));
     let (lowest, highest) = (number::written(i64::MIN.into()), i64::MAX);
-    Said::exactly(match operator {
+    FilterText::exactly(match operator {
         Operator::Eq => format!("{name} == {at}"),
         Operator::Lt | Operator::LtEq => format!("({name} {sign} {at}) && ({name} >= {lowest})"),
         Operator::Gt | Operator::GtEq => format!("({name} {sign} {at}) && ({name} <= {highest})"),
@@ -366,12 +366,12 @@ fn nanoseconds(value: &ScalarValue) -> Option<i64> {
 }
 
 /// True and false are 1 and 0, of which true is more.
-fn compared_truth(term: &Term, operator: Operator, value: &ScalarValue) -> Option<Said> {
+fn compared_truth(term: &Term, operator: Operator, value: &ScalarValue) -> Option<FilterText> {
     let ScalarValue::Boolean(Some(value)) = value else { return None };
     let is_true = match (operator, value) {
         (Operator::Eq, value) => *value,
         (Operator::NotEq, value) => !*value,
         _ => return None,
     };
-    Said::exactly(format!("{} {} 0", term.text, if is_true { "!=" } else { "==" }))
+    FilterText::exactly(format!("{} {} 0", term.text, if is_true { "!=" } else { "==" }))
 }

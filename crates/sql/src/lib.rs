@@ -34,19 +34,19 @@ mod table;
 mod yielding;
 
 #[cfg(feature = "datafusion")]
-pub use catalog::{Argument, Catalog, Function, Relation};
+pub use catalog::{Argument, Catalog, Function, NamedRelation};
 #[cfg(feature = "datafusion")]
 pub use datafusion::arrow;
 #[cfg(feature = "datafusion")]
 pub use datafusion::execution::SendableRecordBatchStream;
 #[cfg(feature = "datafusion")]
-pub use engine::{Engine, EngineOptions, Plan, Query};
+pub use engine::{EngineOptions, Query, QueryEngine, QueryPlan};
 #[cfg(feature = "datafusion")]
 pub use expression::expression;
 #[cfg(feature = "datafusion")]
 pub use filter::{Pushed, pushed};
 #[cfg(feature = "datafusion")]
-pub use problem::{Fault, Problem, WrongArgument};
+pub use problem::{FaultyPart, QueryProblem, WrongArgument};
 pub use statements::statements;
 #[cfg(feature = "datafusion")]
-pub use table::{Batches, Label, Question, Skipped, TableError, Term, TermKind, TraceScan, TraceTable};
+pub use table::{Batches, Skipped, TableError, TableQuestion, Term, TermKind, TraceScan, TraceTable, ValueName};

@@ -14,7 +14,7 @@ use datafusion::common::{DataFusionError, Span};
 
 /// A problem of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct QueryProblem {
     /// The message.
     pub message: String,
     /// Where, in bytes of the query, if that is known.
@@ -24,12 +24,12 @@ pub struct Problem {
     /// Hints that may help.
     pub help: Vec<String>,
     /// The part at fault.
-    pub fault: Fault,
+    pub fault: FaultyPart,
 }
 
 /// The part at fault where there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum FaultyPart {
     /// The query.
     Query,
     /// It needs more memory than it may have.
@@ -50,7 +50,7 @@ impl fmt::Display for WrongArgument {
 
 impl std::error::Error for WrongArgument {}
 
-impl Problem {
+impl QueryProblem {
     /// The problem that an error of a query describes.
     #[must_use]
     pub fn new(error: &DataFusionError, query: &str) -> Self {
@@ -74,13 +74,13 @@ impl Problem {
     }
 }
 
-fn fault(root: &DataFusionError) -> Fault {
+fn fault(root: &DataFusionError) -> FaultyPart {
     match root {
         DataFusionError::SQL(..)
         | DataFusionError::Plan(_)
         | DataFusionError::SchemaError(..)
         | DataFusionError::NotImplemented(_)
-        | DataFusionError::Configuration(_) => Fault::Query,
+        | DataFusionError::Configuration(_) => FaultyPart::Query,
         // A computation on values, such as a division by zero.
         DataFusionError::ArrowError(error, _) => match **error {
             ArrowError::DivideByZero
@@ -88,28 +88,28 @@ fn fault(root: &DataFusionError) -> Fault {
             | ArrowError::CastError(_)
             | ArrowError::ParseError(_)
             | ArrowError::ComputeError(_)
-            | ArrowError::InvalidArgumentError(_) => Fault::Query,
-            _ => Fault::Source,
+            | ArrowError::InvalidArgumentError(_) => FaultyPart::Query,
+            _ => FaultyPart::Source,
         },
-        DataFusionError::External(inner) if inner.is::<WrongArgument>() => Fault::Query,
-        DataFusionError::ResourcesExhausted(_) => Fault::Memory,
-        _ => Fault::Source,
+        DataFusionError::External(inner) if inner.is::<WrongArgument>() => FaultyPart::Query,
+        DataFusionError::ResourcesExhausted(_) => FaultyPart::Memory,
+        _ => FaultyPart::Source,
     }
 }
 
-impl Problem {
+impl QueryProblem {
     /// The problem from an error in understanding a query: nothing was computed yet, but it may be
     /// that a view cannot be made.
     pub(crate) fn asking(error: &DataFusionError, query: &str) -> Self {
         let problem = Self::new(error, query);
         let is_refused = matches!(error.find_root(), DataFusionError::Execution(_));
-        if is_refused { Self { fault: Fault::Query, ..problem } } else { problem }
+        if is_refused { Self { fault: FaultyPart::Query, ..problem } } else { problem }
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for QueryProblem {}
 
-impl fmt::Display for Problem {
+impl fmt::Display for QueryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if let Some(at) = &self.at {
@@ -196,8 +196,13 @@ mod tests {
     fn a_problem_shows_its_line() {
         let query = "select a\n\tfrom täble";
         let at = Some(query.find("täble").expect("it is there")..query.len());
-        let problem =
-            Problem { message: "no".into(), at, query: query.into(), help: vec!["try".into()], fault: Fault::Query };
+        let problem = QueryProblem {
+            message: "no".into(),
+            at,
+            query: query.into(),
+            help: vec!["try".into()],
+            fault: FaultyPart::Query,
+        };
         assert_eq!(problem.to_string(), "no\n    \tfrom täble\n    \t     ^^^^^\nhelp: try");
     }
 }

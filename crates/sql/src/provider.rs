@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::filter::{Pushed, pushed};
 use crate::scan::TraceExec;
-use crate::table::{Question, TraceTable, external};
+use crate::table::{TableQuestion, TraceTable, external};
 
 /// A table whose rows are read when they are asked for.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl TableProvider for TraceProvider {
         conditions: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut question = Question { columns: projection.cloned(), limit, ..Question::default() };
+        let mut question = TableQuestion { columns: projection.cloned(), limit, ..TableQuestion::default() };
         for pushed in conditions.iter().filter_map(|condition| self.pushed(condition)) {
             question.begin = question.begin.max(pushed.begin);
             question.end = [question.end, pushed.end].into_iter().flatten().min();

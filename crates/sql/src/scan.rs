@@ -28,7 +28,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 
 use futures::StreamExt;
 
-use crate::table::{Batches, Question, TraceScan, TraceTable, external};
+use crate::table::{Batches, TableQuestion, TraceScan, TraceTable, external};
 
 /// Batches that are read before they are asked for, where all threads read them.
 const BATCHES_AHEAD: usize = 2;
@@ -36,9 +36,9 @@ const BATCHES_AHEAD: usize = 2;
 /// Reads a table.
 pub(crate) struct TraceExec {
     table: Arc<dyn TraceTable>,
-    question: Question,
+    question: TableQuestion,
     scan: Arc<dyn TraceScan>,
-    shape: Shape,
+    shape: RowShape,
     properties: Arc<PlanProperties>,
     /// Readers that are not taken yet. A second caller that takes the same partition has another
     /// set.
@@ -48,7 +48,7 @@ pub(crate) struct TraceExec {
 
 /// How the rows are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum RowShape {
     /// Slices of time to each of that many.
     Shared(usize),
     /// To one, in the order of time.
@@ -59,20 +59,20 @@ impl TraceExec {
     /// For that many partitions, or fewer where the table cannot be cut.
     pub(crate) fn new(
         table: Arc<dyn TraceTable>,
-        question: Question,
+        question: TableQuestion,
         scan: Arc<dyn TraceScan>,
         partitions: usize,
     ) -> Self {
         let readers: Vec<Option<Batches>> = scan.partitions(partitions.max(1)).into_iter().map(Some).collect();
         let count = readers.len();
-        Self::shaped(table, question, scan, Shape::Shared(count), vec![readers])
+        Self::shaped(table, question, scan, RowShape::Shared(count), vec![readers])
     }
 
     fn shaped(
         table: Arc<dyn TraceTable>,
-        question: Question,
+        question: TableQuestion,
         scan: Arc<dyn TraceScan>,
-        shape: Shape,
+        shape: RowShape,
         readers: Vec<Vec<Option<Batches>>>,
     ) -> Self {
         let schema = scan.schema();
@@ -83,8 +83,8 @@ impl TraceExec {
             equivalence.add_ordering([PhysicalSortExpr::new(column, options)]);
         }
         let count = match shape {
-            Shape::Shared(count) => count,
-            Shape::InOrder => 1,
+            RowShape::Shared(count) => count,
+            RowShape::InOrder => 1,
         };
         let partitioning = Partitioning::UnknownPartitioning(count);
         let properties =
@@ -104,12 +104,12 @@ impl TraceExec {
     /// The same rows as one sequence in the order of time, read by all threads.
     pub(crate) fn in_order(&self) -> Self {
         let (table, scan) = (Arc::clone(&self.table), Arc::clone(&self.scan));
-        Self::shaped(table, self.question.clone(), scan, Shape::InOrder, Vec::new())
+        Self::shaped(table, self.question.clone(), scan, RowShape::InOrder, Vec::new())
     }
 
     /// The reader of a partition.
     fn reader(&self, partition: usize) -> Batches {
-        let Shape::Shared(count) = self.shape else { return self.scan.in_order() };
+        let RowShape::Shared(count) = self.shape else { return self.scan.in_order() };
         let mut sets = self.readers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(reader) = sets.iter_mut().find_map(|set| set.get_mut(partition)?.take()) {
             return reader;
@@ -125,7 +125,7 @@ impl TraceExec {
 }
 
 /// The place of the column that orders the rows, among those that are asked for.
-fn order(table: &dyn TraceTable, question: &Question) -> Option<usize> {
+fn order(table: &dyn TraceTable, question: &TableQuestion) -> Option<usize> {
     let order = table.order()?;
     match &question.columns {
         None => Some(order),
@@ -160,8 +160,8 @@ impl DisplayAs for TraceExec {
             facts.push(("packets", format!("{read} of {} ({} skipped)", skipped.of, skipped.packets)));
         }
         facts.push(match self.shape {
-            Shape::Shared(count) => ("partitions", count.to_string()),
-            Shape::InOrder => ("in order", "by all threads".to_owned()),
+            RowShape::Shared(count) => ("partitions", count.to_string()),
+            RowShape::InOrder => ("in order", "by all threads".to_owned()),
         });
         if is_tree {
             return facts.iter().try_for_each(|(name, value)| writeln!(f, "{name}={value}"));
@@ -204,11 +204,11 @@ impl ExecutionPlan for TraceExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        let question = Question { limit, ..self.question.clone() };
+        let question = TableQuestion { limit, ..self.question.clone() };
         let scan = self.table.scan(&question).ok()?;
         Some(Arc::new(match self.shape {
-            Shape::Shared(count) => Self::new(Arc::clone(&self.table), question, scan, count),
-            Shape::InOrder => Self::shaped(Arc::clone(&self.table), question, scan, Shape::InOrder, Vec::new()),
+            RowShape::Shared(count) => Self::new(Arc::clone(&self.table), question, scan, count),
+            RowShape::InOrder => Self::shaped(Arc::clone(&self.table), question, scan, RowShape::InOrder, Vec::new()),
         }))
     }
 
@@ -218,7 +218,7 @@ impl ExecutionPlan for TraceExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let rows = Rows {
+        let rows = ScanRows {
             reader: self.reader(partition),
             left: self.question.limit.unwrap_or(usize::MAX),
             order: order(&*self.table, &self.question),
@@ -227,7 +227,7 @@ impl ExecutionPlan for TraceExec {
         };
         let schema = self.scan.schema();
         match self.shape {
-            Shape::Shared(_) => {
+            RowShape::Shared(_) => {
                 let timed = rows.inspect(move |rows| {
                     if let Ok(rows) = rows {
                         metrics.record_output(rows.num_rows());
@@ -237,13 +237,13 @@ impl ExecutionPlan for TraceExec {
                 Ok(Box::pin(cooperative(stream)))
             }
             // Its threads are awaited, which no thread of the runtime should do.
-            Shape::InOrder => Ok(ahead(schema, rows, metrics)),
+            RowShape::InOrder => Ok(ahead(schema, rows, metrics)),
         }
     }
 }
 
 /// Rows that a thread of its own asks for; nothing before the first request here.
-fn ahead(schema: SchemaRef, rows: Rows, metrics: BaselineMetrics) -> SendableRecordBatchStream {
+fn ahead(schema: SchemaRef, rows: ScanRows, metrics: BaselineMetrics) -> SendableRecordBatchStream {
     let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), BATCHES_AHEAD);
     let begun = async move {
         let out = builder.tx();
@@ -266,7 +266,7 @@ fn ahead(schema: SchemaRef, rows: Rows, metrics: BaselineMetrics) -> SendableRec
 
 /// The rows of one reader, up to a limit. The order that the plan relies on is checked: times never
 /// go back.
-struct Rows {
+struct ScanRows {
     reader: Batches,
     left: usize,
     order: Option<usize>,
@@ -274,7 +274,7 @@ struct Rows {
     table: Arc<dyn TraceTable>,
 }
 
-impl Iterator for Rows {
+impl Iterator for ScanRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -306,7 +306,7 @@ fn out_of_order(table: &str) -> String {
     format!("events of `{table}` are not in the order of time: a clock steps back; `--unordered` does not rely on it")
 }
 
-impl Rows {
+impl ScanRows {
     fn is_in_order(&mut self, batch: &RecordBatch, order: usize) -> bool {
         let column = batch.column(order);
         if column.null_count() > 0 {

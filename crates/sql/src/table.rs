@@ -46,12 +46,12 @@ pub trait TraceTable: Debug + Send + Sync {
     /// # Errors
     ///
     /// The question cannot be answered.
-    fn scan(&self, question: &Question) -> Result<Arc<dyn TraceScan>, TableError>;
+    fn scan(&self, question: &TableQuestion) -> Result<Arc<dyn TraceScan>, TableError>;
 }
 
 /// A question to a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Question {
+pub struct TableQuestion {
     /// These columns, in this order; `None`: all.
     pub columns: Option<Vec<usize>>,
     /// Only rows for which all of these are true, in the filter language.
@@ -112,14 +112,14 @@ pub enum TermKind {
     /// Texts that are always there, and valid.
     Name,
     /// Names of an integer's values; null where the field is missing or its value has no name.
-    Label(Arc<[Label]>),
+    Label(Arc<[ValueName]>),
     /// Nanoseconds, where they fit into 64 bits; null elsewhere.
     Time,
 }
 
 /// A name of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct ValueName {
     /// The name.
     pub name: String,
     /// The values for which a row has it, from and to. No two labels share a value.

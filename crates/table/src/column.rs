@@ -10,13 +10,13 @@ use arrow::array::{
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Fields, Int32Type};
-use kymo_decode::columns::Shape;
-use kymo_format::model::{Mapping, TextEncoding};
+use kymo_decode::columns::ColumnShape;
+use kymo_format::model::{EnumerationMapping, TextEncoding};
 use kymo_ir::{Cells, Encoding, TextStyle};
 
 /// Cells, and the bytes that their spans lie in.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct CellSource<'a> {
     /// The cells.
     pub cells: &'a Cells,
     /// From the first byte of the window that they were read from.
@@ -25,7 +25,7 @@ pub struct Source<'a> {
 
 /// A column, and its values so far.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct ArrowColumn {
     name: String,
     data: Data,
     valid: Validity,
@@ -51,12 +51,12 @@ enum Data {
     },
     Label {
         cells: u16,
-        labels: Arc<Labels>,
+        labels: Arc<LabelDictionary>,
         keys: Vec<i32>,
     },
     Flags {
         cells: u16,
-        labels: Arc<Labels>,
+        labels: Arc<LabelDictionary>,
         lists: ListBuilder<StringBuilder>,
     },
     /// Its validity is checked once for all.
@@ -81,29 +81,29 @@ enum Data {
     List {
         cells: u16,
         offsets: Vec<i32>,
-        element: Box<Column>,
+        element: Box<ArrowColumn>,
     },
     Structure {
-        members: Vec<Column>,
+        members: Vec<ArrowColumn>,
     },
     /// The names of options by their index.
     Tag {
         cells: u16,
-        labels: Arc<Labels>,
+        labels: Arc<LabelDictionary>,
         keys: Vec<i32>,
     },
 }
 
 /// Names of values, and their dictionary, which all batches share.
 #[derive(Debug)]
-struct Labels {
+struct LabelDictionary {
     signed: bool,
-    mappings: Vec<Mapping>,
+    mappings: Vec<EnumerationMapping>,
     names: ArrayRef,
 }
 
-impl Labels {
-    fn new(mappings: &[Mapping], signed: bool) -> Arc<Self> {
+impl LabelDictionary {
+    fn new(mappings: &[EnumerationMapping], signed: bool) -> Arc<Self> {
         let names: StringArray = mappings.iter().map(|mapping| Some(mapping.label.as_str())).collect();
         Arc::new(Self { signed, mappings: mappings.to_vec(), names: Arc::new(names) })
     }
@@ -120,7 +120,7 @@ impl Labels {
     }
 }
 
-fn holds(mapping: &Mapping, value: i128) -> bool {
+fn holds(mapping: &EnumerationMapping, value: i128) -> bool {
     mapping.ranges.iter().any(|range| (range.lower..=range.upper).contains(&value))
 }
 
@@ -161,37 +161,37 @@ impl Validity {
 
 /// The columns of a field: an enumeration has two; so has a text, if the bytes of invalid texts are
 /// kept.
-pub(crate) fn columns(name: &str, shape: &Shape, keep_bytes: bool) -> Vec<Column> {
-    let column = |name: &str, data| Column { name: name.to_owned(), data, valid: Validity::default() };
+pub(crate) fn columns(name: &str, shape: &ColumnShape, keep_bytes: bool) -> Vec<ArrowColumn> {
+    let column = |name: &str, data| ArrowColumn { name: name.to_owned(), data, valid: Validity::default() };
     let number = |cells: u16, kind: DataType| {
         let width = kind.primitive_width().unwrap_or(8);
         column(name, Data::Number { cells, kind, width, bytes: Vec::new() })
     };
     match shape {
-        Shape::Integer { column: cells, signed, labels, cell, .. } => {
+        ColumnShape::Integer { column: cells, signed, labels, cell, .. } => {
             let mut columns = vec![number(*cells, integer(cell.width(), *signed))];
             if let Some(mappings) = labels {
-                let labels = Labels::new(mappings, *signed);
+                let labels = LabelDictionary::new(mappings, *signed);
                 columns.push(column(&format!("{name}_label"), Data::Label { cells: *cells, labels, keys: Vec::new() }));
             }
             columns
         }
-        Shape::BitArray { column: cells } => vec![number(*cells, DataType::UInt64)],
-        Shape::BitMap { column: cells, flags } => {
-            let labels = Labels::new(flags, false);
+        ColumnShape::BitArray { column: cells } => vec![number(*cells, DataType::UInt64)],
+        ColumnShape::BitMap { column: cells, flags } => {
+            let labels = LabelDictionary::new(flags, false);
             let lists = ListBuilder::new(StringBuilder::new());
             let data = Data::Flags { cells: *cells, labels, lists };
             vec![number(*cells, DataType::UInt64), column(&format!("{name}_labels"), data)]
         }
-        Shape::Boolean { column: cells } => {
+        ColumnShape::Boolean { column: cells } => {
             vec![column(name, Data::Boolean { cells: *cells, bits: BooleanBufferBuilder::new(0) })]
         }
-        Shape::Real { column: cells, cell } => vec![match cell.width() {
+        ColumnShape::Real { column: cells, cell } => vec![match cell.width() {
             2 => column(name, Data::Half { cells: *cells, values: Vec::new() }),
             4 => number(*cells, DataType::Float32),
             _ => number(*cells, DataType::Float64),
         }],
-        Shape::Text { column: cells, encoding } => {
+        ColumnShape::Text { column: cells, encoding } => {
             let (cells, encoding) = (*cells, *encoding);
             let text = Data::Text { cells, encoding, offsets: vec![0], bytes: Vec::new(), replaced: 0 };
             let mut columns = vec![column(name, text)];
@@ -201,34 +201,34 @@ pub(crate) fn columns(name: &str, shape: &Shape, keep_bytes: bool) -> Vec<Column
             }
             columns
         }
-        Shape::Blob { column: cells } => {
+        ColumnShape::Blob { column: cells } => {
             vec![column(name, Data::Blob { cells: *cells, blobs: BinaryBuilder::new() })]
         }
-        Shape::List { column: cells, element, .. } => {
-            let list = |element: Column| {
+        ColumnShape::List { column: cells, element, .. } => {
+            let list = |element: ArrowColumn| {
                 let name = name.to_owned() + element.name.strip_prefix("item").unwrap_or_default();
                 let data = Data::List { cells: *cells, offsets: vec![0], element: Box::new(element) };
-                Column { name, data, valid: Validity::default() }
+                ArrowColumn { name, data, valid: Validity::default() }
             };
             columns("item", element, keep_bytes).into_iter().map(list).collect()
         }
-        Shape::Structure { members } => {
-            let members: Vec<Column> =
+        ColumnShape::Structure { members } => {
+            let members: Vec<ArrowColumn> =
                 members.iter().flat_map(|(name, shape)| columns(name, shape, keep_bytes)).collect();
             // Parquet knows no structure without members, and there is nothing in it.
             if members.is_empty() { Vec::new() } else { vec![column(name, Data::Structure { members })] }
         }
-        Shape::Optional { content, .. } => columns(name, content, keep_bytes),
-        Shape::Variant { option, options } => {
-            let name_of = |(index, (name, _)): (usize, &(Option<String>, Shape))| {
+        ColumnShape::Optional { content, .. } => columns(name, content, keep_bytes),
+        ColumnShape::Variant { option, options } => {
+            let name_of = |(index, (name, _)): (usize, &(Option<String>, ColumnShape))| {
                 name.clone().unwrap_or(format!("option{index}"))
             };
             let names: Vec<String> = options.iter().enumerate().map(name_of).collect();
-            let mut members: Vec<Column> = Vec::new();
+            let mut members: Vec<ArrowColumn> = Vec::new();
             for (name, (_, shape)) in names.iter().zip(options) {
                 members.extend(columns(name, shape, keep_bytes));
             }
-            let labels = Labels::of_names(names);
+            let labels = LabelDictionary::of_names(names);
             members.insert(0, column("tag", Data::Tag { cells: *option, labels, keys: Vec::new() }));
             vec![column(name, Data::Structure { members })]
         }
@@ -248,7 +248,7 @@ fn integer(width: usize, signed: bool) -> DataType {
     }
 }
 
-impl Column {
+impl ArrowColumn {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -272,7 +272,7 @@ impl Column {
     }
 
     /// Appends rows.
-    pub(crate) fn append(&mut self, source: Source<'_>, rows: Range<usize>) {
+    pub(crate) fn append(&mut self, source: CellSource<'_>, rows: Range<usize>) {
         let cells = source.cells;
         if let Some(column) = self.data.cells() {
             self.valid.append(cells, column, rows.clone());
@@ -304,7 +304,8 @@ impl Column {
             Data::Flags { cells: column, labels, lists } => {
                 for row in rows {
                     let value = cells.value(*column, row);
-                    let is_set = |mapping: &&Mapping| (0..64).any(|bit| value >> bit & 1 == 1 && holds(mapping, bit));
+                    let is_set =
+                        |mapping: &&EnumerationMapping| (0..64).any(|bit| value >> bit & 1 == 1 && holds(mapping, bit));
                     labels
                         .mappings
                         .iter()
@@ -340,7 +341,7 @@ impl Column {
     }
 
     /// Appends the same row several times.
-    pub(crate) fn repeat(&mut self, source: Source<'_>, row: usize, count: usize) {
+    pub(crate) fn repeat(&mut self, source: CellSource<'_>, row: usize, count: usize) {
         if let Data::Number { cells: column, width, bytes, .. } = &mut self.data
             && has_value(source.cells, *column, row)
         {
@@ -393,7 +394,7 @@ impl Column {
     }
 }
 
-impl Column {
+impl ArrowColumn {
     /// How many texts were not valid, since it was asked last.
     pub(crate) fn replaced(&mut self) -> u64 {
         match &mut self.data {
@@ -420,7 +421,13 @@ impl Data {
     }
 }
 
-fn append_list(source: Source<'_>, column: u16, rows: Range<usize>, offsets: &mut Vec<i32>, element: &mut Column) {
+fn append_list(
+    source: CellSource<'_>,
+    column: u16,
+    rows: Range<usize>,
+    offsets: &mut Vec<i32>,
+    element: &mut ArrowColumn,
+) {
     let mut pending = 0..0;
     for row in rows {
         let (first, count) =
@@ -440,13 +447,13 @@ fn has_value(cells: &Cells, column: u16, row: usize) -> bool {
 }
 
 /// A cell extended as its integer's sign demands.
-fn signed(cells: &Cells, column: u16, row: usize, labels: &Labels) -> u64 {
+fn signed(cells: &Cells, column: u16, row: usize, labels: &LabelDictionary) -> u64 {
     let value = cells.value(column, row);
     let bits = 8 * cells.width(column) as u32;
     if labels.signed && bits < 64 { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value }
 }
 
-fn span(source: Source<'_>, column: u16, row: usize) -> Option<&[u8]> {
+fn span(source: CellSource<'_>, column: u16, row: usize) -> Option<&[u8]> {
     has_value(source.cells, column, row).then(|| {
         let (first, length) = source.cells.span(column, row);
         &source.bytes[first..first + length]

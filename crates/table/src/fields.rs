@@ -7,28 +7,28 @@ use arrow::datatypes::Field;
 use kymo_decode::columns::ScopeField;
 use kymo_format::model::Scope;
 
-use crate::column::{Column, Source, columns};
+use crate::column::{ArrowColumn, CellSource, columns};
 
 /// Columns of the fields of a class.
 #[derive(Debug)]
-pub struct Fields {
+pub struct FieldColumns {
     /// Of the packet's context: the same for all events of a packet.
-    packet: Vec<Column>,
-    body: Vec<Column>,
+    packet: Vec<ArrowColumn>,
+    body: Vec<ArrowColumn>,
 }
 
-impl Fields {
+impl FieldColumns {
     /// Empty columns for the fields with columns that are `wanted` by their names. `keep_bytes`:
     /// texts have a second column with the bytes of those that are not valid.
     #[must_use]
     pub fn new(
         packet: &[ScopeField],
         body: &[ScopeField],
-        names: &Names<'_>,
+        names: &ColumnNames<'_>,
         keep_bytes: bool,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Self {
-        let of = |fields: &[ScopeField]| -> Vec<Column> {
+        let of = |fields: &[ScopeField]| -> Vec<ArrowColumn> {
             let all = fields.iter().flat_map(|field| {
                 let name = names.column(field.scope, &field.name);
                 columns(&name, &field.shape, keep_bytes)
@@ -40,7 +40,7 @@ impl Fields {
 
     /// Names and types.
     pub fn fields(&self) -> impl Iterator<Item = Field> {
-        self.packet.iter().chain(&self.body).map(Column::field)
+        self.packet.iter().chain(&self.body).map(ArrowColumn::field)
     }
 
     /// Whether events have to be read for it.
@@ -50,7 +50,7 @@ impl Fields {
     }
 
     /// Appends events of one packet: `packet` has one row, `body` one for each event.
-    pub fn append(&mut self, rows: usize, packet: Option<Source<'_>>, body: Source<'_>) {
+    pub fn append(&mut self, rows: usize, packet: Option<CellSource<'_>>, body: CellSource<'_>) {
         if let Some(packet) = packet {
             self.packet.iter_mut().for_each(|column| column.repeat(packet, 0, rows));
         }
@@ -60,12 +60,12 @@ impl Fields {
     /// How many texts were not valid and have U+FFFD in their place, in the rows finished since the
     /// last call.
     pub fn replaced(&mut self) -> u64 {
-        self.packet.iter_mut().chain(&mut self.body).map(Column::replaced).sum()
+        self.packet.iter_mut().chain(&mut self.body).map(ArrowColumn::replaced).sum()
     }
 
     /// The appended values, in the order of [`Self::fields`]; the columns are empty again.
     pub fn finish(&mut self) -> impl Iterator<Item = ArrayRef> {
-        self.packet.iter_mut().chain(&mut self.body).map(Column::finish)
+        self.packet.iter_mut().chain(&mut self.body).map(ArrowColumn::finish)
     }
 }
 
@@ -73,13 +73,13 @@ impl Fields {
 /// one that comes later in the record, or of a column that every table has, gets its scope's before
 /// it.
 #[derive(Debug)]
-pub struct Names<'a> {
+pub struct ColumnNames<'a> {
     /// The last scope that has the name.
     last: HashMap<&'a str, Scope>,
     taken: &'a [&'a str],
 }
 
-impl<'a> Names<'a> {
+impl<'a> ColumnNames<'a> {
     /// For a class with these fields.
     pub fn new(fields: impl Iterator<Item = (Scope, &'a str)>, taken: &'a [&'a str]) -> Self {
         let mut last: HashMap<&str, Scope> = HashMap::new();

@@ -58,13 +58,13 @@ pub fn together(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBat
 
 /// A file being written.
 pub struct TableFile {
-    writer: Writer,
+    writer: TableWriter,
 }
 
 /// Where bytes go.
 type Out = Box<dyn Write + Send>;
 
-enum Writer {
+enum TableWriter {
     Arrow(Box<FileWriter<BufWriter<Out>>>),
     Parquet(Box<ArrowWriter<Out>>),
 }
@@ -86,10 +86,10 @@ impl TableFile {
     /// It cannot be begun.
     pub fn new(out: Box<dyn Write + Send>, schema: &SchemaRef, format: FileFormat) -> Result<Self, FileError> {
         let writer = match format {
-            FileFormat::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(BufWriter::new(out), schema)?)),
+            FileFormat::Arrow => TableWriter::Arrow(Box::new(FileWriter::try_new(BufWriter::new(out), schema)?)),
             FileFormat::Parquet => {
                 let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                Writer::Parquet(Box::new(ArrowWriter::try_new(out, schema.clone(), Some(properties))?))
+                TableWriter::Parquet(Box::new(ArrowWriter::try_new(out, schema.clone(), Some(properties))?))
             }
         };
         Ok(Self { writer })
@@ -102,8 +102,8 @@ impl TableFile {
     /// They cannot be written.
     pub fn write(&mut self, batch: &RecordBatch, memory_bytes: usize) -> Result<(), FileError> {
         match &mut self.writer {
-            Writer::Arrow(writer) => writer.write(batch)?,
-            Writer::Parquet(writer) => {
+            TableWriter::Arrow(writer) => writer.write(batch)?,
+            TableWriter::Parquet(writer) => {
                 writer.write(batch)?;
                 if writer.in_progress_size() > memory_bytes {
                     writer.flush()?;
@@ -120,8 +120,8 @@ impl TableFile {
     /// The rest cannot be written.
     pub fn close(self) -> Result<(), FileError> {
         match self.writer {
-            Writer::Arrow(mut writer) => writer.finish()?,
-            Writer::Parquet(writer) => drop(writer.close()?),
+            TableWriter::Arrow(mut writer) => writer.finish()?,
+            TableWriter::Parquet(writer) => drop(writer.close()?),
         }
         Ok(())
     }

@@ -30,10 +30,10 @@ mod table;
 
 pub use arrow;
 pub use arrow::record_batch::RecordBatch;
-pub use column::Source;
-pub use fields::{Fields, Names, scope_name};
+pub use column::CellSource;
+pub use fields::{ColumnNames, FieldColumns, scope_name};
 #[cfg(feature = "files")]
 pub use file::{FileError, FileFormat, TableFile, together};
 pub use gather::{common_type, convert, gather};
-pub use moments::Moments;
-pub use table::{Part, Table};
+pub use moments::TimeColumns;
+pub use table::{ArrowTable, PacketEvents};

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 
 /// The columns `time`, `cycles` and `stream` being filled.
 #[derive(Debug)]
-pub struct Moments {
+pub struct TimeColumns {
     /// Times are counted from the Unix epoch.
     is_unix: bool,
     /// Which of the columns are filled.
@@ -22,7 +22,7 @@ pub struct Moments {
     clockless: Vec<usize>,
 }
 
-impl Moments {
+impl TimeColumns {
     /// Empty columns, of which the wanted ones will be filled: time, cycles, stream.
     #[must_use]
     pub fn new(is_unix: bool, wanted: [bool; 3]) -> Self {

@@ -8,24 +8,24 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use kymo_decode::columns::ScopeField;
 
-use crate::column::Source;
-use crate::fields::{Fields, Names};
-use crate::moments::Moments;
+use crate::column::CellSource;
+use crate::fields::{ColumnNames, FieldColumns};
+use crate::moments::TimeColumns;
 
 /// Names that fields cannot have: columns of every table do.
 const TAKEN: [&str; 3] = ["time", "cycles", "stream"];
 
 /// Events of one class.
 #[derive(Debug)]
-pub struct Table {
+pub struct ArrowTable {
     schema: SchemaRef,
-    moments: Moments,
-    fields: Fields,
+    moments: TimeColumns,
+    fields: FieldColumns,
 }
 
 /// Events of one packet, in their order.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct PacketEvents<'a> {
     /// The data stream's place among all.
     pub stream: usize,
     /// Nanoseconds since the clock's origin, for each event.
@@ -33,19 +33,19 @@ pub struct Part<'a> {
     /// The clock, for each event.
     pub cycles: &'a [Option<u64>],
     /// One row: the packet's context.
-    pub packet: Option<Source<'a>>,
+    pub packet: Option<CellSource<'a>>,
     /// A row for each event.
-    pub body: Source<'a>,
+    pub body: CellSource<'a>,
 }
 
-impl Table {
+impl ArrowTable {
     /// An empty table. `is_unix`: times are counted from the Unix epoch; `keep_bytes`: texts have a second column
     /// with the bytes of those that are not valid.
     #[must_use]
     pub fn new(packet: &[ScopeField], body: &[ScopeField], is_unix: bool, keep_bytes: bool) -> Self {
-        let names = Names::new(body.iter().map(|field| (field.scope, field.name.as_str())), &TAKEN);
-        let fields = Fields::new(packet, body, &names, keep_bytes, &|_| true);
-        let moments = Moments::new(is_unix, [true; 3]);
+        let names = ColumnNames::new(body.iter().map(|field| (field.scope, field.name.as_str())), &TAKEN);
+        let fields = FieldColumns::new(packet, body, &names, keep_bytes, &|_| true);
+        let moments = TimeColumns::new(is_unix, [true; 3]);
         let columns: Vec<Field> = moments.fields().into_iter().chain(fields.fields()).collect();
         Self { schema: Arc::new(Schema::new(columns)), moments, fields }
     }
@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// Appends events.
-    pub fn append(&mut self, part: &Part<'_>) {
+    pub fn append(&mut self, part: &PacketEvents<'_>) {
         for (time, cycles) in part.times.iter().zip(part.cycles) {
             self.moments.push(part.stream, *time, *cycles);
         }

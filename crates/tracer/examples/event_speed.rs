@@ -14,7 +14,7 @@ fn main() {
     use std::os::unix::ffi::OsStrExt;
     use std::time::Instant;
 
-    use kymo_lane::{Mode, Wants, contexts};
+    use kymo_lane::{OverflowMode, RecordingSettings, contexts};
     use kymo_tracer::{Context, Event, Own, control_file, ticks};
 
     const EVENTS: u32 = 2_000_000;
@@ -44,7 +44,7 @@ fn main() {
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(control_file().expect("it has begun").to_bytes()));
     let watch = recorder::Watch::new(path);
     let say = |contexts| {
-        let wants = Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 512, contexts };
+        let wants = RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 32, pool: 512, contexts };
         watch.recorder.say(&wants).expect("it can be written");
     };
     say(0);

@@ -8,33 +8,33 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use kymo_lane::{Arena, Bell, Identity, Layout, Mapped, Memory, Program, Runs};
+use kymo_lane::{Arena, BellIdentity, FilterEngine, Identity, Mapped, MemoryLayout, ProgramMemory, ProgramSide};
 
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
-use crate::place::{Descriptor, Path, has_more_than_its_user, secure_variable};
-use crate::process::{PROCESS, Process, WINDOW};
+use crate::place::{Descriptor, PathBuffer, has_more_than_its_user, secure_variable};
+use crate::process::{PROCESS, ProcessState, WINDOW};
 use crate::{arena, bell, clock, context, event, filter, interrupted, thread};
 
 /// The memory of this process; creates it if necessary.
-pub(crate) fn here() -> Option<&'static Process> {
-    Process::now().or_else(begin).or_else(give_up)
+pub(crate) fn here() -> Option<&'static ProcessState> {
+    ProcessState::now().or_else(begin).or_else(give_up)
 }
 
 /// Called when the memory cannot be created. Turns all events off, so that later events do not try
 /// again.
 #[cold]
-fn give_up() -> Option<&'static Process> {
+fn give_up() -> Option<&'static ProcessState> {
     if let Some(window) = NonNull::new(WINDOW.load(Ordering::Acquire)) {
-        pages::make_zero(window, Layout::default().inherited_bytes() as usize);
+        pages::make_zero(window, MemoryLayout::default().inherited_bytes() as usize);
     }
     None
 }
 
 #[cold]
-fn begin() -> Option<&'static Process> {
+fn begin() -> Option<&'static ProcessState> {
     let before = PROCESS.load(Ordering::Acquire);
-    // Safety: a stored `Process` is never removed.
+    // Safety: a stored `ProcessState` is never removed.
     if let Some(begun) = unsafe { before.as_ref() }.filter(|begun| begun.is_own()) {
         // A handler called fork while the parent's memory was checked; its child has created its
         // memory by now.
@@ -48,7 +48,7 @@ fn begin() -> Option<&'static Process> {
     // A page that children get as zeros: `is_there` is then 0 in them, however they were made.
     let page = pages::own(PAGE)?;
     let session = session();
-    let Some(File { base, window, path, bell }) = file(&layout, session) else {
+    let Some(MappedFile { base, window, path, bell }) = file(&layout, session) else {
         pages::unmap(page, PAGE);
         return None;
     };
@@ -57,8 +57,8 @@ fn begin() -> Option<&'static Process> {
     }
     // Safety: the whole layout is mapped there as long as the process lives.
     let memory = unsafe { Mapped::new(base.as_ptr(), pages::reserve, bell::ring) };
-    const { assert!(size_of::<Process>() <= PAGE, "it fits into its page") };
-    let process = page.cast::<Process>();
+    const { assert!(size_of::<ProcessState>() <= PAGE, "it fits into its page") };
+    let process = page.cast::<ProcessState>();
     let arena = arena::map();
     // Safety: it cannot fail.
     let pid = unsafe { libc::getpid() } as u32;
@@ -68,10 +68,10 @@ fn begin() -> Option<&'static Process> {
     // Safety: the page is exclusive to this function, and large enough.
     unsafe {
         let window = seen.unwrap_or(window);
-        process.write(Process { is_there, pid, memory, base, window, layout, path, arena: arena.ok() });
+        process.write(ProcessState { is_there, pid, memory, base, window, layout, path, arena: arena.ok() });
     };
     // Safety: it was just written, and stays mapped if it is used after this function.
-    let this: &'static Process = unsafe { process.as_ref() };
+    let this: &'static ProcessState = unsafe { process.as_ref() };
     // The file is complete before `show` writes its magic number, and before other threads can find
     // it: a recorder never sees half of it.
     let is_told = this.tell(arena, session);
@@ -90,7 +90,7 @@ fn begin() -> Option<&'static Process> {
         pages::unmap(window, layout.inherited_bytes() as usize);
         pages::unmap(base, layout.bytes() as usize);
         pages::unmap(page, PAGE);
-        return Process::now();
+        return ProcessState::now();
     }
     // Only the thread that won moves its window. Until then, control bytes are still the parent's,
     // and callsites keep reading them at the same address.
@@ -101,7 +101,7 @@ fn begin() -> Option<&'static Process> {
     Some(this)
 }
 
-impl Process {
+impl ProcessState {
     /// Writes all data that a recorder needs; returns whether there is memory for it.
     fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<(&[u8], u64)>) -> bool {
         let mut path = [0; 3072];
@@ -127,7 +127,7 @@ impl Process {
             // control bytes without an event.
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
-        let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
+        let Some(program) = ProgramSide::begin(&self.memory, self.layout, &identity) else { return false };
         if let Some((_, contexts)) = session {
             program.carry(contexts);
         }
@@ -149,7 +149,7 @@ impl Process {
         for (id, _) in event::events() {
             // Safety: each ID has a control byte.
             let was = unsafe { window.add(self.layout.control(id) as usize).read_volatile() };
-            let is_unknown = was > 1 && filter::known(was) == Runs::NotYet;
+            let is_unknown = was > 1 && filter::known(was) == FilterEngine::NotYet;
             self.program().switch(id, if is_unknown { 1 } else { was });
         }
     }
@@ -163,7 +163,8 @@ fn is_open_in_parent() -> bool {
     let id = (event::ids().max(1).next_multiple_of(PAGE as u32) - 1) as u16;
     // Safety: the byte is mapped. If that event exists, its control byte reflects its own switch,
     // and does not stand for later events.
-    u32::from(id) >= event::ids() && unsafe { window.add(Layout::default().control(id) as usize).read_volatile() } == 1
+    u32::from(id) >= event::ids()
+        && unsafe { window.add(MemoryLayout::default().control(id) as usize).read_volatile() } == 1
 }
 
 /// One-time initialization, which child processes inherit.
@@ -197,7 +198,7 @@ unsafe extern "C" fn in_child() {
     // there again. `is_there` is last, because `interrupted` still replaces the parent's memory.
     thread::forget();
     interrupted::in_child();
-    // Safety: a stored `Process` is never removed.
+    // Safety: a stored `ProcessState` is never removed.
     if let Some(process) = unsafe { PROCESS.load(Ordering::Acquire).as_ref() } {
         process.is_there.store(0, Ordering::Release);
     }
@@ -205,16 +206,16 @@ unsafe extern "C" fn in_child() {
 
 /// A new file: the addresses of its whole mapping and of the window of control bytes, and the bell
 /// of its folder.
-struct File {
+struct MappedFile {
     base: NonNull<u8>,
     window: NonNull<u8>,
-    path: Path,
-    bell: Option<Bell>,
+    path: PathBuffer,
+    bell: Option<BellIdentity>,
 }
 
 /// Creates a file with the given layout.
-fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
-    let mut path = Path::folder()?;
+fn file(layout: &MemoryLayout, session: Option<(&[u8], u64)>) -> Option<MappedFile> {
+    let mut path = PathBuffer::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
     // Safety: the buffer has that length.
@@ -250,7 +251,7 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
         unsafe { libc::unlink(path.as_c_str().as_ptr()) };
         return None;
     };
-    Some(File { base, window, path, bell })
+    Some(MappedFile { base, window, path, bell })
 }
 
 /// One page of control bytes of events that are on.
@@ -298,8 +299,8 @@ static SESSION_CONTEXTS: AtomicU64 = AtomicU64::new(0);
 fn is_over(session: &[u8]) -> bool {
     let Some(folder) = secure_variable(c"KYMO_SESSIONS").map(CStr::to_bytes) else { return false };
     // Safety: the path is NUL-terminated.
-    let allows = |path: &Path, what| unsafe { libc::access(path.as_c_str().as_ptr(), what) == 0 };
-    let mut path = Path::new();
+    let allows = |path: &PathBuffer, what| unsafe { libc::access(path.as_c_str().as_ptr(), what) == 0 };
+    let mut path = PathBuffer::new();
     let is_visible = path.push(folder).is_some_and(|path| allows(path, libc::X_OK));
     let is_named = [&b"/"[..], session, b".started"].iter().all(|part| path.push(part).is_some());
     is_visible && is_named && !allows(&path, libc::F_OK)

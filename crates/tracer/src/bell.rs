@@ -36,7 +36,7 @@ static INODE: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Bell {
     word: NonNull<u8>,
-    which: kymo_lane::Bell,
+    which: kymo_lane::BellIdentity,
 }
 
 // Safety: only the kernel accesses the mapped word.
@@ -61,7 +61,7 @@ impl Bell {
 
     /// Identity of the bell.
     #[must_use]
-    pub fn which(&self) -> kymo_lane::Bell {
+    pub fn which(&self) -> kymo_lane::BellIdentity {
         self.which
     }
 
@@ -94,16 +94,16 @@ impl Drop for Bell {
 }
 
 /// Identity of a bell from its file's status; `None`: the file cannot be a bell.
-fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
+fn which(found: &libc::stat) -> Option<kymo_lane::BellIdentity> {
     // Safety: it cannot fail.
     let user = unsafe { libc::geteuid() };
     // Another user with access to the file could ring without end, or truncate it.
     let is_one = found.st_mode & libc::S_IFMT == libc::S_IFREG && found.st_uid == user && found.st_mode & 0o077 == 0;
-    is_one.then_some(kymo_lane::Bell { device: found.st_dev, inode: found.st_ino })
+    is_one.then_some(kymo_lane::BellIdentity { device: found.st_dev, inode: found.st_ino })
 }
 
 /// The bell of a folder, created if necessary. This process rings it from now on.
-pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
+pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::BellIdentity> {
     if !WORD.load(Ordering::Acquire).is_null()
         && let Some(of_parent) = still_there(folder)
     {
@@ -125,7 +125,7 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
 }
 
 /// The bell that this process inherited from its parent, if it is still the folder's bell.
-fn still_there(folder: &Descriptor) -> Option<kymo_lane::Bell> {
+fn still_there(folder: &Descriptor) -> Option<kymo_lane::BellIdentity> {
     let (device, inode) = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
     // Safety: the name is NUL-terminated, and `found` has room for the result.
     let found = unsafe {
@@ -133,7 +133,7 @@ fn still_there(folder: &Descriptor) -> Option<kymo_lane::Bell> {
         let flags = libc::AT_SYMLINK_NOFOLLOW;
         (libc::fstatat(folder.0, BELL_NAME.as_ptr(), &raw mut found, flags) == 0).then_some(found)
     };
-    which(&found?).filter(|known| *known == kymo_lane::Bell { device, inode })
+    which(&found?).filter(|known| *known == kymo_lane::BellIdentity { device, inode })
 }
 
 /// Rings this process' bell; returns whether there is one.

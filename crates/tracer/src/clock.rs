@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use kymo_lane::Clock;
+use kymo_lane::ClockSource;
 
 #[cfg(target_arch = "x86_64")]
 use crate::place::Descriptor;
@@ -69,10 +69,10 @@ fn monotonic() -> u64 {
 }
 
 /// Chooses the clock; `wants_counter`: the user has not asked for the system's clock.
-pub(crate) fn choose(wants_counter: bool) -> Clock {
+pub(crate) fn choose(wants_counter: bool) -> ClockSource {
     let is_counter = wants_counter && is_constant() && !is_given_up();
     IS_SLOW.store(!is_counter, Ordering::Relaxed);
-    if is_counter { Clock::Counter } else { Clock::Monotonic }
+    if is_counter { ClockSource::Counter } else { ClockSource::Monotonic }
 }
 
 /// Whether the counter runs at a constant rate in all power states of the processor.

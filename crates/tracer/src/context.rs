@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use kymo_lane::{Mapped, Program, contexts};
+use kymo_lane::{Mapped, ProgramSide, contexts};
 
 use crate::thread;
 use crate::write::Write;
@@ -79,7 +79,7 @@ impl Context {
 }
 
 /// Registers all contexts again, in a child process.
-pub(crate) fn define_all(program: &Program<'_, Mapped>) {
+pub(crate) fn define_all(program: &ProgramSide<'_, Mapped>) {
     for (number, context) in CONTEXTS.iter().enumerate() {
         // Safety: registered contexts are never removed.
         if let Some(context) = unsafe { context.load(Ordering::Acquire).as_ref() } {
@@ -113,7 +113,7 @@ fn numbers(wanted: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Contexts of one event.
-pub(crate) struct Carried {
+pub(crate) struct EventContexts {
     wanted: u64,
     site: u64,
     /// The first `count` are initialized. Zeroing the unused ones would cost as much as the rest of
@@ -126,7 +126,7 @@ pub(crate) struct Carried {
     own_bytes: u64,
 }
 
-impl Carried {
+impl EventContexts {
     /// Collects all values that determine the event's size. This happens before room is reserved,
     /// because `get` and the stack walk decide how much room the event needs.
     pub(crate) fn gather(wanted: u64, site: *const u8, frame: *const u8) -> Self {

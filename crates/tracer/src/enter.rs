@@ -14,14 +14,14 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use kymo_lane::{Slot, Thread, contexts};
+use kymo_lane::{Reservation, WriterThread, contexts};
 
 use crate::begin::here;
 use crate::clock::{counter, ticks};
-use crate::context::{Carried, there_are};
+use crate::context::{EventContexts, there_are};
 use crate::event::Event;
 use crate::pages::{Errno, Quiet};
-use crate::thread::{self, Level};
+use crate::thread::{self, NestingLevel};
 use crate::write::Write;
 
 /// Bytes of each event's head: ID, low half of the ticks.
@@ -56,7 +56,7 @@ impl Event {
 /// Starts writing an event. An event has an ID once it is on.
 #[inline]
 pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
-    let here = thread::word::get().cast::<Level>();
+    let here = thread::word::get().cast::<NestingLevel>();
     // The page begins with level 0, the only one that the fast path uses. A write inside a handler
     // that interrupts this level goes the slow way.
     let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place(), thread::stack()) };
@@ -115,7 +115,13 @@ pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], s
     }
 }
 
-fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]: [*const u8; 2]) -> Option<Write> {
+fn begin(
+    level: &mut NestingLevel,
+    number: u8,
+    event: &Event,
+    bytes: u64,
+    [site, frame]: [*const u8; 2],
+) -> Option<Write> {
     let process = here()?;
     let program = process.program();
     let this = NonNull::from(&mut *level);
@@ -123,7 +129,7 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
     let asked = program.contexts();
     let wanted = there_are(asked);
     // Before the room, because the contexts determine the event's size.
-    let carried = Carried::gather(wanted, site, frame);
+    let carried = EventContexts::gather(wanted, site, frame);
     let total = HEAD_BYTES + carried.bytes() + bytes;
     // All events of a sub-buffer carry the same contexts: its packet describes them once.
     let slot = match program.room_here(lane, total, ticks()).filter(|_| lane.contexts() == wanted) {
@@ -138,10 +144,10 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
             program.room(lane, wanted, total, ticks)?
         }
     };
-    let Thread { tid, name, .. } = lane.thread();
+    let WriterThread { tid, name, .. } = lane.thread();
     // The fast path compares with the recorder's word, so this is `asked`, not the subset `wanted`.
     level.fast = if is_fast(asked) { asked } else { u64::MAX };
-    let Slot { at, ticks, end } = slot;
+    let Reservation { at, ticks, end } = slot;
     // Safety: the room is reserved.
     let mut write = Write { level: this, end, ticks, to: unsafe { level.memory.add(at as usize) } };
     // Valid in a child too: its memory has begun, and defines its parent's events with the same IDs.
@@ -186,7 +192,7 @@ unsafe extern "C" fn for_c(
 #[derive(Debug)]
 #[repr(C)]
 pub struct ForC {
-    level: NonNull<Level>,
+    level: NonNull<NestingLevel>,
     end: u64,
     ticks: u64,
 }

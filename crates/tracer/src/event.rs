@@ -6,7 +6,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
-use kymo_lane::{Mapped, Program};
+use kymo_lane::{Mapped, ProgramSide};
 
 /// An event of this program. The C headers depend on this layout.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Event {
 }
 
 /// Registers all events again, with their IDs.
-pub(crate) fn define_all(program: &Program<'_, Mapped>) {
+pub(crate) fn define_all(program: &ProgramSide<'_, Mapped>) {
     events().for_each(|(id, event)| _ = program.define_as(id, event.definition()));
 }
 

@@ -16,13 +16,13 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use kymo_bytecode::{Program as Bytecode, Texts, validate};
-use kymo_lane::{Code, FIRST_SLOT, Mapped, Program, Runs};
+use kymo_bytecode::{BytecodeProgram, Texts, validate};
+use kymo_lane::{FIRST_SLOT, FilterCode, FilterEngine, Mapped, ProgramSide};
 
 use crate::event::Event;
 use crate::pages::{self, Errno};
 use crate::place::may_be_looked_into;
-use crate::process::Process;
+use crate::process::ProcessState;
 
 /// Decides whether to keep an event with these arguments: 0 means no. The second parameter holds
 /// the slot, and above it the size of the arguments in bytes.
@@ -42,7 +42,7 @@ pub static mut kymo_filters: [Filter; 256] = [first; 256];
 static BYTECODE: [AtomicPtr<Interpreted>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
 
 struct Interpreted {
-    program: Bytecode<'static>,
+    program: BytecodeProgram<'static>,
 }
 
 impl Event {
@@ -81,21 +81,23 @@ fn entry(slot: u8) -> Filter {
 unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let _errno = Errno::keep();
     let slot = slot_and_size as u8;
-    let Some(process) = Process::now() else { return 1 };
+    let Some(process) = ProcessState::now() else { return 1 };
     let program = process.program();
     let arena = process.arena();
     let Some(code) = program.code(slot, arena.map_or(0, |arena| arena.bytes)) else { return 1 };
     let (filter, runs) = match arena {
-        _ if !may_be_looked_into() => (keep as Filter, Runs::Not),
+        _ if !may_be_looked_into() => (keep as Filter, FilterEngine::Not),
         Some(arena) if code.is_native => {
             // Safety: the recorder states that this function exists, and is trusted: it could do
             // anything to this process.
             let code =
                 unsafe { core::mem::transmute::<usize, Filter>((arena.address + u64::from(code.offset)) as usize) };
-            (code, Runs::Native)
+            (code, FilterEngine::Native)
         }
-        _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => (interpret as Filter, Runs::Interpreted),
-        _ => (keep as Filter, Runs::Not),
+        _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => {
+            (interpret as Filter, FilterEngine::Interpreted)
+        }
+        _ => (keep as Filter, FilterEngine::Not),
     };
     place(slot).store(filter as *mut (), Ordering::Release);
     program.runs(slot, runs);
@@ -110,7 +112,7 @@ unsafe extern "C" fn keep(_: *const u8, _: u64) -> u64 {
 
 /// Copies bytecode, then validates the copy, because other processes may change the original at any
 /// time. It must need no more than `size` bytes of arguments.
-fn has_bytecode(process: &Process, slot: u8, code: Code, size: u64) -> bool {
+fn has_bytecode(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> bool {
     let (begin, all) = process.filters();
     if code.is_native || u64::from(code.offset) + u64::from(code.bytes) > all.into() {
         return false;
@@ -170,23 +172,23 @@ impl Texts for Addresses {
 
 /// Publishes the parent's filters in a child process, so that the recorder sees that their slots
 /// are taken.
-pub(crate) fn inherit(program: &Program<'_, Mapped>) {
+pub(crate) fn inherit(program: &ProgramSide<'_, Mapped>) {
     for slot in FIRST_SLOT..=u8::MAX {
         match known(slot) {
-            Runs::NotYet => {}
+            FilterEngine::NotYet => {}
             runs => program.runs(slot, runs),
         }
     }
 }
 
 /// State of a slot in this process.
-pub(crate) fn known(slot: u8) -> Runs {
+pub(crate) fn known(slot: u8) -> FilterEngine {
     let now = place(slot).load(Ordering::Relaxed);
     let is = |filter: Filter| core::ptr::eq(now, filter as *const ());
     match () {
-        () if is(first) => Runs::NotYet,
-        () if is(interpret) => Runs::Interpreted,
-        () if is(keep) => Runs::Not,
-        () => Runs::Native,
+        () if is(first) => FilterEngine::NotYet,
+        () if is(interpret) => FilterEngine::Interpreted,
+        () if is(keep) => FilterEngine::Not,
+        () => FilterEngine::Native,
     }
 }

@@ -14,11 +14,11 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::pages;
-use crate::process::Process;
+use crate::process::ProcessState;
 use crate::thread::{self, LEVELS};
 
 /// Interrupted writes of a thread that calls fork.
-struct Writes {
+struct InterruptedWrites {
     /// Address of the thread's page; 0: the entry is free.
     page: AtomicUsize,
     stacks: [AtomicUsize; LEVELS],
@@ -28,8 +28,8 @@ struct Writes {
 
 /// Room for eight threads that call fork at the same time, in handlers that have interrupted
 /// writes.
-static WRITES: [Writes; 8] = [const {
-    Writes {
+static WRITES: [InterruptedWrites; 8] = [const {
+    InterruptedWrites {
         page: AtomicUsize::new(0),
         stacks: [const { AtomicUsize::new(0) }; LEVELS],
         memory: AtomicUsize::new(0),
@@ -39,8 +39,10 @@ static WRITES: [Writes; 8] = [const {
 
 pub(crate) extern "C" fn before_fork() {
     let (page, stacks) = thread::writes();
-    let Some(process) = Process::now().filter(|_| stacks != [0; LEVELS]) else { return };
-    let mine = |writes: &&Writes| writes.page.compare_exchange(0, page, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    let Some(process) = ProcessState::now().filter(|_| stacks != [0; LEVELS]) else { return };
+    let mine = |writes: &&InterruptedWrites| {
+        writes.page.compare_exchange(0, page, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
     if let Some(writes) = WRITES.iter().find(mine) {
         writes.stacks.iter().zip(stacks).for_each(|(to, stack)| to.store(stack, Ordering::Relaxed));
         writes.memory.store(process.base() as usize, Ordering::Relaxed);
@@ -48,7 +50,7 @@ pub(crate) extern "C" fn before_fork() {
     }
 }
 
-fn of_this_thread() -> Option<&'static Writes> {
+fn of_this_thread() -> Option<&'static InterruptedWrites> {
     // The page's address identifies the thread in the child too, where its thread ID is another
     // one.
     let page = thread::page();
@@ -65,7 +67,7 @@ pub(crate) fn in_child() {
         if pages::fill(memory, writes.bytes.load(Ordering::Relaxed)) {
             let stacks = [0, 1, 2].map(|level: usize| writes.stacks[level].load(Ordering::Relaxed));
             thread::go_on(stacks, memory as *mut u8);
-            Process::replace(memory as *mut u8);
+            ProcessState::replace(memory as *mut u8);
         }
     }
     // The other entries belong to threads that exist only in the parent.

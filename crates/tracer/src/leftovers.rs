@@ -13,7 +13,7 @@ use kymo_lane::READY_AT;
 use crate::interrupted;
 use crate::lease::nobody_has;
 use crate::place::Descriptor;
-use crate::process::Process;
+use crate::process::ProcessState;
 
 /// Maximum number of files that a program checks when it begins, to keep the start fast.
 const FILES_MAX: usize = 16;
@@ -78,7 +78,7 @@ fn is_empty(file: &Descriptor) -> bool {
 
 /// Runs when the process exits normally.
 extern "C" fn at_exit() {
-    if let Some(process) = Process::now().filter(|process| !process.program().has_recorded())
+    if let Some(process) = ProcessState::now().filter(|process| !process.program().has_recorded())
         && !HAS_CHILDREN.load(Ordering::Relaxed)
     {
         process.remove();

@@ -140,14 +140,14 @@ pub const LOG_BYTES_MAX: usize = 1024;
 #[doc(hidden)]
 #[cold]
 pub fn log(level: Level, text: fmt::Arguments<'_>) {
-    let mut line = Line { bytes: [0; LOG_BYTES_MAX], length: 0, is_cut: false };
+    let mut line = LogLine { bytes: [0; LOG_BYTES_MAX], length: 0, is_cut: false };
     // A value that fails to format is left out.
     _ = fmt::Write::write_fmt(&mut line, text);
     let text = &line.bytes[..line.length];
     /// The layout of the arguments in the C headers.
     #[repr(C)]
-    struct Arguments(u8, *const u8, u64);
-    let arguments = Arguments(level as u8, text.as_ptr(), text.len() as u64);
+    struct LogArguments(u8, *const u8, u64);
+    let arguments = LogArguments(level as u8, text.as_ptr(), text.len() as u64);
     if kymo_event_log.is_kept(&arguments)
         && let Some(mut write) = kymo_event_log.enter(1 + 2 + text.len() as u64)
     {
@@ -161,13 +161,13 @@ pub fn log(level: Level, text: fmt::Arguments<'_>) {
     }
 }
 
-struct Line {
+struct LogLine {
     bytes: [u8; LOG_BYTES_MAX],
     length: usize,
     is_cut: bool,
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for LogLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let length = text.floor_char_boundary(LOG_BYTES_MAX - self.length);
         self.bytes[self.length..self.length + length].copy_from_slice(&text.as_bytes()[..length]);

@@ -5,7 +5,7 @@
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use kymo_lane::Layout;
+use kymo_lane::MemoryLayout;
 
 use crate::place::Descriptor;
 
@@ -74,14 +74,14 @@ pub(crate) fn file_bytes_max() -> u64 {
 }
 
 /// Sizes of all regions: as many sub-buffers as the maximum file size allows. `None`: too few.
-pub(crate) fn layout() -> Option<Layout> {
-    let all = Layout::default();
+pub(crate) fn layout() -> Option<MemoryLayout> {
+    let all = MemoryLayout::default();
     let room = file_bytes_max().checked_sub(all.bytes() - pool_bytes(&all))? / u64::from(all.sub_buffer_bytes);
     let sub_buffers = u32::try_from(room).map_or(all.sub_buffers, |room| room.min(all.sub_buffers));
-    (sub_buffers >= SUB_BUFFERS_MIN).then_some(Layout { sub_buffers, ..all })
+    (sub_buffers >= SUB_BUFFERS_MIN).then_some(MemoryLayout { sub_buffers, ..all })
 }
 
-fn pool_bytes(layout: &Layout) -> u64 {
+fn pool_bytes(layout: &MemoryLayout) -> u64 {
     u64::from(layout.sub_buffers) * u64::from(layout.sub_buffer_bytes)
 }
 
@@ -110,7 +110,7 @@ static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Ensures that a file has memory, or gets it on demand. Where it cannot get it on demand,
 /// allocates the pool's default size at once.
-pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &Layout) -> bool {
+pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &MemoryLayout) -> bool {
     if reserve(base, PAGE as u64) {
         return true;
     }

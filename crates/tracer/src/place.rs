@@ -8,12 +8,12 @@ use core::ffi::CStr;
 const PATH_MAX: usize = 256;
 
 /// A path that is built without allocating memory.
-pub(crate) struct Path {
+pub(crate) struct PathBuffer {
     bytes: [u8; PATH_MAX],
     length: usize,
 }
 
-impl Path {
+impl PathBuffer {
     /// An empty path.
     pub(crate) fn new() -> Self {
         Self { bytes: [0; PATH_MAX], length: 0 }

@@ -15,13 +15,13 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use kymo_lane::{Arena, Layout, Mapped, Program};
+use kymo_lane::{Arena, Mapped, MemoryLayout, ProgramSide};
 
-use crate::place::Path;
+use crate::place::PathBuffer;
 use crate::{bell, pages};
 
 /// State of a process' memory; all zeros in a child.
-pub(crate) struct Process {
+pub(crate) struct ProcessState {
     /// Not 0: the other fields are valid.
     pub(crate) is_there: AtomicU32,
     pub(crate) pid: u32,
@@ -29,18 +29,18 @@ pub(crate) struct Process {
     pub(crate) base: NonNull<u8>,
     /// Address of the control bytes.
     pub(crate) window: NonNull<u8>,
-    pub(crate) layout: Layout,
-    pub(crate) path: Path,
+    pub(crate) layout: MemoryLayout,
+    pub(crate) path: PathBuffer,
     pub(crate) arena: Option<Arena>,
 }
 
-pub(crate) static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+pub(crate) static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
 /// Address of the control bytes, once there are any.
 pub(crate) static WINDOW: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-impl Process {
-    pub(crate) fn program(&self) -> Program<'_, Mapped> {
-        Program::of(&self.memory, self.layout)
+impl ProcessState {
+    pub(crate) fn program(&self) -> ProgramSide<'_, Mapped> {
+        ProgramSide::of(&self.memory, self.layout)
     }
 
     /// Address of the memory.
@@ -57,7 +57,7 @@ impl Process {
     /// In a child, replaces the parent's memory, so that writes that still use it find zeroed pages
     /// at that address.
     pub(crate) fn replace(memory: *mut u8) {
-        // Safety: a stored `Process` is never removed, the child has no other thread yet, and the
+        // Safety: a stored `ProcessState` is never removed, the child has no other thread yet, and the
         // memory is mapped.
         unsafe {
             let process = PROCESS.load(Ordering::Acquire);
@@ -94,7 +94,7 @@ impl Process {
 
     /// The memory of this process, if it exists.
     pub(crate) fn now() -> Option<&'static Self> {
-        // Safety: a stored `Process` is never removed, and `is_there` says whether its fields are
+        // Safety: a stored `ProcessState` is never removed, and `is_there` says whether its fields are
         // valid.
         let process = unsafe { PROCESS.load(Ordering::Acquire).as_ref() }?;
         // In a child the page is zeros again, so the parent's values never count there.
@@ -110,5 +110,5 @@ impl Process {
 /// Path of the file that this process records to; `None`: there is none yet.
 #[must_use]
 pub fn control_file() -> Option<&'static CStr> {
-    Process::now().map(|process| process.path.as_c_str())
+    ProcessState::now().map(|process| process.path.as_c_str())
 }

@@ -8,7 +8,7 @@ use crate::begin::here;
 use crate::context::{CONTEXTS, Context};
 use crate::event::{BEGINS, EVENTS, Event, IDS};
 use crate::pages::Errno;
-use crate::process::Process;
+use crate::process::ProcessState;
 
 impl Event {
     /// Registers the event; returns whether recorders know it now.
@@ -29,7 +29,7 @@ impl Event {
             Err(number) => return number != BEGINS,
         }
         let _errno = Errno::keep();
-        let define = |process: &Process| match like {
+        let define = |process: &ProcessState| match like {
             Some(other) => process.program().define_switched(self.definition(), other.is_on().into()),
             None => process.program().define(self.definition()),
         };

@@ -4,7 +4,7 @@ use crate::place::Descriptor;
 
 /// Bounds of a thread's stack; all zeros: not looked up yet.
 #[derive(Debug)]
-pub(crate) struct Stack {
+pub(crate) struct StackBounds {
     pub(crate) begin: usize,
     pub(crate) end: usize,
     /// Number of lookups.
@@ -14,7 +14,7 @@ pub(crate) struct Stack {
 /// Maximum number of lookups. A thread that switches stacks all the time gets no return addresses.
 const ASKED_MAX: u32 = 16;
 
-impl Stack {
+impl StackBounds {
     /// Whether `other` and `here` are on the same stack.
     pub(crate) fn has(&mut self, other: usize, here: usize) -> bool {
         ((self.begin..self.end).contains(&here) || self.find(here)) && (self.begin..self.end).contains(&other)

@@ -9,11 +9,11 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-use kymo_lane::{CONTEXTS_AT, Lane, Thread};
+use kymo_lane::{CONTEXTS_AT, Lane, WriterThread};
 
 use crate::pages::{self, PAGE, Quiet};
-use crate::process::Process;
-use crate::stack::Stack;
+use crate::process::ProcessState;
+use crate::stack::StackBounds;
 
 /// Levels of writes on one thread: one write, and the handlers that may interrupt it and each
 /// other. Each level costs a lane, and with it a sub-buffer. Deeper nesting is rare; its events are
@@ -21,17 +21,17 @@ use crate::stack::Stack;
 pub(crate) const LEVELS: usize = 3;
 
 /// All zeros is a valid new block.
-struct Block {
-    levels: [Level; LEVELS],
+struct ThreadBlock {
+    levels: [NestingLevel; LEVELS],
     /// Bounds of the thread's stack, for walking return addresses.
-    stack: Stack,
+    stack: StackBounds,
 }
 
 /// One level of nested writes. The C headers depend on its first words, including those of the
 /// lane.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Level {
+pub(crate) struct NestingLevel {
     /// Stack pointer of the write in progress; 0: none.
     pub(crate) busy: usize,
     /// Address where the process' memory is mapped.
@@ -46,10 +46,10 @@ pub(crate) struct Level {
 const _: () = {
     let [at, end, begin, base, published, contexts] = Lane::WORDS;
     assert!(at == 0 && end == 8 && begin == 16 && base == 24 && published == 32 && contexts == 40);
-    assert!(core::mem::offset_of!(Level, lane) == 24, "headers for C know it");
+    assert!(core::mem::offset_of!(NestingLevel, lane) == 24, "headers for C know it");
 };
 
-impl Level {
+impl NestingLevel {
     fn word(&self, number: usize) -> u64 {
         // Safety: a lane begins with six words; without a lane they are zeros.
         unsafe { self.lane.as_ptr().cast::<u64>().add(number).read() }
@@ -91,7 +91,7 @@ impl Level {
 
     /// The level's lane; takes a new one if it has none. `None`: all lanes are taken, and the lost
     /// event was counted.
-    pub(crate) fn lane_mut(&mut self, process: &Process, level: u8) -> Option<&mut Lane> {
+    pub(crate) fn lane_mut(&mut self, process: &ProcessState, level: u8) -> Option<&mut Lane> {
         if !self.has_lane {
             let _quiet = Quiet::new();
             // Checked with signals blocked: no handler can fork from here until the lane is stored.
@@ -99,7 +99,7 @@ impl Level {
                 return None;
             }
             let program = process.program();
-            let Some(lane) = program.lane(Thread { tid: holder(process), level, name: name() }) else {
+            let Some(lane) = program.lane(WriterThread { tid: holder(process), level, name: name() }) else {
                 program.discard();
                 return None;
             };
@@ -115,7 +115,7 @@ impl Level {
 
 /// Takes the first free level and marks it busy with the caller's stack pointer, `stack`. `None`:
 /// no level is free, and the lost event was counted.
-pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
+pub(crate) fn take(stack: usize) -> Option<(NonNull<NestingLevel>, u8)> {
     let Some(block) = block() else {
         lose();
         return None;
@@ -127,7 +127,7 @@ pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
             lose();
             return None;
         };
-        let level = (&raw mut (*block.as_ptr()).levels).cast::<Level>().add(number);
+        let level = (&raw mut (*block.as_ptr()).levels).cast::<NestingLevel>().add(number);
         // A handler that ran after `free_level` has given this level back before it returned, so
         // the level is still free. A compiler fence suffices here and below: handlers run on this
         // thread, and a thread sees its own stores in program order.
@@ -142,7 +142,7 @@ pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
 /// # Safety
 ///
 /// The caller has [taken](take) the level.
-pub(crate) unsafe fn give_back(level: NonNull<Level>) {
+pub(crate) unsafe fn give_back(level: NonNull<NestingLevel>) {
     compiler_fence(Ordering::SeqCst);
     // Safety: the level belongs to this thread.
     unsafe { (&raw mut (*level.as_ptr()).busy).write_volatile(0) };
@@ -163,10 +163,10 @@ pub(crate) fn place() -> [*const u8; 2] {
 }
 
 /// Bounds of this thread's stack as found so far.
-pub(crate) fn known_stack() -> Option<&'static mut Stack> {
+pub(crate) fn known_stack() -> Option<&'static mut StackBounds> {
     // Safety: the page belongs to this thread, only this thread uses it here, and it stays mapped
     // meanwhile.
-    NonNull::new(word::get().cast::<Block>()).map(|block| unsafe { &mut (*block.as_ptr()).stack })
+    NonNull::new(word::get().cast::<ThreadBlock>()).map(|block| unsafe { &mut (*block.as_ptr()).stack })
 }
 
 /// Current stack pointer.
@@ -238,7 +238,7 @@ pub(crate) fn cpu() -> u16 {
 /// Counts a lost event without a lane.
 #[cold]
 fn lose() {
-    if let Some(process) = Process::now() {
+    if let Some(process) = ProcessState::now() {
         process.program().discard();
     }
 }
@@ -249,9 +249,9 @@ fn lose() {
 ///
 /// The block belongs to this thread.
 #[inline]
-unsafe fn free_level(block: NonNull<Block>, stack: usize) -> Option<usize> {
+unsafe fn free_level(block: NonNull<ThreadBlock>, stack: usize) -> Option<usize> {
     // Safety: see above.
-    let levels = unsafe { (&raw mut (*block.as_ptr()).levels).cast::<Level>() };
+    let levels = unsafe { (&raw mut (*block.as_ptr()).levels).cast::<NestingLevel>() };
     (0..LEVELS).find(|level| {
         // Safety: the block has `LEVELS` levels.
         let busy = unsafe { &raw mut (*levels.add(*level)).busy };
@@ -301,7 +301,7 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
 /// Thread ID to record as the owner of a lane. Lanes that a vfork child, or a thread in it, takes
 /// belong to the parent, which keeps them after the child is gone. So the parent's ID is recorded;
 /// otherwise a recorder would take the lane away when the child ends.
-fn holder(process: &Process) -> u32 {
+fn holder(process: &ProcessState) -> u32 {
     // Safety: it cannot fail.
     let pid = unsafe { libc::getpid() } as u32;
     if pid == process.pid() { tid() } else { process.pid() }
@@ -321,13 +321,13 @@ pub(crate) fn name() -> [u8; 16] {
 
 /// The thread's page; a new one if it has none.
 #[inline]
-fn block() -> Option<NonNull<Block>> {
+fn block() -> Option<NonNull<ThreadBlock>> {
     NonNull::new(word::get().cast()).or_else(new_block)
 }
 
 #[cold]
-fn new_block() -> Option<NonNull<Block>> {
-    const { assert!(size_of::<Block>() <= PAGE, "it fits into a page") };
+fn new_block() -> Option<NonNull<ThreadBlock>> {
+    const { assert!(size_of::<ThreadBlock>() <= PAGE, "it fits into a page") };
     let _quiet = Quiet::new();
     // A signal handler may have made one before signals were blocked.
     if let Some(block) = NonNull::new(word::get().cast()) {
@@ -348,7 +348,7 @@ fn new_block() -> Option<NonNull<Block>> {
 pub(crate) fn writes() -> (usize, [usize; LEVELS]) {
     let page = page();
     let mut writes = [0; LEVELS];
-    if let Some(block) = NonNull::new(page as *mut Block) {
+    if let Some(block) = NonNull::new(page as *mut ThreadBlock) {
         for (level, write) in writes.iter_mut().enumerate() {
             // Safety: the page belongs to this thread, and has `LEVELS` levels.
             *write = unsafe { (&raw const (*block.as_ptr()).levels[level].busy).read_volatile() };
@@ -364,7 +364,7 @@ pub(crate) fn page() -> usize {
 
 /// Lets writes in progress continue in a forked child, into memory that is never read.
 pub(crate) fn go_on(writes: [usize; LEVELS], memory: *mut u8) {
-    let Some(block) = NonNull::new(word::get().cast::<Block>()) else { return };
+    let Some(block) = NonNull::new(word::get().cast::<ThreadBlock>()) else { return };
     for (number, write) in writes.into_iter().enumerate().filter(|(_, write)| *write != 0) {
         // Safety: the page belongs to this thread, and has `LEVELS` levels.
         let level = unsafe { &mut (*block.as_ptr()).levels[number] };
@@ -407,11 +407,11 @@ pub(crate) fn make_key() {
 /// state, like those of a new thread.
 unsafe extern "C" fn leave(page: *mut libc::c_void) {
     let _quiet = Quiet::new();
-    let Some(block) = NonNull::new(page.cast::<Block>()) else { return };
+    let Some(block) = NonNull::new(page.cast::<ThreadBlock>()) else { return };
     // First, so that an event in a later destructor gets a new page, and does not write to a lane
     // that another thread owns by then.
     word::set(core::ptr::null_mut());
-    if let Some(process) = Process::now() {
+    if let Some(process) = ProcessState::now() {
         // Safety: the page belongs to this thread, which no longer points to it.
         let levels = unsafe { &mut (*block.as_ptr()).levels };
         // In a child process the page is zeros, so the child gives back no lane of its parent.

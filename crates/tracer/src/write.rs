@@ -11,14 +11,14 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use crate::process::Process;
-use crate::thread::Level;
+use crate::process::ProcessState;
+use crate::thread::NestingLevel;
 
 /// An event in progress.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Write {
-    pub(crate) level: NonNull<Level>,
+    pub(crate) level: NonNull<NestingLevel>,
     /// Place after the event's last byte.
     pub(crate) end: u64,
     pub(crate) ticks: u64,
@@ -45,7 +45,7 @@ impl Write {
 
     /// Counts that part of the event was truncated because it was too long.
     pub fn was_cut(&self) {
-        if let Some(process) = Process::now() {
+        if let Some(process) = ProcessState::now() {
             // Safety: the level belongs to this thread, and has a lane while a write is in
             // progress.
             process.program().cut(unsafe { self.level.as_ref().lane() });

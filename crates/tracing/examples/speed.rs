@@ -8,7 +8,7 @@ mod read;
 
 #[cfg(target_os = "linux")]
 fn main() {
-    use kymo_lane::{Mode, Wants, contexts};
+    use kymo_lane::{OverflowMode, RecordingSettings, contexts};
     use tracing::{info, info_span};
     use tracing_subscriber::prelude::*;
 
@@ -44,7 +44,7 @@ fn main() {
     }
     measure_all("off");
     let mut read = read::Read::own();
-    let wants = Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 512, contexts: contexts::CPU };
+    let wants = RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 32, pool: 512, contexts: contexts::CPU };
     read.recorder.say(&wants).expect("it can be written");
     let all = read.defined();
     all.iter().for_each(|(id, _)| read.recorder.switch(*id, 1).expect("it can be written"));

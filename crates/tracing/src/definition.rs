@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tracing_core::{Level, Metadata};
 
-use crate::values::Kind;
+use crate::values::ValueKind;
 
 /// Maximum bytes of a name.
 const NAME_BYTES_MAX: usize = 200;
@@ -16,7 +16,7 @@ pub(crate) fn definition(
     suffix: &str,
     role: Option<&str>,
     before: &[&str],
-    fields: impl Iterator<Item = (usize, Kind)>,
+    fields: impl Iterator<Item = (usize, ValueKind)>,
 ) -> String {
     let provider = name(&of.target().replace("::", "."), |letter| letter.is_control() || letter == ':');
     let title = name(of.name(), char::is_control);
@@ -28,7 +28,7 @@ pub(crate) fn definition(
         put(&mut text, format_args!("role {role}\n"));
     }
     let mut names: Vec<String> = Vec::new();
-    let before = before.iter().map(|name| (*name, Kind::U64));
+    let before = before.iter().map(|name| (*name, ValueKind::U64));
     let all = of.fields();
     let own = fields.filter_map(|(index, kind)| Some((all.iter().nth(index)?.name(), kind)));
     for (field, kind) in before.chain(own) {

@@ -9,8 +9,8 @@ use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::{Context, Filter, Layer, Layered};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::site::{Site, SiteKind, Span};
-use crate::values::{Values, is_at_event};
+use crate::site::{Site, SiteKind, SpanEvents};
+use crate::values::{EventValues, is_at_event};
 
 /// A layer that passes events and spans to Kymograph's tracer. It sees only events and spans that
 /// are being recorded; other layers see the same as without it.
@@ -93,7 +93,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
         if let SiteKind::Event(events) = site.kind()
             && events.is_on()
         {
-            Values::with(&[], |values| event.record(values), |values| events.record(values));
+            EventValues::with(&[], |values| event.record(values), |values| events.record(values));
         }
     }
 
@@ -105,19 +105,19 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
         {
             let parent = context.span(id).and_then(|span| Some(span.parent()?.id().into_u64()));
             let numbers = [id.into_u64(), parent.unwrap_or(0)];
-            Values::with(&numbers, |values| attributes.record(values), |values| span.new.record(values));
+            EventValues::with(&numbers, |values| attributes.record(values), |values| span.new.record(values));
         }
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = span(id, &context).filter(|span| span.record.happen(|kinds| record.record(kinds))) {
-            Values::with(&[id.into_u64()], |values| record.record(values), |values| span.record.record(values));
+            EventValues::with(&[id.into_u64()], |values| record.record(values), |values| span.record.record(values));
         }
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
         if let Some(span) = span(id, &context).filter(|span| span.follows.happen(|_| ())) {
-            Values::with(&[id.into_u64(), follows.into_u64()], |_| (), |values| span.follows.record(values));
+            EventValues::with(&[id.into_u64(), follows.into_u64()], |_| (), |values| span.follows.record(values));
         }
     }
 
@@ -141,7 +141,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
 }
 
 /// The events of the span's callsite.
-fn span<S: Subscriber + for<'s> LookupSpan<'s>>(id: &Id, context: &Context<'_, S>) -> Option<&'static Span> {
+fn span<S: Subscriber + for<'s> LookupSpan<'s>>(id: &Id, context: &Context<'_, S>) -> Option<&'static SpanEvents> {
     match Site::of(context.metadata(id)?).kind() {
         SiteKind::Span(span) => Some(span),
         _ => None,

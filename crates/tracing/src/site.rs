@@ -13,7 +13,7 @@ use kymo_tracer::Event;
 use tracing_core::Metadata;
 
 use crate::definition::definition;
-use crate::values::{FIELDS_MAX, Kind, Kinds, Shape, Values};
+use crate::values::{EventValues, FIELDS_MAX, FieldShape, KindCollector, ValueKind};
 
 /// Hash table of linked lists of sites, by the address of their metadata.
 static SITES: [OnceLock<&'static Site>; 1 << SITES_BITS] = [const { OnceLock::new() }; 1 << SITES_BITS];
@@ -33,21 +33,21 @@ pub(crate) struct Site {
 #[derive(Debug)]
 pub(crate) enum SiteKind {
     /// Events, or the `enabled!` check for events.
-    Event(Events),
-    Span(Box<Span>),
+    Event(EventDefinitions),
+    Span(Box<SpanEvents>),
     /// Not recordable: there is no tracer, or it has no room for more definitions.
     Nothing,
 }
 
 /// The events of a span.
 #[derive(Debug)]
-pub(crate) struct Span {
-    pub(crate) new: Events,
+pub(crate) struct SpanEvents {
+    pub(crate) new: EventDefinitions,
     pub(crate) begin: &'static Event,
     pub(crate) end: &'static Event,
     pub(crate) close: &'static Event,
-    pub(crate) record: Events,
-    pub(crate) follows: Events,
+    pub(crate) record: EventDefinitions,
+    pub(crate) follows: EventDefinitions,
 }
 
 /// Fields that precede those of a span's events.
@@ -87,9 +87,9 @@ impl Site {
         // `enabled!` has callsites of its own.
         let asks = metadata.name().starts_with("enabled ");
         let kind = if metadata.is_span() && !asks {
-            Span::new(metadata).map(|span| SiteKind::Span(Box::new(span)))
+            SpanEvents::new(metadata).map(|span| SiteKind::Span(Box::new(span)))
         } else {
-            Events::new(metadata, "", &[]).map(SiteKind::Event)
+            EventDefinitions::new(metadata, "", &[]).map(SiteKind::Event)
         };
         let has_happened = AtomicBool::new(asks || kind.is_none());
         Self { metadata, kind: kind.unwrap_or(SiteKind::Nothing), has_happened, next: OnceLock::new() }
@@ -110,16 +110,16 @@ impl Site {
     /// Notes that the callsite was reached. The first time, this defines its types, whether the
     /// event is on or off.
     #[inline]
-    pub(crate) fn happens(&self, visit: impl FnOnce(&mut Kinds)) {
+    pub(crate) fn happens(&self, visit: impl FnOnce(&mut KindCollector)) {
         if !self.has_happened.load(Ordering::Relaxed) {
             self.learn(visit);
         }
     }
 
     #[cold]
-    fn learn(&self, visit: impl FnOnce(&mut Kinds)) {
+    fn learn(&self, visit: impl FnOnce(&mut KindCollector)) {
         self.has_happened.store(true, Ordering::Relaxed);
-        let mut kinds = Kinds::default();
+        let mut kinds = KindCollector::default();
         visit(&mut kinds);
         match &self.kind {
             SiteKind::Event(events) => _ = events.variant(kinds.shape()),
@@ -147,13 +147,13 @@ fn place(metadata: &Metadata<'_>) -> &'static OnceLock<&'static Site> {
     &SITES[(address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SITES_BITS)) as usize]
 }
 
-impl Span {
+impl SpanEvents {
     fn new(metadata: &'static Metadata<'static>) -> Option<Self> {
         let fixed = |suffix, role| {
             let event = leak(definition(metadata, suffix, role, SPAN, std::iter::empty()));
             event.register().then_some(event)
         };
-        let new = Events::new(metadata, "_new", NEW)?;
+        let new = EventDefinitions::new(metadata, "_new", NEW)?;
         let (begin, end) = (fixed("_begin", Some("begin"))?, fixed("_end", Some("end"))?);
         let close = fixed("_close", None)?;
         let (record, follows) = (new.like("_record", SPAN), new.like("_follows", FOLLOWS));
@@ -169,33 +169,37 @@ impl Span {
 
 /// Definitions of one event, which differ in the set of fields and their types.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct EventDefinitions {
     metadata: &'static Metadata<'static>,
     suffix: &'static str,
     before: &'static [&'static str],
     /// The first definition. Its switch decides whether later ones are on when they are defined.
     base: &'static Event,
-    variants: OnceLock<&'static Variant>,
+    variants: OnceLock<&'static EventVariant>,
 }
 
 #[derive(Debug)]
-struct Variant {
-    shape: Box<[Shape]>,
+struct EventVariant {
+    shape: Box<[FieldShape]>,
     event: &'static Event,
     next: OnceLock<&'static Self>,
 }
 
-impl Events {
+impl EventDefinitions {
     /// The events of a callsite. Its fields are text until their types are known.
     fn new(
         metadata: &'static Metadata<'static>,
         suffix: &'static str,
         before: &'static [&'static str],
     ) -> Option<Self> {
-        let shape: Box<[Shape]> =
-            metadata.fields().iter().take(FIELDS_MAX).map(|field| Shape::new(field.index(), Kind::Text)).collect();
+        let shape: Box<[FieldShape]> = metadata
+            .fields()
+            .iter()
+            .take(FIELDS_MAX)
+            .map(|field| FieldShape::new(field.index(), ValueKind::Text))
+            .collect();
         let base = leak(text(metadata, suffix, before, &shape));
-        let variant: &Variant = Box::leak(Box::new(Variant { shape, event: base, next: OnceLock::new() }));
+        let variant: &EventVariant = Box::leak(Box::new(EventVariant { shape, event: base, next: OnceLock::new() }));
         base.register().then(|| Self { metadata, suffix, before, base, variants: OnceLock::from(variant) })
     }
 
@@ -223,9 +227,9 @@ impl Events {
 
     /// Like [`is_on`](Self::is_on). The first time, this defines the types, whether the event is on
     /// or off.
-    pub(crate) fn happen(&self, visit: impl FnOnce(&mut Kinds)) -> bool {
+    pub(crate) fn happen(&self, visit: impl FnOnce(&mut KindCollector)) -> bool {
         if self.variants.get().is_none() {
-            let mut kinds = Kinds::default();
+            let mut kinds = KindCollector::default();
             visit(&mut kinds);
             self.variant(kinds.shape());
         }
@@ -234,11 +238,11 @@ impl Events {
 
     /// Records the values with the definition of their types.
     #[inline]
-    pub(crate) fn record(&self, values: &mut Values) {
+    pub(crate) fn record(&self, values: &mut EventValues) {
         values.record(self.variant(values.shape()));
     }
 
-    fn variant(&self, shape: &[Shape]) -> &'static Event {
+    fn variant(&self, shape: &[FieldShape]) -> &'static Event {
         let mut place = &self.variants;
         loop {
             let variant = place.get_or_init(|| self.define(shape));
@@ -251,14 +255,14 @@ impl Events {
 
     /// Defines a variant. If it cannot be registered, its event stays off forever.
     #[cold]
-    fn define(&self, shape: &[Shape]) -> &'static Variant {
+    fn define(&self, shape: &[FieldShape]) -> &'static EventVariant {
         let event = leak(text(self.metadata, self.suffix, self.before, shape));
         event.register_like(self.base);
-        Box::leak(Box::new(Variant { shape: shape.into(), event, next: OnceLock::new() }))
+        Box::leak(Box::new(EventVariant { shape: shape.into(), event, next: OnceLock::new() }))
     }
 }
 
-fn text(metadata: &Metadata<'_>, suffix: &str, before: &[&str], shape: &[Shape]) -> String {
+fn text(metadata: &Metadata<'_>, suffix: &str, before: &[&str], shape: &[FieldShape]) -> String {
     definition(metadata, suffix, None, before, shape.iter().map(|shape| shape.field()))
 }
 

@@ -7,8 +7,8 @@
 //!               └─ bytes      in the lane, texts behind their lengths
 //! ```
 //!
-//! Each thread reuses one [`Values`]. Formatting a value may itself record events; such a nested
-//! event gets another one.
+//! Each thread reuses one [`EventValues`]. Formatting a value may itself record events; such a
+//! nested event gets another one.
 
 use std::cell::Cell;
 use std::fmt;
@@ -24,7 +24,7 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     U64,
     I64,
     F64,
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl ValueKind {
     const ALL: [Self; 6] = [Self::U64, Self::I64, Self::F64, Self::Bool, Self::Text, Self::Bytes];
 
     /// Names of the type in definitions; the second one is the type of elements.
@@ -51,32 +51,32 @@ impl Kind {
 
 /// A field and its type, as one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape(u16);
+pub(crate) struct FieldShape(u16);
 
-impl Shape {
-    pub(crate) fn new(index: usize, kind: Kind) -> Self {
+impl FieldShape {
+    pub(crate) fn new(index: usize, kind: ValueKind) -> Self {
         Self((index as u16) << 3 | kind as u16)
     }
 
     /// Index of the field in the callsite, and its type.
-    pub(crate) fn field(self) -> (usize, Kind) {
-        (usize::from(self.0 >> 3), Kind::ALL[usize::from(self.0 & 7)])
+    pub(crate) fn field(self) -> (usize, ValueKind) {
+        (usize::from(self.0 >> 3), ValueKind::ALL[usize::from(self.0 & 7)])
     }
 }
 
 /// A value: a number, or the offset and length of its bytes.
 #[derive(Clone, Copy, Debug)]
-struct Value {
-    kind: Kind,
+struct RawValue {
+    kind: ValueKind,
     number: u64,
     length: u64,
 }
 
 /// Values of one event.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
-    shape: Vec<Shape>,
-    values: Vec<Value>,
+pub(crate) struct EventValues {
+    shape: Vec<FieldShape>,
+    values: Vec<RawValue>,
     texts: Vec<u8>,
     arguments: Vec<u64>,
     varying: Vec<u64>,
@@ -85,7 +85,7 @@ pub(crate) struct Values {
 
 thread_local! {
     /// The values that the thread used last.
-    static LAST: Cell<Option<Box<Values>>> = const { Cell::new(None) };
+    static LAST: Cell<Option<Box<EventValues>>> = const { Cell::new(None) };
     /// Nesting depth of events on the thread: above one if formatting a value records events.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
@@ -104,7 +104,7 @@ impl Drop for AtEvent {
     }
 }
 
-impl Values {
+impl EventValues {
     /// Collects the values of an event, after the given numbers, and passes them to `then`.
     pub(crate) fn with(numbers: &[u64], visit: impl FnOnce(&mut Self), then: impl FnOnce(&mut Self)) {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
@@ -124,25 +124,25 @@ impl Values {
         self.values.clear();
         self.texts.clear();
         self.is_cut = false;
-        self.values.extend(numbers.iter().map(|number| Value { kind: Kind::U64, number: *number, length: 0 }));
+        self.values.extend(numbers.iter().map(|number| RawValue { kind: ValueKind::U64, number: *number, length: 0 }));
     }
 
     /// The fields and their types.
-    pub(crate) fn shape(&self) -> &[Shape] {
+    pub(crate) fn shape(&self) -> &[FieldShape] {
         &self.shape
     }
 
-    fn push(&mut self, field: &Field, kind: Kind, number: u64, length: u64) {
+    fn push(&mut self, field: &Field, kind: ValueKind, number: u64, length: u64) {
         if self.shape.len() < FIELDS_MAX {
-            self.shape.push(Shape::new(field.index(), kind));
-            self.values.push(Value { kind, number, length });
+            self.shape.push(FieldShape::new(field.index(), kind));
+            self.values.push(RawValue { kind, number, length });
         }
     }
 
     /// Appends bytes that `write` produces, up to the maximum of an event.
-    fn push_bytes(&mut self, field: &Field, kind: Kind, write: impl FnOnce(&mut Bounded<'_>)) {
+    fn push_bytes(&mut self, field: &Field, kind: ValueKind, write: impl FnOnce(&mut BoundedWriter<'_>)) {
         let begin = self.texts.len();
-        let mut bounded = Bounded { end: begin + FIELD_BYTES_MAX as usize, into: &mut self.texts, is_cut: false };
+        let mut bounded = BoundedWriter { end: begin + FIELD_BYTES_MAX as usize, into: &mut self.texts, is_cut: false };
         write(&mut bounded);
         self.is_cut |= bounded.is_cut;
         self.push(field, kind, begin as u64, (self.texts.len() - begin) as u64);
@@ -161,9 +161,9 @@ impl Values {
             }
         }
         let fixed = self.values.iter().map(|value| match value.kind {
-            Kind::U64 | Kind::I64 | Kind::F64 => 8,
-            Kind::Bool => 1,
-            Kind::Text | Kind::Bytes => 2,
+            ValueKind::U64 | ValueKind::I64 | ValueKind::F64 => 8,
+            ValueKind::Bool => 1,
+            ValueKind::Text | ValueKind::Bytes => 2,
         });
         let fixed = fixed.sum::<u64>();
         let mut varying = self.values.iter().map(|value| value.length).sum::<u64>();
@@ -171,11 +171,11 @@ impl Values {
             varying = self.cut(fixed);
         }
         let Some(mut write) = event.enter(fixed + varying) else { return };
-        for Value { kind, number, length } in &self.values {
+        for RawValue { kind, number, length } in &self.values {
             match kind {
-                Kind::U64 | Kind::I64 | Kind::F64 => write.put(&number.to_le_bytes()),
-                Kind::Bool => write.put(&[*number as u8]),
-                Kind::Text | Kind::Bytes => {
+                ValueKind::U64 | ValueKind::I64 | ValueKind::F64 => write.put(&number.to_le_bytes()),
+                ValueKind::Bool => write.put(&[*number as u8]),
+                ValueKind::Text | ValueKind::Bytes => {
                     write.put(&(*length as u16).to_le_bytes());
                     write.put(&self.texts[*number as usize..(*number + *length) as usize]);
                 }
@@ -198,7 +198,7 @@ impl Values {
             let begin = value.number as usize;
             if *bytes < value.length {
                 value.length = match value.kind {
-                    Kind::Text => floor(&self.texts[begin..], *bytes as usize) as u64,
+                    ValueKind::Text => floor(&self.texts[begin..], *bytes as usize) as u64,
                     _ => *bytes,
                 };
             }
@@ -211,9 +211,9 @@ impl Values {
         self.arguments.clear();
         // Offset of the next flag; every other member begins a new word.
         let mut flag = 0;
-        for Value { kind, number, length } in &self.values {
+        for RawValue { kind, number, length } in &self.values {
             match kind {
-                Kind::Bool => {
+                ValueKind::Bool => {
                     if flag % 8 == 0 {
                         flag = 8 * self.arguments.len();
                         self.arguments.push(0);
@@ -222,8 +222,8 @@ impl Values {
                     flag += 1;
                     continue;
                 }
-                Kind::U64 | Kind::I64 | Kind::F64 => self.arguments.push(*number),
-                Kind::Text | Kind::Bytes => {
+                ValueKind::U64 | ValueKind::I64 | ValueKind::F64 => self.arguments.push(*number),
+                ValueKind::Text | ValueKind::Bytes => {
                     let address = self.texts[*number as usize..].as_ptr().expose_provenance() as u64;
                     self.arguments.extend([address, *length]);
                 }
@@ -240,20 +240,20 @@ fn floor(text: &[u8], end: usize) -> usize {
 }
 
 /// A writer that accepts bytes while there is room.
-struct Bounded<'a> {
+struct BoundedWriter<'a> {
     into: &'a mut Vec<u8>,
     end: usize,
     is_cut: bool,
 }
 
-impl Bounded<'_> {
+impl BoundedWriter<'_> {
     fn put(&mut self, bytes: &[u8], length: usize) {
         self.is_cut |= length < bytes.len();
         self.into.extend_from_slice(&bytes[..length]);
     }
 }
 
-impl fmt::Write for Bounded<'_> {
+impl fmt::Write for BoundedWriter<'_> {
     /// Returns an error once a text exceeds the room: the formatter can stop, because further text
     /// would be dropped.
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -264,73 +264,75 @@ impl fmt::Write for Bounded<'_> {
 
 /// Collects the types of values without reading them.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Vec<Shape>);
+pub(crate) struct KindCollector(Vec<FieldShape>);
 
-impl Kinds {
-    pub(crate) fn shape(&self) -> &[Shape] {
+impl KindCollector {
+    pub(crate) fn shape(&self) -> &[FieldShape] {
         &self.0
     }
 
-    fn push(&mut self, field: &Field, kind: Kind) {
+    fn push(&mut self, field: &Field, kind: ValueKind) {
         if self.0.len() < FIELDS_MAX {
-            self.0.push(Shape::new(field.index(), kind));
+            self.0.push(FieldShape::new(field.index(), kind));
         }
     }
 }
 
-impl Visit for Kinds {
+impl Visit for KindCollector {
     fn record_f64(&mut self, field: &Field, _: f64) {
-        self.push(field, Kind::F64);
+        self.push(field, ValueKind::F64);
     }
 
     fn record_i64(&mut self, field: &Field, _: i64) {
-        self.push(field, Kind::I64);
+        self.push(field, ValueKind::I64);
     }
 
     fn record_u64(&mut self, field: &Field, _: u64) {
-        self.push(field, Kind::U64);
+        self.push(field, ValueKind::U64);
     }
 
     fn record_bool(&mut self, field: &Field, _: bool) {
-        self.push(field, Kind::Bool);
+        self.push(field, ValueKind::Bool);
     }
 
     fn record_bytes(&mut self, field: &Field, _: &[u8]) {
-        self.push(field, Kind::Bytes);
+        self.push(field, ValueKind::Bytes);
     }
 
     fn record_debug(&mut self, field: &Field, _: &dyn fmt::Debug) {
-        self.push(field, Kind::Text);
+        self.push(field, ValueKind::Text);
     }
 }
 
-impl Visit for Values {
+impl Visit for EventValues {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.push(field, Kind::F64, value.to_bits(), 0);
+        self.push(field, ValueKind::F64, value.to_bits(), 0);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.push(field, Kind::I64, value as u64, 0);
+        self.push(field, ValueKind::I64, value as u64, 0);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.push(field, Kind::U64, value, 0);
+        self.push(field, ValueKind::U64, value, 0);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.push(field, Kind::Bool, value.into(), 0);
+        self.push(field, ValueKind::Bool, value.into(), 0);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.push_bytes(field, Kind::Text, |bounded| _ = fmt::Write::write_str(bounded, value));
+        self.push_bytes(field, ValueKind::Text, |bounded| _ = fmt::Write::write_str(bounded, value));
     }
 
     fn record_bytes(&mut self, field: &Field, value: &[u8]) {
         let length = value.len().min(FIELD_BYTES_MAX as usize);
-        self.push_bytes(field, Kind::Bytes, |bounded| bounded.put(value, length));
+        self.push_bytes(field, ValueKind::Bytes, |bounded| bounded.put(value, length));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.push_bytes(field, Kind::Text, |bounded| _ = fmt::Write::write_fmt(bounded, format_args!("{value:?}")));
+        self.push_bytes(field, ValueKind::Text, |bounded| {
+            _ = fmt::Write::write_fmt(bounded, format_args!("{value:?}"));
+        });
     }
 }

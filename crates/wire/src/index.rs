@@ -17,7 +17,7 @@ pub const ENTRY_LENGTH_1_1: usize = 72;
 
 /// One packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct IndexEntry {
     /// Where the packet begins in its file, in bytes.
     pub offset: u64,
     /// Length of the packet in bits.
@@ -49,7 +49,7 @@ pub fn header() -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-impl Entry {
+impl IndexEntry {
     /// The bytes of an entry of version 1.1.
     #[must_use]
     pub fn to_bytes(self) -> [u8; ENTRY_LENGTH_1_1] {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn entries_survive_their_bytes() {
-        let entry = Entry {
+        let entry = IndexEntry {
             offset: 1,
             packet_bits: 2,
             content_bits: 3,
@@ -110,7 +110,7 @@ mod tests {
             stream_id: u64::MAX,
             sequence: 9,
         };
-        assert_eq!(Entry::from_bytes(&entry.to_bytes()), entry);
+        assert_eq!(IndexEntry::from_bytes(&entry.to_bytes()), entry);
         assert_eq!(&header()[..4], &[0xC1, 0xF1, 0xDC, 0xC1]);
         assert_eq!(header()[15], 72);
     }

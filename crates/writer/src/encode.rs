@@ -5,16 +5,16 @@
 //! here. A caller takes a [`Encoder::mark`] before a record and goes back to it when the record is
 //! refused or too long.
 
-use kymo_format::earlier::Earlier;
+use kymo_format::earlier::EarlierValues;
 use kymo_format::model::{
-    FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Role, Scope, Step, Structure,
+    FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, IntegerMeaning, IntegerRange, Role, Scope, Structure,
     TextEncoding,
 };
 use kymo_format::value::Value;
 use kymo_units::ByteOrder;
 use kymo_wire::{align_up, clock, leb128, put_bits};
 
-use crate::error::{Error, Problem};
+use crate::error::{WriteError, WriteProblem};
 
 /// A field that is known only when its packet closes.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +37,13 @@ pub(crate) struct Encoder {
     pub(crate) event_id: Option<u64>,
     pub(crate) patches: Vec<Patch>,
     order: Option<(ByteOrder, bool)>,
-    earlier: Earlier,
+    earlier: EarlierValues,
     here: FieldPath,
 }
 
 /// Where to go back to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct RollbackPoint {
     position: u64,
     last_byte: u8,
     clock: u64,
@@ -61,7 +61,7 @@ impl Encoder {
             event_id: None,
             patches: Vec::new(),
             order: None,
-            earlier: Earlier::default(),
+            earlier: EarlierValues::default(),
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
         }
     }
@@ -71,8 +71,8 @@ impl Encoder {
         self.event_id = None;
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
+    pub(crate) fn mark(&self) -> RollbackPoint {
+        RollbackPoint {
             position: self.position,
             last_byte: self.bytes.last().copied().unwrap_or(0),
             clock: self.clock,
@@ -80,7 +80,7 @@ impl Encoder {
         }
     }
 
-    pub(crate) fn back_to(&mut self, mark: Mark) {
+    pub(crate) fn back_to(&mut self, mark: RollbackPoint) {
         self.bytes.truncate(mark.position.div_ceil(8) as usize);
         if let Some(last) = self.bytes.last_mut() {
             *last = mark.last_byte;
@@ -91,7 +91,7 @@ impl Encoder {
     }
 
     /// Writes the structure of a scope.
-    pub(crate) fn scope(&mut self, class: &FieldClass, scope: Scope, value: &Value) -> Result<(), Error> {
+    pub(crate) fn scope(&mut self, class: &FieldClass, scope: Scope, value: &Value) -> Result<(), WriteError> {
         self.earlier.begin(scope);
         self.here = FieldPath { scope, steps: Vec::new() };
         self.field(class, value)
@@ -108,7 +108,7 @@ impl Encoder {
     }
 
     /// Fills a field in that was written as zero.
-    pub(crate) fn patch(&mut self, patch: Patch, value: u64) -> Result<(), Error> {
+    pub(crate) fn patch(&mut self, patch: Patch, value: u64) -> Result<(), WriteError> {
         let Some(bits) = patch.bits else {
             let start = (patch.position / 8) as usize;
             self.bytes[start..start + leb128::LENGTH_MAX].copy_from_slice(&longest(value));
@@ -124,7 +124,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn field(&mut self, class: &FieldClass, value: &Value) -> Result<(), Error> {
+    fn field(&mut self, class: &FieldClass, value: &Value) -> Result<(), WriteError> {
         match (&class.kind, value) {
             (FieldKind::BitArray(bits), Value::BitArray(value)) => self.bits(bits, *value),
             (FieldKind::BitMap(map), Value::BitArray(value)) => self.bits(&map.bits, *value),
@@ -159,10 +159,10 @@ impl Encoder {
             (FieldKind::Optional(class), Value::Optional(value)) => {
                 let selector = self.reference(&class.selector)?;
                 if is_present(class.ranges.as_deref(), selector) != value.is_some() {
-                    return Err(Problem::Selector { selector }.into());
+                    return Err(WriteProblem::Selector { selector }.into());
                 }
                 match value {
-                    Some(value) => self.below(Step::Content, &class.content, value),
+                    Some(value) => self.below(FieldPathStep::Content, &class.content, value),
                     None => Ok(()),
                 }
             }
@@ -170,16 +170,16 @@ impl Encoder {
                 let selector = self.reference(&class.selector)?;
                 let mut options = class.options.iter();
                 if options.position(|option| holds(&option.ranges, selector)) != Some(*option) {
-                    return Err(Problem::Selector { selector }.into());
+                    return Err(WriteProblem::Selector { selector }.into());
                 }
                 self.earlier.select(&self.here, *option);
-                self.below(Step::Option(*option), &class.options[*option].class, content)
+                self.below(FieldPathStep::Option(*option), &class.options[*option].class, content)
             }
             (kind, value) => Err(wrong_kind(kind, value)),
         }
     }
 
-    fn bits(&mut self, bits: &FixedBits, value: u64) -> Result<(), Error> {
+    fn bits(&mut self, bits: &FixedBits, value: u64) -> Result<(), WriteError> {
         if bits.length < 64 && value >> bits.length != 0 {
             return Err(too_wide(i128::from(value), bits.length));
         }
@@ -188,11 +188,11 @@ impl Encoder {
         Ok(())
     }
 
-    fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), Error> {
+    fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), WriteError> {
         self.align(bits.alignment);
         let order = (bits.byte_order, bits.reversed);
         if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != order) {
-            return Err(Problem::MixedOrder.into());
+            return Err(WriteProblem::MixedOrder.into());
         }
         self.order = Some(order);
         Ok(())
@@ -204,9 +204,9 @@ impl Encoder {
         put_bits(&mut self.bytes, start, bits.length, value, bits.byte_order, bits.reversed);
     }
 
-    fn real(&mut self, bits: &FixedBits, value: u128) -> Result<(), Error> {
+    fn real(&mut self, bits: &FixedBits, value: u128) -> Result<(), WriteError> {
         if bits.length > 128 {
-            return Err(Problem::WideReal { bits: bits.length }.into());
+            return Err(WriteProblem::WideReal { bits: bits.length }.into());
         }
         if bits.length < 128 && value >> bits.length != 0 {
             let value = i128::try_from(value).unwrap_or(i128::MAX);
@@ -222,7 +222,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn integer(&mut self, bits: &FixedBits, meaning: &IntegerMeaning, value: &Value) -> Result<(), Error> {
+    fn integer(&mut self, bits: &FixedBits, meaning: &IntegerMeaning, value: &Value) -> Result<(), WriteError> {
         let raw = match (meaning.signed, value) {
             (false, Value::Unsigned(value)) => *value,
             (true, Value::Signed(value)) => {
@@ -239,7 +239,7 @@ impl Encoder {
         self.note(meaning, value, bits.length, position, Some(*bits))
     }
 
-    fn variable(&mut self, meaning: &IntegerMeaning, value: &Value) -> Result<(), Error> {
+    fn variable(&mut self, meaning: &IntegerMeaning, value: &Value) -> Result<(), WriteError> {
         self.align(8);
         let position = self.position;
         let (bytes, length) = match (meaning.signed, value) {
@@ -262,7 +262,7 @@ impl Encoder {
         width: u32,
         position: u64,
         bits: Option<FixedBits>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WriteError> {
         if let Some(integer) = value.integer() {
             self.earlier.keep(&self.here, integer);
         }
@@ -278,7 +278,7 @@ impl Encoder {
             }
         }
         if moves_clock(meaning, self.default_clock) {
-            self.clock = clock::extend(self.clock, value, width).ok_or(Problem::Clock { bits: width })?;
+            self.clock = clock::extend(self.clock, value, width).ok_or(WriteProblem::Clock { bits: width })?;
             self.clock_told = true;
         }
         Ok(())
@@ -289,7 +289,7 @@ impl Encoder {
         self.position += 8 * bytes.len() as u64;
     }
 
-    fn terminated(&mut self, encoding: TextEncoding, text: &[u8]) -> Result<(), Error> {
+    fn terminated(&mut self, encoding: TextEncoding, text: &[u8]) -> Result<(), WriteError> {
         check_text(encoding, text)?;
         self.align(8);
         self.put_bytes(text);
@@ -297,12 +297,12 @@ impl Encoder {
         Ok(())
     }
 
-    fn sized(&mut self, length: i128, encoding: TextEncoding, alignment: u64, text: &[u8]) -> Result<(), Error> {
+    fn sized(&mut self, length: i128, encoding: TextEncoding, alignment: u64, text: &[u8]) -> Result<(), WriteError> {
         let found = text.len() as u64;
         // A shorter text is ended by a zero code unit, which must find room.
         let spare = length - i128::from(found);
         if spare < 0 || (spare > 0 && spare < unit_length(encoding) as i128) || spare > 1 << 32 {
-            return Err(Problem::Length { found, expected: length }.into());
+            return Err(WriteProblem::Length { found, expected: length }.into());
         }
         check_text(encoding, text)?;
         self.align(alignment.max(8));
@@ -311,51 +311,57 @@ impl Encoder {
         Ok(())
     }
 
-    fn blob(&mut self, length: i128, blob: &[u8]) -> Result<(), Error> {
+    fn blob(&mut self, length: i128, blob: &[u8]) -> Result<(), WriteError> {
         let found = blob.len() as u64;
         if i128::from(found) != length {
-            return Err(Problem::Length { found, expected: length }.into());
+            return Err(WriteProblem::Length { found, expected: length }.into());
         }
         self.align(8);
         self.put_bytes(blob);
         Ok(())
     }
 
-    fn members(&mut self, structure: &Structure, values: &[Value]) -> Result<(), Error> {
+    fn members(&mut self, structure: &Structure, values: &[Value]) -> Result<(), WriteError> {
         let (found, expected) = (values.len(), structure.members.len());
         if found != expected {
-            return Err(Problem::Members { found, expected }.into());
+            return Err(WriteProblem::Members { found, expected }.into());
         }
         self.align(structure.alignment());
         for (index, (member, value)) in structure.members.iter().zip(values).enumerate() {
-            let written = self.below(Step::Member(index), &member.class, value);
+            let written = self.below(FieldPathStep::Member(index), &member.class, value);
             written.map_err(|error| error.inside(&member.name))?;
         }
         Ok(())
     }
 
-    fn elements(&mut self, length: i128, alignment: u64, class: &FieldClass, values: &[Value]) -> Result<(), Error> {
+    fn elements(
+        &mut self,
+        length: i128,
+        alignment: u64,
+        class: &FieldClass,
+        values: &[Value],
+    ) -> Result<(), WriteError> {
         let found = values.len() as u64;
         if i128::from(found) != length {
-            return Err(Problem::Length { found, expected: length }.into());
+            return Err(WriteProblem::Length { found, expected: length }.into());
         }
         self.align(alignment);
         for (index, value) in values.iter().enumerate() {
-            let written = self.below(Step::Element, class, value);
+            let written = self.below(FieldPathStep::Element, class, value);
             written.map_err(|error| error.inside(&format!("[{index}]")))?;
         }
         Ok(())
     }
 
-    fn below(&mut self, step: Step, class: &FieldClass, value: &Value) -> Result<(), Error> {
+    fn below(&mut self, step: FieldPathStep, class: &FieldClass, value: &Value) -> Result<(), WriteError> {
         self.here.steps.push(step);
         let written = self.field(class, value);
         self.here.steps.pop();
         written
     }
 
-    fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        self.earlier.integer(path).ok_or_else(|| Problem::Reference.into())
+    fn reference(&self, path: &FieldPath) -> Result<i128, WriteError> {
+        self.earlier.integer(path).ok_or_else(|| WriteProblem::Reference.into())
     }
 }
 
@@ -395,12 +401,12 @@ fn unit_length(encoding: TextEncoding) -> usize {
 }
 
 /// A zero code unit would end the text early, half a unit would move its end.
-fn check_text(encoding: TextEncoding, text: &[u8]) -> Result<(), Error> {
+fn check_text(encoding: TextEncoding, text: &[u8]) -> Result<(), WriteError> {
     let units = text.chunks_exact(unit_length(encoding));
     let whole = units.remainder().is_empty();
     let mut units = units;
     let zero = units.any(|unit| unit.iter().all(|byte| *byte == 0));
-    if zero || !whole { Err(Problem::Text.into()) } else { Ok(()) }
+    if zero || !whole { Err(WriteProblem::Text.into()) } else { Ok(()) }
 }
 
 /// LEB128 in ten bytes, so that any value can be put in its place later.
@@ -413,16 +419,16 @@ fn longest(value: u64) -> [u8; leb128::LENGTH_MAX] {
     bytes
 }
 
-fn too_wide(value: i128, bits: u32) -> Error {
-    Problem::Wide { value, bits }.into()
+fn too_wide(value: i128, bits: u32) -> WriteError {
+    WriteProblem::Wide { value, bits }.into()
 }
 
-fn wrong_integer(meaning: &IntegerMeaning, value: &Value) -> Error {
+fn wrong_integer(meaning: &IntegerMeaning, value: &Value) -> WriteError {
     let expected = if meaning.signed { "a signed integer" } else { "an unsigned integer" };
-    Problem::Kind { found: value.kind_name(), expected }.into()
+    WriteProblem::Kind { found: value.kind_name(), expected }.into()
 }
 
-fn wrong_kind(kind: &FieldKind, value: &Value) -> Error {
+fn wrong_kind(kind: &FieldKind, value: &Value) -> WriteError {
     let expected = match kind {
         FieldKind::BitArray(_) | FieldKind::BitMap(_) => "a bit array",
         FieldKind::Boolean(_) => "a boolean",
@@ -435,5 +441,5 @@ fn wrong_kind(kind: &FieldKind, value: &Value) -> Error {
         FieldKind::Optional(_) => "an optional",
         FieldKind::Variant(_) => "a variant",
     };
-    Problem::Kind { found: value.kind_name(), expected }.into()
+    WriteProblem::Kind { found: value.kind_name(), expected }.into()
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 
 /// Why an item is not written. Nothing of it is in the packet then.
 #[derive(Debug)]
-pub struct Error {
+pub struct WriteError {
     /// Names from the scope down to the field; empty where no field is at fault.
     pub field: Vec<String>,
     /// The problem.
-    pub problem: Problem,
+    pub problem: WriteProblem,
 }
 
 /// The kinds of problems.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum Problem {
+pub enum WriteProblem {
     #[error("{found} stands where the class has {expected}")]
     Kind { found: &'static str, expected: &'static str },
     #[error("{value} does not fit in {bits} bits")]
@@ -60,20 +60,20 @@ pub enum Problem {
     File { path: String, error: std::io::Error },
 }
 
-impl Error {
+impl WriteError {
     pub(crate) fn inside(mut self, name: &str) -> Self {
         self.field.insert(0, name.to_owned());
         self
     }
 }
 
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
+impl From<WriteProblem> for WriteError {
+    fn from(problem: WriteProblem) -> Self {
         Self { field: Vec::new(), problem }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.field.is_empty() {
             write!(f, "{}: ", self.field.join("."))?;
@@ -82,9 +82,9 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for WriteError {}
 
 /// A file that cannot be made, read or written.
-pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
-    Problem::File { path: path.display().to_string(), error }.into()
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> WriteError {
+    WriteProblem::File { path: path.display().to_string(), error }.into()
 }

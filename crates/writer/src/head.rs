@@ -12,18 +12,18 @@
 
 use std::collections::HashMap;
 
-use kymo_format::model::{FieldClass, FieldKind, FieldPath, IntegerRange, Role, Scope, Step};
+use kymo_format::model::{FieldClass, FieldKind, FieldPath, FieldPathStep, IntegerRange, Role, Scope};
 use kymo_format::value::Value;
 use kymo_wire::clock;
 
 use crate::encode::{holds, is_present, moves_clock};
-use crate::error::{Error, Problem};
+use crate::error::{WriteError, WriteProblem};
 
 /// Forms of one header that are tried, at most.
 pub(crate) const FORMS_MAX: usize = 256;
 
 /// The values that a writer knows when it writes a header or a packet context.
-pub(crate) struct Known<'a> {
+pub(crate) struct HeadValues<'a> {
     pub(crate) scope: Scope,
     pub(crate) roles: &'a [(Role, u64)],
     pub(crate) uuid: Option<[u8; 16]>,
@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// A value of `class` in its form number `form`; nothing when there are no more forms.
-pub(crate) fn build(class: &FieldClass, known: &Known<'_>, form: usize) -> Option<Result<Value, Error>> {
+pub(crate) fn build(class: &FieldClass, known: &HeadValues<'_>, form: usize) -> Option<Result<Value, WriteError>> {
     let mut choices = HashMap::new();
     let mut forced = HashMap::new();
     let mut path = FieldPath { scope: known.scope, steps: Vec::new() };
@@ -43,11 +43,11 @@ pub(crate) fn build(class: &FieldClass, known: &Known<'_>, form: usize) -> Optio
     if rest != 0 {
         return None;
     }
-    let mut builder = Builder { known, choices, forced, path };
+    let mut builder = HeadBuilder { known, choices, forced, path };
     Some(builder.value(class, known.given))
 }
 
-impl Known<'_> {
+impl HeadValues<'_> {
     fn role(&self, role: Role) -> Option<u64> {
         let found = self.roles.iter().find(|(known, _)| *known == role);
         found.map(|(_, value)| *value)
@@ -71,7 +71,7 @@ fn choose(
     let (step, inner) = match &class.kind {
         FieldKind::Structure(structure) => {
             for (index, member) in structure.members.iter().enumerate() {
-                path.steps.push(Step::Member(index));
+                path.steps.push(FieldPathStep::Member(index));
                 choose(&member.class, path, rest, id, choices, forced);
                 path.steps.pop();
             }
@@ -83,7 +83,7 @@ fn choose(
             if let Some(value) = selecting(&variant.options[option].ranges, id) {
                 forced.insert(variant.selector.clone(), value);
             }
-            (Step::Option(option), &variant.options[option].class)
+            (FieldPathStep::Option(option), &variant.options[option].class)
         }
         FieldKind::Optional(optional) => {
             let present = take(2);
@@ -97,7 +97,7 @@ fn choose(
             if present == 0 {
                 return;
             }
-            (Step::Content, &optional.content)
+            (FieldPathStep::Content, &optional.content)
         }
         _ => return,
     };
@@ -112,42 +112,42 @@ fn selecting(ranges: &[IntegerRange], id: Option<u64>) -> Option<i128> {
     id.or_else(|| ranges.first().map(|range| range.lower))
 }
 
-struct Builder<'a> {
-    known: &'a Known<'a>,
+struct HeadBuilder<'a> {
+    known: &'a HeadValues<'a>,
     choices: HashMap<FieldPath, usize>,
     forced: HashMap<FieldPath, i128>,
     path: FieldPath,
 }
 
-impl Builder<'_> {
-    fn value(&mut self, class: &FieldClass, given: Option<&Value>) -> Result<Value, Error> {
+impl HeadBuilder<'_> {
+    fn value(&mut self, class: &FieldClass, given: Option<&Value>) -> Result<Value, WriteError> {
         match &class.kind {
             FieldKind::Structure(structure) => {
                 let mut values = Vec::new();
                 for (index, member) in structure.members.iter().enumerate() {
                     let given = given.and_then(|given| member_of(given, index));
-                    let value = self.below(Step::Member(index), &member.class, given);
+                    let value = self.below(FieldPathStep::Member(index), &member.class, given);
                     values.push(value.map_err(|error| error.inside(&member.name))?);
                 }
                 Ok(Value::Structure(values))
             }
             FieldKind::Variant(variant) if given.is_none() && !variant.options.is_empty() => {
                 let option = self.choices.get(&self.path).copied().unwrap_or(0);
-                let content = self.below(Step::Option(option), &variant.options[option].class, None)?;
+                let content = self.below(FieldPathStep::Option(option), &variant.options[option].class, None)?;
                 Ok(Value::Variant { option, content: Box::new(content) })
             }
             FieldKind::Optional(optional) if given.is_none() => {
                 if self.choices.get(&self.path) != Some(&1) {
                     return Ok(Value::Optional(None));
                 }
-                let content = self.below(Step::Content, &optional.content, None)?;
+                let content = self.below(FieldPathStep::Content, &optional.content, None)?;
                 Ok(Value::Optional(Some(Box::new(content))))
             }
-            _ => self.leaf(class, given).ok_or_else(|| Problem::Missing.into()),
+            _ => self.leaf(class, given).ok_or_else(|| WriteProblem::Missing.into()),
         }
     }
 
-    fn below(&mut self, step: Step, class: &FieldClass, given: Option<&Value>) -> Result<Value, Error> {
+    fn below(&mut self, step: FieldPathStep, class: &FieldClass, given: Option<&Value>) -> Result<Value, WriteError> {
         self.path.steps.push(step);
         let value = self.value(class, given);
         self.path.steps.pop();

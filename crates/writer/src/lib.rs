@@ -18,10 +18,10 @@ mod raw;
 mod stream;
 mod trace;
 
-pub use error::{Error, Problem};
+pub use error::{WriteError, WriteProblem};
 pub use kymo_format::model::EnvironmentValue;
 pub use raw::{
-    EVENT_HEAD_BYTES, Format, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace,
+    CtfVersion, EVENT_HEAD_BYTES, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace,
 };
-pub use stream::{Event, StreamWriter};
-pub use trace::{Metadata, Options, TraceWriter};
+pub use stream::{EventParts, StreamWriter};
+pub use trace::{MetadataSource, TraceWriter, WriterOptions};

@@ -3,34 +3,35 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_format::model::{
-    DisplayBase, DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedBits, FixedInteger, IntegerMeaning,
-    IntegerRange, Mapping, Member, Role, Scope, StaticArray, StaticText, Step, Structure, TextEncoding,
+    DisplayBase, DynamicArray, DynamicText, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep,
+    FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Member, Role, Scope, StaticArray, StaticText, Structure,
+    TextEncoding,
 };
-use kymo_schema::field::{Field, Integer, Kind, Label, Scalar};
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType, ValueLabel};
 use kymo_units::ByteOrder;
 
 /// The class of fields one behind the other, with names that people see: identifiers that differ.
-pub(crate) fn structure(fields: &[Field], scope: Scope) -> FieldClass {
+pub(crate) fn structure(fields: &[DefinedField], scope: Scope) -> FieldClass {
     let mut members: Vec<Member> = Vec::with_capacity(fields.len());
     let mut names = HashSet::new();
     for field in fields {
         let name = free_name(&field.name, &names);
-        let length = || FieldPath { scope, steps: vec![Step::Member(members.len())] };
+        let length = || FieldPath { scope, steps: vec![FieldPathStep::Member(members.len())] };
         let (counts, kind) = match &field.kind {
-            Kind::Scalar(scalar) => (false, scalar_class(scalar)),
-            Kind::FixedText(length) => {
+            FieldType::Scalar(scalar) => (false, scalar_class(scalar)),
+            FieldType::FixedText(length) => {
                 let (length, encoding, alignment) = (u64::from(*length), TextEncoding::Utf8, 8);
                 (false, FieldKind::StaticText(StaticText { length, encoding, alignment }))
             }
-            Kind::Text => {
+            FieldType::Text => {
                 let (length, encoding, alignment) = (length(), TextEncoding::Utf8, 8);
                 (true, FieldKind::DynamicText(DynamicText { length, encoding, alignment }))
             }
-            Kind::Array(element, length) => {
+            FieldType::Array(element, length) => {
                 let (element, length) = (Box::new(FieldClass::new(scalar_class(element))), u64::from(*length));
                 (false, FieldKind::StaticArray(StaticArray { length, element, minimum_alignment: 8 }))
             }
-            Kind::Sequence(element) => {
+            FieldType::Sequence(element) => {
                 let (element, length) = (Box::new(FieldClass::new(scalar_class(element))), length());
                 (true, FieldKind::DynamicArray(DynamicArray { length, element, minimum_alignment: 8 }))
             }
@@ -38,7 +39,7 @@ pub(crate) fn structure(fields: &[Field], scope: Scope) -> FieldClass {
         if counts {
             let name = free_name(&format!("_{name}_length"), &names);
             names.insert(name.clone());
-            members.push(Member { name, class: integer(Integer::unsigned(2), None) });
+            members.push(Member { name, class: integer(IntegerType::unsigned(2), None) });
         }
         names.insert(name.clone());
         members.push(Member { name, class: FieldClass::new(kind) });
@@ -47,7 +48,7 @@ pub(crate) fn structure(fields: &[Field], scope: Scope) -> FieldClass {
 }
 
 /// An integer, and its role for readers of packets.
-pub(crate) fn integer(integer: Integer, role: Option<Role>) -> FieldClass {
+pub(crate) fn integer(integer: IntegerType, role: Option<Role>) -> FieldClass {
     let FieldKind::Integer(mut class) = integer_class(integer, &[]) else { unreachable!("it is an integer") };
     let tells_time = matches!(role, Some(Role::DefaultClockTimestamp | Role::PacketEndDefaultClockTimestamp));
     class.meaning.roles.extend(role);
@@ -55,22 +56,22 @@ pub(crate) fn integer(integer: Integer, role: Option<Role>) -> FieldClass {
     FieldClass::new(FieldKind::Integer(class))
 }
 
-fn scalar_class(scalar: &Scalar) -> FieldKind {
+fn scalar_class(scalar: &ScalarType) -> FieldKind {
     match scalar {
-        Scalar::Integer(integer) => integer_class(*integer, &[]),
-        Scalar::Enumeration(integer, labels) => integer_class(*integer, labels),
-        Scalar::Real(bytes) => FieldKind::Real(bits(*bytes)),
-        Scalar::Boolean => FieldKind::Boolean(bits(1)),
+        ScalarType::Integer(integer) => integer_class(*integer, &[]),
+        ScalarType::Enumeration(integer, labels) => integer_class(*integer, labels),
+        ScalarType::Real(bytes) => FieldKind::Real(bits(*bytes)),
+        ScalarType::Boolean => FieldKind::Boolean(bits(1)),
     }
 }
 
-fn integer_class(integer: Integer, labels: &[Label]) -> FieldKind {
-    let mut mappings: Vec<Mapping> = Vec::new();
+fn integer_class(integer: IntegerType, labels: &[ValueLabel]) -> FieldKind {
+    let mut mappings: Vec<EnumerationMapping> = Vec::new();
     let mut places = HashMap::new();
     for label in labels {
         let place = *places.entry(label.name.as_str()).or_insert(mappings.len());
         if place == mappings.len() {
-            mappings.push(Mapping { label: label.name.clone(), ranges: Vec::new() });
+            mappings.push(EnumerationMapping { label: label.name.clone(), ranges: Vec::new() });
         }
         mappings[place].ranges.push(IntegerRange::single(label.value));
     }
@@ -114,9 +115,9 @@ mod tests {
 
     #[test]
     fn names_are_identifiers_that_differ() {
-        let field = |name: &str, kind| Field { name: name.to_owned(), kind };
-        let byte = || Kind::Scalar(Scalar::Integer(Integer::unsigned(1)));
-        let fields = [field("a.b", byte()), field("a_b", byte()), field("a b", Kind::Text), field("1", byte())];
+        let field = |name: &str, kind| DefinedField { name: name.to_owned(), kind };
+        let byte = || FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(1)));
+        let fields = [field("a.b", byte()), field("a_b", byte()), field("a b", FieldType::Text), field("1", byte())];
         let FieldKind::Structure(structure) = structure(&fields, Scope::EventPayload).kind else { panic!() };
         let names: Vec<_> = structure.members.iter().map(|member| member.name.as_str()).collect();
         assert_eq!(names, ["a_b", "a_b_2", "_a_b_3_length", "a_b_3", "_1"]);

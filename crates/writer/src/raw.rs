@@ -29,13 +29,13 @@ use kymo_format::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, FieldKind,
     Member, Role, Scope, StaticBlob, Structure, TraceClass,
 };
-use kymo_format::write::{Part, to_json_part, to_tsdl_part};
-use kymo_schema::field::{Field, Integer};
+use kymo_format::write::{MetadataPart, to_json_part, to_tsdl_part};
+use kymo_schema::field::{DefinedField, IntegerType};
 use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Problem, file_error};
+use crate::error::{WriteError, WriteProblem, file_error};
 use crate::packed;
 
 /// Bytes of a packet before the caller's fields.
@@ -47,7 +47,7 @@ const ENTRIES: usize = 64;
 
 /// A version of CTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
+pub enum CtfVersion {
     /// 1.8, which every tool reads.
     #[default]
     Ctf18,
@@ -59,7 +59,7 @@ pub enum Format {
 #[derive(Clone, Debug)]
 pub struct RawOptions {
     /// Which version of CTF.
-    pub format: Format,
+    pub format: CtfVersion,
     /// Of the trace.
     pub uuid: Uuid,
     /// Its clock.
@@ -67,7 +67,7 @@ pub struct RawOptions {
     /// Where it was recorded.
     pub environment: Vec<(String, EnvironmentValue)>,
     /// Further fields of packets, of fixed sizes.
-    pub packet_fields: Vec<Field>,
+    pub packet_fields: Vec<DefinedField>,
 }
 
 /// The clock of a trace. Its zero lies at its offset behind the beginning of 1970.
@@ -101,7 +101,7 @@ pub struct RawEvent<'a> {
     /// A URI with more information about it.
     pub uri: Option<&'a str>,
     /// Its fields.
-    pub fields: &'a [Field],
+    pub fields: &'a [DefinedField],
 }
 
 /// A folder that becomes a trace.
@@ -109,10 +109,10 @@ pub struct RawEvent<'a> {
 pub struct RawTrace {
     path: PathBuf,
     metadata: PathBuf,
-    format: Format,
+    format: CtfVersion,
     /// With its stream classes, without events.
     class: TraceClass,
-    packet_fields: Vec<Field>,
+    packet_fields: Vec<DefinedField>,
     /// Bytes of the metadata up to the first stream class, and of all of it.
     beginning: u64,
     bytes: u64,
@@ -126,7 +126,7 @@ impl RawTrace {
     /// # Errors
     ///
     /// It cannot be made, or has metadata already.
-    pub fn create(path: &Path, options: RawOptions) -> Result<Self, Error> {
+    pub fn create(path: &Path, options: RawOptions) -> Result<Self, WriteError> {
         fs::create_dir_all(path).map_err(|error| file_error(path, error))?;
         let mut this = Self::of(path, options);
         File::create_new(&this.metadata).map_err(|error| file_error(&this.metadata, error))?;
@@ -141,7 +141,7 @@ impl RawTrace {
     /// # Errors
     ///
     /// Metadata cannot express it.
-    pub fn go_on(path: &Path, options: RawOptions) -> Result<Self, Error> {
+    pub fn go_on(path: &Path, options: RawOptions) -> Result<Self, WriteError> {
         let mut this = Self { held: Some(String::new()), ..Self::of(path, options) };
         this.begin()?;
         Ok(this)
@@ -160,8 +160,8 @@ impl RawTrace {
         }
     }
 
-    fn begin(&mut self) -> Result<(), Error> {
-        self.append(&self.part(&self.class, Part::Beginning)?)?;
+    fn begin(&mut self) -> Result<(), WriteError> {
+        self.append(&self.part(&self.class, MetadataPart::Beginning)?)?;
         self.beginning = self.bytes;
         Ok(())
     }
@@ -172,7 +172,7 @@ impl RawTrace {
     /// # Errors
     ///
     /// It cannot be written; the old stays.
-    pub fn put(&mut self) -> Result<bool, Error> {
+    pub fn put(&mut self) -> Result<bool, WriteError> {
         let Some(text) = &self.held else { return Ok(false) };
         let is_other = fs::read(&self.metadata).ok().is_none_or(|found| found != text.as_bytes());
         if is_other {
@@ -189,7 +189,7 @@ impl RawTrace {
         (self.held.unwrap_or_default(), self.beginning as usize)
     }
 
-    fn replace(&self, bytes: &[u8]) -> Result<(), Error> {
+    fn replace(&self, bytes: &[u8]) -> Result<(), WriteError> {
         let new = self.path.join("metadata.new");
         fs::write(&new, bytes).and_then(|()| fs::rename(&new, &self.metadata)).map_err(|error| {
             let _ = fs::remove_file(&new);
@@ -208,7 +208,7 @@ impl RawTrace {
     /// # Errors
     ///
     /// It is not.
-    pub fn is_there(&self) -> Result<(), Error> {
+    pub fn is_there(&self) -> Result<(), WriteError> {
         match fs::metadata(&self.metadata) {
             Ok(found) if found.len() >= self.bytes => Ok(()),
             Ok(_) => Err(file_error(&self.metadata, ErrorKind::UnexpectedEof.into())),
@@ -227,11 +227,11 @@ impl RawTrace {
     /// # Errors
     ///
     /// The metadata cannot be written; nothing of it is.
-    pub fn stream_class(&mut self, contexts: &[Field]) -> Result<u32, Error> {
+    pub fn stream_class(&mut self, contexts: &[DefinedField]) -> Result<u32, WriteError> {
         let id = self.class.stream_classes.len();
         let class = stream_class(id as u64, &self.packet_fields, contexts);
         let mut small = self.with_one(class.clone());
-        self.append(&self.part(&small, Part::Stream(0))?)?;
+        self.append(&self.part(&small, MetadataPart::Stream(0))?)?;
         self.class.stream_classes.append(&mut small.stream_classes);
         Ok(id as u32)
     }
@@ -245,7 +245,7 @@ impl RawTrace {
     /// # Panics
     ///
     /// If there is no such stream class.
-    pub fn event_class(&mut self, stream_class: u32, event: &RawEvent<'_>) -> Result<(), Error> {
+    pub fn event_class(&mut self, stream_class: u32, event: &RawEvent<'_>) -> Result<(), WriteError> {
         let mut class = self.class.stream_classes[stream_class as usize].clone();
         class.event_classes.push(EventRecordClass {
             id: event.id.into(),
@@ -259,7 +259,7 @@ impl RawTrace {
             attributes: None,
         });
         let small = self.with_one(class);
-        self.append(&self.part(&small, Part::Event(0, 0))?)
+        self.append(&self.part(&small, MetadataPart::Event(0, 0))?)
     }
 
     /// Writes the clock again, as it is known better now. A concurrent reader of the metadata finds
@@ -268,14 +268,14 @@ impl RawTrace {
     /// # Errors
     ///
     /// It cannot be written; the old one stays.
-    pub fn say_clock(&mut self, clock: &RawClock) -> Result<(), Error> {
+    pub fn say_clock(&mut self, clock: &RawClock) -> Result<(), WriteError> {
         let fault = |error| file_error(&self.metadata, error);
         let old = fs::read(&self.metadata).map_err(fault)?;
         let rest = old.get(self.beginning as usize..self.bytes as usize);
         let rest = rest.ok_or_else(|| fault(ErrorKind::UnexpectedEof.into()))?;
         let mut class = TraceClass { stream_classes: Vec::new(), ..self.class.clone() };
         class.clock_classes = vec![clock_class(clock)];
-        let beginning = self.part(&class, Part::Beginning)?;
+        let beginning = self.part(&class, MetadataPart::Beginning)?;
         self.replace(&[beginning.as_bytes(), rest].concat())?;
         self.bytes = (beginning.len() + rest.len()) as u64;
         self.beginning = beginning.len() as u64;
@@ -308,7 +308,7 @@ impl RawTrace {
     /// # Errors
     ///
     /// The old index cannot be deleted.
-    pub fn go_on_with(&self, name: &str, rest: RawRest) -> Result<RawStream, Error> {
+    pub fn go_on_with(&self, name: &str, rest: RawRest) -> Result<RawStream, WriteError> {
         let stream = self.stream(name, rest.stream_class, rest.id);
         match fs::remove_file(&stream.index_path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error(&stream.index_path, error)),
@@ -340,15 +340,15 @@ impl RawTrace {
         }
     }
 
-    fn part(&self, class: &TraceClass, part: Part) -> Result<String, Error> {
+    fn part(&self, class: &TraceClass, part: MetadataPart) -> Result<String, WriteError> {
         let text = match self.format {
-            Format::Ctf18 => to_tsdl_part(class, part),
-            Format::Ctf2 => to_json_part(class, part),
+            CtfVersion::Ctf18 => to_tsdl_part(class, part),
+            CtfVersion::Ctf2 => to_json_part(class, part),
         };
-        text.map_err(|unwritable| Problem::Metadata(Box::new(unwritable)).into())
+        text.map_err(|unwritable| WriteProblem::Metadata(Box::new(unwritable)).into())
     }
 
-    fn append(&mut self, text: &str) -> Result<(), Error> {
+    fn append(&mut self, text: &str) -> Result<(), WriteError> {
         if let Some(held) = &mut self.held {
             held.push_str(text);
             self.bytes += text.len() as u64;
@@ -447,10 +447,10 @@ impl RawStream {
     /// # Panics
     ///
     /// If there is no room for the head.
-    pub fn packet(&mut self, bytes: &mut [u8], packet: &RawPacket) -> Result<(), Error> {
+    pub fn packet(&mut self, bytes: &mut [u8], packet: &RawPacket) -> Result<(), WriteError> {
         let RawPacket { begin, end, .. } = *packet;
         if begin < self.end || end < begin {
-            return Err(Problem::Time { begin, end, last: self.end }.into());
+            return Err(WriteProblem::Time { begin, end, last: self.end }.into());
         }
         let sequence = self.sequence.wrapping_add(packet.missing);
         let (bits, content_bits) = (8 * bytes.len() as u64, 8 * (bytes.len() - packet.padding) as u64);
@@ -462,7 +462,7 @@ impl RawStream {
             place.copy_from_slice(&number.to_le_bytes());
         }
         self.put(bytes).map_err(|error| file_error(&self.path, error))?;
-        let entry = index::Entry {
+        let entry = index::IndexEntry {
             offset: self.offset,
             packet_bits: bits,
             content_bits,
@@ -551,7 +551,7 @@ fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
 }
 
 fn trace_class(options: &RawOptions) -> TraceClass {
-    let integer = |bytes, role| packed::integer(Integer::unsigned(bytes), Some(role));
+    let integer = |bytes, role| packed::integer(IntegerType::unsigned(bytes), Some(role));
     let uuid = StaticBlob {
         length: 16,
         media_type: "application/octet-stream".to_owned(),
@@ -578,8 +578,8 @@ fn trace_class(options: &RawOptions) -> TraceClass {
     }
 }
 
-fn stream_class(id: u64, packet_fields: &[Field], contexts: &[Field]) -> DataStreamClass {
-    let integer = |bytes, role| packed::integer(Integer::unsigned(bytes), Some(role));
+fn stream_class(id: u64, packet_fields: &[DefinedField], contexts: &[DefinedField]) -> DataStreamClass {
+    let integer = |bytes, role| packed::integer(IntegerType::unsigned(bytes), Some(role));
     let context = [
         ("timestamp_begin", integer(8, Role::DefaultClockTimestamp)),
         ("timestamp_end", integer(8, Role::PacketEndDefaultClockTimestamp)),
@@ -605,7 +605,7 @@ fn stream_class(id: u64, packet_fields: &[Field], contexts: &[Field]) -> DataStr
 }
 
 /// Fields that readers know, and further ones, which have fixed sizes.
-fn structure<const N: usize>(known: [(&str, FieldClass); N], further: &[Field]) -> FieldClass {
+fn structure<const N: usize>(known: [(&str, FieldClass); N], further: &[DefinedField]) -> FieldClass {
     let mut members: Vec<_> = known.into_iter().map(|(name, class)| Member { name: name.to_owned(), class }).collect();
     if let FieldKind::Structure(mut more) = packed::structure(further, Scope::PacketContext).kind {
         members.append(&mut more.members);

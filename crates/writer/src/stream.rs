@@ -10,12 +10,12 @@ use kymo_format::value::Value;
 use kymo_wire::{index, magic};
 
 use crate::encode::Encoder;
-use crate::error::{Error, Problem, file_error};
-use crate::head::{FORMS_MAX, Known, build};
+use crate::error::{WriteError, WriteProblem, file_error};
+use crate::head::{FORMS_MAX, HeadValues, build};
 
 /// The parts of an event record that its class has.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Event<'a> {
+pub struct EventParts<'a> {
     /// For header fields that are neither id nor clock: a structure like the header.
     pub header: Option<&'a Value>,
     /// Common context.
@@ -41,11 +41,11 @@ pub struct StreamWriter {
     discarded: u64,
     context: Option<Value>,
     header: Option<Value>,
-    open: Option<Open>,
+    open: Option<OpenPacket>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenPacket {
     encoder: Encoder,
     begin: u64,
     events: u64,
@@ -93,16 +93,16 @@ impl StreamWriter {
     }
 
     /// Skips `count` sequence numbers after the open packet, which is closed: those packets were lost.
-    pub fn lost_packets(&mut self, count: u64) -> Result<(), Error> {
+    pub fn lost_packets(&mut self, count: u64) -> Result<(), WriteError> {
         self.flush()?;
         self.sequence = self.sequence.wrapping_add(count);
         Ok(())
     }
 
     /// Writes one event record of the class with that index. On an error nothing of it is written.
-    pub fn event(&mut self, cycles: u64, event_class: usize, event: &Event<'_>) -> Result<(), Error> {
+    pub fn event(&mut self, cycles: u64, event_class: usize, event: &EventParts<'_>) -> Result<(), WriteError> {
         if event_class >= self.class().event_classes.len() {
-            return Err(Problem::EventClass { index: event_class }.into());
+            return Err(WriteProblem::EventClass { index: event_class }.into());
         }
         let mut open = match self.open.take() {
             Some(open) => open,
@@ -128,7 +128,7 @@ impl StreamWriter {
     }
 
     /// Closes the open packet, if there is one. Losses without records go into [`StreamWriter::empty_packet`].
-    pub fn flush(&mut self) -> Result<(), Error> {
+    pub fn flush(&mut self) -> Result<(), WriteError> {
         match self.open.take() {
             Some(open) => self.close(open),
             None => Ok(()),
@@ -136,7 +136,7 @@ impl StreamWriter {
     }
 
     /// Writes a packet without event records, which carries the losses and the time up to `cycles`.
-    pub fn empty_packet(&mut self, cycles: u64) -> Result<(), Error> {
+    pub fn empty_packet(&mut self, cycles: u64) -> Result<(), WriteError> {
         self.flush()?;
         let open = self.begin(cycles)?;
         self.close(open)
@@ -152,9 +152,9 @@ impl StreamWriter {
         has(Role::PacketTotalLength) || has(Role::PacketContentLength)
     }
 
-    fn begin(&self, cycles: u64) -> Result<Open, Error> {
+    fn begin(&self, cycles: u64) -> Result<OpenPacket, WriteError> {
         if self.offset > 0 && !self.has_sizes() {
-            return Err(Problem::SinglePacket.into());
+            return Err(WriteProblem::SinglePacket.into());
         }
         let mut encoder = Encoder::new(self.clock);
         let mut roles =
@@ -162,7 +162,7 @@ impl StreamWriter {
         roles.extend(self.stream_id.map(|id| (Role::DataStreamId, id)));
         let uuid = self.trace.uuid.map(|uuid| uuid.0);
         let given = self.header.as_ref();
-        let header = Known { scope: Scope::PacketHeader, roles: &roles, uuid, clock: None, given };
+        let header = HeadValues { scope: Scope::PacketHeader, roles: &roles, uuid, clock: None, given };
         write_head(self.trace.packet_header.as_ref(), &header, &mut encoder, |_| true)?;
         let default_clock = self.class().default_clock;
         encoder.default_clock = default_clock;
@@ -175,14 +175,20 @@ impl StreamWriter {
         ];
         let clock = default_clock.map(|index| (index, cycles));
         let given = self.context.as_ref();
-        let context = Known { scope: Scope::PacketContext, roles: &roles, uuid: None, clock, given };
+        let context = HeadValues { scope: Scope::PacketContext, roles: &roles, uuid: None, clock, given };
         encoder.begin_record();
         let understood = |encoder: &Encoder| !encoder.clock_told || encoder.clock == cycles;
         write_head(self.class().packet_context.as_ref(), &context, &mut encoder, understood)?;
-        Ok(Open { encoder, begin: cycles, events: 0 })
+        Ok(OpenPacket { encoder, begin: cycles, events: 0 })
     }
 
-    fn record(&self, encoder: &mut Encoder, cycles: u64, index: usize, event: &Event<'_>) -> Result<(), Error> {
+    fn record(
+        &self,
+        encoder: &mut Encoder,
+        cycles: u64,
+        index: usize,
+        event: &EventParts<'_>,
+    ) -> Result<(), WriteError> {
         let start = encoder.position;
         let class = self.class();
         let event_class = &class.event_classes[index];
@@ -192,7 +198,7 @@ impl StreamWriter {
         let roles = [(Role::EventRecordClassId, event_class.id)];
         let clock = class.default_clock.map(|index| (index, cycles));
         let given = event.header;
-        let header = Known { scope: Scope::EventHeader, roles: &roles, uuid: None, clock, given };
+        let header = HeadValues { scope: Scope::EventHeader, roles: &roles, uuid: None, clock, given };
         encoder.begin_record();
         let understood = |encoder: &Encoder| {
             let id = match encoder.event_id {
@@ -206,12 +212,12 @@ impl StreamWriter {
         part(event_class.specific_context.as_ref(), Scope::EventSpecificContext, event.specific, encoder)?;
         part(event_class.payload.as_ref(), Scope::EventPayload, event.payload, encoder)?;
         if encoder.position == start {
-            return Err(Problem::EmptyEvent.into());
+            return Err(WriteProblem::EmptyEvent.into());
         }
         Ok(())
     }
 
-    fn close(&mut self, mut open: Open) -> Result<(), Error> {
+    fn close(&mut self, mut open: OpenPacket) -> Result<(), WriteError> {
         let content = open.encoder.position;
         let total = content.next_multiple_of(8);
         let end = self.clock.max(open.begin);
@@ -219,7 +225,7 @@ impl StreamWriter {
         let has = |role| patches.iter().any(|patch| patch.role == role);
         let both = has(Role::PacketTotalLength) && has(Role::PacketContentLength);
         if total != content && !both {
-            return Err(Problem::PartByte.into());
+            return Err(WriteProblem::PartByte.into());
         }
         for patch in &patches {
             let value = match patch.role {
@@ -232,7 +238,7 @@ impl StreamWriter {
         }
         let bytes = &open.encoder.bytes;
         append(&mut self.file, bytes)?;
-        let entry = index::Entry {
+        let entry = index::IndexEntry {
             offset: self.offset,
             packet_bits: total,
             content_bits: content,
@@ -265,10 +271,10 @@ pub(crate) fn has_role(class: &FieldClass, role: Role) -> bool {
 /// Writes the first form of a header that `understood` accepts.
 fn write_head(
     class: Option<&FieldClass>,
-    known: &Known<'_>,
+    known: &HeadValues<'_>,
     encoder: &mut Encoder,
     understood: impl Fn(&Encoder) -> bool,
-) -> Result<(), Error> {
+) -> Result<(), WriteError> {
     let Some(class) = class else {
         return if understood(encoder) { Ok(()) } else { Err(no_form(known)) };
     };
@@ -292,22 +298,27 @@ fn write_head(
     Err(refused.unwrap_or_else(|| no_form(known)))
 }
 
-fn no_form(known: &Known<'_>) -> Error {
+fn no_form(known: &HeadValues<'_>) -> WriteError {
     let id = known.roles.first().map_or(0, |(_, id)| *id);
     let cycles = known.clock.map_or(0, |(_, cycles)| cycles);
-    Problem::Header { id, cycles }.into()
+    WriteProblem::Header { id, cycles }.into()
 }
 
-fn part(class: Option<&FieldClass>, scope: Scope, value: Option<&Value>, encoder: &mut Encoder) -> Result<(), Error> {
+fn part(
+    class: Option<&FieldClass>,
+    scope: Scope,
+    value: Option<&Value>,
+    encoder: &mut Encoder,
+) -> Result<(), WriteError> {
     match (class, value) {
         (Some(class), Some(value)) => encoder.scope(class, scope, value),
         (None, None) => Ok(()),
-        (Some(_), None) => Err(Problem::Missing.into()),
-        (None, Some(value)) => Err(Problem::Kind { found: value.kind_name(), expected: "nothing" }.into()),
+        (Some(_), None) => Err(WriteProblem::Missing.into()),
+        (None, Some(value)) => Err(WriteProblem::Kind { found: value.kind_name(), expected: "nothing" }.into()),
     }
 }
 
-fn append(file: &mut (PathBuf, File), bytes: &[u8]) -> Result<(), Error> {
+fn append(file: &mut (PathBuf, File), bytes: &[u8]) -> Result<(), WriteError> {
     let (path, file) = file;
     file.write_all(bytes).map_err(|error| file_error(path, error))
 }

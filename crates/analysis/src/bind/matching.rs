@@ -10,43 +10,43 @@
 //! Of each role the first section counts that matches without condition; those with conditions before it are
 //! alternatives.
 
-use kymo_filter::{Constant, Fields, Found, Path, Step, Verdict};
+use kymo_filter::{Constant, FieldResolver, NamePath, NameStep, PathMeaning, Verdict};
 use kymo_format::model::{EnvironmentValue, TraceClass};
 use kymo_ir::predicate::InputKind;
 
-use crate::mapping::{Captures, FieldSource, Mapping, Section};
-use crate::roles::{CONTEXT, FieldFacts, FieldIndex, FieldKind, Role};
+use crate::mapping::{Captures, RoleMapping, Section, ValueSource};
+use crate::roles::{CONTEXT, EventRole, FieldFacts, FieldIndex, RoleFieldKind};
 
 /// The mappings that a trace has use for.
 #[derive(Debug)]
 pub struct Matcher<'m> {
-    mappings: Vec<&'m Mapping>,
+    mappings: Vec<&'m RoleMapping>,
     /// Those that are looked at.
-    sections: Vec<(&'m Mapping, &'m Section)>,
+    sections: Vec<(&'m RoleMapping, &'m Section)>,
 }
 
 /// A class of events has a role.
 #[derive(Clone, Debug)]
 pub struct Matching<'m> {
     /// The mapping of that section.
-    pub mapping: &'m Mapping,
+    pub mapping: &'m RoleMapping,
     /// Where in it.
     pub section: &'m Section,
     /// The condition on events: others have not the role.
     pub condition: Option<&'m kymo_filter::Filter>,
     /// For each field of the role.
-    pub fields: Vec<Choice>,
+    pub fields: Vec<FieldMatch>,
     /// For each field of [`CONTEXT`], where the section itself says so.
-    pub context: Vec<Choice>,
+    pub context: Vec<FieldMatch>,
 }
 
 /// Where a field is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum FieldMatch {
     /// The mapping does not say.
     NotSaid,
     /// There.
-    Chosen(Chosen),
+    Chosen(FieldOrigin),
     /// In none of the places that the mapping says.
     Missing {
         /// Existing names like the first one, if they were looked for.
@@ -63,9 +63,9 @@ pub enum Choice {
 
 /// Where a field is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Chosen {
+pub enum FieldOrigin {
     /// In a field of the event.
-    Path(Path),
+    Path(NamePath),
     /// The same for all events.
     Integer(i64),
     /// The same for all events.
@@ -74,39 +74,40 @@ pub enum Chosen {
 
 /// Why a class with a name that matches a section has not its role.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Refusal {
+pub enum RoleRefusal {
     /// Its condition is never true.
     NeverTrue,
     /// Its condition cannot be asked of this class.
     Untyped(String),
     /// Fields that are required are not there.
-    Required(Vec<(&'static str, Choice)>),
+    Required(Vec<(&'static str, FieldMatch)>),
 }
 
 impl<'m> Matcher<'m> {
     /// The mappings with conditions that a trace fulfills.
     #[must_use]
-    pub fn new(mappings: &'m [Mapping], trace: &TraceClass, trace_name: &str) -> Self {
+    pub fn new(mappings: &'m [RoleMapping], trace: &TraceClass, trace_name: &str) -> Self {
         let facts = TraceFacts { trace, trace_name };
-        let is_for = |mapping: &&Mapping| match &mapping.when {
+        let is_for = |mapping: &&RoleMapping| match &mapping.when {
             Some(when) => when.bind(&facts).is_ok_and(|binding| binding.verdict() == Verdict::AlwaysTrue),
             None => true,
         };
-        let mappings: Vec<&Mapping> = mappings.iter().filter(is_for).collect();
-        let of = |mapping: &&'m Mapping| mapping.sections.iter().map(|section| (*mapping, section)).collect::<Vec<_>>();
+        let mappings: Vec<&RoleMapping> = mappings.iter().filter(is_for).collect();
+        let of =
+            |mapping: &&'m RoleMapping| mapping.sections.iter().map(|section| (*mapping, section)).collect::<Vec<_>>();
         Self { sections: mappings.iter().flat_map(of).collect(), mappings }
     }
 
     /// The same for some roles alone.
     #[must_use]
-    pub fn of_roles(mut self, is_asked: impl Fn(Role) -> bool) -> Self {
+    pub fn of_roles(mut self, is_asked: impl Fn(EventRole) -> bool) -> Self {
         self.sections.retain(|(_, section)| is_asked(section.role));
         self
     }
 
     /// The mappings.
     #[must_use]
-    pub fn mappings(&self) -> &[&'m Mapping] {
+    pub fn mappings(&self) -> &[&'m RoleMapping] {
         &self.mappings
     }
 
@@ -117,15 +118,15 @@ impl<'m> Matcher<'m> {
     pub fn roles(
         &self,
         name: &str,
-        names: &dyn Fields,
-        is_wanted: &dyn Fn(Role, &str) -> bool,
-        is_needed: &dyn Fn(Role, FieldIndex) -> bool,
+        names: &dyn FieldResolver,
+        is_wanted: &dyn Fn(EventRole, &str) -> bool,
+        is_needed: &dyn Fn(EventRole, FieldIndex) -> bool,
     ) -> Vec<Vec<Matching<'m>>> {
         let mut roles: Vec<Vec<Matching<'m>>> = Vec::new();
         for &(mapping, section) in &self.sections {
             // Rules do not compete: each one that matches counts.
             let is_same = |matchings: &Vec<Matching<'_>>| matchings[0].section.role == section.role;
-            let known = roles.iter().position(is_same).filter(|_| section.role != Role::Rule);
+            let known = roles.iter().position(is_same).filter(|_| section.role != EventRole::Rule);
             let is_settled = |matchings: &Vec<Matching<'_>>| matchings.iter().any(|one| one.condition.is_none());
             if known.is_some_and(|known| is_settled(&roles[known])) {
                 continue;
@@ -146,16 +147,21 @@ impl<'m> Matcher<'m> {
     /// Where those fields of [`CONTEXT`] are that are needed: where the section of a role says, its mapping, or any
     /// other.
     #[must_use]
-    pub fn context(&self, of: Option<&Matching<'m>>, names: &dyn Fields, needed: &[FieldIndex]) -> Vec<Choice> {
+    pub fn context(
+        &self,
+        of: Option<&Matching<'m>>,
+        names: &dyn FieldResolver,
+        needed: &[FieldIndex],
+    ) -> Vec<FieldMatch> {
         let choose = |(field, facts): (usize, &FieldFacts)| {
             if !needed.contains(&field) {
-                return Choice::NotSaid;
+                return FieldMatch::NotSaid;
             }
             let own = of.map(|matching| matching.context[field].clone());
             let mappings = of.map(|matching| matching.mapping).into_iter().chain(self.mappings.iter().copied());
             let others = mappings.map(|mapping| choose(&mapping.context[field], facts.kind, None, names));
             let mut all = own.into_iter().chain(others);
-            all.find(|choice| matches!(choice, Choice::Chosen(_))).unwrap_or(Choice::NotSaid)
+            all.find(|choice| matches!(choice, FieldMatch::Chosen(_))).unwrap_or(FieldMatch::NotSaid)
         };
         CONTEXT.iter().enumerate().map(choose).collect()
     }
@@ -165,9 +171,9 @@ impl<'m> Matcher<'m> {
 fn what<'a>(section: &'a Section, captures: &Captures<'a>) -> &'a str {
     let said = section.role.field("syscall").and_then(|field| section.fields[field].first());
     match said {
-        Some(FieldSource::Text(text)) => text,
-        Some(FieldSource::Capture(star)) => captures.get(*star).unwrap_or_default(),
-        Some(FieldSource::Integer(_) | FieldSource::Path(_)) => "",
+        Some(ValueSource::Text(text)) => text,
+        Some(ValueSource::Capture(star)) => captures.get(*star).unwrap_or_default(),
+        Some(ValueSource::Integer(_) | ValueSource::Path(_)) => "",
         None if section.role.field("syscall").is_some() => "",
         None => captures.first(),
     }
@@ -179,32 +185,37 @@ fn what<'a>(section: &'a Section, captures: &Captures<'a>) -> &'a str {
 ///
 /// Why it has not.
 pub fn matching<'m>(
-    mapping: &'m Mapping,
+    mapping: &'m RoleMapping,
     section: &'m Section,
     captures: &Captures<'_>,
-    names: &dyn Fields,
-    is_needed: &dyn Fn(Role, FieldIndex) -> bool,
-) -> Result<Matching<'m>, Refusal> {
+    names: &dyn FieldResolver,
+    is_needed: &dyn Fn(EventRole, FieldIndex) -> bool,
+) -> Result<Matching<'m>, RoleRefusal> {
     let facts = section.role.facts();
-    let choice = |said: &[FieldSource], facts: &FieldFacts| choose(said, facts.kind, Some(captures), names);
-    let field = |(place, (said, facts)): (FieldIndex, (&Vec<FieldSource>, &FieldFacts))| {
+    let choice = |said: &[ValueSource], facts: &FieldFacts| choose(said, facts.kind, Some(captures), names);
+    let field = |(place, (said, facts)): (FieldIndex, (&Vec<ValueSource>, &FieldFacts))| {
         let is_looked_for = facts.is_required || is_needed(section.role, place);
-        if is_looked_for { choice(said, facts) } else { Choice::NotSaid }
+        if is_looked_for { choice(said, facts) } else { FieldMatch::NotSaid }
     };
-    let fields: Vec<Choice> = section.fields.iter().zip(facts.fields).enumerate().map(field).collect();
-    let lacks = |(facts, choice): &(&FieldFacts, &Choice)| facts.is_required && !matches!(choice, Choice::Chosen(_));
+    let fields: Vec<FieldMatch> = section.fields.iter().zip(facts.fields).enumerate().map(field).collect();
+    let lacks =
+        |(facts, choice): &(&FieldFacts, &FieldMatch)| facts.is_required && !matches!(choice, FieldMatch::Chosen(_));
     let lacking: Vec<_> = facts.fields.iter().zip(&fields).filter(lacks).collect();
     if !lacking.is_empty() {
-        return Err(Refusal::Required(lacking.iter().map(|(facts, choice)| (facts.name, (*choice).clone())).collect()));
+        return Err(RoleRefusal::Required(
+            lacking.iter().map(|(facts, choice)| (facts.name, (*choice).clone())).collect(),
+        ));
     }
     let condition = match &section.when {
         None => None,
         Some(when) => match when.bind(names).map(|binding| binding.verdict()) {
             Ok(Verdict::AlwaysTrue) => None,
             Ok(Verdict::Depends) => Some(when),
-            Ok(Verdict::NeverTrue) => return Err(Refusal::NeverTrue),
+            Ok(Verdict::NeverTrue) => return Err(RoleRefusal::NeverTrue),
             Err(problems) => {
-                return Err(Refusal::Untyped(problems.first().map(|first| first.kind.to_string()).unwrap_or_default()));
+                return Err(RoleRefusal::Untyped(
+                    problems.first().map(|first| first.kind.to_string()).unwrap_or_default(),
+                ));
             }
         },
     };
@@ -213,25 +224,32 @@ pub fn matching<'m>(
 }
 
 /// The first place where a field is.
-fn choose(said: &[FieldSource], kind: FieldKind, captures: Option<&Captures<'_>>, names: &dyn Fields) -> Choice {
-    let mut best = if said.is_empty() { Choice::NotSaid } else { Choice::Missing { near: Vec::new() } };
+fn choose(
+    said: &[ValueSource],
+    kind: RoleFieldKind,
+    captures: Option<&Captures<'_>>,
+    names: &dyn FieldResolver,
+) -> FieldMatch {
+    let mut best = if said.is_empty() { FieldMatch::NotSaid } else { FieldMatch::Missing { near: Vec::new() } };
     for source in said {
         let choice = match source {
-            FieldSource::Integer(value) => fit(kind, false, Chosen::Integer(*value)),
-            FieldSource::Text(text) => fit(kind, true, Chosen::Text(text.clone())),
-            FieldSource::Capture(star) => {
+            ValueSource::Integer(value) => fit(kind, false, FieldOrigin::Integer(*value)),
+            ValueSource::Text(text) => fit(kind, true, FieldOrigin::Text(text.clone())),
+            ValueSource::Capture(star) => {
                 let text = captures.and_then(|captures| captures.get(*star)).unwrap_or_default();
                 match (kind, text.parse()) {
-                    (FieldKind::Integer, Ok(number)) => Choice::Chosen(Chosen::Integer(number)),
-                    _ => fit(kind, true, Chosen::Text(text.to_owned())),
+                    (RoleFieldKind::Integer, Ok(number)) => FieldMatch::Chosen(FieldOrigin::Integer(number)),
+                    _ => fit(kind, true, FieldOrigin::Text(text.to_owned())),
                 }
             }
-            FieldSource::Path(path) => find(path, kind, names),
+            ValueSource::Path(path) => find(path, kind, names),
         };
         match choice {
-            Choice::Chosen(_) => return choice,
-            Choice::Unfit { .. } if !matches!(best, Choice::Unfit { .. }) => best = choice,
-            Choice::Missing { ref near } if best == (Choice::Missing { near: Vec::new() }) && !near.is_empty() => {
+            FieldMatch::Chosen(_) => return choice,
+            FieldMatch::Unfit { .. } if !matches!(best, FieldMatch::Unfit { .. }) => best = choice,
+            FieldMatch::Missing { ref near }
+                if best == (FieldMatch::Missing { near: Vec::new() }) && !near.is_empty() =>
+            {
                 best = choice;
             }
             _ => {}
@@ -240,34 +258,38 @@ fn choose(said: &[FieldSource], kind: FieldKind, captures: Option<&Captures<'_>>
     best
 }
 
-fn find(path: &Path, kind: FieldKind, names: &dyn Fields) -> Choice {
-    let chosen = || Chosen::Path(path.clone());
-    let unfit = |what| Choice::Unfit { path: path.to_string(), what };
+fn find(path: &NamePath, kind: RoleFieldKind, names: &dyn FieldResolver) -> FieldMatch {
+    let chosen = || FieldOrigin::Path(path.clone());
+    let unfit = |what| FieldMatch::Unfit { path: path.to_string(), what };
     match names.find(path) {
-        Found::Missing { near } => Choice::Missing { near },
-        Found::Compound { what } => unfit(what),
-        Found::Scaled { .. } => unfit("a time"),
-        Found::Constant(Constant::Real(_)) => unfit("a real number"),
-        Found::Constant(constant) => with_path(fit(kind, matches!(constant, Constant::Text(_)), chosen()), path),
-        Found::Field(field) => match field.kind {
-            InputKind::Real if kind == FieldKind::Number => Choice::Chosen(chosen()),
+        PathMeaning::Missing { near } => FieldMatch::Missing { near },
+        PathMeaning::Compound { what } => unfit(what),
+        PathMeaning::Scaled { .. } => unfit("a time"),
+        PathMeaning::Constant(Constant::Real(_)) => unfit("a real number"),
+        PathMeaning::Constant(constant) => with_path(fit(kind, matches!(constant, Constant::Text(_)), chosen()), path),
+        PathMeaning::Field(field) => match field.kind {
+            InputKind::Real if kind == RoleFieldKind::Number => FieldMatch::Chosen(chosen()),
             InputKind::Real => unfit("a real number"),
             kind_of => with_path(fit(kind, matches!(kind_of, InputKind::Text(_)), chosen()), path),
         },
     }
 }
 
-fn fit(kind: FieldKind, is_text: bool, chosen: Chosen) -> Choice {
+fn fit(kind: RoleFieldKind, is_text: bool, chosen: FieldOrigin) -> FieldMatch {
     match kind {
-        FieldKind::Integer | FieldKind::Number if is_text => Choice::Unfit { path: String::new(), what: "text" },
-        FieldKind::Text if !is_text => Choice::Unfit { path: String::new(), what: "an integer" },
-        FieldKind::Integer | FieldKind::Text | FieldKind::Either | FieldKind::Number => Choice::Chosen(chosen),
+        RoleFieldKind::Integer | RoleFieldKind::Number if is_text => {
+            FieldMatch::Unfit { path: String::new(), what: "text" }
+        }
+        RoleFieldKind::Text if !is_text => FieldMatch::Unfit { path: String::new(), what: "an integer" },
+        RoleFieldKind::Integer | RoleFieldKind::Text | RoleFieldKind::Either | RoleFieldKind::Number => {
+            FieldMatch::Chosen(chosen)
+        }
     }
 }
 
-fn with_path(choice: Choice, path: &Path) -> Choice {
+fn with_path(choice: FieldMatch, path: &NamePath) -> FieldMatch {
     match choice {
-        Choice::Unfit { what, .. } => Choice::Unfit { path: path.to_string(), what },
+        FieldMatch::Unfit { what, .. } => FieldMatch::Unfit { path: path.to_string(), what },
         other => other,
     }
 }
@@ -278,14 +300,14 @@ struct TraceFacts<'a> {
     trace_name: &'a str,
 }
 
-impl Fields for TraceFacts<'_> {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for TraceFacts<'_> {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let names: Option<Vec<&str>> = path
             .steps
             .iter()
             .map(|step| match step {
-                Step::Name(name) => Some(name.as_str()),
-                Step::Index(_) => None,
+                NameStep::Name(name) => Some(name.as_str()),
+                NameStep::Index(_) => None,
             })
             .collect();
         let value = match names.as_deref() {
@@ -297,7 +319,7 @@ impl Fields for TraceFacts<'_> {
             Some(["trace", "name"]) => Some(Constant::Text(self.trace_name.to_owned())),
             _ => None,
         };
-        value.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+        value.map_or(PathMeaning::Missing { near: Vec::new() }, PathMeaning::Constant)
     }
 
     fn instant(&self, _: &str) -> Option<i64> {

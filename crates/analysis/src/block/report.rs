@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Block, Device, DeviceKey, SECTOR_BYTES, State};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use super::{BlockAnalysis, BlockState, Device, DeviceKey, SECTOR_BYTES};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
 /// Bits of a device's number for its minor number.
 const MINOR_BITS: u32 = 20;
 
-impl Block {
+impl BlockAnalysis {
     /// States of devices, with open requests.
-    fn devices(&self, state: &State) -> BTreeMap<DeviceKey, Device> {
+    fn devices(&self, state: &BlockState) -> BTreeMap<DeviceKey, Device> {
         let mut devices: BTreeMap<DeviceKey, Device> = state.sums.devices.clone();
         for ((device, _), request) in state.issued.open() {
             self.left_open(devices.entry(*device).or_default(), request);
@@ -24,12 +24,12 @@ impl Block {
     }
 
     /// Its devices, for another analysis.
-    pub(crate) fn per_disk(&self, state: &State) -> Table {
+    pub(crate) fn per_disk(&self, state: &BlockState) -> Table {
         Table { class: "per-disk", title: "Disks".to_owned(), ..self.per_device(state, &self.devices(state)) }
     }
 
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    pub(super) fn report(&self, state: &BlockState) -> Answer {
         let devices = self.devices(state);
         let mut latencies = Histogram::default();
         devices.values().for_each(|device| latencies.merge_from(&device.latencies));
@@ -44,7 +44,7 @@ impl Block {
     }
 
     /// Name of a device for people.
-    pub(super) fn disk(&self, state: &State, key: DeviceKey) -> Cell {
+    pub(super) fn disk(&self, state: &BlockState, key: DeviceKey) -> Cell {
         let (host, device) = key;
         let name = match state.sums.names.get(&key) {
             Some(name) => String::from_utf8_lossy(name).into_owned(),
@@ -57,13 +57,13 @@ impl Block {
         })
     }
 
-    fn per_device(&self, state: &State, devices: &BTreeMap<DeviceKey, Device>) -> Table {
+    fn per_device(&self, state: &BlockState, devices: &BTreeMap<DeviceKey, Device>) -> Table {
         let mut columns_of = vec![
-            Column::new("device", "Device", Class::Disk),
+            Column::new("device", "Device", CellClass::Disk),
             Column::of("reads", "Reads", "requests"),
             Column::of("writes", "Writes", "requests"),
             Column::of("sectors", "Sectors", "sectors"),
-            Column::new("bytes", "Bytes", Class::Size),
+            Column::new("bytes", "Bytes", CellClass::Size),
             Column::of("errors", "Errors", "requests"),
         ];
         columns_of.extend(columns());
@@ -71,7 +71,7 @@ impl Block {
         columns_of.push(Column::of("queue_count", "Queued", "requests"));
         let queue = [("queue_total", "Queue total"), ("queue_min", "Queue min"), ("queue_avg", "Queue avg")];
         let queue = queue.into_iter().chain([("queue_max", "Queue max")]);
-        columns_of.extend(queue.map(|(name, title)| Column::new(name, title, Class::Duration)));
+        columns_of.extend(queue.map(|(name, title)| Column::new(name, title, CellClass::Duration)));
         columns_of.push(Column::of("began_before", "Began before", "requests"));
         columns_of.push(Column::of("never_ended", "Never ended", "requests"));
         columns_of.push(Column::of("lost_inside", "Lost inside", "requests"));
@@ -96,15 +96,15 @@ impl Block {
         table
     }
 
-    fn longest(&self, state: &State) -> Table {
+    fn longest(&self, state: &BlockState) -> Table {
         let columns = vec![
-            Column::new("latency", "Latency", Class::Duration),
-            Column::new("begin", "Issued", Class::Timestamp),
-            Column::new("end", "Done", Class::Timestamp),
-            Column::new("device", "Device", Class::Disk),
-            Column::new("sector", "Sector", Class::Number),
+            Column::new("latency", "Latency", CellClass::Duration),
+            Column::new("begin", "Issued", CellClass::Timestamp),
+            Column::new("end", "Done", CellClass::Timestamp),
+            Column::new("device", "Device", CellClass::Disk),
+            Column::new("sector", "Sector", CellClass::Number),
             Column::of("sectors", "Sectors", "sectors"),
-            Column::new("kind", "Kind", Class::Text),
+            Column::new("kind", "Kind", CellClass::Text),
         ];
         let mut table = Table::new("longest", "Requests that took longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });

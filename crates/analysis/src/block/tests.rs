@@ -2,14 +2,14 @@
 
 use expect_test::{Expect, expect};
 
-use super::Block;
+use super::BlockAnalysis;
 use crate::testing::{Random, Script, Sum, text};
 use crate::{Analysis, Wishes};
 
 fn check(script: &str, expect: &Expect) {
     let script = Script::parse(script);
     let wishes = Wishes { bins: 2, ..Wishes::default() };
-    let block = Block::new(&script.setup(&wishes));
+    let block = BlockAnalysis::new(&script.setup(&wishes));
     expect.assert_eq(&text(&block.finish(&script.state(&block)).unwrap()));
     script.check_cuts(&block, 200);
 }
@@ -79,11 +79,11 @@ fn cuts_change_nothing() {
         }
         let script = Script::parse(&script);
         let wishes = Wishes::default();
-        let block = Block::new(&script.setup(&wishes));
+        let block = BlockAnalysis::new(&script.setup(&wishes));
         script.check_cuts(&block, 20);
         let columns =
             ["reads", "writes", "sectors", "errors", "count", "total", "queue_count", "queue_total", "began_before"];
         let sums = columns.map(|column| Sum { class: "per-device", keys: &["device"], column });
-        script.check_periods(20, &wishes, Block::new, &sums);
+        script.check_periods(20, &wishes, BlockAnalysis::new, &sums);
     }
 }

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, Entry, Exit, Place, Settings, Summary, Watch, touches};
-use crate::events::Meaning;
+use super::{CallEntry, CallExit, CallId, CallObserver, CallSummary, EventPosition, Settings, touches};
+use crate::events::RoleEvent;
 use crate::roles::{COMM, PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
-use crate::{Comm, Event, LaneFacts, Notes, Slot};
+use crate::{AnalysisEvent, Comm, FieldSlot, LaneFacts, LaneNotes};
 
 /// The calls on a CPU since its last switch in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Run<A, B, C> {
+pub struct CpuCalls<A, B, C> {
     /// The switch; `None`: there was none in this part.
-    pub begin: Option<Place>,
+    pub begin: Option<EventPosition>,
     /// The thread that the switch named.
     pub next: i32,
     /// Its name.
@@ -20,7 +20,7 @@ pub struct Run<A, B, C> {
     /// Which thread is of which process, as an event says.
     pub said: Option<(i32, i32)>,
     /// Calls that cross its ends.
-    pub summary: Summary<A, B>,
+    pub summary: CallSummary<A, B>,
     /// Calls that do not.
     pub counted: C,
     /// When something that this tells of happened last.
@@ -33,37 +33,37 @@ pub struct Run<A, B, C> {
 
 /// The calls of a run before holes, or in one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Segments<A, B, C>(pub Vec<Segment<A, B, C>>);
+pub struct Segments<A, B, C>(pub Vec<CallSegment<A, B, C>>);
 
 /// The calls of a run between two holes, or in one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Segment<A, B, C> {
+pub struct CallSegment<A, B, C> {
     /// Calls that cross its ends.
-    pub summary: Summary<A, B>,
+    pub summary: CallSummary<A, B>,
     /// Calls that do not.
     pub counted: C,
     /// When something happened in it.
     pub last_ns: i64,
 }
 
-impl<A, B, C: Default> Run<A, B, C> {
+impl<A, B, C: Default> CpuCalls<A, B, C> {
     /// Later calls are behind a hole, or in one.
     pub fn cut(&mut self) {
         let Self { summary, counted, last_ns, .. } = self;
         let (summary, counted) = (std::mem::take(summary), std::mem::take(counted));
         let segments = self.earlier.get_or_insert_with(|| Box::new(Segments(Vec::new())));
-        segments.0.push(Segment { summary, counted, last_ns: *last_ns });
+        segments.0.push(CallSegment { summary, counted, last_ns: *last_ns });
     }
 }
 
-impl<A, B, C: Default> Default for Run<A, B, C> {
+impl<A, B, C: Default> Default for CpuCalls<A, B, C> {
     fn default() -> Self {
         Self {
             begin: None,
             next: 0,
             comm: Comm::default(),
             said: None,
-            summary: Summary::default(),
+            summary: CallSummary::default(),
             counted: C::default(),
             last_ns: 0,
             is_told: false,
@@ -74,26 +74,26 @@ impl<A, B, C: Default> Default for Run<A, B, C> {
 
 /// The notes of lanes about calls and their threads.
 #[derive(Clone, Debug)]
-pub enum Note<A, B, C> {
+pub enum CallNote<A, B, C> {
     /// A run ends.
     Run(Box<RunEnd<A, B, C>>),
     /// One ends of which nothing waits for its thread.
-    End(End),
+    End(BareRunEnd),
     /// A thread is made.
     Fork {
         /// Where.
-        place: Place,
+        place: EventPosition,
         /// The new one.
-        child: Told,
+        child: ThreadFacts,
         /// The parent thread, if that is known.
-        parent: Option<Told>,
+        parent: Option<ThreadFacts>,
     },
     /// A thread is known by these.
     Known {
         /// Where.
-        place: Place,
+        place: EventPosition,
         /// The known facts.
-        told: Told,
+        told: ThreadFacts,
     },
 }
 
@@ -105,26 +105,26 @@ pub struct RunEnd<A, B, C> {
     /// The CPU.
     pub cpu: u32,
     /// Where it ends.
-    pub place: Place,
+    pub place: EventPosition,
     /// The thread dies with it.
     pub is_dead: bool,
     /// Not if the run goes on, and only this is told of it before.
     pub is_over: bool,
     /// The calls in it.
-    pub run: Run<A, B, C>,
+    pub run: CpuCalls<A, B, C>,
 }
 
 /// The end of a run, of which everything else was told or is nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct BareRunEnd {
     /// The thread.
     pub key: ThreadKey,
     /// The CPU.
     pub cpu: u32,
     /// Where it ends.
-    pub place: Place,
+    pub place: EventPosition,
     /// Where it began.
-    pub begin: Place,
+    pub begin: EventPosition,
     /// Its name.
     pub comm: Comm,
     /// Which thread is of which process, as an event says.
@@ -137,7 +137,7 @@ pub struct End {
 
 /// The facts that an event tells about a thread.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct ThreadFacts {
     /// The thread.
     pub key: ThreadKey,
     /// Its process.
@@ -148,11 +148,11 @@ pub struct Told {
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct CallLane<'a, W: Watch> {
+pub struct CallLane<'a, W: CallObserver> {
     watch: &'a W,
     settings: &'a Settings,
     facts: &'a LaneFacts,
-    now: Place,
+    now: EventPosition,
     /// CPU of events that do not name one.
     cpu: u32,
     /// By CPU; almost always one.
@@ -162,9 +162,9 @@ pub struct CallLane<'a, W: Watch> {
     totals: W::Totals,
 }
 
-type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
+type RunOf<W> = CpuCalls<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run>;
 type CpuRun<W> = (u32, RunOf<W>);
-type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
+type NoteOf<W> = CallNote<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run>;
 
 /// A run of a thread that is certain.
 #[derive(Debug)]
@@ -186,19 +186,19 @@ pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
     ThreadKey { host, tid: -1 - (cpu & 0x7fff_ffff) as i32 }
 }
 
-impl<'a, W: Watch> CallLane<'a, W> {
+impl<'a, W: CallObserver> CallLane<'a, W> {
     /// Lane number `lane` begins.
     pub fn new(watch: &'a W, lane: usize, totals: W::Totals) -> Self {
         let settings = watch.settings();
         let facts = &settings.lanes[lane];
         let cpu = facts.cpu.unwrap_or(lane as u32);
-        let now = Place { time: i64::MIN, lane: lane as u32, nth: 0 };
+        let now = EventPosition { time: i64::MIN, lane: lane as u32, nth: 0 };
         Self { watch, settings, facts, now, cpu, cpus: Vec::new(), at: 0, totals }
     }
 
     /// An event comes; where it is.
     #[inline]
-    pub fn arrive(&mut self, event: &Event<'_>) -> Place {
+    pub fn arrive(&mut self, event: &AnalysisEvent<'_>) -> EventPosition {
         if event.time == self.now.time {
             self.now.nth += 1;
         } else {
@@ -215,7 +215,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
     #[cold]
     fn move_to(&mut self, cpu: u32) {
         self.at = self.cpus.iter().position(|known| known.0 == cpu).unwrap_or_else(|| {
-            self.cpus.push((cpu, Run::default()));
+            self.cpus.push((cpu, CpuCalls::default()));
             self.cpus.len() - 1
         });
     }
@@ -240,15 +240,15 @@ impl<'a, W: Watch> CallLane<'a, W> {
     #[inline]
     pub fn enter<N: From<NoteOf<W>>>(
         &mut self,
-        meaning: &Meaning<'_>,
+        meaning: &RoleEvent<'_>,
         call: CallId,
         more: W::Entry,
-        notes: &mut Notes<N>,
+        notes: &mut LaneNotes<N>,
     ) {
         let (cpu, at) = self.at();
-        let entry = Entry { call, place: self.now, cpu, more };
+        let entry = CallEntry { call, place: self.now, cpu, more };
         if self.settings.is_by_context {
-            let summary = Summary { asks: None, open: Some(entry), is_touched: true };
+            let summary = CallSummary { asks: None, open: Some(entry), is_touched: true };
             self.single(meaning, cpu, summary, W::Run::default(), notes);
             return;
         }
@@ -257,7 +257,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let Self { watch, totals, cpus, .. } = self;
         let run = &mut cpus[at].1;
         if let Some(lost) = run.summary.enter(entry) {
-            watch.settle_in_run(totals, &mut run.counted, super::Outcome::LostEntry(lost));
+            watch.settle_in_run(totals, &mut run.counted, super::CallOutcome::LostEntry(lost));
         }
     }
 
@@ -265,16 +265,16 @@ impl<'a, W: Watch> CallLane<'a, W> {
     #[inline]
     pub fn exit<N: From<NoteOf<W>>>(
         &mut self,
-        meaning: &Meaning<'_>,
+        meaning: &RoleEvent<'_>,
         call: CallId,
         ret: Option<i64>,
         more: W::Exit,
-        notes: &mut Notes<N>,
+        notes: &mut LaneNotes<N>,
     ) {
         let (cpu, at) = self.at();
-        let exit = Exit { call, place: self.now, cpu, ret, more };
+        let exit = CallExit { call, place: self.now, cpu, ret, more };
         if self.settings.is_by_context {
-            let summary = Summary { asks: Some(exit), open: None, is_touched: true };
+            let summary = CallSummary { asks: Some(exit), open: None, is_touched: true };
             self.single(meaning, cpu, summary, W::Run::default(), notes);
             return;
         }
@@ -306,11 +306,11 @@ impl<'a, W: Watch> CallLane<'a, W> {
 
     /// Keeps the process of the thread, from an event's context.
     #[inline]
-    fn said(&mut self, meaning: &Meaning<'_>, at: usize) {
+    fn said(&mut self, meaning: &RoleEvent<'_>, at: usize) {
         let run = &mut self.cpus[at].1;
         let context = &meaning.event.class.context;
         // Once in a run suffices, because its thread does not change.
-        if run.said.is_some() || context[PID] == Slot::Absent || context[TID] == Slot::Absent {
+        if run.said.is_some() || context[PID] == FieldSlot::Absent || context[TID] == FieldSlot::Absent {
             return;
         }
         run.said = meaning.event.small_context(TID).zip(meaning.event.small_context(PID));
@@ -328,14 +328,16 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let (cpu, at) = self.at();
         // A run without a begin in this part, or of the idle thread, has no thread that is certain
         // yet.
-        let Run { begin: Some(_), next: tid @ 1.., counted, is_told, .. } = &mut self.cpus[at].1 else { return None };
+        let CpuCalls { begin: Some(_), next: tid @ 1.., counted, is_told, .. } = &mut self.cpus[at].1 else {
+            return None;
+        };
         Some(ToldRun { tid: *tid, cpu, counted, is_told })
     }
 
     /// The CPU, if the next event is the first one in its run that waits for the thread; and its
     /// place.
     #[inline]
-    pub fn begins_to_wait(&self) -> Option<(u32, Place)> {
+    pub fn begins_to_wait(&self) -> Option<(u32, EventPosition)> {
         if self.settings.is_by_context {
             return None;
         }
@@ -348,15 +350,15 @@ impl<'a, W: Watch> CallLane<'a, W> {
     /// Something else happens to the thread that runs.
     pub fn act<N: From<NoteOf<W>>>(
         &mut self,
-        meaning: &Meaning<'_>,
-        notes: &mut Notes<N>,
-        act: impl FnOnce(Place, &mut W::Run),
+        meaning: &RoleEvent<'_>,
+        notes: &mut LaneNotes<N>,
+        act: impl FnOnce(EventPosition, &mut W::Run),
     ) {
         let (cpu, at) = self.at();
         if self.settings.is_by_context {
             let mut counted = W::Run::default();
             act(self.now, &mut counted);
-            self.single(meaning, cpu, Summary::default(), counted, notes);
+            self.single(meaning, cpu, CallSummary::default(), counted, notes);
         } else {
             self.said(meaning, at);
             self.hole(at);
@@ -367,11 +369,11 @@ impl<'a, W: Watch> CallLane<'a, W> {
     /// Notes an event that names its own thread.
     fn single<N: From<NoteOf<W>>>(
         &mut self,
-        meaning: &Meaning<'_>,
+        meaning: &RoleEvent<'_>,
         cpu: u32,
-        summary: Summary<W::Entry, W::Exit>,
+        summary: CallSummary<W::Entry, W::Exit>,
         mut counted: W::Run,
-        notes: &mut Notes<N>,
+        notes: &mut LaneNotes<N>,
     ) {
         let place = self.now;
         let host = self.facts.host;
@@ -383,16 +385,17 @@ impl<'a, W: Watch> CallLane<'a, W> {
             self.watch.says(&mut counted, place, tid, pid);
         }
         let begin = Some(place);
-        let run = Run { begin, next: key.tid, comm, said, summary, counted, last_ns: place.time, ..Run::default() };
+        let run =
+            CpuCalls { begin, next: key.tid, comm, said, summary, counted, last_ns: place.time, ..CpuCalls::default() };
         notes.push(
             place.time,
-            Note::Run(Box::new(RunEnd { key, cpu, place, is_dead: false, is_over: false, run })).into(),
+            CallNote::Run(Box::new(RunEnd { key, cpu, place, is_dead: false, is_over: false, run })).into(),
         );
     }
 
     /// The CPU changes threads.
     #[inline]
-    pub fn switch<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
+    pub fn switch<N: From<NoteOf<W>>>(&mut self, meaning: &RoleEvent<'_>, notes: &mut LaneNotes<N>) {
         let prev = meaning.small(switch::PREV_TID);
         let next = meaning.small(switch::NEXT_TID);
         let (Some(prev), Some(next)) = (prev, next) else { return };
@@ -402,7 +405,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let state = meaning.integer(switch::PREV_STATE);
         // The idle thread never dies, even if its state looks like it.
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
-        let Summary { asks, open, is_touched } = &run.summary;
+        let CallSummary { asks, open, is_touched } = &run.summary;
         let is_left = asks.is_some() || open.is_some() || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
         let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
         match run.begin {
@@ -411,8 +414,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
                 let (is_touched, said) = (*is_touched, run.said);
                 if is_touched || is_dead || run.is_told {
                     let comm = meaning.comm(switch::PREV_COMM);
-                    let end = End { key, cpu, place, begin, comm, said, is_dead, is_touched };
-                    notes.push(place.time, Note::End(end).into());
+                    let end = BareRunEnd { key, cpu, place, begin, comm, said, is_dead, is_touched };
+                    notes.push(place.time, CallNote::End(end).into());
                 }
                 (run.summary.is_touched, run.is_told) = (false, false);
             }
@@ -421,7 +424,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
                 run.comm = meaning.comm(switch::PREV_COMM);
                 notes.push(
                     place.time,
-                    Note::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })).into(),
+                    CallNote::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })).into(),
                 );
             }
         }
@@ -431,24 +434,24 @@ impl<'a, W: Watch> CallLane<'a, W> {
     }
 
     /// A thread is made.
-    pub fn fork<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
+    pub fn fork<N: From<NoteOf<W>>>(&mut self, meaning: &RoleEvent<'_>, notes: &mut LaneNotes<N>) {
         let told = |tid, pid, comm: Comm| {
             let tid = meaning.small(tid).filter(|&tid| tid > 0)?;
             let key = ThreadKey { host: self.facts.host, tid };
-            Some(Told { key, pid: meaning.small(pid), comm })
+            Some(ThreadFacts { key, pid: meaning.small(pid), comm })
         };
         let Some(child) = told(fork::CHILD_TID, fork::CHILD_PID, meaning.comm(fork::CHILD_COMM)) else { return };
         let parent = told(fork::PARENT_TID, fork::PARENT_PID, Comm::default());
-        notes.push(self.now.time, Note::Fork { place: self.now, child, parent }.into());
+        notes.push(self.now.time, CallNote::Fork { place: self.now, child, parent }.into());
     }
 
     /// A thread that was there before.
-    pub fn known<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
+    pub fn known<N: From<NoteOf<W>>>(&mut self, meaning: &RoleEvent<'_>, notes: &mut LaneNotes<N>) {
         let tid = meaning.small(thread_state::KNOWN_TID).filter(|&tid| tid > 0);
         let Some(tid) = tid else { return };
         let key = ThreadKey { host: self.facts.host, tid };
         let pid = meaning.small(thread_state::KNOWN_PID);
-        let told = Told { key, pid, comm: meaning.comm(thread_state::KNOWN_COMM) };
-        notes.push(self.now.time, Note::Known { place: self.now, told }.into());
+        let told = ThreadFacts { key, pid, comm: meaning.comm(thread_state::KNOWN_COMM) };
+        notes.push(self.now.time, CallNote::Known { place: self.now, told }.into());
     }
 }

@@ -15,8 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lane::{Run, RunEnd, Told};
-use super::{Place, Summary};
+use super::lane::{CpuCalls, RunEnd, ThreadFacts};
+use super::{CallSummary, EventPosition};
 use crate::Comm;
 use crate::threads::ThreadKey;
 
@@ -25,23 +25,23 @@ pub type CpuAt = (u32, u32);
 
 /// The state of a life: of entries `A`, exits `B`, runs `C` and rows `R`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Life<A, B, C, R> {
+pub struct CallLife<A, B, C, R> {
     /// The border that it began with; `None`: it may have begun before.
-    pub border: Option<Border>,
+    pub border: Option<LifeBorder>,
     /// The border that it ended with.
-    pub end: Option<Border>,
+    pub end: Option<LifeBorder>,
     /// Its runs up to the last one that began before the part.
-    pub earlier: Vec<Piece<A, B, C>>,
+    pub earlier: Vec<LifePiece<A, B, C>>,
     /// Its runs behind those, in the order of their ends.
-    pub summary: Summary<A, B>,
+    pub summary: CallSummary<A, B>,
     /// Its counts, without those of heads.
     pub rows: R,
     /// Its name as switches have it.
-    pub comm: Option<(Place, Comm)>,
+    pub comm: Option<(EventPosition, Comm)>,
     /// Its name as others have it.
-    pub told: Option<(Place, Comm)>,
+    pub told: Option<(EventPosition, Comm)>,
     /// Its process.
-    pub pid: Option<(Place, i32)>,
+    pub pid: Option<(EventPosition, i32)>,
     /// It was made in this trace.
     pub is_forked: bool,
     /// Something was about it.
@@ -50,39 +50,39 @@ pub struct Life<A, B, C, R> {
 
 /// Between two lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Border {
+pub struct LifeBorder {
     /// Where.
-    pub place: Place,
+    pub place: EventPosition,
     /// The life before was seen to end.
     pub is_death: bool,
 }
 
 /// Runs that nothing can come between any more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Piece<A, B, C> {
+pub enum LifePiece<A, B, C> {
     /// Their meaning for others.
-    Runs(Summary<A, B>),
+    Runs(CallSummary<A, B>),
     /// One run that began before this part.
-    Head(Box<Head<A, B, C>>),
+    Head(Box<RunHead<A, B, C>>),
 }
 
 /// A run that began before a part, and ended in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Head<A, B, C> {
+pub struct RunHead<A, B, C> {
     /// Its CPU.
     pub at: CpuAt,
     /// Its end.
-    pub end: Place,
+    pub end: EventPosition,
     /// Something was about the thread.
     pub is_seen: bool,
     /// The calls of the run.
-    pub run: Run<A, B, C>,
+    pub run: CpuCalls<A, B, C>,
 }
 
 /// All lives of a thread number. There are as many of these as threads were seen: rare data has its
 /// own memory, and so has a life, which is given back when it is over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Lives<A, B, C, R> {
+pub struct CallLives<A, B, C, R> {
     /// The thread.
     pub key: ThreadKey,
     /// How many lives behind the first border are over, or are the one before the last.
@@ -90,15 +90,15 @@ pub struct Lives<A, B, C, R> {
     /// The one before the last died.
     pub is_before_dead: bool,
     /// The first one, which may have begun before the part.
-    pub early: Option<Box<Life<A, B, C, R>>>,
+    pub early: Option<Box<CallLife<A, B, C, R>>>,
     /// The first border that is certain.
-    pub first: Option<Border>,
+    pub first: Option<LifeBorder>,
     /// The last one.
-    pub border: Option<Border>,
+    pub border: Option<LifeBorder>,
     /// The one before the last, if it did not die.
-    pub before: Option<Box<Life<A, B, C, R>>>,
+    pub before: Option<Box<CallLife<A, B, C, R>>>,
     /// The last one, behind the last border, if anything is known of it.
-    pub current: Option<Box<Life<A, B, C, R>>>,
+    pub current: Option<Box<CallLife<A, B, C, R>>>,
     /// Data that most threads have not.
     pub rare: Option<Box<Rare<A, B, C, R>>>,
 }
@@ -108,7 +108,7 @@ pub struct Lives<A, B, C, R> {
 pub struct Rare<A, B, C, R> {
     /// The border that the first life behind the first border begins with, if that is another one:
     /// a fork behind a death.
-    pub begin: Option<Border>,
+    pub begin: Option<LifeBorder>,
     /// The notes behind the thread's death with a head, if that was its own.
     pub deferred: Vec<Deferred<A, B, C, R>>,
     /// Runs that ended behind the first border, but began before it.
@@ -122,7 +122,7 @@ pub struct Rare<A, B, C, R> {
 /// Memory of lives that were given away, the last one on top: it is still in the cache.
 #[derive(Debug)]
 #[allow(clippy::vec_box, reason = "boxes are taken out and put back")]
-pub struct Spare<A, B, C, R>(Vec<Box<Life<A, B, C, R>>>);
+pub struct SpareLives<A, B, C, R>(Vec<Box<CallLife<A, B, C, R>>>);
 
 /// A life that is over but for its heads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -130,9 +130,9 @@ pub struct Stuck<A, B, C, R> {
     /// Its place among the lives behind the first border.
     pub number: u32,
     /// Where the next one begins.
-    pub until: Place,
+    pub until: EventPosition,
     /// The state of the life.
-    pub life: Life<A, B, C, R>,
+    pub life: CallLife<A, B, C, R>,
 }
 
 /// Notes while it is not known which life is current.
@@ -143,21 +143,21 @@ pub enum Deferred<A, B, C, R> {
         /// The run's CPU.
         at: CpuAt,
         /// Where it began; `None`: before the part.
-        begin: Option<Place>,
+        begin: Option<EventPosition>,
         /// Where it ends.
-        place: Place,
+        place: EventPosition,
     },
     /// A run ends; something was about the thread, even if there was no call.
     Run(Box<RunEnd<A, B, C>>, bool),
     /// Something is said of the thread.
-    Told(Place, Told),
+    Told(EventPosition, ThreadFacts),
     /// The state of the life that is the last one then.
-    Life(Box<Life<A, B, C, R>>),
+    Life(Box<CallLife<A, B, C, R>>),
 }
 
 /// The life that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum RunOwner {
     /// The first one, while there is no border that is certain.
     Early,
     /// The one before the first border that is certain.
@@ -170,21 +170,21 @@ pub enum Whose {
     Current,
 }
 
-impl<A, B, C> Head<A, B, C> {
+impl<A, B, C> RunHead<A, B, C> {
     /// The end of the same run, as it was noted.
     pub fn end_of(self, key: ThreadKey) -> RunEnd<A, B, C> {
         RunEnd { key, cpu: self.at.1, place: self.end, is_dead: false, is_over: true, run: self.run }
     }
 }
 
-impl<A, B, C, R: Default> Life<A, B, C, R> {
+impl<A, B, C, R: Default> CallLife<A, B, C, R> {
     /// A life that begins with a border.
-    pub fn new(border: Option<Border>) -> Self {
+    pub fn new(border: Option<LifeBorder>) -> Self {
         Self {
             border,
             end: None,
             earlier: Vec::new(),
-            summary: Summary::default(),
+            summary: CallSummary::default(),
             rows: R::default(),
             comm: None,
             told: None,
@@ -196,22 +196,22 @@ impl<A, B, C, R: Default> Life<A, B, C, R> {
 
     /// Another life begins, in the memory of one that was given away.
     #[inline]
-    fn begin_anew(&mut self, border: Option<Border>) {
+    fn begin_anew(&mut self, border: Option<LifeBorder>) {
         (self.border, self.end) = (border, None);
         (self.comm, self.told, self.pid) = (None, None, None);
         (self.is_forked, self.is_seen) = (false, false);
-        self.summary = Summary::default();
+        self.summary = CallSummary::default();
     }
 
     /// Adds a run of which the part before knows more.
-    pub fn push_head(&mut self, head: Head<A, B, C>) {
+    pub fn push_head(&mut self, head: RunHead<A, B, C>) {
         let before = std::mem::take(&mut self.summary);
-        self.earlier.extend(before.is_touched.then_some(Piece::Runs(before)));
-        self.earlier.push(Piece::Head(Box::new(head)));
+        self.earlier.extend(before.is_touched.then_some(LifePiece::Runs(before)));
+        self.earlier.push(LifePiece::Head(Box::new(head)));
     }
 }
 
-impl<A, B, C, R> Life<A, B, C, R> {
+impl<A, B, C, R> CallLife<A, B, C, R> {
     /// Keeps its latest name and process.
     pub fn tell(&mut self, other: &Self) {
         latest(&mut self.comm, other.comm);
@@ -223,7 +223,7 @@ impl<A, B, C, R> Life<A, B, C, R> {
 
     /// Keeps the facts that a run tells about it.
     #[inline]
-    pub fn ran(&mut self, tid: i32, end: Place, comm: Comm, said: Option<(i32, i32)>, is_seen: bool) {
+    pub fn ran(&mut self, tid: i32, end: EventPosition, comm: Comm, said: Option<(i32, i32)>, is_seen: bool) {
         latest(&mut self.comm, (!comm.is_empty()).then_some((end, comm)));
         latest(&mut self.pid, said.filter(|said| said.0 == tid).map(|said| (end, said.1)));
         self.is_seen |= is_seen;
@@ -237,38 +237,38 @@ impl<A, B, C, R> Default for Rare<A, B, C, R> {
     }
 }
 
-impl<A, B, C, R> Default for Spare<A, B, C, R> {
+impl<A, B, C, R> Default for SpareLives<A, B, C, R> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<A, B, C, R: Default> Spare<A, B, C, R> {
+impl<A, B, C, R: Default> SpareLives<A, B, C, R> {
     /// Lives whose memory is kept at most.
     const MOST: usize = 64;
 
     /// A life that begins with a border.
     #[inline]
-    pub fn life(&mut self, border: Option<Border>) -> Box<Life<A, B, C, R>> {
+    pub fn life(&mut self, border: Option<LifeBorder>) -> Box<CallLife<A, B, C, R>> {
         match self.0.pop() {
             Some(mut life) => {
                 life.begin_anew(border);
                 life
             }
-            None => Box::new(Life::new(border)),
+            None => Box::new(CallLife::new(border)),
         }
     }
 
     /// A life was given away.
     #[inline]
-    pub fn keep(&mut self, life: Box<Life<A, B, C, R>>) {
+    pub fn keep(&mut self, life: Box<CallLife<A, B, C, R>>) {
         if self.0.len() < Self::MOST {
             self.0.push(life);
         }
     }
 }
 
-impl<A, B, C, R: Default> Lives<A, B, C, R> {
+impl<A, B, C, R: Default> CallLives<A, B, C, R> {
     /// Nothing is known yet.
     pub fn new(key: ThreadKey) -> Self {
         Self {
@@ -291,37 +291,37 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
 
     /// The life of a run that began there; `None`: before the part.
     #[inline]
-    pub fn whose(&self, begin: Option<Place>) -> Whose {
+    pub fn whose(&self, begin: Option<EventPosition>) -> RunOwner {
         match self.border {
-            None => Whose::Early,
+            None => RunOwner::Early,
             // `None` is less than each place, so a run from before the part is never the current
             // life's.
-            Some(border) if begin >= Some(border.place) => Whose::Current,
-            Some(_) if self.is_before_dead => Whose::Nobody,
-            Some(_) if self.before.is_some() => Whose::Before,
-            Some(_) => Whose::Late,
+            Some(border) if begin >= Some(border.place) => RunOwner::Current,
+            Some(_) if self.is_before_dead => RunOwner::Nobody,
+            Some(_) if self.before.is_some() => RunOwner::Before,
+            Some(_) => RunOwner::Late,
         }
     }
 
     /// One of them; it is made if there is none.
     #[inline]
-    pub fn life(&mut self, whose: Whose, spare: &mut Spare<A, B, C, R>) -> &mut Life<A, B, C, R> {
+    pub fn life(&mut self, whose: RunOwner, spare: &mut SpareLives<A, B, C, R>) -> &mut CallLife<A, B, C, R> {
         match (whose, &mut self.before) {
-            (Whose::Current, _) => self.current.get_or_insert_with(|| spare.life(self.border)),
-            (Whose::Before, Some(before)) => before,
+            (RunOwner::Current, _) => self.current.get_or_insert_with(|| spare.life(self.border)),
+            (RunOwner::Before, Some(before)) => before,
             _ => self.early.get_or_insert_with(|| spare.life(None)),
         }
     }
 
     /// Which one is the last.
     #[inline]
-    pub fn whose_last(&self) -> Whose {
-        if self.border.is_some() { Whose::Current } else { Whose::Early }
+    pub fn whose_last(&self) -> RunOwner {
+        if self.border.is_some() { RunOwner::Current } else { RunOwner::Early }
     }
 
     /// The last life.
     #[inline]
-    pub fn last(&mut self, spare: &mut Spare<A, B, C, R>) -> &mut Life<A, B, C, R> {
+    pub fn last(&mut self, spare: &mut SpareLives<A, B, C, R>) -> &mut CallLife<A, B, C, R> {
         self.life(self.whose_last(), spare)
     }
 
@@ -333,7 +333,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
 
     /// Something is said of the life that is not over.
     #[inline]
-    pub fn tell(&mut self, place: Place, told: &Told, spare: &mut Spare<A, B, C, R>) {
+    pub fn tell(&mut self, place: EventPosition, told: &ThreadFacts, spare: &mut SpareLives<A, B, C, R>) {
         if self.defers() {
             self.rare().deferred.push(Deferred::Told(place, *told));
             return;
@@ -345,14 +345,14 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
     }
 
     /// Whether it is the last one.
-    pub fn is_last(&self, whose: Whose) -> bool {
-        whose == Whose::Current || self.border.is_none()
+    pub fn is_last(&self, whose: RunOwner) -> bool {
+        whose == RunOwner::Current || self.border.is_none()
     }
 }
 
 /// Keeps the later value.
 #[inline]
-pub fn latest<T: Copy>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
+pub fn latest<T: Copy>(known: &mut Option<(EventPosition, T)>, other: Option<(EventPosition, T)>) {
     if let Some(new) = other
         // At the same place, the value that comes later counts.
         && known.is_none_or(|known| known.0 <= new.0)

@@ -11,23 +11,26 @@
 
 use hashbrown::HashMap;
 
-use super::lane::{Run, RunEnd, unknown_key};
-use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Rare, Spare, Stuck, Whose};
-use super::state::{Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf};
-use super::{Place, Watch};
+use super::lane::{CpuCalls, RunEnd, unknown_key};
+use super::lives::{
+    CallLife, CallLives, CpuAt, Deferred, LifeBorder, LifePiece, Rare, RunHead, RunOwner, SpareLives, Stuck,
+};
+use super::state::{Bases, CallSink, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, SummaryOf};
+use super::{CallObserver, EventPosition};
 use crate::threads::ThreadKey;
 
 /// The run of each CPU that the left part leaves.
 type Tails<W> = HashMap<CpuAt, RunOf<W>>;
 
-type StuckOf<W> = Stuck<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
+type StuckOf<W> =
+    Stuck<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run, <W as CallObserver>::Rows>;
 
 /// Runs that have not ended, by thread.
-type LastRuns<'a, A, B, C> = HashMap<ThreadKey, Vec<(CpuAt, &'a Run<A, B, C>)>>;
+type LastRuns<'a, A, B, C> = HashMap<ThreadKey, Vec<(CpuAt, &'a CpuCalls<A, B, C>)>>;
 
 /// Two parts become one.
-struct Merging<'a, W: Watch> {
-    sink: Sink<'a, W>,
+struct Merging<'a, W: CallObserver> {
+    sink: CallSink<'a, W>,
     tails: Tails<W>,
     /// Nothing comes before the left part.
     is_anchored: bool,
@@ -43,11 +46,11 @@ where
     /// Adds the part that follows; how many lives were before those that were over in it.
     pub fn merge<W>(&mut self, watch: &W, totals: &mut W::Totals, right: Self) -> Bases
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut spare = Spare::default();
+        let mut spare = SpareLives::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare },
+            sink: CallSink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: self.is_anchored,
         };
@@ -71,20 +74,20 @@ where
     /// Nothing comes before: runs that began before this part began with the trace.
     pub fn anchor<W>(&mut self, watch: &W, totals: &mut W::Totals) -> Bases
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         if std::mem::replace(&mut self.is_anchored, true) {
             return Bases::default();
         }
-        let mut spare = Spare::default();
+        let mut spare = SpareLives::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
+            sink: CallSink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: true,
         };
         let mut bases = Bases::default();
         for lives in &mut self.lives {
-            let known = std::mem::replace(lives, Lives::new(lives.key));
+            let known = std::mem::replace(lives, CallLives::new(lives.key));
             let base = merging.lives(lives, known);
             if base > 0 {
                 bases.insert(lives.key, base);
@@ -99,18 +102,18 @@ where
     /// these numbers on.
     pub fn finish<W>(&self, watch: &W, totals: &mut W::Totals) -> Bases
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut bases = Bases::default();
-        let mut spare = Spare::default();
+        let mut spare = SpareLives::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
+            sink: CallSink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: true,
         };
         let mut tails = self.tails(watch);
         for lives in &self.lives {
-            let mut all = Lives::new(lives.key);
+            let mut all = CallLives::new(lives.key);
             let base = merging.lives(&mut all, lives.clone());
             if base > 0 {
                 bases.insert(lives.key, base);
@@ -118,12 +121,12 @@ where
             merging.finish(all, tails.remove(&lives.key).unwrap_or_default());
         }
         for (key, runs) in tails {
-            merging.finish(Lives::new(key), runs);
+            merging.finish(CallLives::new(key), runs);
         }
         for (key, segment) in std::mem::take(&mut merging.sink.nobodys) {
-            let mut life = Life::new(None);
+            let mut life = CallLife::new(None);
             merging.sink.count_nobodys(key, &mut life, segment);
-            merging.sink.over(key, 0, &mut life, Place::LAST);
+            merging.sink.over(key, 0, &mut life, EventPosition::LAST);
         }
         bases
     }
@@ -132,7 +135,7 @@ where
     /// come before this state.
     pub fn forget<W>(&mut self, watch: &W)
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut begins = Vec::new();
         for (key, runs) in self.tails(watch) {
@@ -143,12 +146,12 @@ where
             let slot = self.slot(key);
             let lives = &mut self.lives[slot];
             let whose = lives.whose(begin);
-            if whose != Whose::Nobody {
+            if whose != RunOwner::Nobody {
                 lives.life(whose, &mut self.spare).summary.open = None;
             }
         }
         for (_, run) in self.cpus.iter_mut().flatten() {
-            let Run { summary, counted, earlier, .. } = run;
+            let CpuCalls { summary, counted, earlier, .. } = run;
             let earlier = earlier.iter_mut().flat_map(|earlier| &mut earlier.0);
             let segments = earlier.map(|segment| (&mut segment.summary, &mut segment.counted));
             for (summary, counted) in segments.chain([(summary, counted)]) {
@@ -167,13 +170,14 @@ where
     /// Runs that have not ended, by their threads.
     fn tails<W>(&self, watch: &W) -> LastRuns<'_, A, B, C>
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut tails: LastRuns<'_, A, B, C> = HashMap::default();
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = watch.settings().lanes[lane].host;
-            let waits =
-                |run: &Run<A, B, C>| run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted);
+            let waits = |run: &CpuCalls<A, B, C>| {
+                run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted)
+            };
             for (cpu, run) in cpus.iter().filter(|cpu| waits(&cpu.1)) {
                 // Without a switch in the trace, or in the idle thread, the run is of no thread
                 // that could be named.
@@ -187,12 +191,12 @@ where
 }
 
 /// Whether there was an entry or an exit in a run.
-fn is_touched<A, B, C>(run: &Run<A, B, C>) -> bool {
+fn is_touched<A, B, C>(run: &CpuCalls<A, B, C>) -> bool {
     let mut earlier = run.earlier.iter().flat_map(|earlier| &earlier.0);
     run.summary.is_touched || earlier.any(|segment| segment.summary.is_touched)
 }
 
-impl<W: Watch> Merging<'_, W> {
+impl<W: CallObserver> Merging<'_, W> {
     /// Runs go on in the part that follows.
     fn cpus(
         &mut self,
@@ -262,8 +266,8 @@ impl<W: Watch> Merging<'_, W> {
         self.sink.watch.add(&mut known.rows, std::mem::take(&mut life.rows));
         for piece in life.earlier {
             match piece {
-                Piece::Head(head) => self.head(left, *head),
-                Piece::Runs(summary) => self.append(left, summary),
+                LifePiece::Head(head) => self.head(left, *head),
+                LifePiece::Runs(summary) => self.append(left, summary),
             }
         }
         self.append(left, life.summary);
@@ -280,12 +284,12 @@ impl<W: Watch> Merging<'_, W> {
     fn defer(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>) {
         let pieces = std::mem::take(&mut life.earlier);
         let last = std::mem::take(&mut life.summary);
-        let runs = |summary| Deferred::Life(Box::new(Life { summary, ..Life::new(None) }));
+        let runs = |summary| Deferred::Life(Box::new(CallLife { summary, ..CallLife::new(None) }));
         left.rare().deferred.push(Deferred::Life(Box::new(life)));
         for piece in pieces {
             let deferred = match piece {
-                Piece::Runs(summary) => runs(summary),
-                Piece::Head(head) => {
+                LifePiece::Runs(summary) => runs(summary),
+                LifePiece::Head(head) => {
                     let is_seen = head.is_seen;
                     Deferred::Run(Box::new(head.end_of(left.key)), is_seen)
                 }
@@ -320,10 +324,10 @@ impl<W: Watch> Merging<'_, W> {
             Deferred::Death { begin, place, .. } => {
                 let whose = left.whose(begin);
                 // If the head began before the left part too, an earlier part decides.
-                if begin.is_none() && !self.is_anchored && whose == Whose::Early {
+                if begin.is_none() && !self.is_anchored && whose == RunOwner::Early {
                     left.rare().deferred.push(deferred);
                 } else if left.is_last(whose) {
-                    self.sink.border(left, Border { place, is_death: true });
+                    self.sink.border(left, LifeBorder { place, is_death: true });
                 }
             }
         }
@@ -352,11 +356,11 @@ impl<W: Watch> Merging<'_, W> {
         tail.comm = head.comm;
         self.sink.go_on(at.0, &mut tail, head);
         end.run = tail;
-        self.tails.insert(at, Run { begin, ..Run::default() });
+        self.tails.insert(at, CpuCalls { begin, ..CpuCalls::default() });
     }
 
     /// Adds a run that began before the part that follows.
-    fn head(&mut self, left: &mut LivesOf<W>, head: Head<W::Entry, W::Exit, W::Run>) {
+    fn head(&mut self, left: &mut LivesOf<W>, head: RunHead<W::Entry, W::Exit, W::Run>) {
         let is_seen = head.is_seen;
         let mut end = head.end_of(left.key);
         self.join_tail(&mut end);
@@ -365,7 +369,7 @@ impl<W: Watch> Merging<'_, W> {
     }
 
     /// Adds a run that began before the part that follows to its life.
-    fn head_of(&mut self, key: ThreadKey, life: &mut LifeOf<W>, head: Head<W::Entry, W::Exit, W::Run>) {
+    fn head_of(&mut self, key: ThreadKey, life: &mut LifeOf<W>, head: RunHead<W::Entry, W::Exit, W::Run>) {
         let mut tail = self.tails.remove(&head.at).unwrap_or_default();
         let begin = tail.begin;
         let is_seen = head.is_seen || tail.summary.is_touched || tail.earlier.is_some();
@@ -376,10 +380,10 @@ impl<W: Watch> Merging<'_, W> {
             life.ran(key.tid, head.end, tail.comm, tail.said, is_seen);
             self.sink.append(key, life, tail.summary, tail.counted);
         } else {
-            life.push_head(Head { at: head.at, end: head.end, is_seen, run: tail });
+            life.push_head(RunHead { at: head.at, end: head.end, is_seen, run: tail });
         }
         // Whether the thread's death counts is asked next.
-        self.tails.insert(head.at, Run { begin, ..Run::default() });
+        self.tails.insert(head.at, CpuCalls { begin, ..CpuCalls::default() });
     }
 
     /// Lives that were over but for their heads are over, if these are known now.
@@ -404,8 +408,8 @@ impl<W: Watch> Merging<'_, W> {
         let behind = std::mem::take(&mut life.summary);
         for piece in std::mem::take(&mut life.earlier) {
             match piece {
-                Piece::Runs(summary) => self.sink.append(key, life, summary, W::Run::default()),
-                Piece::Head(head) => self.head_of(key, life, *head),
+                LifePiece::Runs(summary) => self.sink.append(key, life, summary, W::Run::default()),
+                LifePiece::Head(head) => self.head_of(key, life, *head),
             }
         }
         self.sink.append(key, life, behind, W::Run::default());
@@ -418,22 +422,22 @@ impl<W: Watch> Merging<'_, W> {
             let mut run = run.clone();
             self.sink.keep_known(key, at, &mut run, None);
             let whose = lives.whose(run.begin);
-            if whose == Whose::Nobody {
-                let end = RunEnd { key, cpu: at.1, place: Place::LAST, is_dead: false, is_over: true, run };
+            if whose == RunOwner::Nobody {
+                let end = RunEnd { key, cpu: at.1, place: EventPosition::LAST, is_dead: false, is_over: true, run };
                 self.sink.lose(end);
                 continue;
             }
             let life = lives.life(whose, self.sink.spare);
-            life.ran(key.tid, Place::LAST, run.comm, run.said, true);
+            life.ran(key.tid, EventPosition::LAST, run.comm, run.said, true);
             self.sink.append(key, life, run.summary, run.counted);
         }
         if let Some(early) = lives.early.as_mut().filter(|early| early.is_seen) {
             early.end = lives.first;
-            self.sink.over(key, 0, early, lives.first.map_or(Place::LAST, |border| border.place));
+            self.sink.over(key, 0, early, lives.first.map_or(EventPosition::LAST, |border| border.place));
         }
         self.sink.end_before(&mut lives);
         if let Some(current) = lives.current.as_mut().filter(|current| current.is_seen) {
-            self.sink.over(key, lives.over + 1, current, Place::LAST);
+            self.sink.over(key, lives.over + 1, current, EventPosition::LAST);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::Meaning;
-use crate::roles::{Role, syscall_entry, syscall_exit};
-use crate::{Setup, Slot, Wishes};
+use crate::events::RoleEvent;
+use crate::roles::{EventRole, syscall_entry, syscall_exit};
+use crate::{FieldSlot, Setup, Wishes};
 
 /// A call: a name that classes of events have, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,13 +26,13 @@ pub struct CallNames {
     /// In alphabetical order.
     names: Vec<String>,
     /// For each class of events and each of its roles.
-    of_classes: Vec<Vec<Named>>,
+    of_classes: Vec<Vec<ClassCall>>,
     by_name: HashMap<Vec<u8>, CallId>,
 }
 
 /// Which call an event of a class is.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+enum ClassCall {
     Always(CallId),
     /// What the event itself says.
     ByEvent,
@@ -49,16 +49,16 @@ impl CallNames {
         names.dedup();
         let by_name: HashMap<Vec<u8>, CallId> =
             names.iter().enumerate().map(|(at, name)| (name.clone().into_bytes(), CallId(at as u32))).collect();
-        let named = |slot: &Slot| match text(slot).and_then(|name| by_name.get(name.as_bytes()).copied()) {
-            Some(call) => Named::Always(call),
-            None => Named::ByEvent,
+        let named = |slot: &FieldSlot| match text(slot).and_then(|name| by_name.get(name.as_bytes()).copied()) {
+            Some(call) => ClassCall::Always(call),
+            None => ClassCall::ByEvent,
         };
         let of_classes = setup
             .classes
             .iter()
             .map(|class| {
                 let roles = class.roles.iter();
-                roles.map(|role| name_slot(role.role, &role.slots).map_or(Named::ByEvent, named)).collect()
+                roles.map(|role| name_slot(role.role, &role.slots).map_or(ClassCall::ByEvent, named)).collect()
             })
             .collect();
         Self { names, of_classes, by_name }
@@ -67,17 +67,17 @@ impl CallNames {
     /// The call that an event is about; `place`: of the role among those of the event's class.
     #[inline]
     #[must_use]
-    pub fn call(&self, meaning: &Meaning<'_>, place: usize) -> CallId {
+    pub fn call(&self, meaning: &RoleEvent<'_>, place: usize) -> CallId {
         match self.of_classes[meaning.event.number][place] {
-            Named::Always(call) => call,
-            Named::ByEvent => self.said(meaning),
+            ClassCall::Always(call) => call,
+            ClassCall::ByEvent => self.said(meaning),
         }
     }
 
     #[cold]
-    fn said(&self, meaning: &Meaning<'_>) -> CallId {
+    fn said(&self, meaning: &RoleEvent<'_>) -> CallId {
         let (name, number) = match meaning.role {
-            Role::SyscallEntry => (syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER),
+            EventRole::SyscallEntry => (syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER),
             _ => (syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER),
         };
         if let Some(call) = meaning.text(name).and_then(|name| self.by_name.get(name)) {
@@ -136,17 +136,17 @@ impl CallId {
     }
 }
 
-fn name_slot(role: Role, slots: &[Slot]) -> Option<&Slot> {
+fn name_slot(role: EventRole, slots: &[FieldSlot]) -> Option<&FieldSlot> {
     match role {
-        Role::SyscallEntry => slots.get(syscall_entry::ENTRY_NAME),
-        Role::SyscallExit => slots.get(syscall_exit::EXIT_NAME),
+        EventRole::SyscallEntry => slots.get(syscall_entry::ENTRY_NAME),
+        EventRole::SyscallExit => slots.get(syscall_exit::EXIT_NAME),
         _ => None,
     }
 }
 
-fn text(slot: &Slot) -> Option<String> {
+fn text(slot: &FieldSlot) -> Option<String> {
     match slot {
-        Slot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        FieldSlot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
         _ => None,
     }
 }

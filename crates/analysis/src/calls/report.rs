@@ -1,14 +1,14 @@
 //! Threads, processes and figures as cells of tables.
 
 use super::Figures;
-use crate::answer::{Bounded, Cell, Class, Column};
+use crate::answer::{Bounded, Cell, CellClass, Column};
 use crate::threads::ThreadKey;
 use crate::{Comm, statistics};
 
 /// Columns of a thread.
 #[must_use]
 pub fn thread_columns() -> Vec<Column> {
-    vec![Column::new("thread", "Thread", Class::Process), Column::of("incarnation", "Life", "lives")]
+    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")]
 }
 
 /// Cells of a life.

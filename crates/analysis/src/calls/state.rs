@@ -3,14 +3,14 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::lane::{CallLane, End, Note, Run, RunEnd, Segment, Told, unknown_key};
-use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Spare, Stuck, Whose};
-use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
+use super::lane::{BareRunEnd, CallLane, CallNote, CallSegment, CpuCalls, RunEnd, ThreadFacts, unknown_key};
+use super::lives::{CallLife, CallLives, CpuAt, Deferred, LifeBorder, RunHead, RunOwner, SpareLives, Stuck};
+use super::{CallObserver, CallOutcome, CallSummary, EventPosition, Meeting, Settings, is_cut, touches};
 use crate::Comm;
 use crate::threads::{Slots, ThreadKey};
 
 /// The last run of each CPU of a lane.
-pub(super) type LaneRuns<A, B, C> = Vec<(u32, Run<A, B, C>)>;
+pub(super) type LaneRuns<A, B, C> = Vec<(u32, CpuCalls<A, B, C>)>;
 
 /// Calls in a part of a trace.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,11 +23,11 @@ pub struct CallState<A, B, C, R> {
     pub(super) cpus: Vec<LaneRuns<A, B, C>>,
     /// Where the lives of a thread are.
     slots: Slots,
-    pub(super) lives: Vec<Lives<A, B, C, R>>,
+    pub(super) lives: Vec<CallLives<A, B, C, R>>,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
     #[serde(skip)]
-    pub(super) spare: Spare<A, B, C, R>,
+    pub(super) spare: SpareLives<A, B, C, R>,
 }
 
 /// A life that is over, or the trace is.
@@ -45,9 +45,9 @@ pub struct LifeView<'a, R> {
     /// Its fork was seen.
     pub is_forked: bool,
     /// From where on; `None`: from the beginning.
-    pub since: Option<Place>,
+    pub since: Option<EventPosition>,
     /// To where.
-    pub until: Place,
+    pub until: EventPosition,
     /// Its counts.
     pub rows: &'a mut R,
 }
@@ -56,18 +56,38 @@ pub struct LifeView<'a, R> {
 /// from there on.
 pub type Bases = HashMap<ThreadKey, u32>;
 
-pub(super) type LifeOf<W> = Life<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
-pub(super) type LivesOf<W> = Lives<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
-pub(super) type SpareOf<W> = Spare<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
-pub(super) type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
-pub(super) type EndOf<W> = RunEnd<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
-pub(super) type DeferredOf<W> =
-    Deferred<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
-pub(super) type SegmentOf<W> = Segment<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
-pub(super) type SummaryOf<W> = Summary<<W as Watch>::Entry, <W as Watch>::Exit>;
+pub(super) type LifeOf<W> = CallLife<
+    <W as CallObserver>::Entry,
+    <W as CallObserver>::Exit,
+    <W as CallObserver>::Run,
+    <W as CallObserver>::Rows,
+>;
+pub(super) type LivesOf<W> = CallLives<
+    <W as CallObserver>::Entry,
+    <W as CallObserver>::Exit,
+    <W as CallObserver>::Run,
+    <W as CallObserver>::Rows,
+>;
+pub(super) type SpareOf<W> = SpareLives<
+    <W as CallObserver>::Entry,
+    <W as CallObserver>::Exit,
+    <W as CallObserver>::Run,
+    <W as CallObserver>::Rows,
+>;
+pub(super) type RunOf<W> = CpuCalls<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run>;
+pub(super) type EndOf<W> = RunEnd<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run>;
+pub(super) type DeferredOf<W> = Deferred<
+    <W as CallObserver>::Entry,
+    <W as CallObserver>::Exit,
+    <W as CallObserver>::Run,
+    <W as CallObserver>::Rows,
+>;
+pub(super) type SegmentOf<W> =
+    CallSegment<<W as CallObserver>::Entry, <W as CallObserver>::Exit, <W as CallObserver>::Run>;
+pub(super) type SummaryOf<W> = CallSummary<<W as CallObserver>::Entry, <W as CallObserver>::Exit>;
 
 /// The watch, and the totals that it counts into.
-pub(super) struct Sink<'a, W: Watch> {
+pub(super) struct CallSink<'a, W: CallObserver> {
     pub(super) watch: &'a W,
     pub(super) totals: &'a mut W::Totals,
     /// Nothing comes before.
@@ -78,7 +98,7 @@ pub(super) struct Sink<'a, W: Watch> {
     pub(super) spare: &'a mut SpareOf<W>,
 }
 
-impl<W: Watch> Sink<'_, W> {
+impl<W: CallObserver> CallSink<'_, W> {
     pub(super) fn settings(&self) -> &Settings {
         self.watch.settings()
     }
@@ -89,7 +109,7 @@ impl<W: Watch> Sink<'_, W> {
         if let Some(open) = &summary.open {
             self.watch.leaves_open(self.totals, key, open);
         }
-        let Life { summary: known, rows, .. } = life;
+        let CallLife { summary: known, rows, .. } = life;
         self.watch.count(self.totals, key, rows, counted);
         if !self.is_anchored
             && !known.is_touched
@@ -106,7 +126,7 @@ impl<W: Watch> Sink<'_, W> {
 
     /// Adds the later counts of the same run.
     fn extend(&mut self, lane: u32, run: &mut RunOf<W>, later: SegmentOf<W>) {
-        let Run { summary: known, counted: all, .. } = run;
+        let CpuCalls { summary: known, counted: all, .. } = run;
         let holes = &self.watch.settings().facts(lane).holes;
         known.then(later.summary, |met: Meeting<_, _>| {
             let outcome = met.outcome(|begin, end| !touches(holes, begin, end));
@@ -147,7 +167,8 @@ impl<W: Watch> Sink<'_, W> {
         let begin = run.begin.map(|begin| begin.time);
         let is_odd = begin.is_some() && run.next != key.tid;
         let nobody = unknown_key(facts.host, cpu);
-        let known = Run { begin: run.begin, next: run.next, comm: run.comm, said: run.said, ..Run::default() };
+        let known =
+            CpuCalls { begin: run.begin, next: run.next, comm: run.comm, said: run.said, ..CpuCalls::default() };
         for segment in segments(std::mem::replace(run, known)) {
             let at = segment.last_ns;
             let is_behind = end.is_some_and(|end| !facts.holes.touch(at, end));
@@ -167,10 +188,10 @@ impl<W: Watch> Sink<'_, W> {
 
     /// Counts calls that are of no thread: calls that cross their ends are lost.
     pub(super) fn count_nobodys(&mut self, key: ThreadKey, life: &mut LifeOf<W>, segment: SegmentOf<W>) {
-        let Segment { summary: Summary { asks, open, .. }, counted, .. } = segment;
+        let CallSegment { summary: CallSummary { asks, open, .. }, counted, .. } = segment;
         life.is_seen = true;
         self.watch.count(self.totals, key, &mut life.rows, counted);
-        let lost = asks.map(Outcome::LostExit).into_iter().chain(open.map(Outcome::LostEntry));
+        let lost = asks.map(CallOutcome::LostExit).into_iter().chain(open.map(CallOutcome::LostEntry));
         lost.for_each(|lost| self.watch.settle(self.totals, key, &mut life.rows, lost));
     }
 
@@ -179,16 +200,16 @@ impl<W: Watch> Sink<'_, W> {
     pub(super) fn run(&mut self, lives: &mut LivesOf<W>, end: EndOf<W>, is_seen: bool, head: Option<CpuAt>) {
         let whose = lives.whose(end.run.begin);
         match whose {
-            Whose::Late if !self.is_anchored => return lives.rare().late.push(end),
-            Whose::Nobody if head.is_some() => return lives.rare().lost.push(end),
-            Whose::Nobody => return self.lose(end),
-            Whose::Early | Whose::Late | Whose::Before | Whose::Current => {}
+            RunOwner::Late if !self.is_anchored => return lives.rare().late.push(end),
+            RunOwner::Nobody if head.is_some() => return lives.rare().lost.push(end),
+            RunOwner::Nobody => return self.lose(end),
+            RunOwner::Early | RunOwner::Late | RunOwner::Before | RunOwner::Current => {}
         }
         let RunEnd { key, cpu, place, is_dead, mut run, .. } = end;
         let life = lives.life(whose, self.spare);
         let is_seen = is_seen || run.summary.is_touched || run.earlier.is_some();
         if let Some(at) = head {
-            life.push_head(Head { at, end: place, is_seen, run });
+            life.push_head(RunHead { at, end: place, is_seen, run });
         } else {
             self.keep_known(key, (place.lane, cpu), &mut run, Some(place.time));
             life.ran(key.tid, place, run.comm, run.said, is_seen);
@@ -196,15 +217,15 @@ impl<W: Watch> Sink<'_, W> {
         }
         match head {
             _ if !is_dead || !lives.is_last(whose) => {}
-            Some(at) if whose == Whose::Early => {
+            Some(at) if whose == RunOwner::Early => {
                 lives.rare().deferred.push(Deferred::Death { at, begin: None, place });
             }
-            _ => self.border(lives, Border { place, is_death: true }),
+            _ => self.border(lives, LifeBorder { place, is_death: true }),
         }
     }
 
     /// A border behind which the current life is certain.
-    pub(super) fn border(&mut self, lives: &mut LivesOf<W>, border: Border) {
+    pub(super) fn border(&mut self, lives: &mut LivesOf<W>, border: LifeBorder) {
         let first = *lives.first.get_or_insert(border);
         let is_seen = lives.current.as_ref().is_some_and(|current| current.is_seen);
         if lives.over == 0 && !is_seen && border != first {
@@ -220,7 +241,7 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     /// A life was there, the next one begins.
-    fn next(&mut self, lives: &mut LivesOf<W>, border: Border) {
+    fn next(&mut self, lives: &mut LivesOf<W>, border: LifeBorder) {
         self.end_before(lives);
         lives.over += 1;
         lives.is_before_dead = border.is_death;
@@ -237,7 +258,7 @@ impl<W: Watch> Sink<'_, W> {
     /// The life before the last is over.
     pub(super) fn end_before(&mut self, lives: &mut LivesOf<W>) {
         let Some(mut life) = lives.before.take() else { return };
-        let until = lives.border.map_or(Place::LAST, |border| border.place);
+        let until = lives.border.map_or(EventPosition::LAST, |border| border.place);
         if life.earlier.is_empty() {
             self.over(lives.key, lives.over, &mut life, until);
             self.spare.keep(life);
@@ -248,7 +269,7 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     /// A life is over and known whole.
-    pub(super) fn over(&mut self, key: ThreadKey, number: u32, life: &mut LifeOf<W>, until: Place) {
+    pub(super) fn over(&mut self, key: ThreadKey, number: u32, life: &mut LifeOf<W>, until: EventPosition) {
         let death = life.end.filter(|border| border.is_death).map_or(i64::MAX, |border| border.place.time);
         self.last(key, life, death);
         let comm = life.comm.or(life.told).map_or(Comm::default(), |(_, comm)| comm);
@@ -261,19 +282,19 @@ impl<W: Watch> Sink<'_, W> {
 
     /// Settles the call that a life leaves and the open call when there is nothing else.
     fn last(&mut self, key: ThreadKey, life: &mut LifeOf<W>, end: i64) {
-        let Summary { asks, open, .. } = std::mem::take(&mut life.summary);
+        let CallSummary { asks, open, .. } = std::mem::take(&mut life.summary);
         if let Some(exit) = asks {
             let outcome = match self.settings().is_whole(i64::MIN, exit.place.time) {
-                _ if life.is_forked => Outcome::ChildReturns(exit),
-                true => Outcome::BeganBefore(exit),
-                false => Outcome::LostExit(exit),
+                _ if life.is_forked => CallOutcome::ChildReturns(exit),
+                true => CallOutcome::BeganBefore(exit),
+                false => CallOutcome::LostExit(exit),
             };
             self.watch.settle(self.totals, key, &mut life.rows, outcome);
         }
         if let Some(entry) = open {
             let outcome = match self.settings().is_whole(entry.place.time, end) {
-                true => Outcome::NeverEnded(entry),
-                false => Outcome::LostEntry(entry),
+                true => CallOutcome::NeverEnded(entry),
+                false => CallOutcome::LostEntry(entry),
             };
             self.watch.settle(self.totals, key, &mut life.rows, outcome);
         }
@@ -285,13 +306,13 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, slots: Slots::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
+        Self { cpus, slots: Slots::default(), lives: Vec::new(), is_anchored: false, spare: SpareLives::default() }
     }
 
     /// Whether it is of so many lanes, and its numbers point into its tables.
     #[must_use]
     pub fn fits(&self, lanes: usize) -> bool {
-        let is_kept = |(at, lives): (usize, &Lives<A, B, C, R>)| self.slots.get(lives.key) == Some(at as u32);
+        let is_kept = |(at, lives): (usize, &CallLives<A, B, C, R>)| self.slots.get(lives.key) == Some(at as u32);
         let is_indexed = self.lives.iter().enumerate().all(is_kept) && self.slots.all().count() == self.lives.len();
         self.cpus.len() == lanes && is_indexed
     }
@@ -301,7 +322,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     pub(super) fn slot(&mut self, key: ThreadKey) -> usize {
         let lives = &mut self.lives;
         let slot = self.slots.of(key, || {
-            lives.push(Lives::new(key));
+            lives.push(CallLives::new(key));
             (lives.len() - 1) as u32
         });
         slot as usize
@@ -309,29 +330,30 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
 
     /// A note of a lane.
     #[inline]
-    pub fn note<W>(&mut self, watch: &W, totals: &mut W::Totals, note: Note<A, B, C>)
+    pub fn note<W>(&mut self, watch: &W, totals: &mut W::Totals, note: CallNote<A, B, C>)
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        if let Note::End(end) = note {
+        if let CallNote::End(end) = note {
             return self.end(watch, totals, end, C::default());
         }
         let mut spare = std::mem::take(&mut self.spare);
-        let mut sink = Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare };
+        let mut sink =
+            CallSink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare };
         match note {
-            Note::Run(end) => self.run(&mut sink, *end),
-            Note::Fork { place, child, parent } => {
+            CallNote::Run(end) => self.run(&mut sink, *end),
+            CallNote::Fork { place, child, parent } => {
                 let slot = self.slot(child.key);
                 let lives = &mut self.lives[slot];
-                sink.border(lives, Border { place, is_death: false });
+                sink.border(lives, LifeBorder { place, is_death: false });
                 lives.last(sink.spare).is_forked = true;
                 lives.tell(place, &child, sink.spare);
                 if let Some(parent) = parent {
                     self.tell(place, &parent, sink.spare);
                 }
             }
-            Note::Known { place, told } => self.tell(place, &told, sink.spare),
-            Note::End(_) => {}
+            CallNote::Known { place, told } => self.tell(place, &told, sink.spare),
+            CallNote::End(_) => {}
         }
         if !sink.nobodys.is_empty() {
             self.nobodys(&mut sink);
@@ -340,9 +362,9 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     }
 
     /// Counts calls that are of no thread.
-    pub(super) fn nobodys<W>(&mut self, sink: &mut Sink<'_, W>)
+    pub(super) fn nobodys<W>(&mut self, sink: &mut CallSink<'_, W>)
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         for (key, segment) in std::mem::take(&mut sink.nobodys) {
             let slot = self.slot(key);
@@ -351,14 +373,14 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         }
     }
 
-    fn tell(&mut self, place: Place, told: &Told, spare: &mut Spare<A, B, C, R>) {
+    fn tell(&mut self, place: EventPosition, told: &ThreadFacts, spare: &mut SpareLives<A, B, C, R>) {
         let slot = self.slot(told.key);
         self.lives[slot].tell(place, told, spare);
     }
 
-    fn run<W>(&mut self, sink: &mut Sink<'_, W>, end: RunEnd<A, B, C>)
+    fn run<W>(&mut self, sink: &mut CallSink<'_, W>, end: RunEnd<A, B, C>)
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let slot = self.slot(end.key);
         let lives = &mut self.lives[slot];
@@ -374,38 +396,38 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
 
     /// A run ends, and everything but its counts was told.
     #[inline]
-    pub fn end<W>(&mut self, watch: &W, totals: &mut W::Totals, end: End, counted: C)
+    pub fn end<W>(&mut self, watch: &W, totals: &mut W::Totals, end: BareRunEnd, counted: C)
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let End { key, cpu, place, begin, comm, said, is_dead, is_touched } = end;
+        let BareRunEnd { key, cpu, place, begin, comm, said, is_dead, is_touched } = end;
         let slot = self.slot(key);
         let lives = &mut self.lives[slot];
         let whose = lives.whose(Some(begin));
-        if lives.defers() || matches!(whose, Whose::Late | Whose::Nobody) {
-            let summary = Summary { is_touched, ..Summary::default() };
+        if lives.defers() || matches!(whose, RunOwner::Late | RunOwner::Nobody) {
+            let summary = CallSummary { is_touched, ..CallSummary::default() };
             let begin = Some(begin);
-            let run = Run { begin, next: key.tid, comm, said, summary, counted, ..Run::default() };
+            let run = CpuCalls { begin, next: key.tid, comm, said, summary, counted, ..CpuCalls::default() };
             return self.note(
                 watch,
                 totals,
-                Note::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })),
+                CallNote::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })),
             );
         }
         let (is_anchored, nobodys, spare) = (self.is_anchored, Vec::new(), &mut self.spare);
-        let mut sink = Sink { watch, totals, is_anchored, nobodys, spare };
+        let mut sink = CallSink { watch, totals, is_anchored, nobodys, spare };
         let life = lives.life(whose, sink.spare);
         life.ran(key.tid, place, comm, said, is_dead || is_touched);
-        sink.append(key, life, Summary { is_touched, ..Summary::default() }, counted);
+        sink.append(key, life, CallSummary { is_touched, ..CallSummary::default() }, counted);
         if is_dead && lives.is_last(whose) {
-            sink.border(lives, Border { place, is_death: true });
+            sink.border(lives, LifeBorder { place, is_death: true });
         }
     }
 
     /// The part of a lane ends.
     pub fn leave<W>(&mut self, lane: usize, end: CallLane<'_, W>) -> W::Totals
     where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+        W: CallObserver<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let (cpus, totals) = end.end();
         self.cpus[lane] = cpus;
@@ -431,9 +453,12 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     /// Where the first thing is that is still to be told of runs that have not ended, if `first` says where that is in a run;
     /// `None`: there is none.
     #[must_use]
-    pub fn settled_until(&self, first: impl Fn(&Summary<A, B>, &C) -> Option<Place>) -> Option<Place> {
-        let of_run = |(_, run): &(u32, Run<A, B, C>)| match run.earlier {
-            Some(_) => Some(run.begin.unwrap_or(Place { time: i64::MIN, lane: 0, nth: 0 })),
+    pub fn settled_until(
+        &self,
+        first: impl Fn(&CallSummary<A, B>, &C) -> Option<EventPosition>,
+    ) -> Option<EventPosition> {
+        let of_run = |(_, run): &(u32, CpuCalls<A, B, C>)| match run.earlier {
+            Some(_) => Some(run.begin.unwrap_or(EventPosition { time: i64::MIN, lane: 0, nth: 0 })),
             None => first(&run.summary, &run.counted),
         };
         self.cpus.iter().flatten().filter_map(of_run).min()
@@ -441,8 +466,8 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
 }
 
 /// The segments of a run, in its order.
-fn segments<A, B, C>(run: Run<A, B, C>) -> impl Iterator<Item = Segment<A, B, C>> {
-    let Run { summary, counted, last_ns, earlier, .. } = run;
+fn segments<A, B, C>(run: CpuCalls<A, B, C>) -> impl Iterator<Item = CallSegment<A, B, C>> {
+    let CpuCalls { summary, counted, last_ns, earlier, .. } = run;
     let earlier = earlier.map(|earlier| earlier.0).unwrap_or_default();
-    earlier.into_iter().chain([Segment { summary, counted, last_ns }])
+    earlier.into_iter().chain([CallSegment { summary, counted, last_ns }])
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::Count;
+use super::CountAnalysis;
 use crate::testing::{Script, text};
 use crate::{Analysis, Wishes};
 
@@ -17,7 +17,7 @@ fn events_are_counted_by_class_and_lane() {
          50 1 thread_fork child_tid=7",
     );
     let wishes = Wishes::default();
-    let count = Count::new(&script.setup(&wishes));
+    let count = CountAnalysis::new(&script.setup(&wishes));
     expect![[r#"
         per-class
           name=`open` count=2[2,6]
@@ -38,7 +38,7 @@ fn events_are_counted_by_class_and_lane() {
 fn what_is_lost_may_be_unknown() {
     let script = Script::parse("lane cpu=0 span=0..100 hole=20..30 lost=?\n 10 0 'open'");
     let wishes = Wishes::default();
-    let count = Count::new(&script.setup(&wishes));
+    let count = CountAnalysis::new(&script.setup(&wishes));
     expect![[r#"
         per-class
           name=`open` count=1[1,none]

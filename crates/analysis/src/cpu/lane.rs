@@ -10,14 +10,14 @@
 use kymo_ir::Cells;
 
 use super::rows::Small;
-use super::sums::{Bins, CpuState, Head, Run};
-use crate::roles::{PID, Role, TID, switch};
+use super::sums::{CpuFirstSwitch, CpuState, ThreadRun, TimeBins};
+use crate::roles::{EventRole, PID, TID, switch};
 use crate::threads::{is_dead, is_runnable};
-use crate::{BoundClass, ColumnKind, Comm, EventRows, LaneFacts, Meaning, Notes, Slot};
+use crate::{BoundClass, ColumnKind, Comm, EventRows, FieldSlot, LaneFacts, LaneNotes, RoleEvent};
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct CpuLane<'a> {
     facts: &'a LaneFacts,
     /// CPU of events that do not name one.
     cpu: u32,
@@ -34,9 +34,9 @@ struct LaneCpu {
 
 /// The notes about threads.
 #[derive(Debug)]
-pub enum Note {
+pub enum CpuNote {
     /// A CPU changes threads: the one that its last switch began ran for so long, without any doubt.
-    Switch(Switch),
+    Switch(CpuSwitch),
     /// It changes threads otherwise.
     Other(Box<OtherSwitch>),
     /// A thread is made.
@@ -45,7 +45,7 @@ pub enum Note {
     Known(i32, Option<i32>, Comm),
 }
 
-const _: () = assert!(size_of::<Note>() <= 64, "notes are written and read again for each switch");
+const _: () = assert!(size_of::<CpuNote>() <= 64, "notes are written and read again for each switch");
 
 /// A thread is made.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Fork {
 
 /// A CPU changes threads.
 #[derive(Debug)]
-pub struct Switch {
+pub struct CpuSwitch {
     /// Names are empty if they are not known.
     pub(super) prev_comm: Comm,
     pub(super) next_comm: Comm,
@@ -77,9 +77,9 @@ pub struct Switch {
 /// A CPU's first switch, or one that ends another thread than the CPU is known to have run or a run that is in doubt.
 #[derive(Debug)]
 pub struct OtherSwitch {
-    pub(super) switch: Switch,
+    pub(super) switch: CpuSwitch,
     /// The thread that it ran, and how long, if its last switch was seen.
-    pub(super) ran: Option<(i32, Run)>,
+    pub(super) ran: Option<(i32, ThreadRun)>,
 }
 
 /// Where the fields of switches are if all are columns or nowhere, which is so in almost every trace.
@@ -112,7 +112,7 @@ struct SwitchCells<'a> {
 }
 
 /// Facts of a switch.
-struct Said {
+struct SwitchFacts {
     prev: i32,
     next: i32,
     state: Option<i64>,
@@ -126,13 +126,13 @@ impl SwitchColumns {
     /// Those of a class that means switches and nothing else.
     pub(super) fn of(class: &BoundClass) -> Option<Self> {
         let [bound] = &class.roles[..] else { return None };
-        let column = |slot: &Slot, wanted: ColumnKind| match *slot {
-            Slot::Absent => Some(None),
-            Slot::Column { column, kind, is_optional: false } if kind == wanted => Some(Some(column)),
+        let column = |slot: &FieldSlot, wanted: ColumnKind| match *slot {
+            FieldSlot::Absent => Some(None),
+            FieldSlot::Column { column, kind, is_optional: false } if kind == wanted => Some(Some(column)),
             _ => None,
         };
-        let number = |slot: &Slot| column(slot, ColumnKind::Integer);
-        let slots = (bound.role == Role::Switch).then_some(&bound.slots)?;
+        let number = |slot: &FieldSlot| column(slot, ColumnKind::Integer);
+        let slots = (bound.role == EventRole::Switch).then_some(&bound.slots)?;
         let (tid, pid) = (number(&class.context[TID])?, number(&class.context[PID])?);
         Some(Self {
             prev: number(&slots[switch::PREV_TID])??,
@@ -168,7 +168,7 @@ fn small(cell: [u8; 8]) -> Option<i32> {
 
 impl SwitchCells<'_> {
     #[inline]
-    fn said(&self, row: usize) -> Option<Said> {
+    fn said(&self, row: usize) -> Option<SwitchFacts> {
         let (prev, next) = (small(self.prev[row])?, small(self.next[row])?);
         let comm = |cells: Option<Words<'_>>| {
             cells.map_or(Comm::default(), |cells| Comm::of_span(self.bytes, Cells::span_of(cells[row])))
@@ -177,7 +177,7 @@ impl SwitchCells<'_> {
             Some((tid, pid)) if small(tid[row]) == Some(prev) => small(pid[row]),
             _ => None,
         };
-        Some(Said {
+        Some(SwitchFacts {
             prev,
             next,
             state: self.state.map(|state| i64::from_ne_bytes(state[row])),
@@ -189,8 +189,8 @@ impl SwitchCells<'_> {
     }
 }
 
-impl Said {
-    fn of(event: Meaning<'_>) -> Option<Self> {
+impl SwitchFacts {
+    fn of(event: RoleEvent<'_>) -> Option<Self> {
         let prev = event.small(switch::PREV_TID)?;
         let prev_pid = event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev));
         Some(Self {
@@ -205,7 +205,7 @@ impl Said {
     }
 }
 
-impl<'a> Lane<'a> {
+impl<'a> CpuLane<'a> {
     pub(super) fn new(facts: &'a LaneFacts, cpu: u32) -> Self {
         Self { facts, cpu, cpus: Vec::new() }
     }
@@ -218,11 +218,11 @@ impl<'a> Lane<'a> {
     /// The events of a batch; those that are no switches with columns go to `other` with their row.
     pub(super) fn steps(
         &mut self,
-        (bins, columns): (&Bins, &[Option<SwitchColumns>]),
+        (bins, columns): (&TimeBins, &[Option<SwitchColumns>]),
         rows: &EventRows,
         bytes: &[u8],
-        notes: &mut Notes<Note>,
-        mut other: impl FnMut(&mut Self, usize, &mut Notes<Note>),
+        notes: &mut LaneNotes<CpuNote>,
+        mut other: impl FnMut(&mut Self, usize, &mut LaneNotes<CpuNote>),
     ) {
         let mut known: Option<(u32, SwitchCells<'_>)> = None;
         for (row, (&(number, place), &time)) in rows.places.iter().zip(&rows.times).enumerate() {
@@ -241,28 +241,28 @@ impl<'a> Lane<'a> {
     }
 
     /// A switch wherever its fields are.
-    pub(super) fn switch_anywhere(&mut self, bins: &Bins, event: Meaning<'_>, notes: &mut Notes<Note>) {
+    pub(super) fn switch_anywhere(&mut self, bins: &TimeBins, event: RoleEvent<'_>, notes: &mut LaneNotes<CpuNote>) {
         let number = match self.facts.cpu {
             Some(cpu) => cpu,
             None => event.event.cpu().unwrap_or(self.cpu),
         };
-        if let Some(said) = Said::of(event) {
+        if let Some(said) = SwitchFacts::of(event) {
             self.switch(bins, event.event.time, number, &said, notes);
         }
     }
 
     #[inline]
-    fn switch(&mut self, bins: &Bins, time: i64, number: u32, said: &Said, notes: &mut Notes<Note>) {
+    fn switch(&mut self, bins: &TimeBins, time: i64, number: u32, said: &SwitchFacts, notes: &mut LaneNotes<CpuNote>) {
         let facts = self.facts;
         let cpu = &mut self.cpu(number).state;
-        let Said { prev, next, .. } = *said;
+        let SwitchFacts { prev, next, .. } = *said;
         cpu.sums.switches += 1;
         let ran = cpu.tail.map(|tail| (tail.1, cpu.ran(bins, &facts.holes, tail, (time, prev))));
         if ran.is_none() {
-            cpu.head = Some(Head { time, prev });
+            cpu.head = Some(CpuFirstSwitch { time, prev });
         }
         cpu.tail = Some((time, next));
-        let switch = Switch {
+        let switch = CpuSwitch {
             prev_comm: said.prev_comm,
             next_comm: said.next_comm,
             run_ns: ran.map_or(0, |ran| ran.1.ns),
@@ -275,8 +275,8 @@ impl<'a> Lane<'a> {
             is_dead: said.state.is_some_and(|state| is_dead(state, facts.kernel)),
         };
         let note = match ran.is_some_and(|(tid, run)| tid == prev && run.doubt_ns == 0) {
-            true => Note::Switch(switch),
-            false => Note::Other(Box::new(OtherSwitch { switch, ran })),
+            true => CpuNote::Switch(switch),
+            false => CpuNote::Other(Box::new(OtherSwitch { switch, ran })),
         };
         notes.push(time, note);
     }

@@ -2,11 +2,11 @@
 
 use hashbrown::HashMap;
 
-use super::rows::{Over, Process, ThreadRow};
-use super::sums::{CpuState, Run};
-use super::{Cpu, State};
+use super::rows::{CpuProcess, CpuThreadRow, EndedCpuLives};
+use super::sums::{CpuState, ThreadRun};
+use super::{Cpu, CpuUsageState};
 use crate::Wishes;
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::at_least;
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
@@ -29,9 +29,9 @@ struct CpuRow {
 }
 
 /// Everything that is known, by CPU and by thread.
-struct Whole {
+struct CpuTotals {
     cpus: Vec<CpuRow>,
-    threads: Over,
+    threads: EndedCpuLives,
     /// Length of the union of all holes.
     holes_ns: u64,
     /// Sum of the lengths of all holes.
@@ -64,7 +64,7 @@ impl CpuRow {
 
 impl Cpu {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    pub(super) fn report(&self, state: &CpuUsageState) -> Answer {
         let whole = self.whole(state);
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
@@ -78,10 +78,11 @@ impl Cpu {
         Answer { tables }
     }
 
-    fn whole(&self, state: &State) -> Whole {
-        let numbered =
-            |(id, number, row): (ThreadId, u32, &ThreadRow)| (id, ThreadRow { lives_before: number, ..row.clone() });
-        let mut threads: HashMap<ThreadId, ThreadRow> = state.threads.numbered().map(numbered).collect();
+    fn whole(&self, state: &CpuUsageState) -> CpuTotals {
+        let numbered = |(id, number, row): (ThreadId, u32, &CpuThreadRow)| {
+            (id, CpuThreadRow { lives_before: number, ..row.clone() })
+        };
+        let mut threads: HashMap<ThreadId, CpuThreadRow> = state.threads.numbered().map(numbered).collect();
         let mut cpus = Vec::new();
         self.were_on(state, &mut threads);
         for (lane, known) in state.cpus.iter().enumerate() {
@@ -105,12 +106,12 @@ impl Cpu {
         }
         let lost = cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)));
         let all_holes_ns = cpus.iter().map(CpuRow::holes_ns).sum();
-        Whole { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
+        CpuTotals { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
     }
 
     /// Adds the migrations from runs before the first switches: their threads are known only at the
     /// end.
-    fn were_on(&self, state: &State, threads: &mut HashMap<ThreadId, ThreadRow>) {
+    fn were_on(&self, state: &CpuUsageState, threads: &mut HashMap<ThreadId, CpuThreadRow>) {
         let mut heads = Vec::new();
         for (known, facts) in state.cpus.iter().zip(&self.lanes) {
             for (cpu, head) in known.iter().filter_map(|(cpu, known)| Some((*cpu, known.head?))) {
@@ -128,11 +129,11 @@ impl Cpu {
     /// A CPU with its runs before the first switch and after the last one, which their threads get too.
     fn edges(
         &self,
-        state: &State,
+        state: &CpuUsageState,
         lane: usize,
         number: u32,
         cpu: &CpuState,
-        threads: &mut HashMap<ThreadId, ThreadRow>,
+        threads: &mut HashMap<ThreadId, CpuThreadRow>,
     ) -> CpuRow {
         let facts = &self.lanes[lane];
         let mut sums = cpu.sums.clone();
@@ -140,7 +141,7 @@ impl Cpu {
         let span = facts.span_ns.or(switches).unwrap_or((0, 0));
         let mut row = CpuRow::new(number, span, &facts.holes, facts.lost);
         row.holes.extend(&cpu.odd);
-        let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, Run)> {
+        let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, ThreadRun)> {
             let end = end.max(begin);
             // No switch names the thread at the other end.
             let is_doubtful = facts.holes.touch(begin, end);
@@ -173,15 +174,15 @@ impl Cpu {
         row
     }
 
-    fn per_cpu(&self, whole: &Whole) -> Table {
+    fn per_cpu(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
-            Column::new("cpu", "CPU", Class::Cpu),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
-            Column::new("busy", "Busy", Class::Duration),
-            Column::new("share", "Share", Class::Ratio),
-            Column::new("idle", "Idle", Class::Duration),
-            Column::new("unknown", "Unknown", Class::Duration),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("busy", "Busy", CellClass::Duration),
+            Column::new("share", "Share", CellClass::Ratio),
+            Column::new("idle", "Idle", CellClass::Duration),
+            Column::new("unknown", "Unknown", CellClass::Duration),
             Column::of("switches", "Switches", "switches"),
         ];
         let mut table = Table::new("per-cpu", "CPUs", columns);
@@ -216,12 +217,12 @@ impl Cpu {
         table
     }
 
-    fn per_thread(&self, whole: &Whole) -> Table {
+    fn per_thread(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
-            Column::new("thread", "Thread", Class::Process),
+            Column::new("thread", "Thread", CellClass::Process),
             Column::of("incarnation", "Life", "lives"),
-            Column::new("run_time", "Run time", Class::Duration),
-            Column::new("share", "Share", Class::Ratio),
+            Column::new("run_time", "Run time", CellClass::Duration),
+            Column::new("share", "Share", CellClass::Ratio),
             Column::of("runs", "Runs", "runs"),
             Column::of("migrations", "Migrations", "migrations"),
             Column::of("preemptions", "Preemptions", "preemptions"),
@@ -250,17 +251,17 @@ impl Cpu {
         table
     }
 
-    fn per_process(&self, whole: &Whole) -> Table {
+    fn per_process(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
-            Column::new("process", "Process", Class::Process),
+            Column::new("process", "Process", CellClass::Process),
             Column::of("threads", "Threads", "threads"),
-            Column::new("run_time", "Run time", Class::Duration),
-            Column::new("share", "Share", Class::Ratio),
+            Column::new("run_time", "Run time", CellClass::Duration),
+            Column::new("share", "Share", CellClass::Ratio),
             Column::of("runs", "Runs", "runs"),
         ];
         let mut table = Table::new("per-process", "Processes", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<((u16, Option<i32>), Process)> =
+        let mut rows: Vec<((u16, Option<i32>), CpuProcess)> =
             whole.threads.processes.iter().map(|(key, process)| (*key, process.clone())).collect();
         rows.retain(|(_, process)| process.threads > 0 && self.wishes.wants_name(process.name().as_deref()));
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
@@ -285,8 +286,9 @@ impl Cpu {
     }
 
     /// How busy all CPUs were over time.
-    fn course(&self, whole: &Whole) -> Table {
-        let columns = vec![Column::new("time", "Time", Class::TimeRange), Column::new("busy", "Busy", Class::Ratio)];
+    fn course(&self, whole: &CpuTotals) -> Table {
+        let columns =
+            vec![Column::new("time", "Time", CellClass::TimeRange), Column::new("busy", "Busy", CellClass::Ratio)];
         let mut table = Table::new("course", "Busy over time, all CPUs", columns);
         table.plot = Some(Plot::Course { time: 0, series: None, value: 1 });
         let Some((_, end)) = crate::setup::span_ns(&self.lanes) else { return table };
@@ -308,23 +310,23 @@ impl Cpu {
 }
 
 /// The life of a thread that ran when the trace began.
-fn head_thread(state: &State, host: u16, tid: i32) -> ThreadId {
+fn head_thread(state: &CpuUsageState, host: u16, tid: i32) -> ThreadId {
     let key = ThreadKey { host, tid };
     state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN })
 }
 
-impl Process {
+impl CpuProcess {
     fn name(&self) -> Option<String> {
         self.name.and_then(|(_, comm)| comm.text())
     }
 }
 
-impl ThreadRow {
+impl CpuThreadRow {
     fn name(&self) -> Option<String> {
         self.comm.text()
     }
 
-    fn add(&mut self, run: Run) {
+    fn add(&mut self, run: ThreadRun) {
         self.run_ns += run.ns;
         self.doubt_ns += run.doubt_ns;
     }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ranking::Ranking;
-use crate::threads::{Life, ThreadId, ThreadKey};
+use crate::threads::{LifeFacts, ThreadId, ThreadKey};
 use crate::{Comm, Wishes};
 
 /// A number, if there is one, in half the room of an option.
@@ -52,7 +52,7 @@ impl Default for Small {
 /// The row of a thread's life. Threads are wherever they are in memory, and are looked at for each
 /// switch: half of the lines is half of the wait. No trace has four billion runs of one life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ThreadRow {
+pub struct CpuThreadRow {
     /// How many lives of the same number were before.
     pub(super) lives_before: u32,
     /// How many CPUs began to run it, less those that stopped.
@@ -72,9 +72,9 @@ pub struct ThreadRow {
     pub(super) last_cpu: Small,
 }
 
-const _: () = assert!(size_of::<ThreadRow>() <= 72, "switches wait for these");
+const _: () = assert!(size_of::<CpuThreadRow>() <= 72, "switches wait for these");
 
-impl ThreadRow {
+impl CpuThreadRow {
     /// It begins to run on a CPU.
     #[inline]
     pub(super) fn begins_on(&mut self, cpu: u32) {
@@ -100,7 +100,7 @@ impl ThreadRow {
     }
 }
 
-impl Life for ThreadRow {
+impl LifeFacts for CpuThreadRow {
     fn join(&mut self, later: Self) {
         self.comm = later.comm.or(self.comm);
         self.pid = later.pid.or(self.pid);
@@ -126,16 +126,16 @@ impl Life for ThreadRow {
 
 /// Lives that are over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Over {
+pub struct EndedCpuLives {
     /// Those that may be shown.
-    pub(super) rows: Ranking<(ThreadId, ThreadRow)>,
+    pub(super) rows: Ranking<(ThreadId, CpuThreadRow)>,
     /// All of them, by machine and process.
-    pub(super) processes: HashMap<(u16, Option<i32>), Process>,
+    pub(super) processes: HashMap<(u16, Option<i32>), CpuProcess>,
 }
 
 /// Lives of one process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Process {
+pub(super) struct CpuProcess {
     pub(super) threads: u64,
     pub(super) runs: u64,
     pub(super) run_ns: u64,
@@ -144,13 +144,13 @@ pub(super) struct Process {
     pub(super) name: Option<(i64, Comm)>,
 }
 
-impl Over {
+impl EndedCpuLives {
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self { rows: Ranking::new(wishes.top), processes: HashMap::default() }
     }
 
     /// Takes a life that is over.
-    pub(super) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ThreadRow) {
+    pub(super) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: CpuThreadRow) {
         let has_run = row.runs > 0 || row.run_ns > 0;
         if has_run || row.pid.get() == Some(id.key.tid) {
             self.processes.entry((id.key.host, row.pid.get())).or_default().add(id, &row, has_run);
@@ -169,9 +169,9 @@ impl Over {
     }
 }
 
-impl Process {
+impl CpuProcess {
     /// Adds a life, or only its name if it has not run.
-    fn add(&mut self, id: ThreadId, row: &ThreadRow, has_run: bool) {
+    fn add(&mut self, id: ThreadId, row: &CpuThreadRow, has_run: bool) {
         let is_first = row.pid.get() == Some(id.key.tid) && !row.comm.is_empty();
         let name = is_first.then_some((id.since, row.comm));
         let (runs, run_ns, doubt_ns) = (u64::from(row.runs), row.run_ns, row.doubt_ns);

@@ -3,26 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use super::Cpu;
-use super::lane::{Fork, Switch};
-use super::rows::{Over, Small, ThreadRow};
-use super::sums::{CpuState, Run};
+use super::lane::{CpuSwitch, Fork};
+use super::rows::{CpuThreadRow, EndedCpuLives, Small};
+use super::sums::{CpuState, ThreadRun};
 use crate::Wishes;
-use crate::threads::{Slot, ThreadId, ThreadKey, Threads};
+use crate::threads::{PartLives, Slot, ThreadId, ThreadKey};
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct CpuUsageState {
     /// By lane, then by CPU.
     pub(super) cpus: Vec<Vec<(u32, CpuState)>>,
     /// For each lane, the current run of each CPU.
-    pub(super) running: Vec<Vec<Running>>,
-    pub(super) threads: Threads<ThreadRow>,
-    pub(super) over: Over,
+    pub(super) running: Vec<Vec<RunningThread>>,
+    pub(super) threads: PartLives<CpuThreadRow>,
+    pub(super) over: EndedCpuLives,
 }
 
 /// The current run of a CPU.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Running {
+pub(super) struct RunningThread {
     pub(super) cpu: u32,
     tid: i32,
     /// Which life of the thread.
@@ -33,19 +33,19 @@ pub(super) struct Running {
 
 /// Entry of a CPU's current run; a new one if there is none.
 #[inline]
-fn place(cpus: &mut Vec<Running>, cpu: u32) -> usize {
+fn place(cpus: &mut Vec<RunningThread>, cpu: u32) -> usize {
     cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
-        cpus.push(Running { cpu, tid: 0, since: 0, slot: 0 });
+        cpus.push(RunningThread { cpu, tid: 0, since: 0, slot: 0 });
         cpus.len() - 1
     })
 }
 
 /// Which thread ran until a switch, and how long, if that was seen.
-type Ran = Option<(i32, Run)>;
+type Ran = Option<(i32, ThreadRun)>;
 
-impl State {
+impl CpuUsageState {
     /// A CPU stops running a life, which may be over meanwhile.
-    fn ran(&mut self, wishes: &Wishes, id: ThreadId, run: Run) {
+    fn ran(&mut self, wishes: &Wishes, id: ThreadId, run: ThreadRun) {
         let Some(row) = self.threads.life(id) else { return };
         row.run_ns += run.ns;
         row.doubt_ns += run.doubt_ns;
@@ -60,7 +60,7 @@ impl State {
         wishes: &Wishes,
         (lane, host): (usize, u16),
         time: i64,
-        (switch, ran): (&Switch, Ran),
+        (switch, ran): (&CpuSwitch, Ran),
     ) {
         let at = place(&mut self.running[lane], switch.cpu);
         let began = self.running[lane][at];
@@ -84,7 +84,7 @@ impl State {
             row.comm = switch.next_comm.or(row.comm);
             row.prio = switch.next_prio.or(row.prio);
         }
-        self.running[lane][at] = Running { cpu: switch.cpu, tid: switch.next, since, slot };
+        self.running[lane][at] = RunningThread { cpu: switch.cpu, tid: switch.next, since, slot };
     }
 
     /// A thread leaves a CPU, which began to run `began`.
@@ -94,7 +94,7 @@ impl State {
         wishes: &Wishes,
         (slot, began): (Slot, Option<ThreadId>),
         time: i64,
-        (switch, ran): (&Switch, Ran),
+        (switch, ran): (&CpuSwitch, Ran),
     ) {
         let living = self.threads.living_in(slot, time);
         // The number may have been given away before the last switch of its old thread.
@@ -137,7 +137,7 @@ impl State {
 
 impl Cpu {
     /// Adds the part that follows.
-    pub(super) fn merge_states(&self, left: &mut State, right: State) {
+    pub(super) fn merge_states(&self, left: &mut CpuUsageState, right: CpuUsageState) {
         for (lane, cpus) in right.cpus.into_iter().enumerate() {
             for (number, cpu) in cpus {
                 self.merge_cpu(left, lane, number, cpu);
@@ -151,16 +151,16 @@ impl Cpu {
                 let since = left.threads.since(key).filter(|_| is_first).unwrap_or(now.since);
                 let slot = if now.tid == 0 { 0 } else { left.threads.slot(key) };
                 let at = place(&mut left.running[lane], now.cpu);
-                left.running[lane][at] = Running { since, slot, ..now };
+                left.running[lane][at] = RunningThread { since, slot, ..now };
             }
         }
-        let State { threads, over, .. } = left;
+        let CpuUsageState { threads, over, .. } = left;
         over.merge(right.over, |key| threads.lives_before(key, &right.threads));
         threads.merge(right.threads, |id, row| over.take(&self.wishes, id, row));
     }
 
     /// Adds the results of a CPU in the part that follows, and the run across the border.
-    fn merge_cpu(&self, left: &mut State, lane: usize, number: u32, right: CpuState) {
+    fn merge_cpu(&self, left: &mut CpuUsageState, lane: usize, number: u32, right: CpuState) {
         let facts = &self.lanes[lane];
         let Some((_, known)) = left.cpus[lane].iter_mut().find(|known| known.0 == number) else {
             left.cpus[lane].push((number, right));

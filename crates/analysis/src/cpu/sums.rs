@@ -8,7 +8,7 @@ use crate::windows::Windows;
 
 /// Equal spans of time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bins {
+pub(super) struct TimeBins {
     pub(super) begin: i64,
     /// Nanoseconds of each; not 0.
     pub(super) width: u64,
@@ -22,7 +22,7 @@ const BINS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CpuState {
     /// Its first switch: when, and the thread that it ended.
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<CpuFirstSwitch>,
     /// Its last switch: when, and the thread that it began.
     pub(super) tail: Option<(i64, i32)>,
     pub(super) sums: CpuSums,
@@ -34,7 +34,7 @@ pub struct CpuState {
 
 /// The first switch of a CPU in a part of the trace.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct CpuFirstSwitch {
     pub(super) time: i64,
     pub(super) prev: i32,
 }
@@ -64,13 +64,13 @@ struct LastBin {
 
 /// How long a thread ran.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Run {
+pub struct ThreadRun {
     pub(super) ns: u64,
     /// Of that, in holes.
     pub(super) doubt_ns: u64,
 }
 
-impl Bins {
+impl TimeBins {
     pub(super) fn new(setup: &Setup<'_>) -> Self {
         let (begin, end) = setup.span_ns().unwrap_or((0, 0));
         let span = begin.abs_diff(end);
@@ -117,11 +117,11 @@ impl CpuState {
     #[inline]
     pub(super) fn ran(
         &mut self,
-        bins: &Bins,
+        bins: &TimeBins,
         holes: &Windows,
         (begin, tid): (i64, i32),
         (end, found): (i64, i32),
-    ) -> Run {
+    ) -> ThreadRun {
         if found != tid {
             self.odd.add(begin, end);
             self.is_uncounted |= !holes.touch(begin, end);
@@ -139,13 +139,13 @@ impl CpuSums {
     #[inline]
     pub(super) fn ran(
         &mut self,
-        bins: &Bins,
+        bins: &TimeBins,
         tid: i32,
         begin: i64,
         end: i64,
         doubt: impl FnOnce(i64, i64) -> u64,
-    ) -> Run {
-        let run = Run { ns: begin.abs_diff(end), doubt_ns: doubt(begin, end) };
+    ) -> ThreadRun {
+        let run = ThreadRun { ns: begin.abs_diff(end), doubt_ns: doubt(begin, end) };
         if tid == 0 {
             self.idle_ns += run.ns;
         } else {

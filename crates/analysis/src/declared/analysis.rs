@@ -3,33 +3,34 @@
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
-use super::states::{Frame, States};
-use super::{Act, Declaration, ItemKind, KEY_FIELDS_MAX};
-use crate::key::{Key, Label};
-use crate::pairs::{self, Pairs, PairsOptions};
-use crate::rates::Periods;
-use crate::roles::{Role, rule};
+use super::states::{ItemStates, StateContext};
+use super::{AnalysisDeclaration, ItemKind, KEY_FIELDS_MAX, RuleAction};
+use crate::key::{Key, KeyValue};
+use crate::pairs::{self, PairsAnalysis, PairsOptions};
+use crate::rates::CoursePeriods;
+use crate::roles::{EventRole, rule};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Cell, Column, Event, Identity, LaneFacts, Meaning, Notes, Setup, Shape, SpoolError, Table, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, Cell, Column, LaneFacts, LaneNotes, PartShape, RoleEvent, Setup,
+    SpoolError, Table, Wishes,
 };
 
 /// The analysis.
 #[derive(Debug)]
-pub struct Declared {
+pub struct DeclaredAnalysis {
     name: String,
-    items: Vec<(String, Kind)>,
+    items: Vec<(String, DeclaredKind)>,
     rules: Vec<RuleFacts>,
     lanes: Vec<LaneFacts>,
     /// Where events of any lane may be missing.
     holes: Windows,
-    periods: Periods,
+    periods: CoursePeriods,
     wishes: Wishes,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Pairs(Box<Pairs>),
+enum DeclaredKind {
+    Pairs(Box<PairsAnalysis>),
     States,
     Counter,
 }
@@ -38,27 +39,27 @@ enum Kind {
 #[derive(Clone, Copy, Debug)]
 struct RuleFacts {
     item: usize,
-    act: Act,
+    act: RuleAction,
     key_fields: usize,
     has_value: bool,
 }
 
 /// The state behind a part of the trace: for each item.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct DeclaredState {
     items: Vec<ItemState>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum ItemState {
-    Pairs(pairs::State),
-    States(States),
+    Pairs(pairs::PairState),
+    States(ItemStates),
     Counter(Counters),
 }
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct DeclaredLane<'a> {
     facts: &'a LaneFacts,
     /// For each item the events that lack a field.
     pub(super) lacking: Vec<u64>,
@@ -66,33 +67,34 @@ pub struct Lane<'a> {
 
 /// The note of a lane: about an item.
 #[derive(Debug)]
-pub struct Note {
+pub struct DeclaredNote {
     pub(super) item: usize,
-    pub(super) change: Change,
+    pub(super) change: ItemChange,
 }
 
 #[derive(Debug)]
-pub(super) enum Change {
-    Pair(pairs::Note),
-    Set(Key, Option<Label>),
+pub(super) enum ItemChange {
+    Pair(pairs::PairNote),
+    Set(Key, Option<KeyValue>),
     Add(Key, i64),
     To(Key, i64),
 }
 
-impl Declared {
-    /// The analysis of these lanes; its classes are bound by [`Declaration::mapping`].
+impl DeclaredAnalysis {
+    /// The analysis of these lanes; its classes are bound by [`AnalysisDeclaration::mapping`].
     #[must_use]
-    pub fn new(setup: &Setup<'_>, declaration: &Declaration) -> Self {
+    pub fn new(setup: &Setup<'_>, declaration: &AnalysisDeclaration) -> Self {
         let lanes = setup.lanes.to_vec();
         let holes = setup.holes();
         let kind = |kind: ItemKind| match kind {
-            ItemKind::Pairs { is_nested } => {
-                Kind::Pairs(Box::new(Pairs::new(setup, &PairsOptions { is_nested, ..PairsOptions::default() })))
-            }
-            ItemKind::States => Kind::States,
-            ItemKind::Counter => Kind::Counter,
+            ItemKind::Pairs { is_nested } => DeclaredKind::Pairs(Box::new(PairsAnalysis::new(
+                setup,
+                &PairsOptions { is_nested, ..PairsOptions::default() },
+            ))),
+            ItemKind::States => DeclaredKind::States,
+            ItemKind::Counter => DeclaredKind::Counter,
         };
-        let facts = |rule: &super::Rule| RuleFacts {
+        let facts = |rule: &super::EventRule| RuleFacts {
             item: rule.item,
             act: rule.act,
             key_fields: rule.key.len().min(KEY_FIELDS_MAX),
@@ -102,7 +104,7 @@ impl Declared {
             name: declaration.name.clone(),
             items: declaration.items.iter().map(|item| (item.name.clone(), kind(item.kind))).collect(),
             rules: declaration.rules.iter().map(facts).collect(),
-            periods: Periods::new(setup),
+            periods: CoursePeriods::new(setup),
             wishes: setup.wishes.clone(),
             lanes,
             holes,
@@ -115,28 +117,28 @@ impl Declared {
         &self.name
     }
 
-    fn frame(&self) -> Frame<'_> {
-        Frame { holes: &self.holes, span_ns: crate::setup::span_ns(&self.lanes), wishes: &self.wishes }
+    fn frame(&self) -> StateContext<'_> {
+        StateContext { holes: &self.holes, span_ns: crate::setup::span_ns(&self.lanes), wishes: &self.wishes }
     }
 
     /// Effect of an event by a rule; `None` if it lacks a field.
-    fn change(&self, rule: RuleFacts, meaning: Meaning<'_>, is_wanted: bool) -> Option<Change> {
-        let labels = (0..rule.key_fields).map(|place| meaning.value(rule::KEY_1 + place).map(Label::from));
-        let key = Key::from(labels.collect::<Option<Vec<Label>>>()?);
-        let label = || meaning.value(rule::VALUE).map(Label::from);
+    fn change(&self, rule: RuleFacts, meaning: RoleEvent<'_>, is_wanted: bool) -> Option<ItemChange> {
+        let labels = (0..rule.key_fields).map(|place| meaning.value(rule::KEY_1 + place).map(KeyValue::from));
+        let key = Key::from(labels.collect::<Option<Vec<KeyValue>>>()?);
+        let label = || meaning.value(rule::VALUE).map(KeyValue::from);
         let number = || meaning.integer(rule::VALUE);
         Some(match rule.act {
-            Act::Begin => {
+            RuleAction::Begin => {
                 let group = if rule.has_value { label().map_or(Key::Empty, Key::one) } else { Key::Empty };
                 let is_by_key = self.wishes.by.iter().any(|by| by == "key");
                 let group = if is_by_key { key.clone() } else { group };
-                Change::Pair(pairs::Note::Begin(key, group, is_wanted))
+                ItemChange::Pair(pairs::PairNote::Begin(key, group, is_wanted))
             }
-            Act::End => Change::Pair(pairs::Note::End(key, is_wanted)),
-            Act::Set => Change::Set(key, Some(label()?)),
-            Act::Clear => Change::Set(key, None),
-            Act::Add => Change::Add(key, number()?),
-            Act::To => Change::To(key, number()?),
+            RuleAction::End => ItemChange::Pair(pairs::PairNote::End(key, is_wanted)),
+            RuleAction::Set => ItemChange::Set(key, Some(label()?)),
+            RuleAction::Clear => ItemChange::Set(key, None),
+            RuleAction::Add => ItemChange::Add(key, number()?),
+            RuleAction::To => ItemChange::To(key, number()?),
         })
     }
 
@@ -155,62 +157,66 @@ impl Declared {
     }
 }
 
-impl Analysis for Declared {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+impl Analysis for DeclaredAnalysis {
+    type State = DeclaredState;
+    type Lane<'a> = DeclaredLane<'a>;
+    type Note = DeclaredNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "declared", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "declared", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        let state = |(_, kind): &(String, Kind)| match kind {
-            Kind::Pairs(pairs) => ItemState::Pairs(pairs.init()),
-            Kind::States => ItemState::States(States::default()),
-            Kind::Counter => ItemState::Counter(Counters::default()),
+    fn init(&self) -> DeclaredState {
+        let state = |(_, kind): &(String, DeclaredKind)| match kind {
+            DeclaredKind::Pairs(pairs) => ItemState::Pairs(pairs.init()),
+            DeclaredKind::States => ItemState::States(ItemStates::default()),
+            DeclaredKind::Counter => ItemState::Counter(Counters::default()),
         };
-        State { items: self.items.iter().map(state).collect() }
+        DeclaredState { items: self.items.iter().map(state).collect() }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
-        Lane { facts: &self.lanes[lane], lacking: vec![0; self.items.len()] }
+    fn enter(&self, lane: usize) -> DeclaredLane<'_> {
+        DeclaredLane { facts: &self.lanes[lane], lacking: vec![0; self.items.len()] }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut DeclaredLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<DeclaredNote>) {
         let is_wanted = self.wishes.wants(lane.facts, event);
-        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+        for meaning in event.roles().filter(|meaning| meaning.role == EventRole::Rule) {
             let number = meaning.integer(rule::NUMBER).and_then(|number| usize::try_from(number).ok());
             let Some(&rule) = number.and_then(|number| self.rules.get(number)) else { continue };
-            if !is_wanted && !matches!(rule.act, Act::Begin | Act::End) {
+            if !is_wanted && !matches!(rule.act, RuleAction::Begin | RuleAction::End) {
                 continue;
             }
             match self.change(rule, meaning, is_wanted) {
-                Some(change) => notes.push(event.time, Note { item: rule.item, change }),
+                Some(change) => notes.push(event.time, DeclaredNote { item: rule.item, change }),
                 None => lane.lacking[rule.item] += 1,
             }
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+    fn note(&self, state: &mut DeclaredState, lane: usize, time: i64, note: DeclaredNote) {
         match (&mut state.items[note.item], note.change, &self.items[note.item].1) {
-            (ItemState::Pairs(state), Change::Pair(note), Kind::Pairs(pairs)) => pairs.note(state, lane, time, note),
-            (ItemState::States(states), Change::Set(key, value), _) => {
+            (ItemState::Pairs(state), ItemChange::Pair(note), DeclaredKind::Pairs(pairs)) => {
+                pairs.note(state, lane, time, note);
+            }
+            (ItemState::States(states), ItemChange::Set(key, value), _) => {
                 states.set(&self.frame(), time, &key, value.as_ref());
             }
-            (ItemState::Counter(counters), Change::Add(key, value), _) => {
+            (ItemState::Counter(counters), ItemChange::Add(key, value), _) => {
                 counters.add(self.period(time), &key, value);
             }
-            (ItemState::Counter(counters), Change::To(key, value), _) => counters.to(self.period(time), &key, value),
+            (ItemState::Counter(counters), ItemChange::To(key, value), _) => {
+                counters.to(self.period(time), &key, value);
+            }
             _ => {}
         }
     }
 
-    fn leave(&self, state: &mut State, _: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut DeclaredState, _: usize, end: DeclaredLane<'_>) {
         for (item, count) in state.items.iter_mut().zip(end.lacking) {
             match item {
                 ItemState::Pairs(pairs) => pairs.lack_key(count),
@@ -220,10 +226,12 @@ impl Analysis for Declared {
         }
     }
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut DeclaredState, right: DeclaredState) {
         for ((left, right), (_, kind)) in left.items.iter_mut().zip(right.items).zip(&self.items) {
             match (left, right, kind) {
-                (ItemState::Pairs(left), ItemState::Pairs(right), Kind::Pairs(pairs)) => pairs.merge(left, right),
+                (ItemState::Pairs(left), ItemState::Pairs(right), DeclaredKind::Pairs(pairs)) => {
+                    pairs.merge(left, right);
+                }
                 (ItemState::States(left), ItemState::States(right), _) => left.merge(&self.frame(), right),
                 (ItemState::Counter(left), ItemState::Counter(right), _) => left.merge(right),
                 _ => {}
@@ -231,34 +239,34 @@ impl Analysis for Declared {
         }
     }
 
-    fn anchor(&self, state: &mut State) {
+    fn anchor(&self, state: &mut DeclaredState) {
         for (state, (_, kind)) in state.items.iter_mut().zip(&self.items) {
             match (state, kind) {
-                (ItemState::Pairs(state), Kind::Pairs(pairs)) => pairs.anchor(state),
+                (ItemState::Pairs(state), DeclaredKind::Pairs(pairs)) => pairs.anchor(state),
                 (ItemState::States(states), _) => states.anchor(&self.frame()),
                 _ => {}
             }
         }
     }
 
-    fn fits(&self, state: &State) -> bool {
-        let is_alike = |(state, (_, kind)): (&ItemState, &(String, Kind))| {
+    fn fits(&self, state: &DeclaredState) -> bool {
+        let is_alike = |(state, (_, kind)): (&ItemState, &(String, DeclaredKind))| {
             matches!(
                 (state, kind),
-                (ItemState::Pairs(_), Kind::Pairs(_))
-                    | (ItemState::States(_), Kind::States)
-                    | (ItemState::Counter(_), Kind::Counter)
+                (ItemState::Pairs(_), DeclaredKind::Pairs(_))
+                    | (ItemState::States(_), DeclaredKind::States)
+                    | (ItemState::Counter(_), DeclaredKind::Counter)
             )
         };
         state.items.len() == self.items.len() && state.items.iter().zip(&self.items).all(is_alike)
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &DeclaredState) -> Result<Answer, SpoolError> {
         let frame = self.frame();
         let mut tables = Vec::new();
         for (state, (name, kind)) in state.items.iter().zip(&self.items) {
             match (state, kind) {
-                (ItemState::Pairs(state), Kind::Pairs(pairs)) => {
+                (ItemState::Pairs(state), DeclaredKind::Pairs(pairs)) => {
                     let mut answer = pairs.finish(state)?;
                     answer.tables.iter_mut().for_each(|table| table.title = format!("{name}: {}", table.title));
                     tables.extend(answer.tables);

@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::key::Key;
-use crate::rates::{Course, Periods};
+use crate::rates::{Course, CoursePeriods};
 use crate::statistics::shorten;
 use crate::{Merge, Wishes};
 
 /// State of one item.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Counters {
-    keys: HashMap<Key, Counter>,
+    keys: HashMap<Key, CounterSums>,
     /// Changes of keys beyond [`KEYS_MAX`].
     others: u64,
     /// The same by period and key; `None` if that would be too much.
@@ -34,22 +34,22 @@ pub(super) struct Counters {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct CourseOf {
     is_too_much: bool,
-    periods: BTreeMap<(i64, Key), Counter>,
+    periods: BTreeMap<(i64, Key), CounterSums>,
 }
 
 /// A counter in some time. Sums are wide, so that their order does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counter {
+struct CounterSums {
     changes: u64,
     /// Changes before it was set, relative to the begin.
-    before: Option<Walk>,
+    before: Option<CounterCourse>,
     /// Where it stood since it was set.
-    since: Option<Walk>,
+    since: Option<CounterCourse>,
 }
 
 /// How a number went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Walk {
+struct CounterCourse {
     last: i128,
     min: i128,
     max: i128,
@@ -62,7 +62,7 @@ const COURSE_MAX: usize = 1 << 16;
 /// Number of keys with a course by default.
 const COURSES: usize = 10;
 
-impl Walk {
+impl CounterCourse {
     fn at(value: i128) -> Self {
         Self { last: value, min: value, max: value }
     }
@@ -79,18 +79,22 @@ impl Walk {
     }
 }
 
-impl Counter {
+impl CounterSums {
     fn add(value: i64) -> Self {
-        Self { changes: 1, before: Some(Walk::at(value.into())), since: None }
+        Self { changes: 1, before: Some(CounterCourse::at(value.into())), since: None }
     }
 
     fn to(value: i64) -> Self {
-        Self { changes: 1, before: None, since: Some(Walk::at(value.into())) }
+        Self { changes: 1, before: None, since: Some(CounterCourse::at(value.into())) }
     }
 
     /// Where it stood, if it began at this number: after each change.
-    fn from(&self, begin: i128) -> Option<Walk> {
-        let shifted = |walk: Walk| Walk { last: begin + walk.last, min: begin + walk.min, max: begin + walk.max };
+    fn from(&self, begin: i128) -> Option<CounterCourse> {
+        let shifted = |walk: CounterCourse| CounterCourse {
+            last: begin + walk.last,
+            min: begin + walk.min,
+            max: begin + walk.max,
+        };
         match (self.before.map(shifted), self.since) {
             (Some(before), Some(since)) => Some(before.jump(since)),
             (before, since) => since.or(before),
@@ -98,7 +102,7 @@ impl Counter {
     }
 }
 
-impl Merge for Counter {
+impl Merge for CounterSums {
     fn merge(&mut self, later: Self) {
         self.changes += later.changes;
         match (self.since, later.before) {
@@ -116,22 +120,22 @@ impl Merge for Counter {
 impl Counters {
     /// So much more.
     pub(super) fn add(&mut self, period: Option<i64>, key: &Key, value: i64) {
-        self.change(period, key, Counter::add(value));
+        self.change(period, key, CounterSums::add(value));
     }
 
     /// So much.
     pub(super) fn to(&mut self, period: Option<i64>, key: &Key, value: i64) {
-        self.change(period, key, Counter::to(value));
+        self.change(period, key, CounterSums::to(value));
     }
 
-    fn change(&mut self, period: Option<i64>, key: &Key, change: Counter) {
+    fn change(&mut self, period: Option<i64>, key: &Key, change: CounterSums) {
         self.join(key.clone(), change);
         if let Some(period) = period {
             self.course.join(period, key, change);
         }
     }
 
-    fn join(&mut self, key: Key, change: Counter) {
+    fn join(&mut self, key: Key, change: CounterSums) {
         if self.keys.len() >= KEYS_MAX && !self.keys.contains_key(&key) {
             self.others += change.changes;
         } else {
@@ -154,18 +158,18 @@ impl Counters {
     }
 
     /// The counters, and how they went.
-    pub(super) fn tables(&self, name: &str, is_doubtful: bool, periods: &Periods, wishes: &Wishes) -> [Table; 2] {
+    pub(super) fn tables(&self, name: &str, is_doubtful: bool, periods: &CoursePeriods, wishes: &Wishes) -> [Table; 2] {
         let columns = vec![
-            Column::new("key", "Key", Class::Mixed),
+            Column::new("key", "Key", CellClass::Mixed),
             Column::of("changes", "Changes", "changes"),
             Column::of("min", "Min", "units"),
             Column::of("max", "Max", "units"),
             Column::of("last", "Last", "units"),
-            Column::new("in_doubt", "In doubt", Class::Flag),
+            Column::new("in_doubt", "In doubt", CellClass::Flag),
         ];
         let mut table = Table::new("counters", format!("{name}: counters"), columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<(&Key, u64, Walk)> = Vec::new();
+        let mut rows: Vec<(&Key, u64, CounterCourse)> = Vec::new();
         rows.extend(self.keys.iter().filter_map(|(key, counter)| Some((key, counter.changes, counter.from(0)?))));
         rows.sort_by(|one, other| other.2.max.cmp(&one.2.max).then_with(|| one.0.cmp(other.0)));
         for (key, changes, walk) in &rows {
@@ -182,7 +186,7 @@ impl Counters {
 }
 
 impl CourseOf {
-    fn join(&mut self, period: i64, key: &Key, change: Counter) {
+    fn join(&mut self, period: i64, key: &Key, change: CounterSums) {
         if self.is_too_much {
             return;
         }
@@ -193,10 +197,10 @@ impl CourseOf {
     }
 
     /// Where each counter stood at the end of each period, and on the way.
-    fn table(&self, name: &str, shown: &[&Key], periods: &Periods) -> Table {
+    fn table(&self, name: &str, shown: &[&Key], periods: &CoursePeriods) -> Table {
         let columns = vec![
-            Column::new("period", "Period", Class::TimeRange),
-            Column::new("key", "Key", Class::Mixed),
+            Column::new("period", "Period", CellClass::TimeRange),
+            Column::new("key", "Key", CellClass::Mixed),
             Column::of("value", "Value", "units"),
             Column::of("min", "Min", "units"),
             Column::of("max", "Max", "units"),
@@ -229,15 +233,21 @@ mod tests {
     /// However changes are grouped, they join to the same.
     #[test]
     fn joining_is_associative() {
-        let changes =
-            [Counter::add(3), Counter::add(-5), Counter::to(7), Counter::add(-9), Counter::to(-1), Counter::add(2)];
-        let join = |changes: &[Counter]| {
-            let mut all = Counter::default();
+        let changes = [
+            CounterSums::add(3),
+            CounterSums::add(-5),
+            CounterSums::to(7),
+            CounterSums::add(-9),
+            CounterSums::to(-1),
+            CounterSums::add(2),
+        ];
+        let join = |changes: &[CounterSums]| {
+            let mut all = CounterSums::default();
             changes.iter().for_each(|change| all.merge(*change));
             all
         };
         let whole = join(&changes);
-        assert_eq!(whole.from(10), Some(Walk { last: 1, min: -2, max: 13 }));
+        assert_eq!(whole.from(10), Some(CounterCourse { last: 1, min: -2, max: 13 }));
         for cut in 0..=changes.len() {
             let mut left = join(&changes[..cut]);
             left.merge(join(&changes[cut..]));

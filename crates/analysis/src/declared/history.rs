@@ -14,21 +14,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use super::analysis::{Change, Lane, Note};
-use super::{Declaration, Declared, ItemKind};
-use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
-use crate::key::{Key, Label};
-use crate::runs::{Run, RunWriter};
+use super::analysis::{DeclaredLane, DeclaredNote, ItemChange};
+use super::{AnalysisDeclaration, DeclaredAnalysis, ItemKind};
+use crate::chains::{ChainFate, Chains, OPEN_MAX, Timed};
+use crate::key::{Key, KeyValue};
+use crate::runs::{RunWriter, StateRun};
 use crate::states::times;
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Cell, Class, Column, Event, Identity, Notes, Room, Setup, Shape, SpoolError, Table, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, Cell, CellClass, Column, LaneNotes, PartShape, Room, Setup,
+    SpoolError, Table, Wishes,
 };
 
 /// The states of an own analysis; other items of its file are left out.
 #[derive(Debug)]
 pub struct History {
-    declared: Declared,
+    declared: DeclaredAnalysis,
     /// Names of items.
     items: Vec<String>,
     holes: Windows,
@@ -37,8 +38,8 @@ pub struct History {
 
 /// The state behind a part of the trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
-    chains: Chains<u64, Since, i64>,
+pub struct HistoryState {
+    chains: Chains<u64, OpenState, i64>,
     runs: RunWriter,
     texts: HistoryTexts,
 }
@@ -46,17 +47,17 @@ pub struct State {
 /// The texts of runs' numbers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HistoryTexts {
-    items: Vec<Item>,
+    items: Vec<HistoryItem>,
     /// By digest: of which item, and the key.
     keys: HashMap<u64, (usize, Key)>,
     /// States by digest.
-    values: HashMap<u64, Label>,
+    values: HashMap<u64, KeyValue>,
     holes: Windows,
 }
 
 /// State of an item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Item {
+struct HistoryItem {
     name: String,
     /// Events that lack a field.
     lacking: u64,
@@ -66,7 +67,7 @@ struct Item {
 
 /// A state since a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Since {
+struct OpenState {
     time: i64,
     value: u64,
 }
@@ -80,7 +81,7 @@ const KEYS_MAX: usize = OPEN_MAX;
 /// States that are told apart.
 const VALUES_MAX: usize = 1 << 16;
 
-impl Timed for Since {
+impl Timed for OpenState {
     fn time(&self) -> i64 {
         self.time
     }
@@ -93,7 +94,7 @@ fn digest(of: impl Hash) -> u64 {
     hasher.finish().max(NOTHING + 1)
 }
 
-impl Declaration {
+impl AnalysisDeclaration {
     /// Its states alone.
     #[must_use]
     pub fn states(&self) -> Self {
@@ -103,18 +104,18 @@ impl Declaration {
         Self {
             name: self.name.clone(),
             items: self.items.iter().filter(|item| item.kind == ItemKind::States).cloned().collect(),
-            rules: rules.map(|rule| super::Rule { item: place(rule.item), ..rule }).collect(),
+            rules: rules.map(|rule| super::EventRule { item: place(rule.item), ..rule }).collect(),
         }
     }
 }
 
 impl History {
-    /// The analysis of these lanes; its classes are bound by [`Declaration::mapping`]. `states`: of
-    /// [`Declaration::states`].
+    /// The analysis of these lanes; its classes are bound by [`AnalysisDeclaration::mapping`]. `states`: of
+    /// [`AnalysisDeclaration::states`].
     #[must_use]
-    pub fn new(setup: &Setup<'_>, states: &Declaration) -> Self {
+    pub fn new(setup: &Setup<'_>, states: &AnalysisDeclaration) -> Self {
         Self {
-            declared: Declared::new(setup, states),
+            declared: DeclaredAnalysis::new(setup, states),
             items: states.items.iter().map(|item| item.name.clone()).collect(),
             holes: setup.holes(),
             room: setup.room.cloned(),
@@ -123,25 +124,25 @@ impl History {
 
     /// The results of a state: all runs, and the texts of their numbers.
     #[must_use]
-    pub fn into_runs(&self, state: State) -> (RunWriter, HistoryTexts) {
-        let State { chains, mut runs, texts } = state;
+    pub fn into_runs(&self, state: HistoryState) -> (RunWriter, HistoryTexts) {
+        let HistoryState { chains, mut runs, texts } = state;
         for (&key, &end) in chains.alone() {
-            runs.push(Run { key, begin: i64::MIN, end, value: UNKNOWN });
+            runs.push(StateRun { key, begin: i64::MIN, end, value: UNKNOWN });
         }
         for (&key, since) in chains.open().filter(|(_, since)| since.value != NOTHING) {
-            runs.push(Run { key, begin: since.time, end: i64::MAX, value: since.value });
+            runs.push(StateRun { key, begin: since.time, end: i64::MAX, value: since.value });
         }
         (runs, texts)
     }
 }
 
 /// Writes the runs that have ended.
-fn tell(runs: &mut RunWriter, texts: &mut HistoryTexts, key: u64, fate: &Fate<Since, i64>) {
+fn tell(runs: &mut RunWriter, texts: &mut HistoryTexts, key: u64, fate: &ChainFate<OpenState, i64>) {
     match *fate {
-        Fate::Pair(Since { value: NOTHING, .. }, _) | Fate::Replaced(_) => {}
-        Fate::Pair(since, end) => runs.push(Run { key, begin: since.time, end, value: since.value }),
-        Fate::Alone(end) => runs.push(Run { key, begin: i64::MIN, end, value: UNKNOWN }),
-        Fate::GivenUp(_) => {
+        ChainFate::Pair(OpenState { value: NOTHING, .. }, _) | ChainFate::Replaced(_) => {}
+        ChainFate::Pair(since, end) => runs.push(StateRun { key, begin: since.time, end, value: since.value }),
+        ChainFate::Alone(end) => runs.push(StateRun { key, begin: i64::MIN, end, value: UNKNOWN }),
+        ChainFate::GivenUp(_) => {
             if let Some((item, _)) = texts.keys.get(&key) {
                 texts.items[*item].given_up += 1;
             }
@@ -149,14 +150,14 @@ fn tell(runs: &mut RunWriter, texts: &mut HistoryTexts, key: u64, fate: &Fate<Si
     }
 }
 
-impl State {
-    fn set(&mut self, item: usize, time: i64, key: Key, value: Option<Label>) {
+impl HistoryState {
+    fn set(&mut self, item: usize, time: i64, key: Key, value: Option<KeyValue>) {
         let Some(key) = self.texts.key(item, key) else { return };
         let value = value.map_or(NOTHING, |value| self.texts.value(value));
         let Self { chains, runs, texts } = self;
         let mut tell = |key: &u64, fate| tell(runs, texts, *key, &fate);
         chains.end(&key, time, &mut tell);
-        chains.begin(key, Since { time, value }, tell);
+        chains.begin(key, OpenState { time, value }, tell);
     }
 }
 
@@ -174,7 +175,7 @@ impl HistoryTexts {
         Some(number)
     }
 
-    fn value(&mut self, value: Label) -> u64 {
+    fn value(&mut self, value: KeyValue) -> u64 {
         let number = digest(&value);
         if !self.values.contains_key(&number) {
             if self.values.len() >= VALUES_MAX {
@@ -199,13 +200,13 @@ impl HistoryTexts {
     }
 
     fn state(&self, value: u64) -> Cell {
-        self.values.get(&value).map_or(Cell::Unknown, Label::cell)
+        self.values.get(&value).map_or(Cell::Unknown, KeyValue::cell)
     }
 
     /// In which state everything is at an instant; `runs`: all those of the instant.
     #[must_use]
-    pub fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer {
-        let mut now: HashMap<u64, Run> = HashMap::new();
+    pub fn at(&self, at: i64, wishes: &Wishes, runs: &[StateRun]) -> Answer {
+        let mut now: HashMap<u64, StateRun> = HashMap::new();
         for run in runs {
             // A later run tells more than one without a visible begin.
             let known = now.entry(run.key).or_insert(*run);
@@ -213,7 +214,7 @@ impl HistoryTexts {
                 *known = *run;
             }
         }
-        let mut rows: Vec<(usize, i64, &Key, Run)> = Vec::new();
+        let mut rows: Vec<(usize, i64, &Key, StateRun)> = Vec::new();
         for run in now.into_values() {
             rows.extend(self.keys.get(&run.key).map(|(item, key)| (*item, run.begin, key, run)));
         }
@@ -228,7 +229,9 @@ impl HistoryTexts {
             let is_doubtful = self.holes.touch(run.begin, run.end);
             rows.push([key.cell(), self.state(run.value)].into_iter().chain(times(at, &run, is_doubtful)).collect());
         }
-        tables.extend(self.items.iter().filter_map(|item| Declared::left_out(&item.name, item.lacking, item.given_up)));
+        tables.extend(
+            self.items.iter().filter_map(|item| DeclaredAnalysis::left_out(&item.name, item.lacking, item.given_up)),
+        );
         tables.iter_mut().for_each(|table| table.span_ns = Some((at, at)));
         Answer { tables }
     }
@@ -236,72 +239,72 @@ impl HistoryTexts {
 
 fn table(name: &str) -> Table {
     let columns = vec![
-        Column::new("key", "Key", Class::Mixed),
-        Column::new("state", "State", Class::Mixed),
-        Column::new("since", "Since", Class::Timestamp),
-        Column::new("for", "For", Class::Duration),
-        Column::new("until", "Until", Class::Timestamp),
-        Column::new("uncertain", "Uncertain", Class::Flag),
+        Column::new("key", "Key", CellClass::Mixed),
+        Column::new("state", "State", CellClass::Mixed),
+        Column::new("since", "Since", CellClass::Timestamp),
+        Column::new("for", "For", CellClass::Duration),
+        Column::new("until", "Until", CellClass::Timestamp),
+        Column::new("uncertain", "Uncertain", CellClass::Flag),
     ];
     Table::new("own-states", format!("{name}: in which state"), columns)
 }
 
 impl Analysis for History {
-    type State = State;
-    type Lane<'a> = Lane<'a>;
-    type Note = Note;
+    type State = HistoryState;
+    type Lane<'a> = DeclaredLane<'a>;
+    type Note = DeclaredNote;
 
-    fn identity(&self) -> Identity {
-        Identity { name: "own-states", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "own-states", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        let item = |name: &String| Item { name: name.clone(), ..Item::default() };
+    fn init(&self) -> HistoryState {
+        let item = |name: &String| HistoryItem { name: name.clone(), ..HistoryItem::default() };
         let items = self.items.iter().map(item).collect();
-        State {
+        HistoryState {
             chains: Chains::new(false, OPEN_MAX),
             runs: RunWriter::new(self.room.as_ref()),
             texts: HistoryTexts { items, holes: self.holes.clone(), ..HistoryTexts::default() },
         }
     }
 
-    fn enter(&self, lane: usize) -> Lane<'_> {
+    fn enter(&self, lane: usize) -> DeclaredLane<'_> {
         self.declared.enter(lane)
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut DeclaredLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<DeclaredNote>) {
         self.declared.step(lane, event, notes);
     }
 
-    fn note(&self, state: &mut State, _: usize, time: i64, note: Note) {
-        if let Change::Set(key, value) = note.change {
+    fn note(&self, state: &mut HistoryState, _: usize, time: i64, note: DeclaredNote) {
+        if let ItemChange::Set(key, value) = note.change {
             state.set(note.item, time, key, value);
         }
     }
 
-    fn leave(&self, state: &mut State, _: usize, end: Lane<'_>) {
+    fn leave(&self, state: &mut HistoryState, _: usize, end: DeclaredLane<'_>) {
         for (item, count) in state.texts.items.iter_mut().zip(end.lacking) {
             item.lacking += count;
         }
     }
 
-    fn merge(&self, left: &mut State, right: State) {
-        let State { chains, runs, texts } = left;
+    fn merge(&self, left: &mut HistoryState, right: HistoryState) {
+        let HistoryState { chains, runs, texts } = left;
         runs.append(right.runs);
         texts.merge(right.texts);
         chains.merge(right.chains, |key, fate| tell(runs, texts, *key, &fate));
     }
 
-    fn anchor(&self, state: &mut State) {
-        let State { chains, runs, texts } = state;
+    fn anchor(&self, state: &mut HistoryState) {
+        let HistoryState { chains, runs, texts } = state;
         chains.anchor(|key, fate| tell(runs, texts, *key, &fate));
     }
 
-    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, state: &HistoryState) -> Result<Answer, SpoolError> {
         let (runs, texts) = self.into_runs(state.clone());
         let mut all = Vec::new();
         runs.each(|run| {
@@ -309,11 +312,11 @@ impl Analysis for History {
         })?;
         all.sort_unstable();
         let columns = vec![
-            Column::new("what", "What", Class::Text),
-            Column::new("key", "Key", Class::Mixed),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
-            Column::new("state", "State", Class::Mixed),
+            Column::new("what", "What", CellClass::Text),
+            Column::new("key", "Key", CellClass::Mixed),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("state", "State", CellClass::Mixed),
         ];
         let mut history = Table::new("history", "Which states things were in", columns);
         let time = |at: i64| if at == i64::MIN { Cell::Unknown } else { Cell::Timestamp(at) };
@@ -323,7 +326,7 @@ impl Analysis for History {
             history.rows.push(vec![name, key.cell(), time(begin), end, texts.state(value)]);
         }
         let mut tables = vec![history];
-        let item = |item: &Item| Declared::left_out(&item.name, item.lacking, item.given_up);
+        let item = |item: &HistoryItem| DeclaredAnalysis::left_out(&item.name, item.lacking, item.given_up);
         tables.extend(texts.items.iter().filter_map(item));
         Ok(Answer { tables })
     }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use kymo_filter::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::{Act, Declaration, Item, ItemKind, Rule};
-use crate::mapping::read::{Reader, Value};
-use crate::mapping::{FieldSource, MappingErrors, MappingProblemKind as Kind};
+use super::{AnalysisDeclaration, DeclaredItem, EventRule, ItemKind, RuleAction};
+use crate::mapping::read::{MappingReader, Value};
+use crate::mapping::{MappingErrors, MappingProblemKind as Kind, ValueSource};
 
 /// Fields that a key may have.
 pub const KEY_FIELDS_MAX: usize = 8;
@@ -16,8 +16,8 @@ const A_RULE: &str = "an event's name, a table (`{ event = ..., when = ... }`), 
 const AN_ITEM: &str = "tables: `[[pairs]]`, `[[states]]`, `[[counters]]` with their keys";
 
 /// Reads an own analysis.
-pub(super) fn declaration(text: &str) -> Result<Declaration, MappingErrors> {
-    let mut reader = Declarer { reader: Reader { text, problems: Vec::new() }, items: Vec::new() };
+pub(super) fn declaration(text: &str) -> Result<AnalysisDeclaration, MappingErrors> {
+    let mut reader = Declarer { reader: MappingReader { text, problems: Vec::new() }, items: Vec::new() };
     let mut name = String::new();
     match DeTable::parse(text) {
         Ok(table) => name = reader.file(table.get_ref()),
@@ -34,27 +34,27 @@ pub(super) fn declaration(text: &str) -> Result<Declaration, MappingErrors> {
     // The tree has an order of its own.
     let mut items = reader.items;
     items.sort_by_key(|item| item.at);
-    let mut rules: Vec<(bool, usize, Rule)> = Vec::new();
+    let mut rules: Vec<(bool, usize, EventRule)> = Vec::new();
     for (place, item) in items.iter_mut().enumerate() {
         for (at, rule) in item.rules.drain(..) {
-            rules.push((rule.act != Act::End, at, Rule { item: place, ..rule }));
+            rules.push((rule.act != RuleAction::End, at, EventRule { item: place, ..rule }));
         }
     }
     rules.sort_by_key(|&(is_no_end, at, _)| (is_no_end, at));
     let rules = rules.into_iter().map(|(_, _, rule)| rule).collect();
-    Ok(Declaration { name, items: items.into_iter().map(|item| item.item).collect(), rules })
+    Ok(AnalysisDeclaration { name, items: items.into_iter().map(|item| item.item).collect(), rules })
 }
 
 struct Declarer<'t> {
-    reader: Reader<'t>,
+    reader: MappingReader<'t>,
     items: Vec<ReadItem>,
 }
 
 struct ReadItem {
     at: usize,
-    item: Item,
+    item: DeclaredItem,
     /// With where they stand.
-    rules: Vec<(usize, Rule)>,
+    rules: Vec<(usize, EventRule)>,
 }
 
 /// Words that a rule of an item may have.
@@ -62,10 +62,10 @@ struct Grammar<'k> {
     /// How messages call the rule.
     place: &'static str,
     words: &'static [&'static str],
-    act: Act,
-    key: &'k [FieldSource],
+    act: RuleAction,
+    key: &'k [ValueSource],
     /// Words that all of them have.
-    value: Option<FieldSource>,
+    value: Option<ValueSource>,
 }
 
 fn get<'v, 't>(table: &'v DeTable<'t>, word: &str) -> Option<&'v Value<'t>> {
@@ -141,12 +141,12 @@ impl Declarer<'_> {
         let grammar = |place, act, value| Grammar { place, words, act, key: &key, value };
         let mut rules = Vec::new();
         if let Some(value) = self.required(table, span.start, (PLACE, "begin", "the event that begins a pair")) {
-            self.rules(value, &grammar("`begin`", Act::Begin, group), &mut rules);
+            self.rules(value, &grammar("`begin`", RuleAction::Begin, group), &mut rules);
         }
         if let Some(value) = self.required(table, span.start, (PLACE, "end", "the event that ends a pair")) {
-            self.rules(value, &grammar("`end`", Act::End, None), &mut rules);
+            self.rules(value, &grammar("`end`", RuleAction::End, None), &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::Pairs { is_nested }, unit: None }, rules);
+        self.item(span.start, DeclaredItem { name, kind: ItemKind::Pairs { is_nested }, unit: None }, rules);
     }
 
     fn states(&mut self, table: &DeTable<'_>, span: Range<usize>) {
@@ -155,12 +155,12 @@ impl Declarer<'_> {
         let name = self.name(table, span.start, PLACE);
         let key = self.key(table);
         let words = &["event", "when", "key", "to"][..];
-        let grammar = Grammar { place: "`set`", words, act: Act::Set, key: &key, value: None };
+        let grammar = Grammar { place: "`set`", words, act: RuleAction::Set, key: &key, value: None };
         let mut rules = Vec::new();
         if let Some(value) = self.required(table, span.start, (PLACE, "set", "which events set which state")) {
             self.rules(value, &grammar, &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::States, unit: None }, rules);
+        self.item(span.start, DeclaredItem { name, kind: ItemKind::States, unit: None }, rules);
     }
 
     fn counters(&mut self, table: &DeTable<'_>, span: Range<usize>) {
@@ -170,16 +170,16 @@ impl Declarer<'_> {
         let unit = get(table, "unit").and_then(|unit| self.reader.string(unit));
         let key = self.key(table);
         let words = &["event", "when", "key", "add", "to"][..];
-        let grammar = Grammar { place: "`change`", words, act: Act::Add, key: &key, value: None };
+        let grammar = Grammar { place: "`change`", words, act: RuleAction::Add, key: &key, value: None };
         let mut rules = Vec::new();
         if let Some(value) = self.required(table, span.start, (PLACE, "change", "which events change it")) {
             self.rules(value, &grammar, &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::Counter, unit }, rules);
+        self.item(span.start, DeclaredItem { name, kind: ItemKind::Counter, unit }, rules);
     }
 
     /// Keys of rules of an item must have equally many fields.
-    fn item(&mut self, at: usize, item: Item, rules: Vec<(usize, Rule)>) {
+    fn item(&mut self, at: usize, item: DeclaredItem, rules: Vec<(usize, EventRule)>) {
         let expected = rules.first().map_or(0, |first| first.1.key.len());
         for (at, rule) in &rules {
             let found = rule.key.len();
@@ -192,15 +192,15 @@ impl Declarer<'_> {
         self.items.push(ReadItem { at, item, rules });
     }
 
-    fn key(&mut self, table: &DeTable<'_>) -> Vec<FieldSource> {
+    fn key(&mut self, table: &DeTable<'_>) -> Vec<ValueSource> {
         let fields = get(table, "key").map(|value| self.reader.list(value)).unwrap_or_default();
         fields.into_iter().filter_map(|field| self.reader.source(field)).collect()
     }
 
-    fn rules(&mut self, value: &Value<'_>, grammar: &Grammar<'_>, into: &mut Vec<(usize, Rule)>) {
+    fn rules(&mut self, value: &Value<'_>, grammar: &Grammar<'_>, into: &mut Vec<(usize, EventRule)>) {
         for value in self.reader.list(value) {
             let at = value.span().start;
-            let rule = |events| Rule {
+            let rule = |events| EventRule {
                 item: 0,
                 act: grammar.act,
                 events,
@@ -215,7 +215,7 @@ impl Declarer<'_> {
                     into.push((at, rule));
                 }
                 // An event alone changes nothing.
-                DeValue::String(_) if matches!(grammar.act, Act::Begin | Act::End) => {
+                DeValue::String(_) if matches!(grammar.act, RuleAction::Begin | RuleAction::End) => {
                     into.push((at, rule(self.reader.patterns(value))));
                 }
                 _ => self.reader.unexpected(value, A_RULE),
@@ -223,7 +223,7 @@ impl Declarer<'_> {
         }
     }
 
-    fn rule(&mut self, table: &DeTable<'_>, at: usize, grammar: &Grammar<'_>, rule: &mut Rule) {
+    fn rule(&mut self, table: &DeTable<'_>, at: usize, grammar: &Grammar<'_>, rule: &mut EventRule) {
         self.words(table, grammar.place, grammar.words);
         let event = self.required(table, at, (grammar.place, "event", "the name of an event, or a pattern of it"));
         rule.events = event.map(|event| self.reader.patterns(event)).unwrap_or_default();
@@ -233,20 +233,20 @@ impl Declarer<'_> {
         }
         let (add, to) = (get(table, "add"), get(table, "to"));
         match grammar.act {
-            Act::Set => match to {
+            RuleAction::Set => match to {
                 Some(to) => rule.value = self.value(to),
-                None => rule.act = Act::Clear,
+                None => rule.act = RuleAction::Clear,
             },
-            Act::Add => match (add, to) {
+            RuleAction::Add => match (add, to) {
                 (Some(add), None) => rule.value = self.value(add),
-                (None, Some(to)) => (rule.act, rule.value) = (Act::To, self.value(to)),
+                (None, Some(to)) => (rule.act, rule.value) = (RuleAction::To, self.value(to)),
                 _ => self.reader.problem(at, Kind::Change),
             },
-            Act::Begin | Act::End | Act::Clear | Act::To => {}
+            RuleAction::Begin | RuleAction::End | RuleAction::Clear | RuleAction::To => {}
         }
-        let stars = rule.events.iter().map(crate::mapping::Pattern::stars).min().unwrap_or(0);
+        let stars = rule.events.iter().map(crate::mapping::NamePattern::stars).min().unwrap_or(0);
         for source in rule.key.iter().chain(&rule.value) {
-            if let FieldSource::Capture(wanted) = source
+            if let ValueSource::Capture(wanted) = source
                 && !(1..=stars).contains(wanted)
             {
                 self.reader.problem(at, Kind::Capture { wanted: *wanted as i64, stars });
@@ -255,10 +255,10 @@ impl Declarer<'_> {
     }
 
     /// A literal text or integer, or the value of a field.
-    fn value(&mut self, value: &Value<'_>) -> Option<FieldSource> {
+    fn value(&mut self, value: &Value<'_>) -> Option<ValueSource> {
         match value.get_ref() {
-            DeValue::String(text) => Some(FieldSource::Text(text.clone().into_owned())),
-            DeValue::Integer(_) => self.reader.integer(value, "an integer").map(FieldSource::Integer),
+            DeValue::String(text) => Some(ValueSource::Text(text.clone().into_owned())),
+            DeValue::Integer(_) => self.reader.integer(value, "an integer").map(ValueSource::Integer),
             DeValue::Table(table) if table.len() == 1 && get(table, "field").is_some() => {
                 get(table, "field").and_then(|field| self.reader.source(field))
             }

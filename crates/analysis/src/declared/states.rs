@@ -12,24 +12,24 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Bounded, Cell, Class, Column, Plot, Table};
-use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
-use crate::key::{Key, Label};
+use crate::answer::{Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::chains::{ChainFate, Chains, OPEN_MAX, Timed};
+use crate::key::{Key, KeyValue};
 use crate::statistics::{saturated, shorten};
 use crate::windows::Windows;
 use crate::{Histogram, Merge, Wishes};
 
 /// State of one item.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct States {
-    chains: Chains<Key, Since, i64>,
-    sums: Sums,
+pub(super) struct ItemStates {
+    chains: Chains<Key, StateStart, i64>,
+    sums: StateSums,
     /// Events that lack a field.
     pub(super) lacking: u64,
 }
 
 /// Settings for looking at states.
-pub(super) struct Frame<'a> {
+pub(super) struct StateContext<'a> {
     pub(super) holes: &'a Windows,
     pub(super) span_ns: Option<(i64, i64)>,
     pub(super) wishes: &'a Wishes,
@@ -37,31 +37,31 @@ pub(super) struct Frame<'a> {
 
 /// A state since a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Since {
+struct StateStart {
     time: i64,
-    value: How,
+    value: StateValue,
 }
 
 /// How something is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-enum How {
+enum StateValue {
     /// No event has set it yet.
     Unknown,
-    Is(Label),
+    Is(KeyValue),
     /// It is in no state.
     Nothing,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Sums {
-    rows: HashMap<(Key, How), Row>,
+struct StateSums {
+    rows: HashMap<(Key, StateValue), StateRow>,
     /// Rows beyond [`ROWS_MAX`] together.
-    others: Row,
+    others: StateRow,
     given_up: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Row {
+struct StateRow {
     durations: Histogram,
     /// Of these, those that a hole overlaps: how many, how long.
     doubtful: u64,
@@ -73,29 +73,29 @@ struct Row {
 /// Rows that are told apart.
 const ROWS_MAX: usize = 1 << 16;
 
-impl Timed for Since {
+impl Timed for StateStart {
     fn time(&self) -> i64 {
         self.time
     }
 }
 
-impl Default for States {
+impl Default for ItemStates {
     fn default() -> Self {
-        Self { chains: Chains::new(false, OPEN_MAX), sums: Sums::default(), lacking: 0 }
+        Self { chains: Chains::new(false, OPEN_MAX), sums: StateSums::default(), lacking: 0 }
     }
 }
 
-impl States {
+impl ItemStates {
     /// A key is in a state from now on; in none without one.
-    pub(super) fn set(&mut self, frame: &Frame<'_>, time: i64, key: &Key, value: Option<&Label>) {
+    pub(super) fn set(&mut self, frame: &StateContext<'_>, time: i64, key: &Key, value: Option<&KeyValue>) {
         let Self { chains, sums, .. } = self;
         let mut tell = |key: &Key, fate| sums.decide(frame, key, fate);
         chains.end(key, time, &mut tell);
-        let value = value.map_or(How::Nothing, |label| How::Is(label.clone()));
-        chains.begin(key.clone(), Since { time, value }, tell);
+        let value = value.map_or(StateValue::Nothing, |label| StateValue::Is(label.clone()));
+        chains.begin(key.clone(), StateStart { time, value }, tell);
     }
 
-    pub(super) fn merge(&mut self, frame: &Frame<'_>, later: Self) {
+    pub(super) fn merge(&mut self, frame: &StateContext<'_>, later: Self) {
         let Self { chains, sums, lacking } = self;
         *lacking += later.lacking;
         sums.given_up += later.sums.given_up;
@@ -106,7 +106,7 @@ impl States {
         chains.merge(later.chains, |key, fate| sums.decide(frame, key, fate));
     }
 
-    pub(super) fn anchor(&mut self, frame: &Frame<'_>) {
+    pub(super) fn anchor(&mut self, frame: &StateContext<'_>) {
         let Self { chains, sums, .. } = self;
         chains.anchor(|key, fate| sums.decide(frame, key, fate));
     }
@@ -117,7 +117,7 @@ impl States {
     }
 
     /// A row for each key and state.
-    pub(super) fn table(&self, frame: &Frame<'_>, name: &str) -> Table {
+    pub(super) fn table(&self, frame: &StateContext<'_>, name: &str) -> Table {
         let sums = self.whole(frame);
         let mut table = Table::new("states", format!("{name}: time in each state"), columns());
         table.plot = Some(Plot::Bars { value: 2 });
@@ -125,24 +125,25 @@ impl States {
         for ((key, _), row) in &sums.rows {
             *doubts.entry(key).or_default() += row.doubt_ns;
         }
-        let mut rows: Vec<(&(Key, How), &Row)> = sums.rows.iter().filter(|row| row.0.1 != How::Nothing).collect();
+        let mut rows: Vec<(&(Key, StateValue), &StateRow)> =
+            sums.rows.iter().filter(|row| row.0.1 != StateValue::Nothing).collect();
         rows.sort_by(|one, other| other.1.durations.sum().cmp(&one.1.durations.sum()).then_with(|| one.0.cmp(other.0)));
         for ((key, how), row) in rows {
             let doubt = doubts.get(key).copied().unwrap_or(0) - row.doubt_ns;
             table.rows.push(row.cells(frame, key.cell(), how, doubt));
         }
         if !sums.others.durations.is_empty() {
-            table.rows.push(sums.others.cells(frame, Cell::Unknown, &How::Unknown, 0));
+            table.rows.push(sums.others.cells(frame, Cell::Unknown, &StateValue::Unknown, 0));
         }
         shorten(&mut table, frame.wishes.top);
         table
     }
 
     /// With the runs that the edges of the trace cut.
-    fn whole(&self, frame: &Frame<'_>) -> Sums {
+    fn whole(&self, frame: &StateContext<'_>) -> StateSums {
         let mut sums = self.sums.clone();
         for (key, &time) in self.chains.alone() {
-            sums.decide(frame, key, Fate::Alone(time));
+            sums.decide(frame, key, ChainFate::Alone(time));
         }
         for (key, since) in self.chains.open() {
             if let Some((_, end)) = frame.span_ns {
@@ -155,22 +156,22 @@ impl States {
     }
 }
 
-impl Sums {
-    fn decide(&mut self, frame: &Frame<'_>, key: &Key, fate: Fate<Since, i64>) {
+impl StateSums {
+    fn decide(&mut self, frame: &StateContext<'_>, key: &Key, fate: ChainFate<StateStart, i64>) {
         match fate {
-            Fate::Pair(since, end) => self.last(frame, key, &since, end),
-            Fate::Alone(end) => {
+            ChainFate::Pair(since, end) => self.last(frame, key, &since, end),
+            ChainFate::Alone(end) => {
                 if let Some((begin, _)) = frame.span_ns {
-                    self.last(frame, key, &Since { time: begin.min(end), value: How::Unknown }, end);
+                    self.last(frame, key, &StateStart { time: begin.min(end), value: StateValue::Unknown }, end);
                 }
             }
-            Fate::Replaced(_) => {}
-            Fate::GivenUp(_) => self.given_up += 1,
+            ChainFate::Replaced(_) => {}
+            ChainFate::GivenUp(_) => self.given_up += 1,
         }
     }
 
     /// A state lasted until a time.
-    fn last(&mut self, frame: &Frame<'_>, key: &Key, since: &Since, end: i64) {
+    fn last(&mut self, frame: &StateContext<'_>, key: &Key, since: &StateStart, end: i64) {
         let duration = since.time.abs_diff(end);
         let is_doubtful = frame.holes.touch(since.time, end);
         let key = self.key(frame, key);
@@ -180,18 +181,18 @@ impl Sums {
         row.doubt_ns += if is_doubtful { u128::from(duration) } else { 0 };
     }
 
-    fn key(&self, frame: &Frame<'_>, key: &Key) -> Key {
+    fn key(&self, frame: &StateContext<'_>, key: &Key) -> Key {
         let is_by_value = frame.wishes.by.iter().any(|by| by == "value");
         if is_by_value { Key::Empty } else { key.clone() }
     }
 
-    fn row(&mut self, key: (Key, How)) -> &mut Row {
+    fn row(&mut self, key: (Key, StateValue)) -> &mut StateRow {
         let is_full = self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&key);
         if is_full { &mut self.others } else { self.rows.entry(key).or_default() }
     }
 }
 
-impl Merge for Row {
+impl Merge for StateRow {
     fn merge(&mut self, later: Self) {
         self.durations.merge(later.durations);
         self.doubtful += later.doubtful;
@@ -200,9 +201,9 @@ impl Merge for Row {
     }
 }
 
-impl Row {
+impl StateRow {
     /// `others_doubt_ns`: how long the key was doubtfully in other states.
-    fn cells(&self, frame: &Frame<'_>, key: Cell, how: &How, others_doubt_ns: u128) -> Vec<Cell> {
+    fn cells(&self, frame: &StateContext<'_>, key: Cell, how: &StateValue, others_doubt_ns: u128) -> Vec<Cell> {
         let sum = self.durations.sum();
         let total = Bounded {
             value: saturated(sum),
@@ -215,9 +216,9 @@ impl Row {
             Cell::Ratio(Bounded { value: of(total.value), low: of(total.low), high: of(total.high) })
         };
         let value = match how {
-            How::Unknown => Cell::Unknown,
-            How::Is(label) => label.cell(),
-            How::Nothing => Cell::Empty,
+            StateValue::Unknown => Cell::Unknown,
+            StateValue::Is(label) => label.cell(),
+            StateValue::Nothing => Cell::Empty,
         };
         let duration = |value: Option<u64>| value.map_or(Cell::Empty, |value| Cell::Duration(Bounded::exact(value)));
         let count = |count: u64| Cell::Count(Bounded::exact(count));
@@ -237,13 +238,13 @@ impl Row {
 
 fn columns() -> Vec<Column> {
     vec![
-        Column::new("key", "Key", Class::Mixed),
-        Column::new("value", "State", Class::Mixed),
-        Column::new("total", "Total", Class::Duration),
-        Column::new("share", "Share", Class::Ratio),
+        Column::new("key", "Key", CellClass::Mixed),
+        Column::new("value", "State", CellClass::Mixed),
+        Column::new("total", "Total", CellClass::Duration),
+        Column::new("share", "Share", CellClass::Ratio),
         Column::of("count", "Count", "times"),
-        Column::new("min", "Min", Class::Duration),
-        Column::new("max", "Max", Class::Duration),
+        Column::new("min", "Min", CellClass::Duration),
+        Column::new("max", "Max", CellClass::Duration),
         Column::of("never_ended", "Never ended", "times"),
         Column::of("lost_inside", "Lost inside", "times"),
     ]

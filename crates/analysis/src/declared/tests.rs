@@ -3,44 +3,44 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Declaration, Declared, History};
-use crate::mapping::FieldSource;
-use crate::roles::{Role, rule};
+use super::{AnalysisDeclaration, DeclaredAnalysis, History};
+use crate::mapping::ValueSource;
+use crate::roles::{EventRole, rule};
 use crate::testing::{Random, Script, text};
-use crate::{Analysis, BoundClass, BoundRole, Slot, Wishes};
+use crate::{Analysis, BoundClass, BoundRole, FieldSlot, Wishes};
 
-fn slot(value: &str) -> Slot {
-    value.parse().map_or_else(|_| Slot::Text(value.as_bytes().into()), Slot::Integer)
+fn slot(value: &str) -> FieldSlot {
+    value.parse().map_or_else(|_| FieldSlot::Text(value.as_bytes().into()), FieldSlot::Integer)
 }
 
 /// A trace from lines as in [`Script`], with names and fields of events, bound to a file.
-fn script(text: &str, declaration: &Declaration) -> Script {
+fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let lanes: Vec<&str> = lines.extract_if(.., |line| line.starts_with("lane")).collect();
     let mut script = Script::parse(&lanes.join("\n"));
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
         let fields: Vec<(&str, &str)> = words[3..].iter().filter_map(|word| word.split_once('=')).collect();
-        let value = |source: &FieldSource| match source {
-            FieldSource::Path(path) => {
+        let value = |source: &ValueSource| match source {
+            ValueSource::Path(path) => {
                 let field = fields.iter().find(|field| field.0 == path.to_string());
-                field.map_or(Slot::Absent, |field| slot(field.1))
+                field.map_or(FieldSlot::Absent, |field| slot(field.1))
             }
-            FieldSource::Integer(value) => Slot::Integer(*value),
-            FieldSource::Text(text) => Slot::Text(text.as_bytes().into()),
-            FieldSource::Capture(_) => panic!("captures are tested elsewhere"),
+            ValueSource::Integer(value) => FieldSlot::Integer(*value),
+            ValueSource::Text(text) => FieldSlot::Text(text.as_bytes().into()),
+            ValueSource::Capture(_) => panic!("captures are tested elsewhere"),
         };
         let sections = declaration.mapping().sections;
         let matching = sections.iter().filter(|section| section.captures(words[2]).is_some());
         let roles = matching
             .map(|section| BoundRole {
-                role: Role::Rule,
-                slots: section.fields.iter().map(|said| said.first().map_or(Slot::Absent, value)).collect(),
+                role: EventRole::Rule,
+                slots: section.fields.iter().map(|said| said.first().map_or(FieldSlot::Absent, value)).collect(),
             })
             .collect();
-        let mut context: [Slot; 4] = Default::default();
+        let mut context: [FieldSlot; 4] = Default::default();
         context[crate::roles::TID] =
-            fields.iter().find(|field| field.0 == "@tid").map_or(Slot::Absent, |tid| slot(tid.1));
+            fields.iter().find(|field| field.0 == "@tid").map_or(FieldSlot::Absent, |tid| slot(tid.1));
         let class = BoundClass { name: words[2].into(), roles, context, extra: Vec::new() };
         script.events.push((words[0].parse().unwrap(), words[1].parse().unwrap(), script.classes.len()));
         script.classes.push(class);
@@ -50,16 +50,16 @@ fn script(text: &str, declaration: &Declaration) -> Script {
 }
 
 fn check(declaration: &str, events: &str, wishes: &Wishes, expect: &Expect) {
-    let declaration = Declaration::parse(declaration).unwrap();
+    let declaration = AnalysisDeclaration::parse(declaration).unwrap();
     let script = script(events, &declaration);
     let wishes = Wishes { bins: 2, ..wishes.clone() };
-    let declared = Declared::new(&script.setup(&wishes), &declaration);
+    let declared = DeclaredAnalysis::new(&script.setup(&wishes), &declaration);
     expect.assert_eq(&text(&declared.finish(&script.state(&declared)).unwrap()));
     script.check_cuts(&declared, 200);
 }
 
 fn check_problems(declaration: &str, expect: &Expect) {
-    expect.assert_eq(&Declaration::parse(declaration).unwrap_err().to_string());
+    expect.assert_eq(&AnalysisDeclaration::parse(declaration).unwrap_err().to_string());
 }
 
 const SERVER: &str = r#"
@@ -168,7 +168,7 @@ fn doubts_and_wishes() {
 
 #[test]
 fn cuts_change_nothing() {
-    let declaration = Declaration::parse(&SERVER.replace("group =", "nested = true\ngroup =")).unwrap();
+    let declaration = AnalysisDeclaration::parse(&SERVER.replace("group =", "nested = true\ngroup =")).unwrap();
     for seed in 0..60 {
         let mut random = Random(seed);
         let mut events = String::from("lane cpu=0 span=0..3000 hole=1500..1530\nlane cpu=1 span=0..3000\n");
@@ -183,7 +183,7 @@ fn cuts_change_nothing() {
         }
         let script = script(&events, &declaration);
         let wishes = Wishes::default();
-        let declared = Declared::new(&script.setup(&wishes), &declaration);
+        let declared = DeclaredAnalysis::new(&script.setup(&wishes), &declaration);
         script.check_cuts(&declared, 20);
     }
 }
@@ -191,10 +191,10 @@ fn cuts_change_nothing() {
 /// Ends come before begins, others stay in the order of the file.
 #[test]
 fn ends_come_first() {
-    let declaration = Declaration::parse(SERVER).unwrap();
+    let declaration = AnalysisDeclaration::parse(SERVER).unwrap();
     let shown: Vec<String> = declaration.rules.iter().map(|rule| format!("{} {:?}", rule.item, rule.act)).collect();
     assert_eq!(shown, ["0 End", "0 End", "0 Begin", "1 Set", "1 Set", "1 Clear", "2 Add", "2 Add", "2 To"]);
-    assert_eq!(Role::Rule.facts().fields.len(), rule::KEY_8 + 1);
+    assert_eq!(EventRole::Rule.facts().fields.len(), rule::KEY_8 + 1);
 }
 
 /// All errors are reported at once, with places and suggestions.
@@ -248,14 +248,14 @@ fn examples_are_right() {
     for example in examples {
         let whole =
             if example.starts_with("name") { example.to_owned() } else { format!("name = 'example'\n{example}") };
-        Declaration::parse(&whole).unwrap_or_else(|problems| panic!("{problems}\n{whole}"));
+        AnalysisDeclaration::parse(&whole).unwrap_or_else(|problems| panic!("{problems}\n{whole}"));
     }
 }
 
 /// Written by hand: the state of a worker at any instant, with unknown times and lost events.
 #[test]
 fn states_are_asked_at_an_instant() {
-    let declaration = Declaration::parse(SERVER).unwrap().states();
+    let declaration = AnalysisDeclaration::parse(SERVER).unwrap().states();
     assert_eq!(declaration.items.len(), 1);
     let script = script(
         "lane cpu=0 span=0..1000 hole=340..345
@@ -313,7 +313,7 @@ fn states_are_asked_at_an_instant() {
 /// Random states of random things, cut anywhere.
 #[test]
 fn histories_cut_anywhere() {
-    let declaration = Declaration::parse(SERVER).unwrap().states();
+    let declaration = AnalysisDeclaration::parse(SERVER).unwrap().states();
     for seed in 0..100 {
         let mut random = Random(seed);
         let mut events = "lane cpu=0 span=0..3000\nlane cpu=1 span=0..3000 hole=700..800\n".to_owned();

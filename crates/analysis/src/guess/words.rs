@@ -7,7 +7,7 @@
 
 /// A name in words, in small letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct NameWords {
     words: Vec<String>,
     /// The name as it is written, and where each word begins and ends in it.
     name: String,
@@ -15,7 +15,7 @@ pub(super) struct Words {
 }
 
 /// Meaning of a word for the time of an event.
-pub(super) struct Beginning(&'static str);
+pub(super) struct TimeHint(&'static str);
 
 /// Words of which one ends what the other began, and how sure that is.
 const PAIRS: &[(&str, &str, f64)] = &[
@@ -69,7 +69,7 @@ const PAIRS: &[(&str, &str, f64)] = &[
 pub(super) const SUCCESSIONS: [(&str, &str); 4] =
     [("prev", "next"), ("previous", "next"), ("from", "to"), ("old", "new")];
 
-impl Words {
+impl NameWords {
     pub(super) fn of(name: &str) -> Self {
         let mut spans: Vec<(usize, usize)> = Vec::new();
         let mut before = None;
@@ -128,8 +128,8 @@ impl Words {
     }
 
     /// Words that say that something begins.
-    pub(super) fn begins(&self) -> impl Iterator<Item = (usize, Beginning)> {
-        let known = |word: &String| PAIRS.iter().find(|pair| pair.0 == word).map(|pair| Beginning(pair.0));
+    pub(super) fn begins(&self) -> impl Iterator<Item = (usize, TimeHint)> {
+        let known = |word: &String| PAIRS.iter().find(|pair| pair.0 == word).map(|pair| TimeHint(pair.0));
         self.words.iter().enumerate().filter_map(move |(at, word)| Some((at, known(word)?)))
     }
 
@@ -140,7 +140,7 @@ impl Words {
     }
 }
 
-impl Beginning {
+impl TimeHint {
     /// How sure it is that a word says that this ends.
     pub(super) fn ended_by(&self, word: &str) -> Option<f64> {
         PAIRS.iter().find(|pair| pair.0 == self.0 && pair.1 == word).map(|pair| pair.2)
@@ -149,7 +149,7 @@ impl Beginning {
 
 /// How much a field's name looks like an identifier; 0: not at all.
 pub(super) fn is_identity(name: &str) -> u8 {
-    let words = Words::of(name);
+    let words = NameWords::of(name);
     let last = words.words.last().map(String::as_str);
     // The place of an event tells less than its object.
     if ["lcore", "cpu", "location", "thread", "core", "tid", "pid", "vtid", "vpid"]
@@ -185,13 +185,13 @@ mod tests {
 
     #[test]
     fn names_are_words() {
-        let check = |name: &str, expected: &[&str]| assert_eq!(Words::of(name).words, expected, "{name}");
+        let check = |name: &str, expected: &[&str]| assert_eq!(NameWords::of(name).words, expected, "{name}");
         check("lib.eal.service.run.begin", &["lib", "eal", "service", "run", "begin"]);
         check("Event_IoOperationBegin", &["event", "io", "operation", "begin"]);
         check("locationID", &["location", "id"]);
         check("sys2_a__b:", &["sys2", "a", "b"]);
         check("", &[]);
-        assert_eq!(Words::of("Event_IoOperationBegin").title(3), "Event_IoOperation");
-        assert_eq!(Words::of("begin").title(0), "begin");
+        assert_eq!(NameWords::of("Event_IoOperationBegin").title(3), "Event_IoOperation");
+        assert_eq!(NameWords::of("begin").title(0), "begin");
     }
 }

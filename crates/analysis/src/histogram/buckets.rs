@@ -44,7 +44,7 @@ pub(super) fn range_of(bucket: u16) -> (u64, u64) {
 pub(super) enum Buckets {
     /// The bucket of each value, in no order.
     Listed(Vec<u16>),
-    Paged(Pages),
+    Paged(CounterPages),
 }
 
 impl Default for Buckets {
@@ -92,9 +92,9 @@ impl Buckets {
         }
     }
 
-    fn paged(&mut self) -> &mut Pages {
+    fn paged(&mut self) -> &mut CounterPages {
         if let Self::Listed(list) = self {
-            *self = Self::Paged(Pages::of(list));
+            *self = Self::Paged(CounterPages::of(list));
         }
         match self {
             Self::Paged(pages) => pages,
@@ -117,7 +117,7 @@ impl Buckets {
                 sorted.sort_unstable();
                 Counted::Listed { sorted, next: 0 }
             }
-            Self::Listed(list) => Counted::Paged { pages: Cow::Owned(Pages::of(list)), next: 0 },
+            Self::Listed(list) => Counted::Paged { pages: Cow::Owned(CounterPages::of(list)), next: 0 },
             Self::Paged(pages) => Counted::Paged { pages: Cow::Borrowed(pages), next: 0 },
         }
     }
@@ -141,12 +141,14 @@ fn pages_size_bytes(list: &[u16]) -> usize {
         last = last.max(page);
     }
     let pages: u32 = present.iter().map(|word| word.count_ones()).sum();
-    size_of::<Pages>() + pages as usize * PAGE * size_of::<u32>() + (last + 1 - first.min(last)) * size_of::<u16>()
+    size_of::<CounterPages>()
+        + pages as usize * PAGE * size_of::<u32>()
+        + (last + 1 - first.min(last)) * size_of::<u16>()
 }
 
 /// Counters, for those neighbourhoods of [`PAGE`] buckets that hold values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pages {
+pub(super) struct CounterPages {
     /// The page that the directory begins with.
     first: u16,
     /// For each page: one more than its place in `counters`, or 0 if it holds no value.
@@ -157,7 +159,7 @@ pub(super) struct Pages {
     carries: Vec<(u16, u32)>,
 }
 
-impl Pages {
+impl CounterPages {
     fn of(list: &[u16]) -> Self {
         let mut pages = Self::default();
         list.iter().for_each(|&bucket| pages.add(bucket, 1));
@@ -267,7 +269,7 @@ pub(super) enum Counted<'a> {
     },
     /// `next` counts counters from the directory's first page on, absent pages included.
     Paged {
-        pages: Cow<'a, Pages>,
+        pages: Cow<'a, CounterPages>,
         next: usize,
     },
 }

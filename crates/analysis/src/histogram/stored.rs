@@ -6,12 +6,12 @@
 
 use super::buckets::{BUCKETS, Buckets, range_of};
 use super::moments::{Moments, Squares};
-use super::{Body, FEW, Form, Histogram};
+use super::{FEW, Histogram, HistogramBody, HistogramForm};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Serialize, Deserialize)]
-enum Stored {
+enum StoredHistogram {
     /// The values, ascending.
     Few(Vec<u64>),
     Many {
@@ -27,7 +27,7 @@ enum Stored {
 
 /// Why bytes are no histogram.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Fault {
+enum HistogramFault {
     #[error("a histogram of {0} values has no buckets before it has more than {FEW}")]
     Form(u64),
     #[error("value {value} of a histogram comes after {before}; they ascend")]
@@ -47,13 +47,13 @@ enum Fault {
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let stored = match &self.form {
-            Form::Few { .. } => Stored::Few(self.few().to_vec()),
-            Form::Many(body) => {
+            HistogramForm::Few { .. } => StoredHistogram::Few(self.few().to_vec()),
+            HistogramForm::Many(body) => {
                 let Moments { sum, squares, min, max, .. } = body.moments;
                 let mut before = 0;
                 let step = |(bucket, count)| (bucket - std::mem::replace(&mut before, bucket), count);
                 let squares = (squares.high, squares.low);
-                Stored::Many { sum, squares, min, max, buckets: body.buckets.counted().map(step).collect() }
+                StoredHistogram::Many { sum, squares, min, max, buckets: body.buckets.counted().map(step).collect() }
             }
         };
         stored.serialize(serializer)
@@ -62,40 +62,40 @@ impl Serialize for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::try_from(Stored::deserialize(deserializer)?).map_err(D::Error::custom)
+        Self::try_from(StoredHistogram::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl TryFrom<Stored> for Histogram {
-    type Error = Fault;
+impl TryFrom<StoredHistogram> for Histogram {
+    type Error = HistogramFault;
 
-    fn try_from(stored: Stored) -> Result<Self, Fault> {
+    fn try_from(stored: StoredHistogram) -> Result<Self, HistogramFault> {
         match stored {
-            Stored::Few(values) => few(&values),
-            Stored::Many { sum, squares, min, max, buckets } => {
+            StoredHistogram::Few(values) => few(&values),
+            StoredHistogram::Many { sum, squares, min, max, buckets } => {
                 let (buckets, bounds) = restored_buckets(&buckets)?;
-                let Bounds { count, first, last, .. } = bounds;
+                let BucketBounds { count, first, last, .. } = bounds;
                 if count <= FEW as u64 {
-                    return Err(Fault::Form(count));
+                    return Err(HistogramFault::Form(count));
                 }
                 if !within(first, min) || !within(last, max) || min > max {
-                    return Err(Fault::Edges { min, max, first, last });
+                    return Err(HistogramFault::Edges { min, max, first, last });
                 }
                 let squares = Squares { high: squares.0, low: squares.1 };
                 bounds.check(sum, squares)?;
                 let moments = Moments { count, sum, squares, min, max };
-                Ok(Self { form: Form::Many(Box::new(Body { moments, buckets })) })
+                Ok(Self { form: HistogramForm::Many(Box::new(HistogramBody { moments, buckets })) })
             }
         }
     }
 }
 
-fn few(values: &[u64]) -> Result<Histogram, Fault> {
+fn few(values: &[u64]) -> Result<Histogram, HistogramFault> {
     if values.len() > FEW {
-        return Err(Fault::Form(values.len() as u64));
+        return Err(HistogramFault::Form(values.len() as u64));
     }
     if let Some(pair) = values.windows(2).find(|pair| pair[0] > pair[1]) {
-        return Err(Fault::ValueOrder { before: pair[0], value: pair[1] });
+        return Err(HistogramFault::ValueOrder { before: pair[0], value: pair[1] });
     }
     let mut histogram = Histogram::default();
     values.iter().for_each(|&value| histogram.record(value));
@@ -108,7 +108,7 @@ fn within(bucket: u16, value: u64) -> bool {
 }
 
 /// Bounds of the stored sums, computed from the buckets.
-struct Bounds {
+struct BucketBounds {
     count: u64,
     first: u16,
     last: u16,
@@ -117,30 +117,30 @@ struct Bounds {
     squares: [Squares; 2],
 }
 
-impl Bounds {
-    fn check(&self, sum: u128, squares: Squares) -> Result<(), Fault> {
+impl BucketBounds {
+    fn check(&self, sum: u128, squares: Squares) -> Result<(), HistogramFault> {
         if self.count == u64::MAX {
             // The count is saturated, so the buckets hold fewer values than were recorded.
             return Ok(());
         }
         let [low, high] = self.sum;
         if !(low..=high).contains(&sum) {
-            return Err(Fault::Sum { found: sum, low, high });
+            return Err(HistogramFault::Sum { found: sum, low, high });
         }
         let [low, high] = self.squares;
-        if (low..=high).contains(&squares) { Ok(()) } else { Err(Fault::Squares) }
+        if (low..=high).contains(&squares) { Ok(()) } else { Err(HistogramFault::Squares) }
     }
 }
 
-fn restored_buckets(stored: &[(u16, u64)]) -> Result<(Buckets, Bounds), Fault> {
+fn restored_buckets(stored: &[(u16, u64)]) -> Result<(Buckets, BucketBounds), HistogramFault> {
     let mut buckets = Buckets::default();
-    let mut bounds = Bounds { count: 0, first: 0, last: 0, sum: [0; 2], squares: [Squares::default(); 2] };
+    let mut bounds = BucketBounds { count: 0, first: 0, last: 0, sum: [0; 2], squares: [Squares::default(); 2] };
     for (position, &(step, count)) in stored.iter().enumerate() {
         let before = bounds.last;
         let bucket = before.checked_add(step).filter(|&bucket| bucket < BUCKETS && (step > 0 || position == 0));
-        let bucket = bucket.ok_or(Fault::BucketOrder { before, step })?;
+        let bucket = bucket.ok_or(HistogramFault::BucketOrder { before, step })?;
         if count == 0 {
-            return Err(Fault::EmptyBucket(bucket));
+            return Err(HistogramFault::EmptyBucket(bucket));
         }
         if position == 0 {
             bounds.first = bucket;

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{File, Looked, renamed};
-use super::sums::{Piece, Slow, Sums, Use};
-use crate::calls::{Place, Who};
+use super::file::{FdFile, Looked, renamed};
+use super::sums::{FileUse, IoSums, SlowOperation, ThreadUses};
+use crate::calls::{EventPosition, ThreadLife};
 use crate::names::Renumbering;
 use crate::threads::ThreadKey;
 
 /// Something that concerns files, and comes in an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Act {
+pub enum FileAct {
     /// An operation on a file.
-    Use(Target, Use),
+    Use(FileTarget, FileUse),
     /// One that took long.
-    Slow(Target, Box<Slow>),
+    Slow(FileTarget, Box<SlowOperation>),
     /// Looks up these fds. The answer is for later.
     Look(Option<i32>, Option<i32>),
     /// A path was opened; as this, if it could be.
@@ -32,7 +32,7 @@ pub enum Act {
         counts: bool,
     },
     /// An operation that counts for its thread alone.
-    Count(Use),
+    Count(FileUse),
     /// A socket or pipe.
     Make {
         /// The new fd.
@@ -66,7 +66,7 @@ pub enum Act {
     /// The process of another thread of the same machine.
     Said(i32, i32),
     /// A life is over, and known whole but for its files.
-    Over(Box<Whole>),
+    Over(Box<EndedLife>),
     /// The thread's life may be over.
     Died,
     /// A file that a process had before.
@@ -90,27 +90,27 @@ pub enum Act {
     },
     /// The thread's uses of files that were known in a part without known files before it; and
     /// whether its life was over then.
-    Used(Box<Piece>, bool),
+    Used(Box<ThreadUses>, bool),
     /// The file of an fd of a process now, which is known from there.
-    Set(i32, i32, Option<File>),
+    Set(i32, i32, Option<FdFile>),
     /// The files of the thread's current call when it was entered, which are known from there, and
     /// where that was.
-    Looked(Place, Box<Looked>),
+    Looked(EventPosition, Box<Looked>),
 }
 
 /// A life that is over, since a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Whole {
-    pub(super) who: Who,
-    pub(super) since: Option<Place>,
-    pub(super) sums: Sums,
+pub struct EndedLife {
+    pub(super) who: ThreadLife,
+    pub(super) since: Option<EventPosition>,
+    pub(super) sums: IoSums,
     /// The answer includes it.
     pub(super) is_wanted: bool,
 }
 
 /// Which file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Target {
+pub enum FileTarget {
     /// The file of this fd.
     Fd(i32),
     /// The file that the thread looked up when it entered the call: that of the first fd or of the
@@ -123,7 +123,7 @@ pub enum Target {
     None,
 }
 
-impl Act {
+impl FileAct {
     /// Drops the counts of an act after they were counted; returns whether the act has another
     /// effect.
     pub(super) fn forget(&mut self) -> bool {
@@ -149,9 +149,10 @@ impl Act {
     /// The fds of its thread's process that it names.
     pub(super) fn fds(&self) -> [Option<i32>; 2] {
         match *self {
-            Self::Use(Target::Fd(fd), _) | Self::Slow(Target::Fd(fd), _) | Self::Close(fd) | Self::Make { fd, .. } => {
-                [Some(fd), None]
-            }
+            Self::Use(FileTarget::Fd(fd), _)
+            | Self::Slow(FileTarget::Fd(fd), _)
+            | Self::Close(fd)
+            | Self::Make { fd, .. } => [Some(fd), None],
             Self::Open { fd, .. } => [fd, None],
             Self::Look(fd, other_fd) => [fd, other_fd],
             Self::Derive { from, fd, .. } => [Some(from), Some(fd)],
@@ -161,11 +162,13 @@ impl Act {
 
     /// What it counts for its thread.
     #[inline]
-    pub(super) fn counts(&self) -> Option<Use> {
+    pub(super) fn counts(&self) -> Option<FileUse> {
         match *self {
             // A call fails once.
-            Self::Use(_, used) | Self::Count(used) => Some(Use { is_error: used.is_error && !used.is_second, ..used }),
-            Self::Open { counts: true, is_error, .. } => Some(Use::open(is_error)),
+            Self::Use(_, used) | Self::Count(used) => {
+                Some(FileUse { is_error: used.is_error && !used.is_second, ..used })
+            }
+            Self::Open { counts: true, is_error, .. } => Some(FileUse::open(is_error)),
             _ => None,
         }
     }

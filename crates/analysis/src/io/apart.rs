@@ -27,115 +27,117 @@
 
 use hashbrown::HashMap;
 
-use super::acts::{Act, Target, Whole};
-use super::file::{File, FileKey, Kind, Looked, Owner};
+use super::acts::{EndedLife, FileAct, FileTarget};
+use super::file::{FdFile, FdOwner, FileKey, IoFileKind, Looked};
 use super::file_rows::FileRows;
 use super::log::{From, Logged};
-use super::over::Over;
+use super::over::EndedIoLives;
 use super::pids::Pids;
-use super::sums::{Kinds, Limits, Piece, Slow, Use};
+use super::sums::{BytesByKind, FileUse, OperationLimits, SlowOperation, ThreadUses};
 use crate::Wishes;
-use crate::calls::Place;
+use crate::calls::EventPosition;
 use crate::threads::{Slots, ThreadKey};
 
 /// Acts that follow each other, done as far as that is possible.
 #[derive(Debug)]
 pub(super) struct Apart<'a> {
-    limits: &'a Limits,
+    limits: &'a OperationLimits,
     pids: Pids,
     /// Those that were seen, and memory of others.
-    threads: Vec<Current>,
+    threads: Vec<ApartThread>,
     /// How many were seen.
     seen: u32,
     places: Slots,
-    tables: Vec<Table>,
+    tables: Vec<FdTable>,
     owners: HashMap<Process, u32>,
-    done: Done,
-    mode: Mode,
+    done: ActResults,
+    mode: ThreadKnowledge,
     /// The last thread that acted where the part should have known it, and where; until the part
     /// says that it does not.
-    told_since: Option<(ThreadKey, Place)>,
+    told_since: Option<(ThreadKey, EventPosition)>,
     /// Alone, the tables that may know an fd.
     knowing: HashMap<i32, Vec<u32>>,
 }
 
 /// The known facts about threads besides those of acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum ThreadKnowledge {
     /// Everything.
     Whole,
     /// Nothing; from this place on, all acts are here.
-    Alone(Place),
+    Alone(EventPosition),
     /// Everything, and the acts that are left over were done alone from this place on.
-    Again(Place),
+    Again(EventPosition),
 }
 
 /// Memory for doing acts apart: pages that were written to once are there.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    threads: Vec<Current>,
+pub(super) struct ApartBuffers {
+    threads: Vec<ApartThread>,
     places: Slots,
-    left: Vec<Left>,
+    left: Vec<DeferredAct>,
 }
 
 /// The results of acts.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct ActResults {
     pub(super) rows: FileRows,
-    pub(super) over: Over,
+    pub(super) over: EndedIoLives,
     /// In the order of places.
-    pub(super) left: Vec<Left>,
-    threads: Vec<Current>,
+    pub(super) left: Vec<DeferredAct>,
+    threads: Vec<ApartThread>,
     places: Slots,
     /// The results of doing it alone were wrong.
     pub(super) is_odd: bool,
 }
 
-impl Done {
+impl ActResults {
     /// Takes the remains of lives that are over.
-    pub(super) fn take_over(&mut self) -> Over {
-        std::mem::replace(&mut self.over, Over::new(&Wishes::default(), 0))
+    pub(super) fn take_over(&mut self) -> EndedIoLives {
+        std::mem::replace(&mut self.over, EndedIoLives::new(&Wishes::default(), 0))
     }
 
     /// Its memory, when all was taken.
-    pub(super) fn memory(self) -> Memory {
+    pub(super) fn memory(self) -> ApartBuffers {
         let Self { threads, mut places, mut left, .. } = self;
         places.clear();
         left.clear();
-        Memory { threads, places, left }
+        ApartBuffers { threads, places, left }
     }
 }
 
 /// An act that has to be done when the state before is known.
 #[derive(Debug)]
-pub(super) enum Left {
+pub(super) enum DeferredAct {
     /// An act.
     Act(Logged),
     /// A thread's uses of files that are known; and whether its life was over then.
-    Used(ThreadKey, Piece, bool),
+    Used(ThreadKey, ThreadUses, bool),
     /// The file of an fd now.
-    Set(Owner, i32, Option<File>),
+    Set(FdOwner, i32, Option<FdFile>),
     /// The files of the fds of a thread's current call when it was entered.
-    Looked(ThreadKey, (Place, Looked)),
+    Looked(ThreadKey, (EventPosition, Looked)),
     /// It was done after all.
     Nothing,
 }
 
-impl Done {
+impl ActResults {
     /// The rest as acts, in the order of places; nothing was reported before `since`.
-    pub(super) fn acts(&mut self, since: Place) -> impl Iterator<Item = Logged> {
+    pub(super) fn acts(&mut self, since: EventPosition) -> impl Iterator<Item = Logged> {
         let mut last = since;
         self.left.drain(..).filter_map(move |left| {
             let logged = match left {
-                Left::Act(logged) => logged,
-                Left::Used(key, used, is_over) => {
-                    Logged { place: used.since, key, act: Act::Used(Box::new(used), is_over) }
+                DeferredAct::Act(logged) => logged,
+                DeferredAct::Used(key, used, is_over) => {
+                    Logged { place: used.since, key, act: FileAct::Used(Box::new(used), is_over) }
                 }
-                Left::Set(Owner::Process(host, pid), fd, file) => {
-                    Logged { place: last, key: ThreadKey { host, tid: 0 }, act: Act::Set(pid, fd, file) }
+                DeferredAct::Set(FdOwner::Process(host, pid), fd, file) => {
+                    Logged { place: last, key: ThreadKey { host, tid: 0 }, act: FileAct::Set(pid, fd, file) }
                 }
-                Left::Looked(key, (at, looked)) => Logged { place: last, key, act: Act::Looked(at, Box::new(looked)) },
-                Left::Set(Owner::Thread(_), ..) | Left::Nothing => return None,
+                DeferredAct::Looked(key, (at, looked)) => {
+                    Logged { place: last, key, act: FileAct::Looked(at, Box::new(looked)) }
+                }
+                DeferredAct::Set(FdOwner::Thread(_), ..) | DeferredAct::Nothing => return None,
             };
             last = last.max(logged.place);
             Some(logged)
@@ -148,20 +150,20 @@ type Process = (u16, i32);
 
 /// The fds of a process.
 #[derive(Debug)]
-struct Table {
+struct FdTable {
     process: Process,
     /// Those that were changed; nothing: it is none now.
-    fds: HashMap<i32, Option<File>>,
+    fds: HashMap<i32, Option<FdFile>>,
 }
 
 /// The state of a thread.
 #[derive(Debug, Default)]
-struct Current {
+struct ApartThread {
     pid: Option<i32>,
     /// The table of its process, once that was asked for.
     table: Option<u32>,
     /// If its call was entered here, and its fds were known; and where.
-    looked: Option<(Place, Looked)>,
+    looked: Option<(EventPosition, Looked)>,
     /// The call has ended.
     is_used: bool,
     /// Its uses, among the rest.
@@ -169,7 +171,7 @@ struct Current {
     /// All its uses since it was born.
     pieces: Vec<u32>,
     /// When it was born, if that was here.
-    born: Option<Place>,
+    born: Option<EventPosition>,
     /// Where that is left, if it need not be reported once another thread of this number is born:
     /// it was not the first one here, its birth says nothing of others, and nothing else of it was
     /// left over.
@@ -182,7 +184,7 @@ struct Current {
     is_left: bool,
 }
 
-impl Current {
+impl ApartThread {
     /// Another thread is here now.
     fn begin(&mut self, pid: Option<i32>) {
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -196,10 +198,16 @@ type Asked = (ThreadKey, usize);
 
 impl<'a> Apart<'a> {
     /// Before the first act; with the process of each thread then.
-    pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids, memory: Memory, mode: Mode) -> Self {
-        let Memory { threads, places, left } = memory;
-        let (rows, over) = (FileRows::default(), Over::new(wishes, limits.slow));
-        let done = Done { rows, over, left, threads: Vec::new(), places: Slots::default(), is_odd: false };
+    pub(super) fn new(
+        limits: &'a OperationLimits,
+        wishes: &Wishes,
+        pids: Pids,
+        memory: ApartBuffers,
+        mode: ThreadKnowledge,
+    ) -> Self {
+        let ApartBuffers { threads, places, left } = memory;
+        let (rows, over) = (FileRows::default(), EndedIoLives::new(wishes, limits.slow));
+        let done = ActResults { rows, over, left, threads: Vec::new(), places: Slots::default(), is_odd: false };
         let (tables, owners, knowing) = Default::default();
         Self { limits, pids, threads, seen: 0, places, tables, owners, done, mode, told_since: None, knowing }
     }
@@ -209,53 +217,56 @@ impl<'a> Apart<'a> {
     pub(super) fn act(&mut self, logged: &mut Logged, from: From) {
         let asked = self.place(logged.key);
         let is_done = match self.mode {
-            Mode::Whole => self.does(asked, logged, from),
-            Mode::Alone(since) => self.does_alone(asked, logged, since),
-            Mode::Again(since) => {
+            ThreadKnowledge::Whole => self.does(asked, logged, from),
+            ThreadKnowledge::Alone(since) => self.does_alone(asked, logged, since),
+            ThreadKnowledge::Again(since) => {
                 self.check(asked, logged, since, from);
                 self.does(asked, logged, from)
             }
         };
         if !is_done {
             let Logged { place, key, ref mut act } = *logged;
-            if !matches!(act, Act::Fork(..)) {
+            if !matches!(act, FileAct::Fork(..)) {
                 self.threads[asked.1].made_at = None;
             }
             // Moved out of the log without a copy: any act without memory can take its place.
-            let act = std::mem::replace(act, Act::Died);
-            self.done.left.push(Left::Act(Logged { place, key, act }));
+            let act = std::mem::replace(act, FileAct::Died);
+            self.done.left.push(DeferredAct::Act(Logged { place, key, act }));
         }
     }
 
     /// The results.
-    pub(super) fn end(mut self) -> Done {
+    pub(super) fn end(mut self) -> ActResults {
         self.done.is_odd |= self.told_since.is_some();
         for table in 0..self.tables.len() {
             self.tell_all(table);
         }
         for (key, place) in self.places.all() {
-            let Current { looked, is_used, .. } = &self.threads[place as usize];
+            let ApartThread { looked, is_used, .. } = &self.threads[place as usize];
             if let Some(looked) = looked.filter(|_| !is_used) {
-                self.done.left.push(Left::Looked(key, looked));
+                self.done.left.push(DeferredAct::Looked(key, looked));
             }
         }
-        Done { threads: self.threads, places: self.places, ..self.done }
+        ActResults { threads: self.threads, places: self.places, ..self.done }
     }
 
     /// Does an act where the state before is unknown; `false`: the act has to be left over.
-    fn does_alone(&mut self, asked: Asked, logged: &mut Logged, since: Place) -> bool {
-        let tells = matches!(logged.act, Act::Fork(..) | Act::Known(_) | Act::Said(..) | Act::Died | Act::Over(_));
+    fn does_alone(&mut self, asked: Asked, logged: &mut Logged, since: EventPosition) -> bool {
+        let tells = matches!(
+            logged.act,
+            FileAct::Fork(..) | FileAct::Known(_) | FileAct::Said(..) | FileAct::Died | FileAct::Over(_)
+        );
         if logged.place < since && !tells {
             self.threads[asked.1].is_left = true;
             return false;
         }
-        if let Act::Asks { fd, other_fd, is_any } = logged.act {
+        if let FileAct::Asks { fd, other_fd, is_any } = logged.act {
             self.give_up_some(asked, [fd, other_fd], is_any);
             return false;
         }
         if self.threads[asked.1].pid.is_none() {
             logged.act.fds().into_iter().flatten().for_each(|fd| self.give_up(fd));
-            if logged.act == Act::Exec {
+            if logged.act == FileAct::Exec {
                 self.give_up_all();
             }
         }
@@ -297,29 +308,30 @@ impl<'a> Apart<'a> {
 
     /// Checks that facts which the part did not know, when it was done alone, agree with its
     /// results.
-    fn check(&mut self, asked: Asked, logged: &Logged, since: Place, from: From) {
+    fn check(&mut self, asked: Asked, logged: &Logged, since: EventPosition, from: From) {
         let Logged { key, place, ref act } = *logged;
         if from == From::Part {
             // Where the part knew less than is known now, it has an act `Asks` of that thread at
             // that place.
-            let is_told = |asked: (ThreadKey, Place)| matches!(act, Act::Asks { .. }) && asked == (key, place);
+            let is_told =
+                |asked: (ThreadKey, EventPosition)| matches!(act, FileAct::Asks { .. }) && asked == (key, place);
             self.done.is_odd |= self.told_since.take().is_some_and(|asked| !is_told(asked));
             return;
         }
-        if matches!(act, Act::Over(_) | Act::Count(_)) {
+        if matches!(act, FileAct::Over(_) | FileAct::Count(_)) {
             return;
         }
         if place >= since {
             self.done.is_odd |= self.told_since.replace((key, place)).is_some_and(|asked| asked != (key, place));
         }
         let tells = match act {
-            Act::Fork(pid, ..) => Some((key, *pid)),
-            Act::Known(pid) => Some((key, Some(*pid))),
-            Act::Said(tid, pid) => Some((ThreadKey { tid: *tid, ..key }, Some(*pid))),
+            FileAct::Fork(pid, ..) => Some((key, *pid)),
+            FileAct::Known(pid) => Some((key, Some(*pid))),
+            FileAct::Said(tid, pid) => Some((ThreadKey { tid: *tid, ..key }, Some(*pid))),
             _ => None,
         };
         let parent = match act {
-            Act::Fork(_, Some(pid), Some(parent)) => Some((*parent, Some(*pid))),
+            FileAct::Fork(_, Some(pid), Some(parent)) => Some((*parent, Some(*pid))),
             _ => None,
         };
         let is_other = |apart: &mut Self, (key, pid): (ThreadKey, Option<i32>)| {
@@ -334,49 +346,53 @@ impl<'a> Apart<'a> {
     fn does(&mut self, asked: Asked, logged: &mut Logged, from: From) -> bool {
         let Logged { key, place, ref mut act } = *logged;
         match act {
-            Act::Count(_) | Act::Asks { .. } => true,
-            Act::Use(target, used) => self.uses(asked, place, *target, *used),
-            Act::Slow(target, slow) => self.slow(asked, place, *target, slow),
-            Act::Look(fd, other_fd) => self.look(asked, place, [*fd, *other_fd]),
-            Act::Over(whole) => self.take(asked, place, whole),
-            Act::Died => self.died(asked),
+            FileAct::Count(_) | FileAct::Asks { .. } => true,
+            FileAct::Use(target, used) => self.uses(asked, place, *target, *used),
+            FileAct::Slow(target, slow) => self.slow(asked, place, *target, slow),
+            FileAct::Look(fd, other_fd) => self.look(asked, place, [*fd, *other_fd]),
+            FileAct::Over(whole) => self.take(asked, place, whole),
+            FileAct::Died => self.died(asked),
             // A birth is left over even if it was done here: the state before has to know the
             // thread's process and its fds too.
-            Act::Fork(pid, parent_pid, parent) => {
+            FileAct::Fork(pid, parent_pid, parent) => {
                 self.fork(asked, place, (*pid, *parent_pid, *parent), from);
                 false
             }
-            Act::Known(pid) => !self.known(asked, *pid, from),
-            Act::Said(tid, pid) => {
+            FileAct::Known(pid) => !self.known(asked, *pid, from),
+            FileAct::Said(tid, pid) => {
                 let said = self.place(ThreadKey { tid: *tid, ..key });
                 let is_new = self.known(said, *pid, from);
                 self.threads[said.1].made_at = self.threads[said.1].made_at.filter(|_| !is_new);
                 !is_new
             }
-            Act::FileState { pid, fd, path } => {
-                let file = File::stated(&mut self.done.rows.names, path);
+            FileAct::FileState { pid, fd, path } => {
+                let file = FdFile::stated(&mut self.done.rows.names, path);
                 let table = self.table_of((key.host, *pid));
                 self.tables[table as usize].fds.insert(*fd, Some(file));
                 self.knows(table as usize, *fd);
                 true
             }
-            Act::Used(_, is_over) => {
+            FileAct::Used(_, is_over) => {
                 let current = &mut self.threads[asked.1];
                 current.is_left = true;
                 current.piece = current.piece.filter(|_| !*is_over);
                 false
             }
-            Act::Set(pid, fd, _) => {
+            FileAct::Set(pid, fd, _) => {
                 let table = self.table_of((key.host, *pid));
                 self.tables[table as usize].fds.remove(fd);
                 false
             }
-            Act::Looked(..) => {
+            FileAct::Looked(..) => {
                 let current = &mut self.threads[asked.1];
                 (current.looked, current.is_used) = (None, false);
                 false
             }
-            Act::Open { .. } | Act::Make { .. } | Act::Derive { .. } | Act::Close(_) | Act::Exec => {
+            FileAct::Open { .. }
+            | FileAct::Make { .. }
+            | FileAct::Derive { .. }
+            | FileAct::Close(_)
+            | FileAct::Exec => {
                 let Some(table) = self.table(asked) else { return false };
                 act.fds().into_iter().flatten().for_each(|fd| self.knows(table, fd));
                 self.changes(key, table, act)
@@ -391,7 +407,7 @@ impl<'a> Apart<'a> {
             *seen += 1;
             match threads.get_mut(place as usize) {
                 Some(current) => current.begin(pid),
-                None => threads.push(Current { pid, ..Current::default() }),
+                None => threads.push(ApartThread { pid, ..ApartThread::default() }),
             }
             place
         });
@@ -401,7 +417,7 @@ impl<'a> Apart<'a> {
     fn table_of(&mut self, process: Process) -> u32 {
         let tables = &mut self.tables;
         *self.owners.entry(process).or_insert_with(|| {
-            tables.push(Table { process, fds: HashMap::default() });
+            tables.push(FdTable { process, fds: HashMap::default() });
             (tables.len() - 1) as u32
         })
     }
@@ -409,7 +425,7 @@ impl<'a> Apart<'a> {
     /// The table of a thread, if its process is known.
     #[inline]
     fn table(&mut self, (key, place): Asked) -> Option<usize> {
-        let Current { pid, table, .. } = self.threads[place];
+        let ApartThread { pid, table, .. } = self.threads[place];
         let table = match table {
             Some(table) => table,
             None => {
@@ -425,36 +441,36 @@ impl<'a> Apart<'a> {
     #[inline]
     fn knows(&mut self, table: usize, fd: i32) {
         // In the other modes the processes of all threads are known, and no fd has to be given up.
-        if matches!(self.mode, Mode::Alone(_)) {
+        if matches!(self.mode, ThreadKnowledge::Alone(_)) {
             self.knowing.entry(fd).or_default().push(table as u32);
         }
     }
 
     /// The file of an fd, if it is known.
     #[inline]
-    fn file(&mut self, asked: Asked, fd: i32) -> Option<(FileKey, Kind)> {
+    fn file(&mut self, asked: Asked, fd: i32) -> Option<(FileKey, IoFileKind)> {
         let table = self.table(asked)?;
-        let Table { process: (host, pid), fds } = &self.tables[table];
+        let FdTable { process: (host, pid), fds } = &self.tables[table];
         Some(match fds.get(&fd)? {
             Some(file) => (FileKey::Named(file.name), file.kind),
-            None => (FileKey::Fd(Owner::Process(*host, *pid), fd), Kind::Unknown),
+            None => (FileKey::Fd(FdOwner::Process(*host, *pid), fd), IoFileKind::Unknown),
         })
     }
 
-    fn target(&mut self, asked: Asked, target: Target) -> Option<(FileKey, Kind)> {
+    fn target(&mut self, asked: Asked, target: FileTarget) -> Option<(FileKey, IoFileKind)> {
         match target {
-            Target::Fd(fd) => self.file(asked, fd),
-            Target::Looked { is_other } => {
-                let Current { looked, is_used, .. } = &mut self.threads[asked.1];
+            FileTarget::Fd(fd) => self.file(asked, fd),
+            FileTarget::Looked { is_other } => {
+                let ApartThread { looked, is_used, .. } = &mut self.threads[asked.1];
                 let (_, looked) = looked.as_ref()?;
                 *is_used = true;
-                Some(looked[usize::from(is_other)].unwrap_or((FileKey::None, Kind::Unknown)))
+                Some(looked[usize::from(is_other)].unwrap_or((FileKey::None, IoFileKind::Unknown)))
             }
-            Target::None => Some((FileKey::None, Kind::Unknown)),
+            FileTarget::None => Some((FileKey::None, IoFileKind::Unknown)),
         }
     }
 
-    fn uses(&mut self, asked: Asked, place: Place, target: Target, used: Use) -> bool {
+    fn uses(&mut self, asked: Asked, place: EventPosition, target: FileTarget, used: FileUse) -> bool {
         let Some((file, kind)) = self.target(asked, target) else {
             self.threads[asked.1].is_left = true;
             return false;
@@ -468,13 +484,13 @@ impl<'a> Apart<'a> {
         true
     }
 
-    fn slow(&mut self, asked: Asked, place: Place, target: Target, slow: &mut Slow) -> bool {
+    fn slow(&mut self, asked: Asked, place: EventPosition, target: FileTarget, slow: &mut SlowOperation) -> bool {
         if !self.limits.wants(asked.0.tid) {
             return true;
         }
         let file = match (&slow.path, target) {
             (Some(path), _) => Some(FileKey::Named(self.done.rows.names.intern(path))),
-            (None, Target::None) => None,
+            (None, FileTarget::None) => None,
             (None, target) => match self.target(asked, target) {
                 Some((file, _)) => Some(file),
                 None => {
@@ -489,21 +505,21 @@ impl<'a> Apart<'a> {
     }
 
     /// The uses of a thread.
-    fn piece(&mut self, (key, place): Asked, since: Place) -> &mut Piece {
+    fn piece(&mut self, (key, place): Asked, since: EventPosition) -> &mut ThreadUses {
         let left = &mut self.done.left;
-        let Current { piece, pieces, .. } = &mut self.threads[place];
+        let ApartThread { piece, pieces, .. } = &mut self.threads[place];
         let at = *piece.get_or_insert_with(|| {
-            left.push(Left::Used(key, Piece::new(since), false));
+            left.push(DeferredAct::Used(key, ThreadUses::new(since), false));
             pieces.push((left.len() - 1) as u32);
             (left.len() - 1) as u32
         });
         match &mut left[at as usize] {
-            Left::Used(_, piece, _) => piece,
+            DeferredAct::Used(_, piece, _) => piece,
             _ => unreachable!("a place of what is used is forgotten with it"),
         }
     }
 
-    fn look(&mut self, asked: Asked, place: Place, fds: [Option<i32>; 2]) -> bool {
+    fn look(&mut self, asked: Asked, place: EventPosition, fds: [Option<i32>; 2]) -> bool {
         let known = fds.map(|fd| fd.map(|fd| self.file(asked, fd)));
         let is_known = known.iter().flatten().all(Option::is_some);
         if !is_known && let Some(table) = self.table(asked) {
@@ -517,39 +533,39 @@ impl<'a> Apart<'a> {
 
     /// Reports the current file of an fd, if it is known.
     fn tell(&mut self, table: usize, fd: i32) {
-        let Table { process: (host, pid), fds } = &self.tables[table];
+        let FdTable { process: (host, pid), fds } = &self.tables[table];
         if let Some(file) = fds.get(&fd) {
-            self.done.left.push(Left::Set(Owner::Process(*host, *pid), fd, *file));
+            self.done.left.push(DeferredAct::Set(FdOwner::Process(*host, *pid), fd, *file));
         }
     }
 
     /// The same of all of a table.
     fn tell_all(&mut self, table: usize) {
-        let Table { process: (host, pid), fds } = &self.tables[table];
-        let owner = Owner::Process(*host, *pid);
-        self.done.left.extend(fds.iter().map(|(fd, file)| Left::Set(owner, *fd, *file)));
+        let FdTable { process: (host, pid), fds } = &self.tables[table];
+        let owner = FdOwner::Process(*host, *pid);
+        self.done.left.extend(fds.iter().map(|(fd, file)| DeferredAct::Set(owner, *fd, *file)));
     }
 
     /// A thread changes the files of fds.
-    fn changes(&mut self, key: ThreadKey, table: usize, act: &Act) -> bool {
-        let Self { limits, done: Done { rows, .. }, tables, .. } = self;
+    fn changes(&mut self, key: ThreadKey, table: usize, act: &FileAct) -> bool {
+        let Self { limits, done: ActResults { rows, .. }, tables, .. } = self;
         let fds = &mut tables[table].fds;
         match act {
-            Act::Open { path, fd, is_error, closes_on_exec, counts } => {
+            FileAct::Open { path, fd, is_error, closes_on_exec, counts } => {
                 let name = rows.names.intern(path);
                 if *counts && limits.wants(key.tid) {
-                    rows.of(FileKey::Named(name)).count(Use::open(*is_error));
+                    rows.of(FileKey::Named(name)).count(FileUse::open(*is_error));
                 }
                 if let Some(fd) = fd {
-                    fds.insert(*fd, Some(File { name, kind: Kind::Disk, closes_on_exec: *closes_on_exec }));
+                    fds.insert(*fd, Some(FdFile { name, kind: IoFileKind::Disk, closes_on_exec: *closes_on_exec }));
                 }
             }
-            Act::Make { fd, is_socket, is_net, closes_on_exec } => {
-                fds.insert(*fd, Some(File::made(&mut rows.names, *is_socket, *is_net, *closes_on_exec)));
+            FileAct::Make { fd, is_socket, is_net, closes_on_exec } => {
+                fds.insert(*fd, Some(FdFile::made(&mut rows.names, *is_socket, *is_net, *closes_on_exec)));
             }
-            Act::Derive { from, fd, is_socket, closes_on_exec } => match fds.get(from).copied() {
+            FileAct::Derive { from, fd, is_socket, closes_on_exec } => match fds.get(from).copied() {
                 Some(file) => {
-                    let file = File::derived(&mut rows.names, file, *is_socket, *closes_on_exec);
+                    let file = FdFile::derived(&mut rows.names, file, *is_socket, *closes_on_exec);
                     fds.insert(*fd, file);
                 }
                 None => {
@@ -557,10 +573,10 @@ impl<'a> Apart<'a> {
                     return false;
                 }
             },
-            Act::Close(fd) => {
+            FileAct::Close(fd) => {
                 fds.insert(*fd, None);
             }
-            Act::Exec => {
+            FileAct::Exec => {
                 fds.values_mut()
                     .filter(|file| file.is_some_and(|file| file.closes_on_exec))
                     .for_each(|file| *file = None);
@@ -576,7 +592,7 @@ impl<'a> Apart<'a> {
     fn fork(
         &mut self,
         asked: Asked,
-        place: Place,
+        place: EventPosition,
         (pid, parent_pid, parent): (Option<i32>, Option<i32>, Option<ThreadKey>),
         from: From,
     ) {
@@ -590,7 +606,7 @@ impl<'a> Apart<'a> {
         }
         let current = &mut self.threads[asked.1];
         if let Some(made_at) = current.made_at.take().filter(|_| current.pieces.is_empty()) {
-            self.done.left[made_at as usize] = Left::Nothing;
+            self.done.left[made_at as usize] = DeferredAct::Nothing;
         }
         let is_first = current.born.is_none();
         (current.pid, current.table, current.piece) = (pid, None, None);
@@ -631,10 +647,10 @@ impl<'a> Apart<'a> {
 
     /// Later acts may be of another life.
     fn died(&mut self, (_, place): Asked) -> bool {
-        let Current { piece, born, is_left, .. } = &mut self.threads[place];
+        let ApartThread { piece, born, is_left, .. } = &mut self.threads[place];
         let is_here = born.is_some() && !*is_left;
         if let Some(piece) = piece.take()
-            && let Left::Used(_, _, is_over) = &mut self.done.left[piece as usize]
+            && let DeferredAct::Used(_, _, is_over) = &mut self.done.left[piece as usize]
         {
             *is_over |= is_here;
         }
@@ -642,12 +658,12 @@ impl<'a> Apart<'a> {
     }
 
     /// A life is over. One that was all here is done with.
-    fn take(&mut self, (_, place): Asked, until: Place, whole: &Whole) -> bool {
-        let Current { piece: current, pieces, born, is_left, .. } = &mut self.threads[place];
+    fn take(&mut self, (_, place): Asked, until: EventPosition, whole: &EndedLife) -> bool {
+        let ApartThread { piece: current, pieces, born, is_left, .. } = &mut self.threads[place];
         let left = &mut self.done.left;
         let is_here = born.is_some_and(|born| whole.since.is_some_and(|since| born <= since)) && !*is_left;
-        let its = |left: &Left| match left {
-            Left::Used(_, piece, _) if whole.since <= Some(piece.since) && piece.since < until => {
+        let its = |left: &DeferredAct| match left {
+            DeferredAct::Used(_, piece, _) if whole.since <= Some(piece.since) && piece.since < until => {
                 Some((piece.kinds, piece.slow.is_empty()))
             }
             _ => None,
@@ -657,11 +673,11 @@ impl<'a> Apart<'a> {
             (*current, *is_left) = (None, true);
             return false;
         }
-        let mut kinds = Kinds::default();
+        let mut kinds = BytesByKind::default();
         pieces.retain(|at| {
             let Some((used, _)) = its(&left[*at as usize]) else { return true };
             kinds.add(&used);
-            left[*at as usize] = Left::Nothing;
+            left[*at as usize] = DeferredAct::Nothing;
             *current = current.filter(|current| current != at);
             false
         });

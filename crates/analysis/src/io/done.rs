@@ -1,33 +1,33 @@
 //! The outcome of a call: its counts, how long it took, and its effects on files.
 
-use super::acts::{Act, Target};
-use super::ops::{Category, Op};
-use super::rows::{IoRows, IoRun, Totals};
-use super::sums::{Limits, Slow, Use};
+use super::acts::{FileAct, FileTarget};
+use super::ops::{Category, FileEffect};
+use super::rows::{IoRows, IoRun, IoTotals};
+use super::sums::{FileUse, OperationLimits, SlowOperation};
 use super::{IoEntry, IoExit};
-use crate::calls::{CallId, Entry, Exit, Outcome, Place};
+use crate::calls::{CallEntry, CallExit, CallId, CallOutcome, EventPosition};
 use crate::syscalls::errno;
 use crate::threads::ThreadKey;
 
 /// An operation that ended.
-struct Done {
-    op: Op,
-    entry: Option<Entry<IoEntry>>,
-    exit: Exit<IoExit>,
+struct EndedOperation {
+    op: FileEffect,
+    entry: Option<CallEntry<IoEntry>>,
+    exit: CallExit<IoExit>,
     is_completed: bool,
     is_in_run: bool,
 }
 
 /// Where acts go: to the run, or to the log.
-type Acts<'a> = dyn FnMut(Place, Act) + 'a;
+type Acts<'a> = dyn FnMut(EventPosition, FileAct) + 'a;
 
 /// Counts the outcome of a call within a run.
 pub(super) fn settle_in_run(
-    limits: &Limits,
-    op_of: impl Fn(CallId) -> Op,
-    totals: &mut Totals,
+    limits: &OperationLimits,
+    op_of: impl Fn(CallId) -> FileEffect,
+    totals: &mut IoTotals,
     run: &mut IoRun,
-    outcome: Outcome<IoEntry, IoExit>,
+    outcome: CallOutcome<IoEntry, IoExit>,
 ) {
     let IoRun { rows, acts } = run;
     settle_any(limits, op_of, totals, (rows, true), outcome, &mut |place, act| acts.push((place, act)));
@@ -35,11 +35,11 @@ pub(super) fn settle_in_run(
 
 /// Counts the outcome of a call of a life.
 pub(super) fn settle(
-    limits: &Limits,
-    op_of: impl Fn(CallId) -> Op,
-    totals: &mut Totals,
+    limits: &OperationLimits,
+    op_of: impl Fn(CallId) -> FileEffect,
+    totals: &mut IoTotals,
     (key, rows): (ThreadKey, &mut IoRows),
-    outcome: Outcome<IoEntry, IoExit>,
+    outcome: CallOutcome<IoEntry, IoExit>,
 ) {
     let mut log = std::mem::take(&mut totals.log);
     let mut acts = |place, act| log.push(place, key, act);
@@ -48,23 +48,23 @@ pub(super) fn settle(
 }
 
 fn settle_any(
-    limits: &Limits,
-    op_of: impl Fn(CallId) -> Op,
-    totals: &mut Totals,
+    limits: &OperationLimits,
+    op_of: impl Fn(CallId) -> FileEffect,
+    totals: &mut IoTotals,
     (rows, is_in_run): (&mut IoRows, bool),
-    outcome: Outcome<IoEntry, IoExit>,
+    outcome: CallOutcome<IoEntry, IoExit>,
     acts: &mut Acts<'_>,
 ) {
-    let is_completed = matches!(outcome, Outcome::Completed(..));
+    let is_completed = matches!(outcome, CallOutcome::Completed(..));
     let (entry, exit) = match outcome {
-        Outcome::Completed(entry, exit) | Outcome::Doubtful(entry, exit) => (Some(entry), exit),
-        Outcome::BeganBefore(exit) | Outcome::LostExit(exit) => (None, exit),
-        Outcome::ChildReturns(_) | Outcome::LostEntry(_) | Outcome::NeverEnded(_) => return,
+        CallOutcome::Completed(entry, exit) | CallOutcome::Doubtful(entry, exit) => (Some(entry), exit),
+        CallOutcome::BeganBefore(exit) | CallOutcome::LostExit(exit) => (None, exit),
+        CallOutcome::ChildReturns(_) | CallOutcome::LostEntry(_) | CallOutcome::NeverEnded(_) => return,
     };
     let op = entry.as_ref().map_or_else(|| op_of(exit.call), |entry| entry.more.op);
-    let is_operation = op != Op::Fcntl || entry.as_ref().is_some_and(|entry| entry.more.is_duplicate);
+    let is_operation = op != FileEffect::Fcntl || entry.as_ref().is_some_and(|entry| entry.more.is_duplicate);
     let Some(category) = op.category().filter(|_| is_operation) else { return };
-    let mut done = Done { op, entry, exit, is_completed, is_in_run };
+    let mut done = EndedOperation { op, entry, exit, is_completed, is_in_run };
     let counts = limits.counts_on(done.exit.cpu);
     if counts {
         done.count(category, rows, acts);
@@ -73,14 +73,16 @@ fn settle_any(
     done.change(counts, acts);
 }
 
-impl Done {
+impl EndedOperation {
     fn is_error(&self) -> bool {
         errno(self.exit.ret).is_some()
     }
 
     fn bytes(&self) -> u64 {
         match self.op {
-            Op::Read | Op::Write | Op::Both => self.exit.ret.unwrap_or(0).max(0).cast_unsigned(),
+            FileEffect::Read | FileEffect::Write | FileEffect::Both => {
+                self.exit.ret.unwrap_or(0).max(0).cast_unsigned()
+            }
             _ => 0,
         }
     }
@@ -90,43 +92,52 @@ impl Done {
         self.entry.as_ref().is_some_and(|entry| entry.more.is_told)
     }
 
-    fn target(&self, is_other: bool) -> Target {
-        let fd = |entry: &Entry<IoEntry>| if is_other { entry.more.other_fd } else { entry.more.fd };
+    fn target(&self, is_other: bool) -> FileTarget {
+        let fd = |entry: &CallEntry<IoEntry>| if is_other { entry.more.other_fd } else { entry.more.fd };
         match self.entry.as_ref().and_then(fd) {
-            None => Target::None,
-            Some(fd) if self.is_in_run && !self.is_told() => Target::Fd(fd),
-            Some(_) => Target::Looked { is_other },
+            None => FileTarget::None,
+            Some(fd) if self.is_in_run && !self.is_told() => FileTarget::Fd(fd),
+            Some(_) => FileTarget::Looked { is_other },
         }
     }
 
     /// Where it takes place for its file.
-    fn place(&self) -> Place {
+    fn place(&self) -> EventPosition {
         let looked = self.entry.as_ref().filter(|entry| self.is_in_run && !entry.more.is_told);
         looked.map_or(self.exit.place, |entry| entry.place)
     }
 
     fn count(&self, category: Category, rows: &mut IoRows, acts: &mut Acts<'_>) {
         let (bytes, is_error) = (self.bytes(), self.is_error());
-        let used = Use { bytes, category, is_error, is_second: false };
+        let used = FileUse { bytes, category, is_error, is_second: false };
         rows.sums.count(used);
         match self.op {
-            Op::Both => {
-                rows.sums.count(Use { category: Category::Write, is_error: false, ..used });
-                acts(self.place(), Act::Use(self.target(false), used));
+            FileEffect::Both => {
+                rows.sums.count(FileUse { category: Category::Write, is_error: false, ..used });
+                acts(self.place(), FileAct::Use(self.target(false), used));
                 acts(
                     self.place(),
-                    Act::Use(self.target(true), Use { category: Category::Write, is_second: true, ..used }),
+                    FileAct::Use(self.target(true), FileUse { category: Category::Write, is_second: true, ..used }),
                 );
             }
-            Op::Read | Op::Write | Op::Sync => acts(self.place(), Act::Use(self.target(false), used)),
+            FileEffect::Read | FileEffect::Write | FileEffect::Sync => {
+                acts(self.place(), FileAct::Use(self.target(false), used));
+            }
             // It is counted by the act that changes the fd.
-            Op::Open if self.entry.is_some() => {}
-            _ => acts(self.place(), Act::Count(used)),
+            FileEffect::Open if self.entry.is_some() => {}
+            _ => acts(self.place(), FileAct::Count(used)),
         }
     }
 
     /// How long it took.
-    fn time(&self, limits: &Limits, category: Category, totals: &mut Totals, rows: &mut IoRows, acts: &mut Acts<'_>) {
+    fn time(
+        &self,
+        limits: &OperationLimits,
+        category: Category,
+        totals: &mut IoTotals,
+        rows: &mut IoRows,
+        acts: &mut Acts<'_>,
+    ) {
         let Some(entry) = self.entry.as_ref().filter(|_| self.is_completed) else { return };
         let ns = entry.place.time.abs_diff(self.exit.place.time);
         if !limits.times(ns, self.bytes()) {
@@ -137,14 +148,14 @@ impl Done {
             false => &mut totals.latencies,
         };
         latencies[category as usize].record(ns);
-        if self.op == Op::Both {
+        if self.op == FileEffect::Both {
             latencies[Category::Write as usize].record(ns);
         }
         if totals.is_slow(limits, ns) {
             let (begin, end) = (entry.place, self.exit.place);
             let path = entry.more.path.clone();
-            let slow = Slow { ns, begin, end, call: entry.call, ret: self.exit.ret, path };
-            acts(self.place(), Act::Slow(self.target(false), Box::new(slow)));
+            let slow = SlowOperation { ns, begin, end, call: entry.call, ret: self.exit.ret, path };
+            acts(self.place(), FileAct::Slow(self.target(false), Box::new(slow)));
         }
     }
 
@@ -156,20 +167,22 @@ impl Done {
         let place = self.exit.place;
         let IoEntry { closes_on_exec, is_net, .. } = entry.more;
         match (self.op, fd) {
-            (Op::Open, fd) => {
+            (FileEffect::Open, fd) => {
                 let path = entry.more.path.take().unwrap_or_default();
-                acts(place, Act::Open { path, fd, is_error, closes_on_exec, counts });
+                acts(place, FileAct::Open { path, fd, is_error, closes_on_exec, counts });
             }
-            (Op::Socket, Some(fd)) => acts(place, Act::Make { fd, is_socket: true, is_net, closes_on_exec }),
-            (Op::Accept | Op::Dup | Op::Fcntl, Some(fd)) => {
-                let is_socket = self.op == Op::Accept;
+            (FileEffect::Socket, Some(fd)) => {
+                acts(place, FileAct::Make { fd, is_socket: true, is_net, closes_on_exec });
+            }
+            (FileEffect::Accept | FileEffect::Dup | FileEffect::Fcntl, Some(fd)) => {
+                let is_socket = self.op == FileEffect::Accept;
                 if let Some(from) = entry.more.fd {
-                    acts(place, Act::Derive { from, fd, is_socket, closes_on_exec });
+                    acts(place, FileAct::Derive { from, fd, is_socket, closes_on_exec });
                 }
             }
-            (Op::Pipe, Some(_)) => {
+            (FileEffect::Pipe, Some(_)) => {
                 for fd in self.exit.more.into_iter().flat_map(|(one, other)| [one, other]) {
-                    acts(place, Act::Make { fd, is_socket: false, is_net: false, closes_on_exec });
+                    acts(place, FileAct::Make { fd, is_socket: false, is_net: false, closes_on_exec });
                 }
             }
             _ => {}

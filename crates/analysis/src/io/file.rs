@@ -13,21 +13,21 @@ pub enum FileKey {
     /// A file by its name.
     Named(NameId),
     /// An fd without a known file.
-    Fd(Owner, i32),
+    Fd(FdOwner, i32),
     /// Unknown.
     None,
 }
 
 /// The owner of fds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Owner {
+pub enum FdOwner {
     /// A process, of a machine.
     Process(u16, i32),
     /// A thread of an unknown process.
     Thread(ThreadKey),
 }
 
-impl Hash for Owner {
+impl Hash for FdOwner {
     /// As one number: tables are looked up for every act.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -41,7 +41,7 @@ impl Hash for Owner {
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum IoFileKind {
     /// A path.
     Disk,
     /// The internet.
@@ -53,14 +53,14 @@ pub enum Kind {
 
 /// The file of an fd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct FdFile {
     pub(super) name: NameId,
-    pub(super) kind: Kind,
+    pub(super) kind: IoFileKind,
     pub(super) closes_on_exec: bool,
 }
 
 /// What the first fd of a call and the other one were when it was entered.
-pub(super) type Looked = [Option<(FileKey, Kind)>; 2];
+pub(super) type Looked = [Option<(FileKey, IoFileKind)>; 2];
 
 impl FileKey {
     /// The same where names have other numbers.
@@ -72,7 +72,7 @@ impl FileKey {
     }
 }
 
-impl File {
+impl FdFile {
     /// The same where names have other numbers.
     pub(super) fn renamed(self, names: &Renumbering) -> Self {
         Self { name: names.of(self.name), ..self }
@@ -81,14 +81,14 @@ impl File {
     /// One that a process had before.
     pub(super) fn stated(names: &mut Interner, path: &[u8]) -> Self {
         // Other names are of pipes, sockets and the like: `pipe:[123]`.
-        let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
+        let kind = if path.starts_with(b"/") { IoFileKind::Disk } else { IoFileKind::Unknown };
         Self { name: names.intern(path), kind, closes_on_exec: false }
     }
 
     /// A socket or pipe.
     pub(super) fn made(names: &mut Interner, is_socket: bool, is_net: bool, closes_on_exec: bool) -> Self {
         let name = names.intern(if is_socket { b"socket" } else { b"pipe" });
-        Self { name, kind: if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec }
+        Self { name, kind: if is_net { IoFileKind::Net } else { IoFileKind::Unknown }, closes_on_exec }
     }
 
     /// A socket of the kind of another, or the same file again, if it is one.
@@ -100,7 +100,7 @@ impl File {
     ) -> Option<Self> {
         match is_socket {
             true => {
-                let kind = from.map_or(Kind::Unknown, |from| from.kind);
+                let kind = from.map_or(IoFileKind::Unknown, |from| from.kind);
                 Some(Self { name: names.intern(b"socket"), kind, closes_on_exec })
             }
             false => from.map(|from| Self { closes_on_exec, ..from }),

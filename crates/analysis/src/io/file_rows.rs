@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::file::FileKey;
-use super::sums::Sums;
+use super::sums::IoSums;
 use crate::names::{Interner, NameId, Renumbering};
 
 /// Files by name, and the operations on each.
@@ -12,8 +12,8 @@ use crate::names::{Interner, NameId, Renumbering};
 pub struct FileRows {
     pub(super) names: Interner,
     /// By name.
-    named: Vec<Sums>,
-    others: HashMap<FileKey, Sums>,
+    named: Vec<IoSums>,
+    others: HashMap<FileKey, IoSums>,
 }
 
 impl FileRows {
@@ -24,20 +24,20 @@ impl FileRows {
     }
 
     /// All files with operations.
-    pub(super) fn all(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
-        let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
+    pub(super) fn all(&self) -> impl Iterator<Item = (FileKey, &IoSums)> {
+        let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != IoSums::default());
         let named = named.map(|(name, sums)| (FileKey::Named(NameId(name as u32)), sums));
         named.chain(self.others.iter().map(|(file, sums)| (*file, sums)))
     }
 
     /// Operations on a file.
     #[inline]
-    pub(super) fn of(&mut self, file: FileKey) -> &mut Sums {
+    pub(super) fn of(&mut self, file: FileKey) -> &mut IoSums {
         match file {
             FileKey::Named(name) if name != NameId::OTHER => {
                 let name = name.0 as usize;
                 if self.named.len() <= name {
-                    self.named.resize(name + 1, Sums::default());
+                    self.named.resize(name + 1, IoSums::default());
                 }
                 &mut self.named[name]
             }

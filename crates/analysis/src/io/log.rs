@@ -11,25 +11,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::acts::Act;
+use super::acts::FileAct;
 use super::pids::Pids;
-use crate::calls::{Bases, Place};
+use crate::calls::{Bases, EventPosition};
 use crate::names::Renumbering;
 use crate::threads::{Slots, ThreadKey};
 
 /// An act of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Logged {
-    pub(super) place: Place,
+    pub(super) place: EventPosition,
     pub(super) key: ThreadKey,
-    pub(super) act: Act,
+    pub(super) act: FileAct,
 }
 
 /// Acts of threads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Log {
     recent: Vec<Logged>,
-    settled: Settled,
+    settled: SettledActs,
     /// The process of a thread from a place on; acts that are still logged say the same.
     moves: Vec<Move>,
     /// How many were left when it was tried last to put them in order.
@@ -38,20 +38,20 @@ pub struct Log {
 }
 
 /// From a place on, a thread is of a process, or of an unknown one.
-type Move = (Place, ThreadKey, Option<i32>);
+type Move = (EventPosition, ThreadKey, Option<i32>);
 
 /// Acts in the order of places. As bytes, all of them are packed: unpacked ones take four times as many.
 #[derive(Clone, Debug, Default)]
-pub struct Settled {
+pub struct SettledActs {
     /// The first ones; each with the time since the one before.
     packed: Vec<u8>,
     /// The last time there.
     last_ns: i64,
     /// The others.
     acts: Vec<Logged>,
-    /// They are the rest of acts that were done [alone](super::apart::Mode::Alone) from this place
+    /// They are the rest of acts that were done [alone](super::apart::ThreadKnowledge::Alone) from this place
     /// on.
-    done_from: Option<Place>,
+    done_from: Option<EventPosition>,
     /// Then, of which process threads are behind them, if they say so.
     pids: Vec<(ThreadKey, Option<i32>)>,
 }
@@ -81,7 +81,7 @@ impl Logged {
 
     #[inline]
     fn rebase_here(&mut self, Renumbered { bases, names }: &Renumbered) {
-        if let Act::Over(whole) = &mut self.act {
+        if let FileAct::Over(whole) = &mut self.act {
             whole.who.rebase(bases);
         }
         if let Some(names) = names {
@@ -93,14 +93,14 @@ impl Logged {
 impl Log {
     /// With memory for acts that are put aside.
     pub(super) fn new(room: Vec<Logged>) -> Self {
-        Self { settled: Settled { acts: room, ..Settled::default() }, ..Self::default() }
+        Self { settled: SettledActs { acts: room, ..SettledActs::default() }, ..Self::default() }
     }
 
     /// Something happens.
     #[inline]
-    pub(super) fn push(&mut self, place: Place, key: ThreadKey, act: Act) {
+    pub(super) fn push(&mut self, place: EventPosition, key: ThreadKey, act: FileAct) {
         // A count concerns only its thread, and needs no place in the order.
-        if !matches!(act, Act::Count(_)) {
+        if !matches!(act, FileAct::Count(_)) {
             self.moved(place, key, &act);
             self.recent.push(Logged { place, key, act });
         }
@@ -108,22 +108,22 @@ impl Log {
 
     /// An act, and nothing can come before it but the acts that were put aside.
     #[inline]
-    pub(super) fn put_aside(&mut self, place: Place, key: ThreadKey, act: Act) {
+    pub(super) fn put_aside(&mut self, place: EventPosition, key: ThreadKey, act: FileAct) {
         self.moved(place, key, &act);
         self.settled.push(Logged { place, key, act });
     }
 
     /// A thread may be of another process from now on.
     #[inline]
-    fn moved(&mut self, place: Place, key: ThreadKey, act: &Act) {
+    fn moved(&mut self, place: EventPosition, key: ThreadKey, act: &FileAct) {
         match *act {
-            Act::Fork(pid, parent_pid, parent) => {
+            FileAct::Fork(pid, parent_pid, parent) => {
                 let parent = parent.zip(parent_pid).map(|(parent, pid)| (place, parent, Some(pid)));
                 self.moves.extend(parent);
                 self.moves.push((place, key, pid));
             }
-            Act::Known(pid) => self.moves.push((place, key, Some(pid))),
-            Act::Said(tid, pid) => self.moves.push((place, ThreadKey { tid, ..key }, Some(pid))),
+            FileAct::Known(pid) => self.moves.push((place, key, Some(pid))),
+            FileAct::Said(tid, pid) => self.moves.push((place, ThreadKey { tid, ..key }, Some(pid))),
             _ => {}
         }
     }
@@ -145,7 +145,7 @@ impl Log {
 
     /// Adds the acts of a run.
     #[inline]
-    pub(super) fn extend(&mut self, key: ThreadKey, acts: Vec<(Place, Act)>) {
+    pub(super) fn extend(&mut self, key: ThreadKey, acts: Vec<(EventPosition, FileAct)>) {
         acts.into_iter().for_each(|(place, act)| self.push(place, key, act));
     }
 
@@ -163,7 +163,7 @@ impl Log {
     }
 
     /// Takes the acts before a place, in order.
-    fn settled(&mut self, until: Option<Place>) -> Vec<Logged> {
+    fn settled(&mut self, until: Option<EventPosition>) -> Vec<Logged> {
         // The sort is stable: acts of one place stay in the order in which they were reported.
         self.recent.sort_by_key(|logged| logged.place);
         let behind = until.map_or(self.recent.len(), |until| self.recent.partition_point(|known| known.place < until));
@@ -173,7 +173,7 @@ impl Log {
     }
 
     /// Puts aside the acts before a place.
-    pub(super) fn settle(&mut self, until: Option<Place>) {
+    pub(super) fn settle(&mut self, until: Option<EventPosition>) {
         let settled = self.settled(until);
         settled.into_iter().for_each(|logged| self.settled.push(logged));
     }
@@ -187,7 +187,7 @@ impl Log {
     }
 
     /// Hands over the acts before a place, in order.
-    pub(super) fn hand_over(&mut self, until: Option<Place>, each: impl FnMut(Logged)) {
+    pub(super) fn hand_over(&mut self, until: Option<EventPosition>, each: impl FnMut(Logged)) {
         self.moves.retain(|moved| until.is_some_and(|until| moved.0 >= until));
         self.settled(until).into_iter().for_each(each);
     }
@@ -196,10 +196,10 @@ impl Log {
     /// lives there count from these numbers on. Says which processes threads are of then.
     pub(super) fn take(
         &mut self,
-        until: Option<Place>,
-        (mut settled, numbers): (Settled, Renumbered),
+        until: Option<EventPosition>,
+        (mut settled, numbers): (SettledActs, Renumbered),
         pids: &mut Pids,
-    ) -> Waiting {
+    ) -> ReadyActs {
         let mut is_torn = false;
         if let Some(until) = until {
             let behind = settled.split_off(until);
@@ -212,7 +212,7 @@ impl Log {
         let pids_before = pids.clone();
         self.moves.drain(..behind).for_each(|(_, key, pid)| pids.set(key, pid));
         settled.pids.drain(..).for_each(|(key, pid)| pids.set(key, pid));
-        Waiting { first: self.settled(until), behind: settled, numbers, pids: pids_before, is_torn }
+        ReadyActs { first: self.settled(until), behind: settled, numbers, pids: pids_before, is_torn }
     }
 
     /// Adds another one, without the settled acts there.
@@ -222,7 +222,7 @@ impl Log {
     }
 
     /// Takes the settled acts.
-    pub(super) fn take_settled(&mut self) -> Settled {
+    pub(super) fn take_settled(&mut self) -> SettledActs {
         std::mem::take(&mut self.settled)
     }
 
@@ -230,7 +230,7 @@ impl Log {
     /// over, in order.
     pub(super) fn done(
         &mut self,
-        (since, last): (Place, Place),
+        (since, last): (EventPosition, EventPosition),
         left: impl Iterator<Item = Logged>,
         room: Vec<Logged>,
     ) {
@@ -243,14 +243,14 @@ impl Log {
             });
             pids[place as usize].1 = pid;
         }
-        self.settled = Settled { acts: room, done_from: Some(since), pids, ..Settled::default() };
+        self.settled = SettledActs { acts: room, done_from: Some(since), pids, ..SettledActs::default() };
         left.for_each(|logged| self.settled.push(logged));
     }
 
     /// How many acts are settled.
     #[cfg(test)]
     pub(super) fn settled_acts(&self) -> usize {
-        Behind::new(self.settled.clone(), &Renumbered::default()).count()
+        FollowingActs::new(self.settled.clone(), &Renumbered::default()).count()
     }
 
     /// Whether the settled acts were done alone.
@@ -260,13 +260,13 @@ impl Log {
     }
 
     /// Adds the settled acts of another one.
-    pub(super) fn unsettle(&mut self, behind: Behind<'_>) {
+    pub(super) fn unsettle(&mut self, behind: FollowingActs<'_>) {
         self.recent.extend(behind);
     }
 
     /// All of this and of another one, in order.
     pub(super) fn sorted(&self, more: &Self, numbers: &Renumbered) -> Vec<Logged> {
-        let mut log: Vec<Logged> = Behind::new(self.settled.clone(), numbers).collect();
+        let mut log: Vec<Logged> = FollowingActs::new(self.settled.clone(), numbers).collect();
         log.extend(self.recent.iter().map(|logged| logged.clone().rebase(numbers)));
         log.extend_from_slice(&more.recent);
         log.sort_by_key(|logged| logged.place);
@@ -274,7 +274,7 @@ impl Log {
     }
 }
 
-impl Settled {
+impl SettledActs {
     /// Whether they are the rest of acts that were done.
     pub(super) fn is_done(&self) -> bool {
         self.done_from.is_some()
@@ -289,13 +289,13 @@ impl Settled {
     }
 
     /// Takes the acts that do not come before a place.
-    fn split_off(&mut self, until: Place) -> Vec<Logged> {
+    fn split_off(&mut self, until: EventPosition) -> Vec<Logged> {
         // Unpacking everything is rare: a place before the packed acts lies half a million acts
         // back.
         if !self.packed.is_empty() && self.last_ns >= until.time {
             let done_from = self.done_from;
             let pids = std::mem::take(&mut self.pids);
-            let acts = Behind::new(std::mem::take(self), &Renumbered::default()).collect();
+            let acts = FollowingActs::new(std::mem::take(self), &Renumbered::default()).collect();
             *self = Self { acts, done_from, pids, ..Self::default() };
         }
         self.acts.split_off(self.acts.partition_point(|logged| logged.place < until))
@@ -309,7 +309,7 @@ impl Settled {
 
 /// Adds an act to packed ones, of which the last one was at `last_ns`.
 fn pack(packed: &mut Vec<u8>, last_ns: &mut i64, Logged { place, key, act }: &Logged) {
-    let Place { time, lane, nth } = *place;
+    let EventPosition { time, lane, nth } = *place;
     // Differences are small numbers, which take few bytes. They wrap, so that any order of times is
     // allowed.
     let since_ns = time.wrapping_sub(*last_ns);
@@ -319,7 +319,7 @@ fn pack(packed: &mut Vec<u8>, last_ns: &mut i64, Logged { place, key, act }: &Lo
     *packed = bytes.expect("a vector takes all bytes, and acts have lengths");
 }
 
-impl Serialize for Settled {
+impl Serialize for SettledActs {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut packed = Vec::with_capacity(self.packed.len() + PACKED_BYTES * self.acts.len());
         packed.extend_from_slice(&self.packed);
@@ -329,7 +329,7 @@ impl Serialize for Settled {
     }
 }
 
-impl<'de> Deserialize<'de> for Settled {
+impl<'de> Deserialize<'de> for SettledActs {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (packed, last_ns, done_from, pids) = Deserialize::deserialize(deserializer)?;
         let packed: serde_bytes::ByteBuf = packed;
@@ -348,9 +348,9 @@ pub(super) enum From {
 
 /// Acts before which nothing is missing.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ReadyActs {
     first: Vec<Logged>,
-    behind: Settled,
+    behind: SettledActs,
     numbers: Renumbered,
     /// Which process each thread is of before them.
     pub(super) pids: Pids,
@@ -358,15 +358,15 @@ pub(super) struct Waiting {
     pub(super) is_torn: bool,
 }
 
-impl Waiting {
+impl ReadyActs {
     /// The acts of a part with an unknown state before.
-    pub(super) fn alone(settled: Settled) -> Self {
+    pub(super) fn alone(settled: SettledActs) -> Self {
         let (numbers, pids) = Default::default();
         Self { first: Vec::new(), behind: settled, numbers, pids, is_torn: false }
     }
 
     /// From where on the settled acts are the rest of acts that were done.
-    pub(super) fn done_from(&self) -> Option<Place> {
+    pub(super) fn done_from(&self) -> Option<EventPosition> {
         self.behind.done_from
     }
 
@@ -382,7 +382,7 @@ impl Waiting {
             each(logged, From::Part);
         };
         let mut acts = std::mem::take(&mut behind.acts);
-        Behind::new(std::mem::take(behind), numbers).for_each(|mut logged| next(&mut logged));
+        FollowingActs::new(std::mem::take(behind), numbers).for_each(|mut logged| next(&mut logged));
         for logged in &mut acts {
             logged.rebase_here(numbers);
             next(logged);
@@ -395,7 +395,7 @@ impl Waiting {
 
 /// The settled acts of a part that follows, one after the other.
 #[derive(Debug)]
-pub struct Behind<'a> {
+pub struct FollowingActs<'a> {
     packed: Vec<u8>,
     /// How much of that was read.
     read: usize,
@@ -404,14 +404,14 @@ pub struct Behind<'a> {
     numbers: &'a Renumbered,
 }
 
-impl<'a> Behind<'a> {
-    pub(super) fn new(settled: Settled, numbers: &'a Renumbered) -> Self {
-        let Settled { packed, acts, .. } = settled;
+impl<'a> FollowingActs<'a> {
+    pub(super) fn new(settled: SettledActs, numbers: &'a Renumbered) -> Self {
+        let SettledActs { packed, acts, .. } = settled;
         Self { packed, read: 0, last_ns: 0, acts: acts.into_iter(), numbers }
     }
 }
 
-impl Iterator for Behind<'_> {
+impl Iterator for FollowingActs<'_> {
     type Item = Logged;
 
     #[inline]
@@ -420,12 +420,12 @@ impl Iterator for Behind<'_> {
             return Some(self.acts.next()?.rebase(self.numbers));
         }
         let left = &self.packed[self.read..];
-        let (since_ns, lane, nth, key, act): (i64, u32, u32, ThreadKey, Act);
+        let (since_ns, lane, nth, key, act): (i64, u32, u32, ThreadKey, FileAct);
         let rest: &[u8];
         ((since_ns, lane, nth, key, act), rest) = postcard::take_from_bytes(left).ok()?;
         self.read = self.packed.len() - rest.len();
         self.last_ns = self.last_ns.wrapping_add(since_ns);
-        let place = Place { time: self.last_ns, lane, nth };
+        let place = EventPosition { time: self.last_ns, lane, nth };
         Some(Logged { place, key, act }.rebase(self.numbers))
     }
 }

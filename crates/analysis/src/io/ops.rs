@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The effect of a call on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Op {
+pub enum FileEffect {
     /// Opens a path.
     Open,
     /// Makes a socket.
@@ -66,7 +66,7 @@ pub const DUPLICATE: [i64; 2] = [0, 1030];
 /// `AF_INET` and `AF_INET6`.
 pub const INTERNET: [i64; 2] = [2, 10];
 
-impl Op {
+impl FileEffect {
     /// The effect of a call of this name.
     #[must_use]
     pub fn of(name: &str) -> Self {

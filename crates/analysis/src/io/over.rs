@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::acts::Whole;
+use super::acts::EndedLife;
 use super::file::FileKey;
-use super::sums::{Kinds, Slow, Sums};
+use super::sums::{BytesByKind, IoSums, SlowOperation};
 use crate::Wishes;
-use crate::calls::{Bases, Who};
+use crate::calls::{Bases, ThreadLife};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
@@ -18,38 +18,38 @@ use crate::threads::ThreadKey;
 pub struct ThreadIo {
     /// Of two with as many bytes, that with more operations comes first.
     operations: Reverse<u64>,
-    pub(super) who: Who,
-    pub(super) sums: Sums,
-    pub(super) kinds: Kinds,
+    pub(super) who: ThreadLife,
+    pub(super) sums: IoSums,
+    pub(super) kinds: BytesByKind,
 }
 
 /// An operation that took long, and its file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SlowUse {
-    pub(super) slow: Slow,
+    pub(super) slow: SlowOperation,
     pub(super) file: Option<FileKey>,
-    pub(super) who: Who,
+    pub(super) who: ThreadLife,
 }
 
 /// The remains of lives that are over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Over {
+pub struct EndedIoLives {
     /// Operations by life.
     pub(super) threads: Ranking<ThreadIo>,
     /// By machine and process.
-    pub(super) processes: HashMap<(u16, Option<i32>), (Sums, Kinds)>,
+    pub(super) processes: HashMap<(u16, Option<i32>), (IoSums, BytesByKind)>,
     /// Operations of unknown threads.
-    pub(super) unknown: (Sums, Kinds),
+    pub(super) unknown: (IoSums, BytesByKind),
     pub(super) slow: Ranking<SlowUse>,
     /// The last life of each thread that may give its name to something: to its process, or to fds
     /// of an unknown process.
-    pub(super) last: HashMap<ThreadKey, Who>,
+    pub(super) last: HashMap<ThreadKey, ThreadLife>,
     /// Threads that were there before anything else was known of them, when the trace is over.
     #[serde(skip)]
     pub(super) firsts: HashSet<ThreadKey>,
 }
 
-impl Over {
+impl EndedIoLives {
     pub(super) fn new(wishes: &Wishes, slow: usize) -> Self {
         Self {
             threads: Ranking::new(wishes.top),
@@ -62,7 +62,7 @@ impl Over {
     }
 
     /// Notes the identity of a life that is over.
-    pub(super) fn known(&mut self, who: Who, is_forked: bool) {
+    pub(super) fn known(&mut self, who: ThreadLife, is_forked: bool) {
         if who.number == 0 {
             self.firsts.insert(who.key);
         }
@@ -77,8 +77,8 @@ impl Over {
     }
 
     /// Counts a life that is over, with the kinds of its files.
-    pub(super) fn take(&mut self, whole: &Whole, kinds: &Kinds) {
-        let Whole { who, sums, .. } = whole;
+    pub(super) fn take(&mut self, whole: &EndedLife, kinds: &BytesByKind) {
+        let EndedLife { who, sums, .. } = whole;
         let (all, all_kinds) = self.processes.entry((who.key.host, who.pid)).or_default();
         all.add(sums);
         all_kinds.add(kinds);

@@ -4,39 +4,39 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::file::{FileKey, Owner};
+use super::file::{FdOwner, FileKey};
 use super::files::Files;
 use super::log;
 use super::ops::Category;
 use super::over::SlowUse;
-use super::rows::Totals;
-use super::sums::{Kinds, Sums};
-use super::{Io, State};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use super::rows::IoTotals;
+use super::sums::{BytesByKind, IoSums};
+use super::{Io, IoState};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::calls::report::{life_cells, thread_columns};
-use crate::calls::{Bases, Numbers, Who};
+use crate::calls::{Bases, LifeNumbering, ThreadLife};
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
 
 /// Everything that is known.
-struct Found<'a> {
+struct IoFindings<'a> {
     /// Most bytes first.
-    threads: Vec<(Vec<Cell>, Sums, Kinds)>,
+    threads: Vec<(Vec<Cell>, IoSums, BytesByKind)>,
     /// Rows of threads that others rank above.
     dropped: u64,
-    processes: BTreeMap<(u16, Option<i32>), (Sums, Kinds)>,
+    processes: BTreeMap<(u16, Option<i32>), (IoSums, BytesByKind)>,
     latencies: [Histogram; 4],
     /// The slowest first.
     slow: Vec<(&'a SlowUse, Vec<Cell>)>,
-    last: HashMap<ThreadKey, Who>,
+    last: HashMap<ThreadKey, ThreadLife>,
     files: Files,
 }
 
 impl Io {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
-        let mut more = Totals::new(&self.wishes);
+    pub(super) fn report(&self, state: &IoState) -> Answer {
+        let mut more = IoTotals::new(&self.wishes);
         let bases = state.calls.finish(self, &mut more);
         let files = self.files(state, &mut more, &bases);
         let found = self.found(state, &more, &bases, files);
@@ -61,7 +61,7 @@ impl Io {
     }
 
     /// What fds were when the trace was over.
-    fn files(&self, state: &State, more: &mut Totals, bases: &Bases) -> Files {
+    fn files(&self, state: &IoState, more: &mut IoTotals, bases: &Bases) -> Files {
         let mut files = state.files.as_ref().map_or_else(|| Files::new(state.rows.clone()), Files::clone);
         let numbers = log::Renumbered { bases: bases.clone(), names: None };
         for logged in state.totals.log.sorted(&more.log, &numbers) {
@@ -70,11 +70,11 @@ impl Io {
         files
     }
 
-    fn found<'a>(&self, state: &'a State, more: &'a Totals, bases: &Bases, files: Files) -> Found<'a> {
-        let numbers = Numbers { bases, firsts: &more.over.firsts };
+    fn found<'a>(&self, state: &'a IoState, more: &'a IoTotals, bases: &Bases, files: Files) -> IoFindings<'a> {
+        let numbers = LifeNumbering { bases, firsts: &more.over.firsts };
         let both = [(&state.totals, true), (more, false)];
         let mut latencies: [Histogram; 4] = Default::default();
-        let mut processes: BTreeMap<(u16, Option<i32>), (Sums, Kinds)> = BTreeMap::new();
+        let mut processes: BTreeMap<(u16, Option<i32>), (IoSums, BytesByKind)> = BTreeMap::new();
         for (totals, _) in both {
             latencies.iter_mut().zip(&totals.latencies).for_each(|(all, more)| all.merge_from(more));
             for (process, (sums, kinds)) in &totals.over.processes {
@@ -93,12 +93,16 @@ impl Io {
         }
         let (threads, dropped) = self.threads(both, &numbers);
         let slow = self.slow(both, &numbers);
-        Found { threads, dropped, processes, latencies, slow, last, files }
+        IoFindings { threads, dropped, processes, latencies, slow, last, files }
     }
 
     /// Rows of threads, and how many others there are.
-    fn threads(&self, both: [(&Totals, bool); 2], numbers: &Numbers<'_>) -> (Vec<(Vec<Cell>, Sums, Kinds)>, u64) {
-        let mut unknown: (Sums, Kinds) = Default::default();
+    fn threads(
+        &self,
+        both: [(&IoTotals, bool); 2],
+        numbers: &LifeNumbering<'_>,
+    ) -> (Vec<(Vec<Cell>, IoSums, BytesByKind)>, u64) {
+        let mut unknown: (IoSums, BytesByKind) = Default::default();
         let mut rows: Vec<_> = Vec::new();
         let mut count = 0;
         for (totals, is_early) in both {
@@ -110,21 +114,21 @@ impl Io {
                 (rank(&row.sums), id, Some(&row.who), row.sums, row.kinds)
             }));
         }
-        if unknown.0 != Sums::default() {
+        if unknown.0 != IoSums::default() {
             count += 1;
             rows.push((rank(&unknown.0), None, None, unknown.0, unknown.1));
         }
         rows.sort_unstable_by_key(|row| (row.0, row.1));
         leave(&mut rows, self.wishes.top);
         let dropped = count - rows.len() as u64;
-        let cells = |who: Option<&Who>, id: Option<(ThreadKey, u64)>| match who.zip(id) {
+        let cells = |who: Option<&ThreadLife>, id: Option<(ThreadKey, u64)>| match who.zip(id) {
             Some((who, (key, incarnation))) => life_cells(key, incarnation, who.comm, who.pid),
             None => vec![Cell::Unknown, Cell::Empty],
         };
         (rows.into_iter().map(|(_, id, who, sums, kinds)| (cells(who, id), sums, kinds)).collect(), dropped)
     }
 
-    fn slow<'a>(&self, both: [(&'a Totals, bool); 2], numbers: &Numbers<'_>) -> Vec<(&'a SlowUse, Vec<Cell>)> {
+    fn slow<'a>(&self, both: [(&'a IoTotals, bool); 2], numbers: &LifeNumbering<'_>) -> Vec<(&'a SlowUse, Vec<Cell>)> {
         let mut slow: Vec<(&SlowUse, Vec<Cell>)> = Vec::new();
         for (totals, is_early) in both {
             let rows = totals.over.slow.sorted().into_iter();
@@ -141,7 +145,7 @@ impl Io {
         Bounded { value, low: value, high }
     }
 
-    fn sum_cells(&self, sums: &Sums, kinds: Option<&Kinds>) -> Vec<Cell> {
+    fn sum_cells(&self, sums: &IoSums, kinds: Option<&BytesByKind>) -> Vec<Cell> {
         let mut cells: Vec<Cell> = [sums.read, sums.write].map(|bytes| Cell::Size(self.bounded(bytes))).into();
         if let Some(kinds) = kinds {
             for (all, [disk, net]) in [(sums.read, kinds.read), (sums.write, kinds.write)] {
@@ -154,7 +158,7 @@ impl Io {
         cells
     }
 
-    fn per_thread(&self, found: &Found<'_>) -> Table {
+    fn per_thread(&self, found: &IoFindings<'_>) -> Table {
         let mut columns = thread_columns();
         columns.extend(sum_columns(true));
         let mut table = Table::new("per-thread", "Input and output of threads", columns);
@@ -168,12 +172,12 @@ impl Io {
         table
     }
 
-    fn per_process(&self, found: &Found<'_>) -> Table {
-        let mut columns = vec![Column::new("process", "Process", Class::Process)];
+    fn per_process(&self, found: &IoFindings<'_>) -> Table {
+        let mut columns = vec![Column::new("process", "Process", CellClass::Process)];
         columns.extend(sum_columns(true));
         let mut table = Table::new("per-process", "Input and output of processes", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        let mut rows: Vec<_> = found.processes.iter().filter(|(_, (sums, _))| *sums != Sums::default()).collect();
+        let mut rows: Vec<_> = found.processes.iter().filter(|(_, (sums, _))| *sums != IoSums::default()).collect();
         rows.sort_by_key(|(process, (sums, _))| (rank(sums), **process));
         table.omitted = leave(&mut rows, self.wishes.top);
         for ((host, pid), (sums, kinds)) in rows {
@@ -184,12 +188,12 @@ impl Io {
         table
     }
 
-    fn per_file(&self, found: &Found<'_>) -> Table {
+    fn per_file(&self, found: &IoFindings<'_>) -> Table {
         let mut columns = file_columns();
         columns.extend(sum_columns(false));
         let mut table = Table::new("per-file", "Files", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<(Vec<Cell>, String, &Sums)> =
+        let mut rows: Vec<(Vec<Cell>, String, &IoSums)> =
             found.files.rows.all().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
         table.omitted = leave(&mut rows, self.wishes.top);
@@ -200,13 +204,13 @@ impl Io {
         table
     }
 
-    fn per_interface(&self, totals: &Totals) -> Table {
+    fn per_interface(&self, totals: &IoTotals) -> Table {
         let columns = vec![
-            Column::new("interface", "Interface", Class::NetworkInterface),
+            Column::new("interface", "Interface", CellClass::NetworkInterface),
             Column::of("sent", "Sent", "packets"),
-            Column::new("sent_bytes", "Sent bytes", Class::Size),
+            Column::new("sent_bytes", "Sent bytes", CellClass::Size),
             Column::of("received", "Received", "packets"),
-            Column::new("received_bytes", "Received bytes", Class::Size),
+            Column::new("received_bytes", "Received bytes", CellClass::Size),
         ];
         let mut table = Table::new("per-interface", "Network interfaces", columns);
         table.plot = Some(Plot::Bars { value: 2 });
@@ -222,11 +226,13 @@ impl Io {
         table
     }
 
-    fn slowest(&self, found: &Found<'_>) -> Table {
-        let mut columns =
-            vec![Column::new("time", "Time", Class::TimeRange), Column::new("duration", "Duration", Class::Duration)];
+    fn slowest(&self, found: &IoFindings<'_>) -> Table {
+        let mut columns = vec![
+            Column::new("time", "Time", CellClass::TimeRange),
+            Column::new("duration", "Duration", CellClass::Duration),
+        ];
         columns.extend(thread_columns());
-        columns.push(Column::new("syscall", "System call", Class::Syscall));
+        columns.push(Column::new("syscall", "System call", CellClass::Syscall));
         columns.extend(file_columns());
         columns.extend([Column::of("ret", "Result", "result")]);
         let mut table = Table::new("slowest", "Slowest operations", columns);
@@ -246,7 +252,7 @@ impl Io {
     }
 }
 
-impl Found<'_> {
+impl IoFindings<'_> {
     /// A process: its name is that of the last life of the thread with its number.
     fn process(&self, host: u16, pid: Option<i32>) -> Cell {
         let Some(pid) = pid else { return Cell::Unknown };
@@ -266,12 +272,12 @@ impl Found<'_> {
 }
 
 /// Most bytes first, then most operations.
-fn rank(sums: &Sums) -> std::cmp::Reverse<(u64, u64)> {
+fn rank(sums: &IoSums) -> std::cmp::Reverse<(u64, u64)> {
     std::cmp::Reverse((sums.bytes(), sums.operations()))
 }
 
 fn sum_columns(has_kinds: bool) -> Vec<Column> {
-    let size = |(name, title)| Column::new(name, title, Class::Size);
+    let size = |(name, title)| Column::new(name, title, CellClass::Size);
     let mut columns: Vec<Column> = [("read", "Read"), ("write", "Written")].map(size).into();
     if has_kinds {
         let kinds = [
@@ -292,13 +298,13 @@ fn sum_columns(has_kinds: bool) -> Vec<Column> {
 
 fn file_columns() -> Vec<Column> {
     vec![
-        Column::new("path", "File", Class::Path),
-        Column::new("fd", "FD", Class::Fd),
-        Column::new("process", "Process", Class::Process),
+        Column::new("path", "File", CellClass::Path),
+        Column::new("fd", "FD", CellClass::Fd),
+        Column::new("process", "Process", CellClass::Process),
     ]
 }
 
-fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
+fn file_cells(found: &IoFindings<'_>, file: FileKey) -> Vec<Cell> {
     match file {
         FileKey::Named(name) => {
             let path = found.files.rows.names.text(name).map_or(Cell::Unknown, |path| Cell::Path(path.into_owned()));
@@ -306,8 +312,8 @@ fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
         }
         FileKey::Fd(owner, fd) => {
             let owner = match owner {
-                Owner::Process(host, pid) => found.process(host, Some(pid)),
-                Owner::Thread(key) => found.thread(key),
+                FdOwner::Process(host, pid) => found.process(host, Some(pid)),
+                FdOwner::Thread(key) => found.thread(key),
             };
             vec![Cell::Empty, Cell::Fd(i64::from(fd)), owner]
         }
@@ -316,15 +322,15 @@ fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
 }
 
 /// Numbers of names depend on nothing but the trace, but names are easier to look at.
-fn sort_key(found: &Found<'_>, file: FileKey) -> String {
+fn sort_key(found: &IoFindings<'_>, file: FileKey) -> String {
     match file {
         FileKey::Named(name) => format!("0{}", found.files.rows.names.text(name).unwrap_or_default()),
         other => format!("1{other:?}"),
     }
 }
 
-fn per_category(found: &Found<'_>) -> Table {
-    let mut all = vec![Column::new("category", "Category", Class::Text)];
+fn per_category(found: &IoFindings<'_>) -> Table {
+    let mut all = vec![Column::new("category", "Category", CellClass::Text)];
     all.extend(columns());
     all.extend(percentile_columns());
     let mut table = Table::new("per-category", "Latency of operations", all);

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use serde::{Deserialize, Serialize};
 
-use super::acts::{Act, Whole};
+use super::acts::{EndedLife, FileAct};
 use super::log::{Log, Renumbered};
-use super::over::Over;
-use super::sums::{Limits, SLOW, Sums};
+use super::over::EndedIoLives;
+use super::sums::{IoSums, OperationLimits, SLOW};
 use super::{IoEntry, IoExit};
-use crate::calls::{self, LifeView, Place, Who};
+use crate::calls::{self, EventPosition, LifeView, ThreadLife};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge, Wishes};
 
@@ -20,13 +20,13 @@ use crate::{Histogram, Merge, Wishes};
 pub struct IoRun {
     pub(super) rows: IoRows,
     /// The acts that wait for their thread.
-    pub(super) acts: Vec<(Place, Act)>,
+    pub(super) acts: Vec<(EventPosition, FileAct)>,
 }
 
 /// Operations of a thread's life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IoRows {
-    pub(super) sums: Sums,
+    pub(super) sums: IoSums,
     /// Latencies of each category, if only some threads are asked for.
     pub(super) latencies: Option<Box<[Histogram; 4]>>,
 }
@@ -42,9 +42,9 @@ pub struct Traffic {
 
 /// The counts of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Totals {
+pub struct IoTotals {
     pub(super) log: Log,
-    pub(super) over: Over,
+    pub(super) over: EndedIoLives,
     /// Of each category.
     pub(super) latencies: [Histogram; 4],
     pub(super) interfaces: BTreeMap<(u16, Box<[u8]>), Traffic>,
@@ -55,15 +55,15 @@ pub struct Totals {
 
 impl IoRun {
     /// Counts that were reported.
-    pub(super) fn told(sums: Sums) -> Self {
+    pub(super) fn told(sums: IoSums) -> Self {
         Self { rows: IoRows { sums, latencies: None }, acts: Vec::new() }
     }
 
     /// Takes the acts that wait for their thread, in their order, and resets their counts: the
     /// reported acts carry them.
     #[inline]
-    pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
-        self.rows.sums = Sums::default();
+    pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (EventPosition, FileAct)> {
+        self.rows.sums = IoSums::default();
         self.acts.drain(..)
     }
 
@@ -76,12 +76,12 @@ impl IoRun {
     /// Whether nothing waits for its thread.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.acts.is_empty() && self.rows.sums == Sums::default() && self.rows.latencies.is_none()
+        self.acts.is_empty() && self.rows.sums == IoSums::default() && self.rows.latencies.is_none()
     }
 
     /// Something happens that concerns files.
     #[inline]
-    pub(super) fn act(&mut self, place: Place, act: Act) {
+    pub(super) fn act(&mut self, place: EventPosition, act: FileAct) {
         self.acts.push((place, act));
     }
 
@@ -103,12 +103,12 @@ impl IoRows {
     }
 }
 
-impl Totals {
+impl IoTotals {
     /// Nothing is known yet.
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
             log: Log::default(),
-            over: Over::new(wishes, wishes.top.unwrap_or(SLOW)),
+            over: EndedIoLives::new(wishes, wishes.top.unwrap_or(SLOW)),
             latencies: Default::default(),
             interfaces: BTreeMap::new(),
             longest_ns: BinaryHeap::new(),
@@ -123,22 +123,22 @@ impl Totals {
     }
 
     /// Logs something.
-    pub(super) fn log(&mut self, place: Place, key: ThreadKey, act: Act) {
+    pub(super) fn log(&mut self, place: EventPosition, key: ThreadKey, act: FileAct) {
         self.log.push(place, key, act);
     }
 
     /// A life is over.
     pub(super) fn over(&mut self, wishes: &Wishes, life: LifeView<'_, IoRows>) {
         let LifeView { key, number, comm, pid, is_forked, since, until, rows } = life;
-        let who = Who { key, number, comm, pid };
+        let who = ThreadLife { key, number, comm, pid };
         let IoRows { sums, latencies } = std::mem::take(rows);
         self.over.known(who, is_forked);
         let is_wanted = wishes.wants_thread(key.tid, || comm.text());
         if let Some(latencies) = latencies.filter(|_| is_wanted) {
             self.latencies.iter_mut().zip(latencies.iter()).for_each(|(all, own)| all.merge_from(own));
         }
-        if sums != Sums::default() {
-            self.log(until, key, Act::Over(Box::new(Whole { who, since, sums, is_wanted })));
+        if sums != IoSums::default() {
+            self.log(until, key, FileAct::Over(Box::new(EndedLife { who, since, sums, is_wanted })));
         }
     }
 
@@ -168,7 +168,7 @@ impl Totals {
     }
 
     /// Whether an operation may be one of the slowest.
-    pub(super) fn is_slow(&mut self, limits: &Limits, ns: u64) -> bool {
+    pub(super) fn is_slow(&mut self, limits: &OperationLimits, ns: u64) -> bool {
         if limits.slow == 0 {
             return false;
         }
@@ -192,24 +192,24 @@ impl Totals {
 
 /// Gives the counts and acts of a run to its thread.
 #[inline]
-pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
+pub(super) fn count(totals: &mut IoTotals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
     rows.add(run.rows);
     totals.log.extend(key, run.acts);
 }
 
 /// Logs the facts about threads and processes in a note.
-pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRun>) {
+pub(super) fn log_note(totals: &mut IoTotals, note: &calls::CallNote<IoEntry, IoExit, IoRun>) {
     match note {
-        calls::Note::Run(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),
-        calls::Note::End(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),
-        calls::Note::Run(_) | calls::Note::End(_) => {}
-        calls::Note::Fork { place, child, parent } => {
+        calls::CallNote::Run(end) if end.is_dead => totals.log(end.place, end.key, FileAct::Died),
+        calls::CallNote::End(end) if end.is_dead => totals.log(end.place, end.key, FileAct::Died),
+        calls::CallNote::Run(_) | calls::CallNote::End(_) => {}
+        calls::CallNote::Fork { place, child, parent } => {
             let (pid, parent_key) = (parent.and_then(|parent| parent.pid), parent.map(|parent| parent.key));
-            totals.log(*place, child.key, Act::Fork(child.pid, pid, parent_key));
+            totals.log(*place, child.key, FileAct::Fork(child.pid, pid, parent_key));
         }
-        calls::Note::Known { place, told } => {
+        calls::CallNote::Known { place, told } => {
             if let Some(pid) = told.pid {
-                totals.log(*place, told.key, Act::Known(pid));
+                totals.log(*place, told.key, FileAct::Known(pid));
             }
         }
     }

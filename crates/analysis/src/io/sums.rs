@@ -3,15 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{FileKey, Kind};
+use super::file::{FileKey, IoFileKind};
 use super::ops::Category;
 use crate::Wishes;
-use crate::calls::{CallId, Place};
+use crate::calls::{CallId, EventPosition};
 use crate::names::Renumbering;
 
 /// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Use {
+pub struct FileUse {
     pub(super) bytes: u64,
     pub(super) category: Category,
     pub(super) is_error: bool,
@@ -21,10 +21,10 @@ pub struct Use {
 
 /// An operation that took long.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Slow {
+pub struct SlowOperation {
     pub(super) ns: u64,
-    pub(super) begin: Place,
-    pub(super) end: Place,
+    pub(super) begin: EventPosition,
+    pub(super) end: EventPosition,
     pub(super) call: CallId,
     pub(super) ret: Option<i64>,
     /// Path, for an open.
@@ -33,7 +33,7 @@ pub struct Slow {
 
 /// Operations and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Sums {
+pub struct IoSums {
     pub(super) read: u64,
     pub(super) write: u64,
     pub(super) reads: u64,
@@ -45,22 +45,22 @@ pub struct Sums {
 
 /// Bytes that were read, and that were written: disk, net. The others are of unknown kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Kinds {
+pub struct BytesByKind {
     pub(super) read: [u64; 2],
     pub(super) write: [u64; 2],
 }
 
 /// The uses of a thread since a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
-    pub(super) since: Place,
-    pub(super) kinds: Kinds,
-    pub(super) slow: Vec<(Slow, Option<FileKey>)>,
+pub struct ThreadUses {
+    pub(super) since: EventPosition,
+    pub(super) kinds: BytesByKind,
+    pub(super) slow: Vec<(SlowOperation, Option<FileKey>)>,
 }
 
 /// Which operations count.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct OperationLimits {
     min_ns: u64,
     max_ns: u64,
     min_bytes: u64,
@@ -78,7 +78,7 @@ pub(super) const SLOW: usize = 10;
 /// sorted once for so many new ones.
 const CANDIDATES: usize = 64;
 
-impl Use {
+impl FileUse {
     /// A path is opened.
     pub(super) fn open(is_error: bool) -> Self {
         Self { bytes: 0, category: Category::Open, is_error, is_second: false }
@@ -86,12 +86,12 @@ impl Use {
 
     /// Whether it moves bytes, and it is known of which kind of file these are.
     #[inline]
-    pub(super) fn moves(&self, kind: Kind) -> bool {
-        self.bytes > 0 && kind != Kind::Unknown
+    pub(super) fn moves(&self, kind: IoFileKind) -> bool {
+        self.bytes > 0 && kind != IoFileKind::Unknown
     }
 }
 
-impl Sums {
+impl IoSums {
     pub(super) fn bytes(&self) -> u64 {
         self.read.saturating_add(self.write)
     }
@@ -102,7 +102,7 @@ impl Sums {
 
     /// Adds an operation.
     #[inline]
-    pub(super) fn count(&mut self, used: Use) {
+    pub(super) fn count(&mut self, used: FileUse) {
         self.errors += u64::from(used.is_error);
         match used.category {
             Category::Open => self.opens += 1,
@@ -129,7 +129,7 @@ impl Sums {
     }
 }
 
-impl Kinds {
+impl BytesByKind {
     pub(super) fn add(&mut self, other: &Self) {
         let add = |own: &mut [u64; 2], more: &[u64; 2]| {
             own.iter_mut().zip(more).for_each(|(own, more)| *own = own.saturating_add(*more));
@@ -140,16 +140,16 @@ impl Kinds {
 
     /// Counts bytes of an operation on a file.
     #[inline]
-    pub(super) fn count(&mut self, kind: Kind, used: Use) {
+    pub(super) fn count(&mut self, kind: IoFileKind, used: FileUse) {
         let Self { read, write } = self;
         let bytes = if used.category == Category::Read { &mut read[kind as usize] } else { &mut write[kind as usize] };
         *bytes = bytes.saturating_add(used.bytes);
     }
 }
 
-impl Piece {
-    pub(super) fn new(since: Place) -> Self {
-        Self { since, kinds: Kinds::default(), slow: Vec::new() }
+impl ThreadUses {
+    pub(super) fn new(since: EventPosition) -> Self {
+        Self { since, kinds: BytesByKind::default(), slow: Vec::new() }
     }
 
     /// Names have other numbers now.
@@ -158,7 +158,7 @@ impl Piece {
     }
 
     /// One of the slowest operations, perhaps.
-    pub(super) fn slow(&mut self, limits: &Limits, slow: Slow, file: Option<FileKey>) {
+    pub(super) fn slow(&mut self, limits: &OperationLimits, slow: SlowOperation, file: Option<FileKey>) {
         self.slow.push((slow, file));
         if self.slow.len() > limits.slow.saturating_add(CANDIDATES) {
             // Ties are broken by all fields, so the result does not depend on how the trace was
@@ -169,7 +169,7 @@ impl Piece {
     }
 }
 
-impl Limits {
+impl OperationLimits {
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
             min_ns: wishes.min_ns.unwrap_or(0),

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::Io;
-use crate::roles::Role;
+use crate::roles::EventRole;
 use crate::syscalls::tests::random_script;
 use crate::testing::{Random, Script, text};
 use crate::{Analysis, Wishes};
@@ -244,9 +244,9 @@ fn who_died_has_a_name() {
 /// Calls that are no operations are not read where exits say which call they are.
 #[test]
 fn only_some_calls_are_wanted() {
-    assert!(Io::wants(Role::SyscallEntry, "read") && Io::wants(Role::SyscallExit, "read"));
-    assert!(Io::wants(Role::SyscallEntry, "close") && !Io::wants(Role::SyscallExit, "close"));
-    assert!(!Io::wants(Role::SyscallEntry, "futex") && Io::wants(Role::Switch, ""));
+    assert!(Io::wants(EventRole::SyscallEntry, "read") && Io::wants(EventRole::SyscallExit, "read"));
+    assert!(Io::wants(EventRole::SyscallEntry, "close") && !Io::wants(EventRole::SyscallExit, "close"));
+    assert!(!Io::wants(EventRole::SyscallEntry, "futex") && Io::wants(EventRole::Switch, ""));
 }
 
 /// Random threads of random processes on random CPUs: cutting changes nothing.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{First, Irq, Long, Scope, Service, Source, State};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use super::{FirstEdge, Irq, IrqScope, IrqSource, IrqState, LongIrq, Service};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::{Histogram, Merge};
@@ -13,7 +13,7 @@ type Key = (u16, bool, i64);
 
 /// State of an interrupt.
 #[derive(Default)]
-struct Row {
+struct IrqRow {
     durations: Histogram,
     began_before: u64,
     never_ended: u64,
@@ -27,21 +27,21 @@ struct Row {
 }
 
 /// Everything that is known.
-struct Whole {
-    all: BTreeMap<Key, Row>,
-    per_cpu: BTreeMap<(u16, u32, bool, i64), Row>,
-    served: Ranking<Long>,
-    waited: Ranking<Long>,
+struct IrqTotals {
+    all: BTreeMap<Key, IrqRow>,
+    per_cpu: BTreeMap<(u16, u32, bool, i64), IrqRow>,
+    served: Ranking<LongIrq>,
+    waited: Ranking<LongIrq>,
 }
 
-impl Row {
+impl IrqRow {
     /// Adds the state of a CPU, up to the trace's end.
-    fn add(&mut self, scope: Scope<'_>, service: &Service) {
+    fn add(&mut self, scope: IrqScope<'_>, service: &Service) {
         self.durations.merge_from(&service.durations);
         self.waits.merge_from(&service.waits);
         self.raises += service.raises;
         self.lost_inside += service.lost_inside;
-        if let Some(First::Exit(time)) = service.first {
+        if let Some(FirstEdge::Exit(time)) = service.first {
             let began_before = scope.is_whole(i64::MIN, time);
             self.began_before += u64::from(began_before);
             self.lost_inside += u64::from(!began_before);
@@ -70,7 +70,7 @@ impl Row {
 
 impl Irq {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    pub(super) fn report(&self, state: &IrqState) -> Answer {
         let whole = self.whole(state);
         let is_named = |name: &str| self.wishes.by.iter().any(|wanted| wanted == name);
         // Another word, which only separates interrupts, selects no table: then all are wanted.
@@ -93,12 +93,12 @@ impl Irq {
         Answer { tables }
     }
 
-    fn whole(&self, state: &State) -> Whole {
-        let super::LaneState { served, waited, .. } = super::LaneState::new(&self.wishes);
-        let mut whole = Whole { all: BTreeMap::new(), per_cpu: BTreeMap::new(), served, waited };
+    fn whole(&self, state: &IrqState) -> IrqTotals {
+        let super::IrqLaneState { served, waited, .. } = super::IrqLaneState::new(&self.wishes);
+        let mut whole = IrqTotals { all: BTreeMap::new(), per_cpu: BTreeMap::new(), served, waited };
         for (lane, known) in state.lanes.iter().enumerate() {
             let scope = self.scope(lane);
-            let mut services: Vec<(&Source, &Service)> = known.services.iter().collect();
+            let mut services: Vec<(&IrqSource, &Service)> = known.services.iter().collect();
             services.sort_unstable_by_key(|service| service.0);
             for (source, service) in services.into_iter().filter(|service| scope.wants_source(*service.0)) {
                 // The first raise is known to be that only now.
@@ -106,7 +106,7 @@ impl Irq {
                 if let Some((raise, entry)) = service.first_raise.zip(service.first_entry) {
                     service.waited(scope, *source, (raise, entry), &mut whole.waited);
                 }
-                let Source { cpu, is_hard, number } = *source;
+                let IrqSource { cpu, is_hard, number } = *source;
                 let host = scope.facts.host;
                 whole.all.entry((host, is_hard, number)).or_default().add(scope, &service);
                 whole.per_cpu.entry((host, cpu, is_hard, number)).or_default().add(scope, &service);
@@ -117,7 +117,7 @@ impl Irq {
         whole
     }
 
-    fn per_irq(&self, whole: &Whole, is_hard: bool) -> Table {
+    fn per_irq(&self, whole: &IrqTotals, is_hard: bool) -> Table {
         let mut columns = vec![irq_column()];
         columns.extend(statistics::columns());
         columns.extend(percentile_columns());
@@ -148,14 +148,14 @@ impl Irq {
         table
     }
 
-    fn per_cpu(&self, whole: &Whole, is_hard: bool) -> Table {
+    fn per_cpu(&self, whole: &IrqTotals, is_hard: bool) -> Table {
         let columns = vec![
-            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("cpu", "CPU", CellClass::Cpu),
             irq_column(),
             Column::of("count", "Count", "times"),
-            Column::new("total", "Total", Class::Duration),
-            Column::new("min", "Min", Class::Duration),
-            Column::new("max", "Max", Class::Duration),
+            Column::new("total", "Total", CellClass::Duration),
+            Column::new("min", "Min", CellClass::Duration),
+            Column::new("max", "Max", CellClass::Duration),
         ];
         let (class, title) =
             if is_hard { ("hard-per-cpu", "Interrupts by CPU") } else { ("soft-per-cpu", "Softirqs by CPU") };
@@ -177,10 +177,10 @@ impl Irq {
     /// The rows that add up to most, in the order of their keys where they are equal; those of nothing are left out.
     fn largest<'a, K: Ord>(
         &self,
-        rows: impl Iterator<Item = (&'a K, &'a Row)>,
+        rows: impl Iterator<Item = (&'a K, &'a IrqRow)>,
         omitted: &mut u64,
-    ) -> Vec<(&'a K, &'a Row)> {
-        let mut rows: Vec<(&K, &Row)> = rows.filter(|(_, row)| !row.is_empty()).collect();
+    ) -> Vec<(&'a K, &'a IrqRow)> {
+        let mut rows: Vec<(&K, &IrqRow)> = rows.filter(|(_, row)| !row.is_empty()).collect();
         rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.durations.sum()), *key));
         let kept = self.wishes.top.unwrap_or(rows.len()).min(rows.len());
         *omitted = (rows.len() - kept) as u64;
@@ -188,17 +188,17 @@ impl Irq {
         rows
     }
 
-    fn longest(&self, whole: &Whole, longest: &Ranking<Long>, class: &'static str, title: &str) -> Table {
+    fn longest(&self, whole: &IrqTotals, longest: &Ranking<LongIrq>, class: &'static str, title: &str) -> Table {
         let columns = vec![
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("duration", "Duration", Class::Duration),
-            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("duration", "Duration", CellClass::Duration),
+            Column::new("cpu", "CPU", CellClass::Cpu),
             irq_column(),
         ];
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 1 });
         for (ns, long) in longest.sorted() {
-            let Source { cpu, is_hard, number } = long.source;
+            let IrqSource { cpu, is_hard, number } = long.source;
             let irq = whole.irq((long.host, is_hard, number));
             table.rows.push(vec![Cell::Timestamp(long.begin), duration(ns), Cell::Cpu(cpu), irq]);
         }
@@ -206,9 +206,9 @@ impl Irq {
     }
 
     /// Distributions over all of a kind; of each interrupt on request.
-    fn distributions(&self, whole: &Whole, is_hard: bool) -> Vec<Table> {
+    fn distributions(&self, whole: &IrqTotals, is_hard: bool) -> Vec<Table> {
         let rows = || whole.all.iter().filter(move |(key, _)| key.1 == is_hard);
-        let sum = |values: &dyn Fn(&Row) -> &Histogram| {
+        let sum = |values: &dyn Fn(&IrqRow) -> &Histogram| {
             let mut all = Histogram::default();
             rows().for_each(|(_, row)| all.merge_from(values(row)));
             all
@@ -235,13 +235,13 @@ impl Irq {
     }
 }
 
-impl Scope<'_> {
+impl IrqScope<'_> {
     pub(super) fn wants_cpu(&self, cpu: u32) -> bool {
         self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
     }
 }
 
-impl Whole {
+impl IrqTotals {
     fn irq(&self, key: Key) -> Cell {
         let name = self.all.get(&key).and_then(|row| row.name.as_ref()).map(|name| name.1.clone());
         Cell::Irq { is_hard: key.1, number: key.2, name }
@@ -249,17 +249,17 @@ impl Whole {
 }
 
 fn irq_column() -> Column {
-    Column::new("irq", "Interrupt", Class::Irq)
+    Column::new("irq", "Interrupt", CellClass::Irq)
 }
 
 fn raise_columns() -> Vec<Column> {
     vec![
         Column::of("raise_count", "Served", "times"),
-        Column::new("raise_total", "Waiting", Class::Duration),
-        Column::new("raise_min", "Min", Class::Duration),
-        Column::new("raise_avg", "Average", Class::Duration),
-        Column::new("raise_max", "Max", Class::Duration),
-        Column::new("raise_stdev", "Deviation", Class::Duration),
+        Column::new("raise_total", "Waiting", CellClass::Duration),
+        Column::new("raise_min", "Min", CellClass::Duration),
+        Column::new("raise_avg", "Average", CellClass::Duration),
+        Column::new("raise_max", "Max", CellClass::Duration),
+        Column::new("raise_stdev", "Deviation", CellClass::Duration),
         Column::of("raise_never_ended", "Not served", "times"),
     ]
 }

@@ -15,15 +15,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::vec;
 
-use super::run::{Run, RunReader};
+use super::run::{RunReader, SpoolRun};
 use super::{TableKey, TableValue};
 use crate::spool::SpoolError;
 
 /// Rows in the order of their keys; made by [`super::KeyTable::rows`] and [`super::KeyTable::finish`].
 ///
 /// An error ends it.
-pub struct Rows<'a, K, V: Clone> {
-    sources: Vec<Source<'a, K, V>>,
+pub struct KeyedRows<'a, K, V: Clone> {
+    sources: Vec<KeyedSource<'a, K, V>>,
     /// The next key of each source that has one, and the source's place.
     heads: BinaryHeap<Reverse<(K, usize)>>,
     /// The values that go with `heads`, by place.
@@ -32,13 +32,13 @@ pub struct Rows<'a, K, V: Clone> {
     error: Option<SpoolError>,
 }
 
-enum Source<'a, K, V> {
+enum KeyedSource<'a, K, V> {
     Run(Box<RunReader<K, V>>),
     Borrowed(vec::IntoIter<(&'a K, &'a V)>),
     Owned(vec::IntoIter<(K, V)>),
 }
 
-impl<'a, K: TableKey, V: TableValue> Source<'a, K, V> {
+impl<'a, K: TableKey, V: TableValue> KeyedSource<'a, K, V> {
     fn next_row(&mut self) -> Result<Option<(K, Cow<'a, V>)>, SpoolError> {
         Ok(match self {
             Self::Run(reader) => reader.next_row()?.map(|(key, value)| (key, Cow::Owned(value))),
@@ -48,23 +48,23 @@ impl<'a, K: TableKey, V: TableValue> Source<'a, K, V> {
     }
 }
 
-impl<'a, K: TableKey, V: TableValue> Rows<'a, K, V> {
-    pub(super) fn of_runs(runs: &[Arc<Run<K>>]) -> Self {
+impl<'a, K: TableKey, V: TableValue> KeyedRows<'a, K, V> {
+    pub(super) fn of_runs(runs: &[Arc<SpoolRun<K>>]) -> Self {
         Self::begin(runs, None)
     }
 
-    pub(super) fn borrowed(runs: &[Arc<Run<K>>], mut memory: Vec<(&'a K, &'a V)>) -> Self {
+    pub(super) fn borrowed(runs: &[Arc<SpoolRun<K>>], mut memory: Vec<(&'a K, &'a V)>) -> Self {
         memory.sort_unstable_by_key(|&(key, _)| key);
-        Self::begin(runs, Some(Source::Borrowed(memory.into_iter())))
+        Self::begin(runs, Some(KeyedSource::Borrowed(memory.into_iter())))
     }
 
-    pub(super) fn owned(runs: &[Arc<Run<K>>], mut memory: Vec<(K, V)>) -> Self {
+    pub(super) fn owned(runs: &[Arc<SpoolRun<K>>], mut memory: Vec<(K, V)>) -> Self {
         memory.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-        Self::begin(runs, Some(Source::Owned(memory.into_iter())))
+        Self::begin(runs, Some(KeyedSource::Owned(memory.into_iter())))
     }
 
-    fn begin(runs: &[Arc<Run<K>>], memory: Option<Source<'a, K, V>>) -> Self {
-        let readers = runs.iter().map(|run| Source::Run(Box::new(RunReader::new(Arc::clone(run)))));
+    fn begin(runs: &[Arc<SpoolRun<K>>], memory: Option<KeyedSource<'a, K, V>>) -> Self {
+        let readers = runs.iter().map(|run| KeyedSource::Run(Box::new(RunReader::new(Arc::clone(run)))));
         let sources: Vec<_> = readers.chain(memory).collect();
         let values = sources.iter().map(|_| None).collect();
         let mut rows = Self { heads: BinaryHeap::with_capacity(sources.len()), sources, values, error: None };
@@ -110,7 +110,7 @@ impl<'a, K: TableKey, V: TableValue> Rows<'a, K, V> {
     }
 }
 
-impl<'a, K: TableKey, V: TableValue> Iterator for Rows<'a, K, V> {
+impl<'a, K: TableKey, V: TableValue> Iterator for KeyedRows<'a, K, V> {
     type Item = Result<(K, Cow<'a, V>), SpoolError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{TableKey, TableValue};
-use crate::spool::{Block, Spool, SpoolError, SpoolErrorKind};
+use crate::spool::{Spool, SpoolBlock, SpoolError, SpoolErrorKind};
 
 /// Blocks are written when they have reached this size.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -23,10 +23,10 @@ const SIZE_BYTES: usize = size_of::<u32>();
 
 /// Sorted rows in a spool, given up when dropped.
 #[derive(Debug)]
-pub(super) struct Run<K> {
+pub(super) struct SpoolRun<K> {
     spool: Arc<dyn Spool>,
     /// Each block and its first key.
-    blocks: Vec<(K, Block)>,
+    blocks: Vec<(K, SpoolBlock)>,
     checks: Checks,
 }
 
@@ -39,34 +39,34 @@ fn check(checks: &Checks, rows: &[u8]) -> u64 {
     hasher.finish()
 }
 
-impl<K> Run<K> {
+impl<K> SpoolRun<K> {
     pub(super) fn size_bytes(&self) -> u64 {
         self.blocks.iter().map(|(_, block)| block.size_bytes as u64).sum()
     }
 
     /// What it takes in memory.
     pub(super) fn weight(&self) -> usize {
-        self.blocks.capacity() * size_of::<(K, Block)>()
+        self.blocks.capacity() * size_of::<(K, SpoolBlock)>()
     }
 }
 
-impl<K> Drop for Run<K> {
+impl<K> Drop for SpoolRun<K> {
     fn drop(&mut self) {
         self.blocks.iter().for_each(|(_, block)| self.spool.release(*block));
     }
 }
 
 /// Writes a run.
-pub(super) struct RunWriter<K> {
-    run: Run<K>,
+pub(super) struct SpoolRunWriter<K> {
+    run: SpoolRun<K>,
     /// The block that is being filled, and its first key.
     buffer: Vec<u8>,
     first: Option<K>,
 }
 
-impl<K: TableKey> RunWriter<K> {
+impl<K: TableKey> SpoolRunWriter<K> {
     pub(super) fn new(spool: Arc<dyn Spool>) -> Self {
-        let run = Run { spool, blocks: Vec::new(), checks: Checks::default() };
+        let run = SpoolRun { spool, blocks: Vec::new(), checks: Checks::default() };
         Self { run, buffer: Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8), first: None }
     }
 
@@ -100,7 +100,7 @@ impl<K: TableKey> RunWriter<K> {
     }
 
     /// The run, complete.
-    pub(super) fn finish(mut self) -> Result<Run<K>, SpoolError> {
+    pub(super) fn finish(mut self) -> Result<SpoolRun<K>, SpoolError> {
         self.flush()?;
         self.run.blocks.shrink_to_fit();
         Ok(self.run)
@@ -109,7 +109,7 @@ impl<K: TableKey> RunWriter<K> {
 
 /// Reads a run from its beginning, or one block of it.
 pub(super) struct RunReader<K, V> {
-    run: Arc<Run<K>>,
+    run: Arc<SpoolRun<K>>,
     /// Blocks that are still to be read.
     blocks: std::ops::Range<usize>,
     /// The block that is being read, and how far it was.
@@ -120,13 +120,13 @@ pub(super) struct RunReader<K, V> {
 }
 
 impl<K: TableKey, V: TableValue> RunReader<K, V> {
-    pub(super) fn new(run: Arc<Run<K>>) -> Self {
+    pub(super) fn new(run: Arc<SpoolRun<K>>) -> Self {
         let blocks = 0..run.blocks.len();
         Self { run, blocks, bytes: Vec::new(), position: 0, last: None, values: PhantomData }
     }
 
     /// The value of one key.
-    pub(super) fn find(run: &Arc<Run<K>>, key: &K) -> Result<Option<V>, SpoolError> {
+    pub(super) fn find(run: &Arc<SpoolRun<K>>, key: &K) -> Result<Option<V>, SpoolError> {
         let Some(block) = run.blocks.partition_point(|(first, _)| first <= key).checked_sub(1) else {
             return Ok(None);
         };

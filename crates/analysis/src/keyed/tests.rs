@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::Histogram;
-use crate::spool::{Block, MemorySpool, Spool, SpoolErrorKind};
+use crate::spool::{MemorySpool, Spool, SpoolBlock, SpoolErrorKind};
 
 /// Merges associatively, but not commutatively: it notices when rows are merged in another order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -224,7 +224,7 @@ struct BadSpool {
 }
 
 impl Spool for BadSpool {
-    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
+    fn write(&self, bytes: &[u8]) -> Result<SpoolBlock, SpoolError> {
         if self.writes_left.fetch_sub(1, Ordering::Relaxed) == 0 {
             self.writes_left.store(0, Ordering::Relaxed);
             return Err(SpoolError {
@@ -235,7 +235,7 @@ impl Spool for BadSpool {
         self.kept.write(bytes)
     }
 
-    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+    fn read(&self, block: SpoolBlock, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
         self.kept.read(block, bytes)?;
         if let Some(byte) = self.changed.and_then(|position| bytes.get_mut(position)) {
             *byte ^= 4;
@@ -243,7 +243,7 @@ impl Spool for BadSpool {
         Ok(())
     }
 
-    fn release(&self, block: Block) {
+    fn release(&self, block: SpoolBlock) {
         self.kept.release(block);
     }
 }

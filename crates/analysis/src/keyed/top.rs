@@ -9,7 +9,7 @@ use crate::spool::SpoolError;
 
 /// Some rows of a table, and the sum of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Top<K, V> {
+pub struct TopRows<K, V> {
     /// The rows asked for, the largest first.
     pub rows: Vec<(K, V)>,
     /// How many others there are.
@@ -19,31 +19,31 @@ pub struct Top<K, V> {
 }
 
 /// A row that may be among the largest: ordered by size, and among equals by key, the smaller key being the larger row.
-struct Candidate<'a, S, K, V: Clone> {
+struct TopCandidate<'a, S, K, V: Clone> {
     size: S,
     key: Reverse<K>,
     value: Cow<'a, V>,
 }
 
-impl<S: Ord, K: Ord, V: Clone> Ord for Candidate<'_, S, K, V> {
+impl<S: Ord, K: Ord, V: Clone> Ord for TopCandidate<'_, S, K, V> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (&self.size, &self.key).cmp(&(&other.size, &other.key))
     }
 }
 
-impl<S: Ord, K: Ord, V: Clone> PartialOrd for Candidate<'_, S, K, V> {
+impl<S: Ord, K: Ord, V: Clone> PartialOrd for TopCandidate<'_, S, K, V> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<S: Ord, K: Ord, V: Clone> PartialEq for Candidate<'_, S, K, V> {
+impl<S: Ord, K: Ord, V: Clone> PartialEq for TopCandidate<'_, S, K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<S: Ord, K: Ord, V: Clone> Eq for Candidate<'_, S, K, V> {}
+impl<S: Ord, K: Ord, V: Clone> Eq for TopCandidate<'_, S, K, V> {}
 
 impl<K: TableKey, V: TableValue> KeyTable<K, V> {
     /// The `count` rows with the largest `size`, in one pass and with the memory of these rows. Of
@@ -55,12 +55,12 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
     /// # Errors
     ///
     /// Rows that were put aside do not come back.
-    pub fn top<S: Ord>(&self, count: usize, size: impl Fn(&K, &V) -> S) -> Result<Top<K, V>, SpoolError> {
+    pub fn top<S: Ord>(&self, count: usize, size: impl Fn(&K, &V) -> S) -> Result<TopRows<K, V>, SpoolError> {
         let mut kept = BinaryHeap::new();
         let (mut others_count, mut others) = (0, V::default());
         for row in self.rows() {
             let (key, value) = row?;
-            kept.push(Reverse(Candidate { size: size(&key, &value), key: Reverse(key), value }));
+            kept.push(Reverse(TopCandidate { size: size(&key, &value), key: Reverse(key), value }));
             if kept.len() > count {
                 let Reverse(smallest) = kept.pop().expect("a row was put in above");
                 others.merge_from(&smallest.value);
@@ -69,6 +69,6 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         }
         let ascending = kept.into_sorted_vec().into_iter();
         let rows = ascending.map(|Reverse(row)| (row.key.0, row.value.into_owned())).collect();
-        Ok(Top { rows, others_count, others })
+        Ok(TopRows { rows, others_count, others })
     }
 }

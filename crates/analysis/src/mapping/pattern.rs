@@ -11,7 +11,7 @@ use std::fmt;
 
 /// A pattern of names: `*` is any text, `?` any character.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct NamePattern {
     text: String,
     /// Bytes before the first `*` or `?`: most names differ there.
     plain: usize,
@@ -21,7 +21,7 @@ pub struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captures<'n>(Vec<&'n str>);
 
-impl Pattern {
+impl NamePattern {
     /// A pattern.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
@@ -97,7 +97,7 @@ impl<'n> Captures<'n> {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, name: &str, expected: Option<&[&str]>) {
-        let found = Pattern::new(pattern).captures(name);
+        let found = NamePattern::new(pattern).captures(name);
         assert_eq!(found.map(|captures| captures.0), expected.map(<[&str]>::to_vec), "{pattern} of {name}");
     }
 

@@ -5,25 +5,25 @@
 
 use std::ops::Range;
 
-use kymo_filter::{Filter, Path, Problem, nearest};
+use kymo_filter::{Filter, FilterProblem, NamePath, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{MappingErrors, MappingProblem, MappingProblemKind};
-use super::{Alternatives, FieldSource, Mapping, Pattern, Section};
-use crate::roles::{CONTEXT, ROLES, Role};
+use super::{Alternatives, NamePattern, RoleMapping, Section, ValueSource};
+use crate::roles::{CONTEXT, EventRole, ROLES};
 
 pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Reads a mapping.
-pub(super) fn mapping(text: &str) -> Result<Mapping, MappingErrors> {
-    let mut reader = Reader { text, problems: Vec::new() };
+pub(super) fn mapping(text: &str) -> Result<RoleMapping, MappingErrors> {
+    let mut reader = MappingReader { text, problems: Vec::new() };
     let mapping = match DeTable::parse(text) {
         Ok(table) => reader.mapping(table.get_ref()),
         Err(error) => {
             let span = error.span().unwrap_or(0..0);
             reader.problem(span.start, MappingProblemKind::Toml(error.message().to_owned()));
-            Mapping::new("")
+            RoleMapping::new("")
         }
     };
     let mut problems = reader.problems;
@@ -32,7 +32,7 @@ pub(super) fn mapping(text: &str) -> Result<Mapping, MappingErrors> {
 }
 
 /// Reads texts, and reports their errors.
-pub(crate) struct Reader<'t> {
+pub(crate) struct MappingReader<'t> {
     pub(crate) text: &'t str,
     pub(crate) problems: Vec<MappingProblem>,
 }
@@ -42,7 +42,7 @@ const A_ROLE: &str = "a table: `[[role]]` with its keys";
 const A_FIELD: &str =
     "a field as a text, `{ value = 3 }`, `{ capture = 1 }`, or a list of these, of which the first that exists counts";
 
-impl Reader<'_> {
+impl MappingReader<'_> {
     pub(crate) fn problem(&mut self, at: usize, kind: MappingProblemKind) {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() as u64 + 1;
@@ -63,8 +63,8 @@ impl Reader<'_> {
         self.problem(value.span().start, MappingProblemKind::Found { found, expected });
     }
 
-    fn mapping(&mut self, table: &DeTable<'_>) -> Mapping {
-        let mut mapping = Mapping::new("");
+    fn mapping(&mut self, table: &DeTable<'_>) -> RoleMapping {
+        let mut mapping = RoleMapping::new("");
         let mut is_named = false;
         // Roles keep the order of the text, which the tree does not.
         let mut sections: Vec<(usize, Section)> = Vec::new();
@@ -79,7 +79,7 @@ impl Reader<'_> {
                     DeValue::Table(fields) => self.context(fields, &mut mapping.context),
                     _ => self.unexpected(value, "a table: `[context]`, then its fields"),
                 },
-                name => match Role::named(name) {
+                name => match EventRole::named(name) {
                     Some(role) => self.sections(role, value, &mut sections),
                     None => {
                         let words = ["name", "when", "context"];
@@ -110,7 +110,7 @@ impl Reader<'_> {
         }
     }
 
-    fn sections(&mut self, role: Role, value: &Value<'_>, into: &mut Vec<(usize, Section)>) {
+    fn sections(&mut self, role: EventRole, value: &Value<'_>, into: &mut Vec<(usize, Section)>) {
         match value.get_ref() {
             DeValue::Table(table) => into.push(self.section(role, table, value.span())),
             DeValue::Array(list) => {
@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    fn section(&mut self, role: Role, table: &DeTable<'_>, span: Range<usize>) -> (usize, Section) {
+    fn section(&mut self, role: EventRole, table: &DeTable<'_>, span: Range<usize>) -> (usize, Section) {
         let facts = role.facts();
         let mut section = Section::new(role, Vec::new());
         let mut has_event = false;
@@ -163,10 +163,10 @@ impl Reader<'_> {
 
     /// Captures stand for stars that all patterns have.
     fn captures(&mut self, table: &DeTable<'_>, section: &Section) {
-        let stars = section.events.iter().map(Pattern::stars).min().unwrap_or(0);
+        let stars = section.events.iter().map(NamePattern::stars).min().unwrap_or(0);
         let said = section.fields.iter().chain(&section.context).flatten();
         for source in said {
-            if let FieldSource::Capture(wanted) = source
+            if let ValueSource::Capture(wanted) = source
                 && !(1..=stars).contains(wanted)
             {
                 let at =
@@ -176,8 +176,8 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn patterns(&mut self, value: &Value<'_>) -> Vec<Pattern> {
-        self.list(value).into_iter().filter_map(|value| self.string(value)).map(Pattern::new).collect()
+    pub(crate) fn patterns(&mut self, value: &Value<'_>) -> Vec<NamePattern> {
+        self.list(value).into_iter().filter_map(|value| self.string(value)).map(NamePattern::new).collect()
     }
 
     fn alternatives(&mut self, value: &Value<'_>) -> Alternatives {
@@ -192,22 +192,22 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn source(&mut self, value: &Value<'_>) -> Option<FieldSource> {
+    pub(crate) fn source(&mut self, value: &Value<'_>) -> Option<ValueSource> {
         match value.get_ref() {
-            DeValue::String(text) => match Path::parse(text) {
-                Ok(path) => Some(FieldSource::Path(path)),
+            DeValue::String(text) => match NamePath::parse(text) {
+                Ok(path) => Some(ValueSource::Path(path)),
                 Err(problem) => self.expression(value, text, &problem),
             },
             DeValue::Table(table) if table.len() == 1 => {
                 let (key, value) = table.iter().next()?;
                 match key.get_ref().as_ref() {
                     "value" => match value.get_ref() {
-                        DeValue::String(text) => Some(FieldSource::Text(text.clone().into_owned())),
-                        _ => self.integer(value, "an integer or a text").map(FieldSource::Integer),
+                        DeValue::String(text) => Some(ValueSource::Text(text.clone().into_owned())),
+                        _ => self.integer(value, "an integer or a text").map(ValueSource::Integer),
                     },
                     "capture" => {
                         let number = self.integer(value, "the number of a star, from 1")?;
-                        Some(FieldSource::Capture(usize::try_from(number).unwrap_or(0)))
+                        Some(ValueSource::Capture(usize::try_from(number).unwrap_or(0)))
                     }
                     name => {
                         self.problem(key.span().start, MappingProblemKind::Source { name: name.to_owned() });
@@ -256,7 +256,7 @@ impl Reader<'_> {
     }
 
     /// The problems of an expression in a text.
-    fn expression<T>(&mut self, value: &Value<'_>, text: &str, problem: &Problem) -> Option<T> {
+    fn expression<T>(&mut self, value: &Value<'_>, text: &str, problem: &FilterProblem) -> Option<T> {
         let span = value.span();
         // Where the text is written as it is, the place in it is known too.
         let written = self.text.get(span.clone()).and_then(|raw| raw.find(text));

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn check(text: &str, expected: &Expect) {
-    let shown = match Mapping::parse(text) {
+    let shown = match RoleMapping::parse(text) {
         Ok(mapping) => mapping.to_string(),
         Err(errors) => errors.render("my.toml"),
     };
@@ -67,8 +67,8 @@ fn a_mapping_is_written_as_it_is_read() {
             next_tid = { value = 16 }
         "#]],
     );
-    let once = Mapping::parse(text).unwrap().to_string();
-    assert_eq!(Mapping::parse(&once).unwrap().to_string(), once);
+    let once = RoleMapping::parse(text).unwrap().to_string();
+    assert_eq!(RoleMapping::parse(&once).unwrap().to_string(), once);
 }
 
 /// All mistakes are reported at once, with suggestions.
@@ -131,9 +131,9 @@ key = { value = 9223372036854775808 }
 /// Mappings that are built in can be written and read again.
 #[test]
 fn built_in_mappings_are_read() {
-    for mapping in Mapping::built_in() {
+    for mapping in RoleMapping::built_in() {
         let written = mapping.to_string();
-        let again = Mapping::parse(&written).unwrap_or_else(|errors| panic!("{}", errors.render(&mapping.name)));
+        let again = RoleMapping::parse(&written).unwrap_or_else(|errors| panic!("{}", errors.render(&mapping.name)));
         assert_eq!(again.to_string(), written);
         assert_eq!(again.sections.len(), mapping.sections.len());
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Formatter};
 
-use super::{Alternatives, FieldSource, Mapping, Section};
+use super::{Alternatives, RoleMapping, Section, ValueSource};
 use crate::roles::{CONTEXT, FieldFacts};
 
 /// Writes a mapping.
-pub(super) fn mapping(mapping: &Mapping, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn mapping(mapping: &RoleMapping, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "name = {}", quoted(&mapping.name))?;
     if let Some(when) = &mapping.when {
         writeln!(f, "# Of which traces.\nwhen = {}", quoted(when.text()))?;
@@ -50,12 +50,12 @@ fn fields(facts: &[FieldFacts], said: &[Alternatives], f: &mut Formatter<'_>) ->
 }
 
 /// Writes where a field is.
-pub(super) fn source(source: &FieldSource, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn source(source: &ValueSource, f: &mut Formatter<'_>) -> fmt::Result {
     match source {
-        FieldSource::Path(path) => f.write_str(&quoted(&path.to_string())),
-        FieldSource::Integer(value) => write!(f, "{{ value = {value} }}"),
-        FieldSource::Text(text) => write!(f, "{{ value = {} }}", quoted(text)),
-        FieldSource::Capture(star) => write!(f, "{{ capture = {star} }}"),
+        ValueSource::Path(path) => f.write_str(&quoted(&path.to_string())),
+        ValueSource::Integer(value) => write!(f, "{{ value = {value} }}"),
+        ValueSource::Text(text) => write!(f, "{{ value = {} }}", quoted(text)),
+        ValueSource::Capture(star) => write!(f, "{{ capture = {star} }}"),
     }
 }
 

@@ -1,16 +1,16 @@
 //! The tables of `memory`: the counts, with unknown shares put in.
 
-use super::usage::{Pages, Usage};
-use super::{Memory, State, TAKEN};
+use super::usage::{PageCounts, Usage};
+use super::{MemoryAnalysis, MemoryState, TAKEN};
 use crate::LaneFacts;
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
-use crate::shares::{self, Amount, Owner, Process, Share};
+use crate::shares::{self, Amount, AmountShare, ShareProcess, ThreadOwner};
 use crate::statistics::leave;
 
 /// Everything that is known.
-struct Whole {
-    shares: shares::Whole<Usage>,
+struct MemoryTotals {
+    shares: shares::ShareTotals<Usage>,
     /// Events that are lost, if that is known.
     lost: Option<u64>,
 }
@@ -18,10 +18,10 @@ struct Whole {
 /// Periods of a course at most, if none is left out.
 const PERIODS_MAX: i64 = 1 << 16;
 
-impl Memory {
+impl MemoryAnalysis {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
-        let whole = Whole { shares: state.shares.whole(&self.lanes, &self.wishes), lost: self.lost() };
+    pub(super) fn report(&self, state: &MemoryState) -> Answer {
+        let whole = MemoryTotals { shares: state.shares.whole(&self.lanes, &self.wishes), lost: self.lost() };
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
         let mut tables = vec![self.total(state)];
@@ -44,7 +44,7 @@ impl Memory {
         lost_of(self.lanes_asked())
     }
 
-    fn total(&self, state: &State) -> Table {
+    fn total(&self, state: &MemoryState) -> Table {
         let mut columns = columns();
         columns.push(Column::of("lowest", "Lowest", "pages"));
         columns.push(Column::of("highest", "Highest", "pages"));
@@ -57,11 +57,11 @@ impl Memory {
         table
     }
 
-    fn per_thread(&self, whole: &Whole) -> Table {
+    fn per_thread(&self, whole: &MemoryTotals) -> Table {
         let mut table = Table::new(
             "per-thread",
             "Threads",
-            vec![Column::new("thread", "Thread", Class::Process), Column::of("incarnation", "Life", "lives")],
+            vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")],
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
@@ -86,20 +86,20 @@ impl Memory {
         table
     }
 
-    fn per_process(&self, whole: &Whole) -> Table {
+    fn per_process(&self, whole: &MemoryTotals) -> Table {
         let mut table = Table::new(
             "per-process",
             "Processes",
-            vec![Column::new("process", "Process", Class::Process), Column::of("threads", "Threads", "threads")],
+            vec![Column::new("process", "Process", CellClass::Process), Column::of("threads", "Threads", "threads")],
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
         let processes = whole.shares.threads.processes.iter().map(|(key, process)| (*key, process.clone()));
-        let mut rows: Vec<((u16, Owner), Process<Usage>)> = processes.collect();
+        let mut rows: Vec<((u16, ThreadOwner), ShareProcess<Usage>)> = processes.collect();
         rows.retain(|(key, process)| {
             key.1.pid().is_some() && process.threads > 0 && self.wishes.wants_name(process.name().as_deref())
         });
-        let rank = |process: &Process<Usage>| std::cmp::Reverse(process.share.all.rank());
+        let rank = |process: &ShareProcess<Usage>| std::cmp::Reverse(process.share.all.rank());
         rows.sort_by_key(|(key, process)| (rank(process), *key));
         table.omitted = leave(&mut rows, self.wishes.top);
         for ((_, owner), process) in rows {
@@ -123,8 +123,8 @@ impl Memory {
         table
     }
 
-    fn per_cpu(&self, state: &State) -> Table {
-        let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", Class::Cpu)]);
+    fn per_cpu(&self, state: &MemoryState) -> Table {
+        let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", CellClass::Cpu)]);
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 2 });
         for (facts, cpus) in self.lanes.iter().zip(&state.shares.cpus) {
@@ -140,12 +140,12 @@ impl Memory {
     }
 
     /// Pages over time.
-    fn course(&self, state: &State) -> Table {
+    fn course(&self, state: &MemoryState) -> Table {
         let mut table = Table::new(
             "course",
             "Pages over time",
             vec![
-                Column::new("time", "Time", Class::TimeRange),
+                Column::new("time", "Time", CellClass::TimeRange),
                 Column::of("allocated", "Allocated", "pages"),
                 Column::of("freed", "Freed", "pages"),
                 Column::of("relative", "Relative", "pages"),
@@ -177,7 +177,7 @@ impl Memory {
     }
 
     /// All periods of the trace; where these are too many, those from the first to the last in which something was used.
-    fn shown(&self, state: &State) -> std::ops::Range<i64> {
+    fn shown(&self, state: &MemoryState) -> std::ops::Range<i64> {
         let mut used = state.course.counts().map(|((period, _), _)| period);
         let Some(first) = used.next() else { return 0..0 };
         let behind = used.last().unwrap_or(first) + 1;
@@ -188,11 +188,11 @@ impl Memory {
     }
 }
 
-impl Whole {
+impl MemoryTotals {
     /// Pages of a thread with bounds: without its doubtful ones, or with the doubtful ones of
     /// others.
-    fn cells(&self, share: &Share<Usage>) -> Vec<Cell> {
-        let of = |all: &Pages, doubt: &Pages, others: &Pages| {
+    fn cells(&self, share: &AmountShare<Usage>) -> Vec<Cell> {
+        let of = |all: &PageCounts, doubt: &PageCounts, others: &PageCounts| {
             let low = all.count - doubt.count;
             let high = self.lost.map_or(u64::MAX, |lost| low.saturating_add(others.count).saturating_add(lost));
             let calls = Bounded { value: all.count, low, high };
@@ -221,7 +221,7 @@ fn columns() -> Vec<Column> {
 
 /// Pages that were taken and given back, if this many events are lost.
 fn seen(usage: &Usage, lost: Option<u64>) -> Vec<Cell> {
-    let of = |pages: &Pages| {
+    let of = |pages: &PageCounts| {
         let missing = (lost == Some(0) && pages.unsized_count == 0).then_some(0);
         [Cell::Count(at_least(pages.count, lost)), Cell::Count(at_least(pages.pages, missing))]
     };

@@ -2,13 +2,13 @@
 
 use expect_test::{Expect, expect};
 
-use super::Memory;
+use super::MemoryAnalysis;
 use crate::testing::{Random, Script, nonsense, text};
 use crate::{Analysis, Wishes};
 
 fn check_with(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
-    let memory = Memory::new(&script.setup(wishes));
+    let memory = MemoryAnalysis::new(&script.setup(wishes));
     expect.assert_eq(&text(&memory.finish(&script.state(&memory)).unwrap()));
     script.check_cuts(&memory, 200);
 }
@@ -289,7 +289,7 @@ fn cuts_change_nothing() {
         }
         let script = Script::parse(&script);
         let wishes = Wishes { top: (seed % 2 == 0).then_some(3), ..Wishes::default() };
-        script.check_cuts(&Memory::new(&script.setup(&wishes)), 20);
+        script.check_cuts(&MemoryAnalysis::new(&script.setup(&wishes)), 20);
     }
 }
 
@@ -299,6 +299,6 @@ fn nonsense_is_the_same_wherever_it_is_cut() {
     for seed in 0..400 {
         let script = Script::parse(&nonsense(&mut Random(seed)));
         let wishes = Wishes::default();
-        script.check_cuts(&Memory::new(&script.setup(&wishes)), 10);
+        script.check_cuts(&MemoryAnalysis::new(&script.setup(&wishes)), 10);
     }
 }

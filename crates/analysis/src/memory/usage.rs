@@ -6,7 +6,7 @@ use crate::shares::Amount;
 
 /// Pages that went one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Pages {
+pub(super) struct PageCounts {
     /// How often.
     pub(super) count: u64,
     /// How many.
@@ -18,8 +18,8 @@ pub(super) struct Pages {
 /// Pages that were taken, and those that were given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Usage {
-    pub(super) taken: Pages,
-    pub(super) given: Pages,
+    pub(super) taken: PageCounts,
+    pub(super) given: PageCounts,
 }
 
 /// Pages that were taken and not given back, over time: as many more or less than at the beginning.
@@ -33,7 +33,7 @@ pub(super) struct Depth {
 /// More than any kernel's: sums of such pages fit into 64 bits.
 const ORDER_MAX: i64 = 31;
 
-impl Pages {
+impl PageCounts {
     fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.pages += other.pages;
@@ -45,7 +45,7 @@ impl Usage {
     /// Of one event: 2^order pages.
     pub(super) fn of(is_taken: bool, order: Option<i64>) -> Self {
         let pages = order.filter(|order| (0..=ORDER_MAX).contains(order)).map(|order| 1 << order);
-        let pages = Pages { count: 1, pages: pages.unwrap_or(1), unsized_count: u64::from(pages.is_none()) };
+        let pages = PageCounts { count: 1, pages: pages.unwrap_or(1), unsized_count: u64::from(pages.is_none()) };
         if is_taken { Self { taken: pages, ..Self::default() } } else { Self { given: pages, ..Self::default() } }
     }
 

@@ -4,18 +4,18 @@
 //! --start 'sched_waking if target_cpu == 0'  --stop sched_switch  --key tid=next_tid
 //! ```
 
-use kymo_filter::{Filter, Path, Problem};
+use kymo_filter::{Filter, FilterProblem, NamePath};
 
-use super::{Events, PairsOptions, mapping};
-use crate::mapping::{Mapping, Pattern};
+use super::{PairEvents, PairsOptions, mapping};
+use crate::mapping::{NamePattern, RoleMapping};
 
 /// The events that begin and end pairs, and the fields by which they belong together.
 #[derive(Clone, Debug, Default)]
 pub struct PairsQuestion {
-    start: Vec<Events>,
-    stop: Vec<Events>,
-    keys: Vec<(Path, Path)>,
-    group: Option<Path>,
+    start: Vec<PairEvents>,
+    stop: Vec<PairEvents>,
+    keys: Vec<(NamePath, NamePath)>,
+    group: Option<NamePath>,
     is_nested: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct PairsQuestion {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PairsProblem {
     /// A condition or a path is wrong: the text, and the errors in it.
-    Expression(String, Vec<Problem>),
+    Expression(String, Vec<FilterProblem>),
     /// A start without a stop, or the other way round.
     Half,
 }
@@ -65,26 +65,26 @@ impl PairsQuestion {
         PairsOptions { keys: self.keys.clone(), group: self.group.clone(), is_nested: self.is_nested }
     }
 
-    pub(crate) fn mapping(&self) -> Option<Mapping> {
+    pub(crate) fn mapping(&self) -> Option<RoleMapping> {
         (!self.start.is_empty()).then(|| mapping(self.start.clone(), self.stop.clone()))
     }
 }
 
-fn events(text: &str) -> Result<Events, PairsProblem> {
+fn events(text: &str) -> Result<PairEvents, PairsProblem> {
     let (name, when) = match text.split_once(" if ") {
         Some((name, when)) => (name, Some(when)),
         None => (text, None),
     };
     let wrong = |problems| PairsProblem::Expression(when.unwrap_or_default().to_owned(), problems);
     let when = when.map(Filter::parse).transpose().map_err(wrong)?;
-    Ok(Events { names: vec![Pattern::new(name.trim())], when })
+    Ok(PairEvents { names: vec![NamePattern::new(name.trim())], when })
 }
 
-fn key(text: &str) -> Result<(Path, Path), PairsProblem> {
+fn key(text: &str) -> Result<(NamePath, NamePath), PairsProblem> {
     let (start, stop) = text.split_once('=').unwrap_or((text, text));
     Ok((path(start)?, path(stop)?))
 }
 
-fn path(text: &str) -> Result<Path, PairsProblem> {
-    Path::parse(text.trim()).map_err(|problem| PairsProblem::Expression(text.to_owned(), vec![problem]))
+fn path(text: &str) -> Result<NamePath, PairsProblem> {
+    NamePath::parse(text.trim()).map_err(|problem| PairsProblem::Expression(text.to_owned(), vec![problem]))
 }

@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use super::{Group, Open, Pairs, State};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use super::{OpenPair, PairGroup, PairState, PairsAnalysis};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::key::Key;
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
-impl Pairs {
+impl PairsAnalysis {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
-        let mut open: Vec<(&Key, &Open)> = state.chains.open().filter(|(_, open)| open.is_wanted).collect();
+    pub(super) fn report(&self, state: &PairState) -> Answer {
+        let mut open: Vec<(&Key, &OpenPair)> = state.chains.open().filter(|(_, open)| open.is_wanted).collect();
         open.sort_unstable_by(|one, other| {
             (one.1.time, one.0, &one.1.group).cmp(&(other.1.time, other.0, &other.1.group))
         });
-        let mut still: HashMap<&Key, Group> = HashMap::new();
+        let mut still: HashMap<&Key, PairGroup> = HashMap::new();
         for (_, open) in &open {
             self.left_open(still.entry(&open.group).or_default(), open.time);
         }
@@ -33,7 +33,7 @@ impl Pairs {
         Answer { tables }
     }
 
-    fn total(&self, state: &State, durations: &Histogram, still: &HashMap<&Key, Group>) -> Table {
+    fn total(&self, state: &PairState, durations: &Histogram, still: &HashMap<&Key, PairGroup>) -> Table {
         let mut columns = columns();
         columns.extend(percentile_columns());
         columns.push(Column::of("never_ended", "Never ended", "pairs"));
@@ -60,21 +60,21 @@ impl Pairs {
         table
     }
 
-    fn per_group(&self, state: &State, still: &HashMap<&Key, Group>) -> Table {
-        let mut columns_of = vec![Column::new("group", "Group", Class::Mixed)];
+    fn per_group(&self, state: &PairState, still: &HashMap<&Key, PairGroup>) -> Table {
+        let mut columns_of = vec![Column::new("group", "Group", CellClass::Mixed)];
         columns_of.extend(columns());
         columns_of.extend(percentile_columns());
         columns_of.push(Column::of("never_ended", "Never ended", "pairs"));
         columns_of.push(Column::of("lost_inside", "Lost inside", "pairs"));
         let mut table = Table::new("per-group", "Groups", columns_of);
         table.plot = Some(Plot::Bars { value: 2 });
-        let none = Group::default();
-        let mut groups: Vec<(&Key, &Group)> = state.sums.groups.iter().collect();
+        let none = PairGroup::default();
+        let mut groups: Vec<(&Key, &PairGroup)> = state.sums.groups.iter().collect();
         groups.extend(still.keys().filter(|key| !state.sums.groups.contains_key(**key)).map(|key| (*key, &none)));
         groups.sort_unstable_by(|one, other| {
             other.1.durations.sum().cmp(&one.1.durations.sum()).then_with(|| one.0.cmp(other.0))
         });
-        let row = |name: Cell, group: &Group, open: &Group| {
+        let row = |name: Cell, group: &PairGroup, open: &PairGroup| {
             let mut row = vec![name];
             row.extend(cells(&group.durations));
             row.extend(percentile_cells(&group.durations));
@@ -92,13 +92,13 @@ impl Pairs {
         table
     }
 
-    fn longest(&self, state: &State) -> Table {
+    fn longest(&self, state: &PairState) -> Table {
         let columns = vec![
-            Column::new("duration", "Duration", Class::Duration),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
-            Column::new("key", "Key", Class::Mixed),
-            Column::new("group", "Group", Class::Mixed),
+            Column::new("duration", "Duration", CellClass::Duration),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("key", "Key", CellClass::Mixed),
+            Column::new("group", "Group", CellClass::Mixed),
         ];
         let mut table = Table::new("longest", "The longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
@@ -114,11 +114,11 @@ impl Pairs {
         table
     }
 
-    fn open(&self, open: &[(&Key, &Open)]) -> Table {
+    fn open(&self, open: &[(&Key, &OpenPair)]) -> Table {
         let columns = vec![
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("key", "Key", Class::Mixed),
-            Column::new("group", "Group", Class::Mixed),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("key", "Key", CellClass::Mixed),
+            Column::new("group", "Group", CellClass::Mixed),
         ];
         let mut table = Table::new("open", "Never ended", columns);
         let kept = self.wishes.top.unwrap_or(open.len()).min(open.len());

@@ -1,14 +1,14 @@
 //! Cases of `pairs`: pairs, unmatched events, and cuts in between.
 
 use expect_test::{Expect, expect};
-use kymo_filter::Path;
+use kymo_filter::NamePath;
 
-use super::{Pairs, PairsOptions};
+use super::{PairsAnalysis, PairsOptions};
 use crate::testing::{Random, Script, text};
 use crate::{Analysis, Wishes};
 
-fn path(text: &str) -> Path {
-    Path::parse(text).expect("paths of tests are right")
+fn path(text: &str) -> NamePath {
+    NamePath::parse(text).expect("paths of tests are right")
 }
 
 fn options(keys: &[&str], is_nested: bool) -> PairsOptions {
@@ -18,7 +18,7 @@ fn options(keys: &[&str], is_nested: bool) -> PairsOptions {
 fn check(script: &str, options: &PairsOptions, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
     let wishes = Wishes { bins: 2, ..wishes.clone() };
-    let pairs = Pairs::new(&script.setup(&wishes), options);
+    let pairs = PairsAnalysis::new(&script.setup(&wishes), options);
     expect.assert_eq(&text(&pairs.finish(&script.state(&pairs)).unwrap()));
     script.check_cuts(&pairs, 200);
 }
@@ -253,7 +253,7 @@ fn cuts_change_nothing() {
         }
         let script = Script::parse(&script);
         let wishes = Wishes::default();
-        let pairs = Pairs::new(&script.setup(&wishes), &options(&["id"], seed % 2 == 0));
+        let pairs = PairsAnalysis::new(&script.setup(&wishes), &options(&["id"], seed % 2 == 0));
         script.check_cuts(&pairs, 20);
     }
 }

@@ -4,20 +4,20 @@
 use serde::{Deserialize, Serialize};
 
 use super::Definitions;
-use crate::key::Label;
-use crate::roles::{Role, rule};
+use crate::key::KeyValue;
+use crate::roles::{EventRole, rule};
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Event, Identity, Notes, Setup, Shape, SpoolError};
+use crate::{Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneNotes, PartShape, Setup, SpoolError};
 
 /// An event that may begin or end a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Border {
+pub struct PeriodBorder {
     /// Its time.
     pub time: i64,
     /// Number of the rule.
     pub rule: u32,
     /// Values of the rule's fields.
-    pub values: Vec<Option<Label>>,
+    pub values: Vec<Option<KeyValue>>,
 }
 
 /// The analysis.
@@ -31,8 +31,8 @@ pub struct Borders {
 
 /// The state behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
-    borders: Vec<Border>,
+pub struct PeriodState {
+    borders: Vec<PeriodBorder>,
     is_too_much: bool,
 }
 
@@ -58,10 +58,10 @@ impl Borders {
     }
 }
 
-impl State {
+impl PeriodState {
     /// The borders, in the order of events; `None`: more than [`BORDERS_MAX`].
     #[must_use]
-    pub fn borders(&self) -> Option<&[Border]> {
+    pub fn borders(&self) -> Option<&[PeriodBorder]> {
         (!self.is_too_much).then_some(&self.borders)
     }
 
@@ -73,48 +73,48 @@ impl State {
 }
 
 impl Analysis for Borders {
-    type State = State;
+    type State = PeriodState;
     type Lane<'a> = ();
-    type Note = (u32, Vec<Option<Label>>);
+    type Note = (u32, Vec<Option<KeyValue>>);
 
-    fn identity(&self) -> Identity {
-        Identity { name: "borders", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "borders", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
-    fn init(&self) -> State {
-        State::default()
+    fn init(&self) -> PeriodState {
+        PeriodState::default()
     }
 
     fn enter(&self, _: usize) {}
 
-    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Self::Note>) {
+    fn step(&self, (): &mut (), event: &AnalysisEvent<'_>, notes: &mut LaneNotes<Self::Note>) {
         if event.time == i64::MIN {
             return;
         }
-        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+        for meaning in event.roles().filter(|meaning| meaning.role == EventRole::Rule) {
             let number = meaning.integer(rule::NUMBER).and_then(|number| u32::try_from(number).ok());
             let fields = number.and_then(|number| self.fields.get(number as usize));
             if let Some((number, fields)) = number.zip(fields) {
-                let values = (0..*fields).map(|place| meaning.value(rule::KEY_1 + place).map(Label::from)).collect();
+                let values = (0..*fields).map(|place| meaning.value(rule::KEY_1 + place).map(KeyValue::from)).collect();
                 notes.push(event.time, (number, values));
             }
         }
     }
 
-    fn note(&self, state: &mut State, _: usize, time: i64, (rule, values): Self::Note) {
+    fn note(&self, state: &mut PeriodState, _: usize, time: i64, (rule, values): Self::Note) {
         if !state.is_too_much {
-            state.borders.push(Border { time, rule, values });
+            state.borders.push(PeriodBorder { time, rule, values });
             state.tidy();
         }
     }
 
-    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+    fn leave(&self, _: &mut PeriodState, _: usize, (): ()) {}
 
-    fn merge(&self, left: &mut State, right: State) {
+    fn merge(&self, left: &mut PeriodState, right: PeriodState) {
         left.is_too_much |= right.is_too_much;
         left.borders.extend(right.borders);
         if left.is_too_much {
@@ -123,7 +123,7 @@ impl Analysis for Borders {
         left.tidy();
     }
 
-    fn finish(&self, _: &State) -> Result<Answer, SpoolError> {
+    fn finish(&self, _: &PeriodState) -> Result<Answer, SpoolError> {
         Ok(Answer::default())
     }
 }

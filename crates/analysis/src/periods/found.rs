@@ -7,8 +7,8 @@
 //! periods   0 frame (ended)  1 draw of 0 (ended)  2 draw of 0 (with its parent)  3 frame (never)
 //! ```
 
-use super::{Border, Capture, Definition, Definitions};
-use crate::key::Label;
+use super::{Capture, Definitions, PeriodBorder, PeriodDefinition};
+use crate::key::KeyValue;
 
 /// A period.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,16 +18,16 @@ pub struct Period {
     /// Its begin, inclusive.
     pub begin: i64,
     /// Its end.
-    pub end: End,
-    /// The period that it is within, as an earlier index into [`Found::periods`].
+    pub end: PeriodEnd,
+    /// The period that it is within, as an earlier index into [`FoundPeriods::periods`].
     pub parent: Option<usize>,
     /// Values of [`Definitions::captures`]; those of its last event only if it has ended.
-    pub captures: Box<[Option<Label>]>,
+    pub captures: Box<[Option<KeyValue>]>,
 }
 
 /// How a period ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum PeriodEnd {
     /// An event ended it at this time, exclusive.
     At(i64),
     /// Its parent ended at this time, before the period did.
@@ -38,7 +38,7 @@ pub enum End {
 
 /// Periods, and counts of those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPeriods {
     /// All periods, in the order of their begins.
     pub periods: Vec<Period>,
     /// Number of periods that did not begin, because too many were open.
@@ -51,10 +51,10 @@ pub struct Found {
 
 /// A period that is open.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenPeriod {
     definition: usize,
     /// Values of its first event.
-    pub(super) values: Vec<Option<Label>>,
+    pub(super) values: Vec<Option<KeyValue>>,
     /// Index among all periods.
     place: usize,
     parent: Option<usize>,
@@ -70,11 +70,11 @@ impl Period {
     /// Time of the event that ended it, if any.
     #[must_use]
     pub fn ended(&self) -> Option<i64> {
-        if let End::At(end) = self.end { Some(end) } else { None }
+        if let PeriodEnd::At(end) = self.end { Some(end) } else { None }
     }
 }
 
-impl Found {
+impl FoundPeriods {
     /// Periods that an event has ended, each with the time of that event.
     pub fn ended(&self) -> impl Iterator<Item = (&Period, i64)> {
         self.periods.iter().filter_map(|period| Some((period, period.ended()?)))
@@ -87,28 +87,28 @@ impl Found {
 }
 
 /// State of the pass over the borders.
-struct Walk<'a> {
-    definitions: &'a [Definition],
+struct BorderWalk<'a> {
+    definitions: &'a [PeriodDefinition],
     /// For each definition, the source of each of [`Definitions::captures`].
     captures: Vec<Vec<Option<&'a Capture>>>,
-    open: Vec<Open>,
-    found: Found,
+    open: Vec<OpenPeriod>,
+    found: FoundPeriods,
 }
 
 impl Definitions {
     /// All periods; `borders`: in the order of events.
     #[must_use]
-    pub fn periods(&self, borders: &[Border]) -> Found {
+    pub fn periods(&self, borders: &[PeriodBorder]) -> FoundPeriods {
         let names = self.captures();
-        let sources = |definition: &'_ Definition| -> Vec<Option<usize>> {
+        let sources = |definition: &'_ PeriodDefinition| -> Vec<Option<usize>> {
             names.iter().map(|name| definition.captures.iter().position(|capture| capture.name == *name)).collect()
         };
         let captures = self.definitions.iter().map(|definition| {
             sources(definition).into_iter().map(|at| at.map(|at| &definition.captures[at])).collect()
         });
-        let found = Found { ended_nothing: vec![0; self.definitions.len()], ..Found::default() };
+        let found = FoundPeriods { ended_nothing: vec![0; self.definitions.len()], ..FoundPeriods::default() };
         let captures = captures.collect();
-        let mut walk = Walk { definitions: &self.definitions, captures, open: Vec::new(), found };
+        let mut walk = BorderWalk { definitions: &self.definitions, captures, open: Vec::new(), found };
         for border in borders {
             let Some(&(definition, is_begin)) = self.rules.get(border.rule as usize) else { continue };
             if is_begin {
@@ -124,9 +124,9 @@ impl Definitions {
     }
 }
 
-impl Walk<'_> {
+impl BorderWalk<'_> {
     /// Captures of a period from its first event, or its last one.
-    fn tell(&self, definition: usize, border: &Border, of_end: bool, captures: &mut [Option<Label>]) {
+    fn tell(&self, definition: usize, border: &PeriodBorder, of_end: bool, captures: &mut [Option<KeyValue>]) {
         for (told, capture) in captures.iter_mut().zip(&self.captures[definition]) {
             if let Some(capture) = capture.filter(|capture| capture.of_end == of_end) {
                 *told = border.values.get(capture.field).cloned().flatten();
@@ -135,8 +135,8 @@ impl Walk<'_> {
     }
 
     /// An event begins a period; a child one in each of the parents that are open.
-    fn begin(&mut self, definition: usize, border: &Border) {
-        let Definition { begin, parent, .. } = &self.definitions[definition];
+    fn begin(&mut self, definition: usize, border: &PeriodBorder) {
+        let PeriodDefinition { begin, parent, .. } = &self.definitions[definition];
         let parents: Vec<Option<usize>> = match parent {
             None if begin.fits(&border.values, None, None) => vec![None],
             None => Vec::new(),
@@ -160,18 +160,19 @@ impl Walk<'_> {
             }
             let mut captures = vec![None; self.captures[definition].len()].into_boxed_slice();
             self.tell(definition, border, false, &mut captures);
-            let period = Period { definition, begin: border.time, end: End::Never, parent, captures };
+            let period = Period { definition, begin: border.time, end: PeriodEnd::Never, parent, captures };
             self.found.periods.push(period);
-            self.open.push(Open { definition, values: border.values.clone(), place, parent });
+            self.open.push(OpenPeriod { definition, values: border.values.clone(), place, parent });
         }
     }
 
     /// An event ends periods, and with them the open periods inside.
-    fn end(&mut self, definition: usize, border: &Border) {
-        let Definition { end, is_chain, .. } = &self.definitions[definition];
-        let parent = |known: &Open| self.open.iter().find(|other| Some(other.place) == known.parent);
-        let ends =
-            |known: &&Open| known.definition == definition && end.fits(&border.values, Some(known), parent(known));
+    fn end(&mut self, definition: usize, border: &PeriodBorder) {
+        let PeriodDefinition { end, is_chain, .. } = &self.definitions[definition];
+        let parent = |known: &OpenPeriod| self.open.iter().find(|other| Some(other.place) == known.parent);
+        let ends = |known: &&OpenPeriod| {
+            known.definition == definition && end.fits(&border.values, Some(known), parent(known))
+        };
         let mut ended: Vec<usize> = self.open.iter().filter(ends).map(|known| known.place).collect();
         if ended.is_empty() {
             self.found.ended_nothing[definition] += u64::from(!is_chain);
@@ -181,14 +182,14 @@ impl Walk<'_> {
             let mut captures = std::mem::take(&mut self.found.periods[place].captures);
             self.tell(definition, border, true, &mut captures);
             self.found.periods[place].captures = captures;
-            self.found.periods[place].end = End::At(border.time);
+            self.found.periods[place].end = PeriodEnd::At(border.time);
         }
         let mut next = 0;
         while next < ended.len() {
             let children = self.open.iter().filter(|known| known.parent == Some(ended[next])).map(|known| known.place);
             let children: Vec<usize> = children.filter(|place| !ended.contains(place)).collect();
             for &child in &children {
-                self.found.periods[child].end = End::WithParent(border.time);
+                self.found.periods[child].end = PeriodEnd::WithParent(border.time);
             }
             ended.extend(children);
             next += 1;

@@ -6,11 +6,11 @@
 //!                          └ evaluated for each event in the decoder
 //! ```
 
-use kymo_filter::{Filter, Path, Problem};
+use kymo_filter::{Filter, FilterProblem, NamePath};
 
-use super::{CAPTURES_MAX, Capture, Comparison, Definition, Definitions, Is, Side};
+use super::{CAPTURES_MAX, Capture, Comparison, Definitions, Is, PeriodDefinition, Side};
 use crate::declared::KEY_FIELDS_MAX;
-use crate::mapping::Pattern;
+use crate::mapping::NamePattern;
 
 /// An error in a definition of periods.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum PeriodProblem {
         /// The text.
         text: String,
         /// The errors in it.
-        problems: Vec<Problem>,
+        problems: Vec<FilterProblem>,
     },
     /// A comparison with an earlier event is part of something else.
     #[error("`{0}`: comparisons with `$begin` or `$parent` have the form `FIELD == $begin.FIELD`, joined by `&&`")]
@@ -66,20 +66,20 @@ pub enum PeriodProblem {
     Fields(String),
 }
 
-fn render(problems: &[Problem], text: &str) -> String {
+fn render(problems: &[FilterProblem], text: &str) -> String {
     problems.iter().map(|problem| problem.render(text)).collect::<String>().trim_end().to_owned()
 }
 
 /// The event that a field is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum ComparedEvent {
     Itself,
     Begin,
     Parent,
 }
 
 /// A comparison as written: field, relation, owner of the other field, other field.
-type Said = (Path, Is, Of, Path);
+type Said = (NamePath, Is, ComparedEvent, NamePath);
 
 /// Parts between colons that have spaces around them; names of events may have colons within.
 fn parts(text: &str) -> Vec<&str> {
@@ -98,7 +98,7 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Definitions, PeriodProblem> {
-    let mut definitions: Vec<Definition> = Vec::new();
+    let mut definitions: Vec<PeriodDefinition> = Vec::new();
     let mut parents: Vec<Option<String>> = Vec::new();
     let mut said: Vec<[Vec<Said>; 2]> = Vec::new();
     for text in texts {
@@ -121,7 +121,7 @@ pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Defin
         let ((begin, of_begin), (end, of_end)) = (side(begin, text)?, side(end, text)?);
         said.push([of_begin, of_end]);
         parents.push(parent);
-        definitions.push(Definition {
+        definitions.push(PeriodDefinition {
             name: name.to_owned(),
             parent: None,
             begin,
@@ -162,22 +162,22 @@ pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Defin
 
 /// Resolves the fields on both sides of a comparison.
 fn compare(
-    definitions: &mut [Definition],
+    definitions: &mut [PeriodDefinition],
     place: usize,
     is_end: bool,
     (field, is, of, other): Said,
 ) -> Result<(), PeriodProblem> {
     let nothing = || PeriodProblem::Nothing(definitions[place].name.clone());
     let earlier = match of {
-        Of::Parent => definitions[place].parent.ok_or_else(nothing)?,
+        ComparedEvent::Parent => definitions[place].parent.ok_or_else(nothing)?,
         _ if is_end => place,
         _ => return Err(nothing()),
     };
     let other = definitions[earlier].begin.place(other);
-    let Definition { begin, end, .. } = &mut definitions[place];
+    let PeriodDefinition { begin, end, .. } = &mut definitions[place];
     let side = if is_end { end } else { begin };
     let field = side.place(field);
-    side.comparisons.push(Comparison { field, is, of_parent: of == Of::Parent, other });
+    side.comparisons.push(Comparison { field, is, of_parent: of == ComparedEvent::Parent, other });
     Ok(())
 }
 
@@ -201,7 +201,7 @@ fn side(text: &str, whole: &str) -> Result<(Side, Vec<Said>), PeriodProblem> {
     let own = own.join(" && ");
     let wrong = |problems| PeriodProblem::Expression { text: own.clone(), problems };
     let when = (!own.is_empty()).then(|| Filter::parse(&own)).transpose().map_err(wrong)?;
-    Ok((Side { events: Pattern::new(name.trim()), when, fields: Vec::new(), comparisons: Vec::new() }, said))
+    Ok((Side { events: NamePattern::new(name.trim()), when, fields: Vec::new(), comparisons: Vec::new() }, said))
 }
 
 /// Parts between `&&`, outside of parentheses and texts; `None`: something else joins them.
@@ -247,29 +247,29 @@ fn comparison(text: &str) -> Result<Said, PeriodProblem> {
     let (one, is, other) = found.ok_or_else(wrong)?;
     let ((one, of_one), (other, of_other)) = (field(one)?, field(other)?);
     match (of_one, of_other) {
-        (Of::Itself, Of::Begin | Of::Parent) => Ok((one, is, of_other, other)),
-        (Of::Begin | Of::Parent, Of::Itself) => Ok((other, is.swapped(), of_one, one)),
+        (ComparedEvent::Itself, ComparedEvent::Begin | ComparedEvent::Parent) => Ok((one, is, of_other, other)),
+        (ComparedEvent::Begin | ComparedEvent::Parent, ComparedEvent::Itself) => Ok((other, is.swapped(), of_one, one)),
         _ => Err(wrong()),
     }
 }
 
 /// A field and its owner. `$evt` is accepted as in lttng-analyses, and has no effect.
-fn field(text: &str) -> Result<(Path, Of), PeriodProblem> {
+fn field(text: &str) -> Result<(NamePath, ComparedEvent), PeriodProblem> {
     let text = text.trim();
     let (of, rest) = match (text.strip_prefix("$parent."), text.strip_prefix("$begin.")) {
-        (Some(rest), _) => (Of::Parent, rest.strip_prefix("$begin.").unwrap_or(rest)),
-        (_, Some(rest)) => (Of::Begin, rest),
-        _ => (Of::Itself, text),
+        (Some(rest), _) => (ComparedEvent::Parent, rest.strip_prefix("$begin.").unwrap_or(rest)),
+        (_, Some(rest)) => (ComparedEvent::Begin, rest),
+        _ => (ComparedEvent::Itself, text),
     };
     Ok((path(rest.strip_prefix("$evt.").unwrap_or(rest))?, of))
 }
 
-fn path(text: &str) -> Result<Path, PeriodProblem> {
+fn path(text: &str) -> Result<NamePath, PeriodProblem> {
     let wrong = |problem| PeriodProblem::Expression { text: text.to_owned(), problems: vec![problem] };
-    Path::parse(text).map_err(wrong)
+    NamePath::parse(text).map_err(wrong)
 }
 
-fn capture(definitions: &mut [Definition], text: &str) -> Result<(), PeriodProblem> {
+fn capture(definitions: &mut [PeriodDefinition], text: &str) -> Result<(), PeriodProblem> {
     let parts = parts(text);
     let wrong = || PeriodProblem::Captures(text.to_owned());
     let (name, sides) = match parts.as_slice() {
@@ -277,7 +277,7 @@ fn capture(definitions: &mut [Definition], text: &str) -> Result<(), PeriodProbl
         _ => return Err(wrong()),
     };
     let known = definitions.iter_mut().find(|known| known.name == *name);
-    let Definition { begin, end, captures, .. } = known.ok_or_else(|| PeriodProblem::Name((*name).to_owned()))?;
+    let PeriodDefinition { begin, end, captures, .. } = known.ok_or_else(|| PeriodProblem::Name((*name).to_owned()))?;
     for (is_end, words) in sides.iter().enumerate() {
         let of_end = is_end == 1;
         for said in words.split(',').map(str::trim).filter(|said| !said.is_empty()) {

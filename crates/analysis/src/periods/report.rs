@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::analysis::Periods;
-use super::sums::{GroupKey, Named, Order, Part, Parts, View};
-use super::{CAPTURES_MAX, End, Found};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::key::Label;
+use super::analysis::PeriodsAnalysis;
+use super::sums::{GroupKey, NamedParts, NamedPeriods, Order, PeriodPart, PeriodView};
+use super::{CAPTURES_MAX, FoundPeriods, PeriodEnd};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::key::KeyValue;
 use crate::statistics::{cells, columns, distribution_of, percentile_cells, percentile_columns, saturated, shorten};
 use crate::{Histogram, Merge};
 
@@ -22,14 +22,15 @@ const GROUPS: [&str; CAPTURES_MAX] =
 /// Distributions that are shown: one for each of the first rows of `statistics`.
 const DISTRIBUTIONS_MAX: usize = 64;
 
-impl Periods {
+impl PeriodsAnalysis {
     /// The tables of these periods.
     #[must_use]
-    pub fn tables(&self, found: &Found) -> Answer {
-        let view = View { found, sums: &self.sums, holes: self.borders.holes(), wishes: &self.wishes };
+    pub fn tables(&self, found: &FoundPeriods) -> Answer {
+        let view = PeriodView { found, sums: &self.sums, holes: self.borders.holes(), wishes: &self.wishes };
         let mut named: Vec<_> = view.named().into_iter().collect();
         named.sort_unstable_by(|one, other| {
-            let rank = |row: &((usize, GroupKey<'_>), Named)| (row.0.0, std::cmp::Reverse(row.1.durations.sum()));
+            let rank =
+                |row: &((usize, GroupKey<'_>), NamedPeriods)| (row.0.0, std::cmp::Reverse(row.1.durations.sum()));
             rank(one).cmp(&rank(other)).then_with(|| one.0.cmp(&other.0))
         });
         let mut tables = vec![self.statistics(&named)];
@@ -56,23 +57,23 @@ impl Periods {
             name => format!("{name}.{}", captures[at]),
         };
         let groups = GROUPS.into_iter().zip(&self.sums.groups);
-        groups.map(|(name, group)| Column::new(name, title(group), Class::Mixed)).collect()
+        groups.map(|(name, group)| Column::new(name, title(group), CellClass::Mixed)).collect()
     }
 
     fn group_cells(&self, key: &GroupKey<'_>) -> Vec<Cell> {
         match key {
-            Some(labels) => labels.iter().map(|label| label.map_or(Cell::Empty, Label::cell)).collect(),
+            Some(labels) => labels.iter().map(|label| label.map_or(Cell::Empty, KeyValue::cell)).collect(),
             None => vec![Cell::Unknown; self.sums.groups.len()],
         }
     }
 
     fn capture_columns(&self) -> Vec<Column> {
         let captures = CAPTURES.into_iter().zip(self.definitions.captures());
-        captures.map(|(name, title)| Column::new(name, title, Class::Mixed)).collect()
+        captures.map(|(name, title)| Column::new(name, title, CellClass::Mixed)).collect()
     }
 
-    fn statistics(&self, named: &[((usize, GroupKey<'_>), Named)]) -> Table {
-        let mut all = vec![Column::new("name", "Name", Class::Text)];
+    fn statistics(&self, named: &[((usize, GroupKey<'_>), NamedPeriods)]) -> Table {
+        let mut all = vec![Column::new("name", "Name", CellClass::Text)];
         all.extend(self.group_columns());
         let total = all.len() + 1;
         all.extend(columns());
@@ -95,8 +96,8 @@ impl Periods {
     }
 
     /// Parts of all periods of a name.
-    fn per_part(&self, view: &View<'_>, within: &[(usize, usize)]) -> Table {
-        let mut all = vec![Column::new("part", "Part", Class::Text)];
+    fn per_part(&self, view: &PeriodView<'_>, within: &[(usize, usize)]) -> Table {
+        let mut all = vec![Column::new("part", "Part", CellClass::Text)];
         all.extend(self.group_columns());
         all.push(Column::of("periods", "Periods", "periods"));
         all.push(Column::of("with", "With it", "periods"));
@@ -114,7 +115,7 @@ impl Periods {
         groups.sort_unstable_by(|one, other| other.1.total.cmp(&one.1.total).then_with(|| one.0.cmp(&other.0)));
         for ((_, group), mut whole) in groups {
             if whole.parts.is_empty() {
-                let none = |definition| Parts { definition, ..Parts::default() };
+                let none = |definition| NamedParts { definition, ..NamedParts::default() };
                 whole.parts = self.sums.parts.iter().map(|of| none(Some(*of))).chain([none(None)]).collect();
             }
             for part in &whole.parts {
@@ -134,19 +135,19 @@ impl Periods {
     }
 
     /// Parts of each period of a name.
-    fn per_parent(&self, view: &View<'_>, within: &[(usize, usize)]) -> Table {
+    fn per_parent(&self, view: &PeriodView<'_>, within: &[(usize, usize)]) -> Table {
         let mut all = vec![
-            Column::new("duration", "Duration", Class::Duration),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
+            Column::new("duration", "Duration", CellClass::Duration),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
         ];
         all.extend(self.capture_columns());
-        all.push(Column::new("part", "Part", Class::Text));
+        all.push(Column::new("part", "Part", CellClass::Text));
         let total = all.len() + 1;
         all.extend(columns());
         all.extend(share_columns());
         all.push(Column::of("never_ended", "Never ended", "periods"));
-        all.push(Column::new("uncertain", "Uncertain", Class::Flag));
+        all.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
         let name = self.sums.parent.map_or("", |parent| self.name(parent));
         let mut table = Table::new("per-parent", format!("Each {name}"), all);
         table.plot = Some(Plot::Bars { value: total });
@@ -156,7 +157,7 @@ impl Periods {
         for place in parents {
             let parts = view.parts(place, within);
             let is_told =
-                |part: &&Part| part.definition.is_none() || !part.durations.is_empty() || part.never_ended > 0;
+                |part: &&PeriodPart| part.definition.is_none() || !part.durations.is_empty() || part.never_ended > 0;
             for part in parts.iter().filter(is_told) {
                 if table.rows.len() < wanted {
                     table.rows.push(self.part_row(view, place, part));
@@ -168,7 +169,7 @@ impl Periods {
         table
     }
 
-    fn part_row(&self, view: &View<'_>, place: usize, part: &Part) -> Vec<Cell> {
+    fn part_row(&self, view: &PeriodView<'_>, place: usize, part: &PeriodPart) -> Vec<Cell> {
         let period = &view.found.periods[place];
         let duration = view.duration(place).unwrap_or(0);
         let mut row = vec![
@@ -195,7 +196,7 @@ impl Periods {
     }
 
     /// Periods that have ended, with a wanted duration, in the order of the table.
-    fn ordered(&self, view: &View<'_>) -> Vec<usize> {
+    fn ordered(&self, view: &PeriodView<'_>) -> Vec<usize> {
         let mut places: Vec<usize> = match self.sums.order {
             Order::Hierarchy => hierarchy(view.found),
             Order::Time | Order::Duration => (0..view.found.periods.len()).collect(),
@@ -207,16 +208,16 @@ impl Periods {
         places
     }
 
-    fn log(&self, view: &View<'_>) -> Table {
+    fn log(&self, view: &PeriodView<'_>) -> Table {
         let mut columns = vec![
-            Column::new("duration", "Duration", Class::Duration),
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("end", "End", Class::Timestamp),
-            Column::new("name", "Name", Class::Text),
-            Column::new("parent", "Within that of", Class::Timestamp),
+            Column::new("duration", "Duration", CellClass::Duration),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("name", "Name", CellClass::Text),
+            Column::new("parent", "Within that of", CellClass::Timestamp),
         ];
         columns.extend(self.capture_columns());
-        columns.push(Column::new("uncertain", "Uncertain", Class::Flag));
+        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
         let title = if self.sums.order == Order::Duration { "The longest periods" } else { "Periods" };
         let mut table = Table::new("periods", title, columns);
         table.plot = Some(Plot::Bars { value: 0 });
@@ -239,22 +240,22 @@ impl Periods {
         table
     }
 
-    fn open(&self, view: &View<'_>) -> Table {
+    fn open(&self, view: &PeriodView<'_>) -> Table {
         let mut columns = vec![
-            Column::new("begin", "Begin", Class::Timestamp),
-            Column::new("name", "Name", Class::Text),
-            Column::new("parent", "Within that of", Class::Timestamp),
-            Column::new("parent_end", "Which ended", Class::Timestamp),
+            Column::new("begin", "Begin", CellClass::Timestamp),
+            Column::new("name", "Name", CellClass::Text),
+            Column::new("parent", "Within that of", CellClass::Timestamp),
+            Column::new("parent_end", "Which ended", CellClass::Timestamp),
         ];
         columns.extend(self.capture_columns());
-        columns.push(Column::new("uncertain", "Uncertain", Class::Flag));
+        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
         let mut table = Table::new("open", "Never ended", columns);
         let wanted = self.wishes.top.unwrap_or(usize::MAX);
         for (place, period) in view.found.periods.iter().enumerate() {
             let parent_end = match period.end {
-                End::At(_) => continue,
-                End::WithParent(end) => Cell::Timestamp(end),
-                End::Never => Cell::Empty,
+                PeriodEnd::At(_) => continue,
+                PeriodEnd::WithParent(end) => Cell::Timestamp(end),
+                PeriodEnd::Never => Cell::Empty,
             };
             if table.rows.len() >= wanted {
                 table.omitted += 1;
@@ -274,7 +275,7 @@ impl Periods {
     }
 
     /// Distributions of periods, by name and group.
-    fn distributions(&self, named: &[((usize, GroupKey<'_>), Named)]) -> Vec<Table> {
+    fn distributions(&self, named: &[((usize, GroupKey<'_>), NamedPeriods)]) -> Vec<Table> {
         let mut all: HashMap<usize, Histogram> = HashMap::new();
         for ((definition, _), sums) in named {
             all.entry(*definition).or_default().merge_from(&sums.durations);
@@ -282,7 +283,7 @@ impl Periods {
         let none = Histogram::default();
         let title = |definition: usize, group: &GroupKey<'_>| {
             let name = [self.name(definition)].into_iter().filter(|name| !name.is_empty()).map(str::to_owned);
-            let value = |label: &Option<&Label>| label.map_or_else(|| "-".to_owned(), ToString::to_string);
+            let value = |label: &Option<&KeyValue>| label.map_or_else(|| "-".to_owned(), ToString::to_string);
             let values = match group {
                 Some(labels) => labels.iter().map(value).collect(),
                 None => vec!["others".to_owned()],
@@ -292,7 +293,7 @@ impl Periods {
         };
         const TITLE: &str = "How long periods last";
         let kept = named.len().min(self.wishes.top.unwrap_or(DISTRIBUTIONS_MAX)).min(DISTRIBUTIONS_MAX);
-        let of = |((definition, group), sums): &((usize, GroupKey<'_>), Named)| {
+        let of = |((definition, group), sums): &((usize, GroupKey<'_>), NamedPeriods)| {
             let whole = all.get(definition).unwrap_or(&none);
             distribution_of("distribution", title(*definition, group), (&sums.durations, whole), &self.wishes)
         };
@@ -304,7 +305,7 @@ impl Periods {
 }
 
 /// All periods, each behind the one that it is within.
-fn hierarchy(found: &Found) -> Vec<usize> {
+fn hierarchy(found: &FoundPeriods) -> Vec<usize> {
     let mut children: Vec<(Option<usize>, usize)> =
         found.periods.iter().enumerate().map(|(place, period)| (period.parent, place)).collect();
     children.sort_unstable();
@@ -323,9 +324,9 @@ fn hierarchy(found: &Found) -> Vec<usize> {
 
 fn share_columns() -> Vec<Column> {
     vec![
-        Column::new("share", "Share", Class::Ratio),
-        Column::new("covered", "Covered", Class::Duration),
-        Column::new("covered_share", "Share covered", Class::Ratio),
+        Column::new("share", "Share", CellClass::Ratio),
+        Column::new("covered", "Covered", CellClass::Duration),
+        Column::new("covered_share", "Share covered", CellClass::Ratio),
     ]
 }
 
@@ -337,8 +338,8 @@ fn share_cells(total: u128, covered: u128, whole: u128) -> Vec<Cell> {
     vec![ratio(total), Cell::Duration(Bounded::exact(saturated(covered))), ratio(covered)]
 }
 
-fn label(value: &Option<Label>) -> Cell {
-    value.as_ref().map_or(Cell::Empty, Label::cell)
+fn label(value: &Option<KeyValue>) -> Cell {
+    value.as_ref().map_or(Cell::Empty, KeyValue::cell)
 }
 
 fn count(count: u64) -> Cell {

@@ -9,15 +9,15 @@
 
 use std::collections::HashMap;
 
-use super::{CAPTURES_MAX, Definitions, End, Found, PeriodProblem};
+use super::{CAPTURES_MAX, Definitions, FoundPeriods, PeriodEnd, PeriodProblem};
 use crate::Histogram;
-use crate::key::Label;
+use crate::key::KeyValue;
 use crate::setup::Wishes;
 use crate::windows::Windows;
 
 /// Resolved options for sums; by default, periods are grouped by name alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct PeriodGrouping {
     /// The periods with parts to sum up.
     pub(super) parent: Option<usize>,
     /// Which periods are parts, in the order of definitions.
@@ -56,11 +56,11 @@ pub enum Order {
 pub(super) const GROUPS_MAX: usize = 1 << 16;
 
 /// Values that identify a group; `None`: all groups beyond [`GROUPS_MAX`].
-pub(super) type GroupKey<'a> = Option<Vec<Option<&'a Label>>>;
+pub(super) type GroupKey<'a> = Option<Vec<Option<&'a KeyValue>>>;
 
 /// Periods of a name and a group.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NamedPeriods {
     pub(super) durations: Histogram,
     pub(super) never_ended: u64,
     pub(super) lost_inside: u64,
@@ -69,7 +69,7 @@ pub(super) struct Named {
 
 /// Parts of one name in one period; or the time that no part covers.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct PeriodPart {
     /// `None`: no part is open.
     pub(super) definition: Option<usize>,
     pub(super) durations: Histogram,
@@ -80,7 +80,7 @@ pub(super) struct Part {
 
 /// Parts of one name in all periods of a group.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct NamedParts {
     pub(super) definition: Option<usize>,
     /// Their duration in a period, for all periods.
     pub(super) times: Histogram,
@@ -93,12 +93,12 @@ pub(super) struct Parts {
 
 /// All periods of a group.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(super) struct GroupPeriods {
     /// Periods that are certain, and how long all of them are.
     pub(super) count: u64,
     pub(super) total: u128,
     pub(super) lost_inside: u64,
-    pub(super) parts: Vec<Parts>,
+    pub(super) parts: Vec<NamedParts>,
 }
 
 impl Definitions {
@@ -125,7 +125,7 @@ impl Definitions {
         aggregate_by: Option<&str>,
         group_by: &[String],
         order: Order,
-    ) -> Result<Sums, PeriodProblem> {
+    ) -> Result<PeriodGrouping, PeriodProblem> {
         let place = |name: &str| {
             let at = self.definitions.iter().position(|known| known.name == name);
             at.ok_or_else(|| PeriodProblem::Name(name.to_owned()))
@@ -158,7 +158,7 @@ impl Definitions {
         if groups.len() > CAPTURES_MAX {
             return Err(PeriodProblem::Words(groups.len()));
         }
-        Ok(Sums { parent, parts, groups, order })
+        Ok(PeriodGrouping { parent, parts, groups, order })
     }
 
     /// The definition of a capture, and its index among all captures.
@@ -184,14 +184,14 @@ impl Definitions {
 
 /// The periods to sum up, and the reasons for doubt.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) found: &'a Found,
-    pub(super) sums: &'a Sums,
+pub(super) struct PeriodView<'a> {
+    pub(super) found: &'a FoundPeriods,
+    pub(super) sums: &'a PeriodGrouping,
     pub(super) holes: &'a Windows,
     pub(super) wishes: &'a Wishes,
 }
 
-impl<'a> View<'a> {
+impl<'a> PeriodView<'a> {
     /// Duration of a period, if it has ended and its duration is wanted.
     pub(super) fn duration(&self, place: usize) -> Option<u64> {
         let period = &self.found.periods[place];
@@ -203,15 +203,15 @@ impl<'a> View<'a> {
     pub(super) fn is_uncertain(&self, place: usize) -> bool {
         let period = &self.found.periods[place];
         let until = match period.end {
-            End::At(end) | End::WithParent(end) => end,
-            End::Never => i64::MAX,
+            PeriodEnd::At(end) | PeriodEnd::WithParent(end) => end,
+            PeriodEnd::Never => i64::MAX,
         };
         self.holes.touch(period.begin, until)
     }
 
     /// Its values of the captures that distinguish groups: its own, or those of a period that it is
     /// within.
-    fn group(&self, place: usize) -> Vec<Option<&'a Label>> {
+    fn group(&self, place: usize) -> Vec<Option<&'a KeyValue>> {
         let value = |&(definition, capture): &(usize, usize)| {
             let of = self.found.chain(place).find(|at| self.found.periods[*at].definition == definition)?;
             self.found.periods[of].captures[capture].as_ref()
@@ -220,8 +220,8 @@ impl<'a> View<'a> {
     }
 
     /// Periods by name and group.
-    pub(super) fn named(&self) -> HashMap<(usize, GroupKey<'a>), Named> {
-        let mut all: HashMap<(usize, GroupKey<'a>), Named> = HashMap::new();
+    pub(super) fn named(&self) -> HashMap<(usize, GroupKey<'a>), NamedPeriods> {
+        let mut all: HashMap<(usize, GroupKey<'a>), NamedPeriods> = HashMap::new();
         for (place, period) in self.found.periods.iter().enumerate() {
             let duration = self.duration(place);
             if period.ended().is_some() && duration.is_none() {
@@ -254,14 +254,14 @@ impl<'a> View<'a> {
     }
 
     /// Parts of a period by name, then the time that no part covers.
-    pub(super) fn parts(&self, place: usize, within: &[(usize, usize)]) -> Vec<Part> {
+    pub(super) fn parts(&self, place: usize, within: &[(usize, usize)]) -> Vec<PeriodPart> {
         let from = within.partition_point(|(of, _)| *of < place);
         let mine: Vec<usize> =
             within[from..].iter().take_while(|(of, _)| *of == place).map(|(_, part)| *part).collect();
         let period = &self.found.periods[place];
         let duration = period.ended().map_or(0, |end| period.begin.abs_diff(end));
-        let mut parts: Vec<Part> =
-            self.sums.parts.iter().map(|of| Part { definition: Some(*of), ..Part::default() }).collect();
+        let mut parts: Vec<PeriodPart> =
+            self.sums.parts.iter().map(|of| PeriodPart { definition: Some(*of), ..PeriodPart::default() }).collect();
         for part in &mut parts {
             let named = || mine.iter().filter(|at| Some(self.found.periods[**at].definition) == part.definition);
             let ended =
@@ -272,13 +272,13 @@ impl<'a> View<'a> {
         }
         let all = mine.iter().map(|at| &self.found.periods[*at]);
         let covered = covered(all.filter_map(|part| Some((part.begin, part.ended()?))));
-        parts.push(Part { covered: duration - covered, ..Part::default() });
+        parts.push(PeriodPart { covered: duration - covered, ..PeriodPart::default() });
         parts
     }
 
     /// Parts in all periods of each group.
-    pub(super) fn wholes(&self, within: &[(usize, usize)]) -> HashMap<(usize, GroupKey<'a>), Whole> {
-        let mut all: HashMap<(usize, GroupKey<'a>), Whole> = HashMap::new();
+    pub(super) fn wholes(&self, within: &[(usize, usize)]) -> HashMap<(usize, GroupKey<'a>), GroupPeriods> {
+        let mut all: HashMap<(usize, GroupKey<'a>), GroupPeriods> = HashMap::new();
         for (place, period) in self.found.periods.iter().enumerate() {
             let duration = self.duration(place).filter(|_| Some(period.definition) == self.sums.parent);
             let Some(duration) = duration else { continue };
@@ -290,7 +290,7 @@ impl<'a> View<'a> {
             whole.count += 1;
             whole.total += u128::from(duration);
             let parts = self.parts(place, within);
-            whole.parts.resize_with(parts.len(), Parts::default);
+            whole.parts.resize_with(parts.len(), NamedParts::default);
             for (sum, part) in whole.parts.iter_mut().zip(parts) {
                 sum.add(&part);
             }
@@ -299,15 +299,15 @@ impl<'a> View<'a> {
     }
 }
 
-impl Part {
+impl PeriodPart {
     /// Sum of their durations.
     pub(super) fn total(&self) -> u128 {
         if self.definition.is_some() { self.durations.sum() } else { u128::from(self.covered) }
     }
 }
 
-impl Parts {
-    fn add(&mut self, part: &Part) {
+impl NamedParts {
+    fn add(&mut self, part: &PeriodPart) {
         self.definition = part.definition;
         self.times.record(u64::try_from(part.total()).unwrap_or(u64::MAX));
         self.with += u64::from(if part.definition.is_some() { !part.durations.is_empty() } else { part.covered > 0 });
@@ -320,7 +320,7 @@ impl Parts {
 /// The sums of a group, or of all beyond [`GROUPS_MAX`].
 fn entry<'m, 'a, T: Default>(
     all: &'m mut HashMap<(usize, GroupKey<'a>), T>,
-    (definition, group): (usize, Vec<Option<&'a Label>>),
+    (definition, group): (usize, Vec<Option<&'a KeyValue>>),
 ) -> &'m mut T {
     let key = (definition, Some(group));
     let is_full = all.len() >= GROUPS_MAX && !all.contains_key(&key);

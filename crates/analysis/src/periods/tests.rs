@@ -2,8 +2,8 @@
 
 mod sums;
 
-use super::{Border, Definitions, End, Period};
-use crate::key::Label;
+use super::{Definitions, Period, PeriodBorder, PeriodEnd};
+use crate::key::KeyValue;
 
 /// Periods of borders that are written as `time rule-of-the-definition values`: `10 +frame 7`, `20 -frame`.
 fn periods(definitions: &[&str], captures: &[&str], borders: &str) -> String {
@@ -15,10 +15,11 @@ fn periods(definitions: &[&str], captures: &[&str], borders: &str) -> String {
         let (is_begin, name) = (words[1].starts_with('+'), &words[1][1..]);
         let is_rule = |rule: &(usize, bool)| names[rule.0] == name && rule.1 == is_begin;
         let rule = definitions.rules.iter().position(is_rule).unwrap() as u32;
-        let values = words[2..].iter().map(|word| word.parse().ok().map(Label::Integer)).collect();
-        Border { time: words[0].parse().unwrap(), rule, values }
+        let values = words[2..].iter().map(|word| word.parse().ok().map(KeyValue::Integer)).collect();
+        PeriodBorder { time: words[0].parse().unwrap(), rule, values }
     };
-    let mut borders: Vec<Border> = borders.lines().map(str::trim).filter(|line| !line.is_empty()).map(border).collect();
+    let mut borders: Vec<PeriodBorder> =
+        borders.lines().map(str::trim).filter(|line| !line.is_empty()).map(border).collect();
     // As an event that fulfills several rules does.
     borders.sort_by_key(|border| (border.time, border.rule));
     let found = definitions.periods(&borders);
@@ -32,7 +33,7 @@ fn periods(definitions: &[&str], captures: &[&str], borders: &str) -> String {
     };
     let lines: String = found.ended().map(line).collect();
     let open: Vec<&Period> = found.periods.iter().filter(|period| period.ended().is_none()).collect();
-    assert!(open.iter().all(|period| (period.end == End::Never) == period.parent.is_none()));
+    assert!(open.iter().all(|period| (period.end == PeriodEnd::Never) == period.parent.is_none()));
     format!("{lines}never ended {}", open.len())
 }
 

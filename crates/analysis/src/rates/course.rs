@@ -17,7 +17,7 @@ use crate::Setup;
 
 /// Which periods there are.
 #[derive(Clone, Copy, Debug)]
-pub struct Periods {
+pub struct CoursePeriods {
     begin: i64,
     /// When the trace ends, if it says so.
     end: Option<i64>,
@@ -43,7 +43,7 @@ const DOUBLINGS_MAX: u32 = 63;
 /// Counts that are kept: some 12 MB.
 const COUNTS_MAX: usize = 1 << 18;
 
-impl Periods {
+impl CoursePeriods {
     /// Periods as long as wanted, else as many as there shall be bins; from the trace's begin on, where it has one, else
     /// from the clock's origin.
     #[must_use]
@@ -125,7 +125,7 @@ impl Course {
 
     /// Whether it can be a course of these periods.
     #[must_use]
-    pub fn fits(&self, periods: &Periods) -> bool {
+    pub fn fits(&self, periods: &CoursePeriods) -> bool {
         let is_small = self.counts.len() <= COUNTS_MAX && self.periods() <= self.most;
         self.most == periods.most && self.doublings <= DOUBLINGS_MAX && is_small
     }

@@ -10,13 +10,13 @@
 //! made.
 
 use super::Sched;
-use super::doing::{Call, Waited};
-use super::lives::{Opening, Place, Stage};
-use super::row::Row;
-use super::state::State;
+use super::doing::{CurrentCall, EndedWait};
+use super::lives::{EarlierLives, LifeStage, Place};
+use super::row::SchedRow;
+use super::state::SchedState;
 use crate::threads::Slot;
 
-impl State {
+impl SchedState {
     /// Open lives were there when the trace began, if nothing can contradict that any more.
     pub(super) fn begin(&mut self, sched: &Sched) {
         let is_awaited =
@@ -30,27 +30,27 @@ impl State {
             let thread = self.lives.threads[slot];
             let is_known = thread.living.is_some_and(|at| !self.lives.at(at).is_open);
             if thread.ended == 0 && !is_known && !self.firsts.contains(&thread.key) {
-                self.begin_thread(sched, slot as Slot, Row::unknown(begin));
+                self.begin_thread(sched, slot as Slot, SchedRow::unknown(begin));
             }
         }
-        for run in self.running.iter_mut().flatten().filter(|run| run.call == Call::BeforeRow) {
+        for run in self.running.iter_mut().flatten().filter(|run| run.call == CurrentCall::BeforeRow) {
             if !self.lives.at(run.at).is_open {
-                run.call = Call::None;
+                run.call = CurrentCall::None;
             }
         }
     }
 
     /// Open lives of a thread are there since the trace began; `begin` is the state of the first
     /// one then.
-    pub(super) fn begin_thread(&mut self, sched: &Sched, slot: Slot, mut begin: Row) {
+    pub(super) fn begin_thread(&mut self, sched: &Sched, slot: Slot, mut begin: SchedRow) {
         let thread = self.lives.threads[slot as usize];
         let (mut next, mut number) = (self.lives.first_of(&thread), 0);
         while let Some(at) = next {
             next = self.lives.next_of(&thread, at);
             let since = next.map_or(0, |at| self.lives.places[at as usize].id.since);
             let life = self.lives.at(at);
-            let mut piece = std::mem::replace(&mut life.row, std::mem::replace(&mut begin, Row::unknown(since)));
-            piece.resolve(|call| if call == Call::BeforeRow { Call::None } else { call });
+            let mut piece = std::mem::replace(&mut life.row, std::mem::replace(&mut begin, SchedRow::unknown(since)));
+            piece.resolve(|call| if call == CurrentCall::BeforeRow { CurrentCall::None } else { call });
             let waited = life.row.join(piece);
             (life.is_open, life.number, life.next) = (false, number, None);
             self.begun(sched, at, waited, thread.opening);
@@ -58,19 +58,19 @@ impl State {
         }
         let thread = &mut self.lives.threads[slot as usize];
         thread.first = None;
-        if thread.opening == Opening::Open {
-            thread.opening = Opening::Died;
+        if thread.opening == EarlierLives::Open {
+            thread.opening = EarlierLives::Died;
         }
     }
 
     /// A life is not open any more.
-    fn begun(&mut self, sched: &Sched, at: Place, waited: Option<Waited>, opening: Opening) {
+    fn begun(&mut self, sched: &Sched, at: Place, waited: Option<EndedWait>, opening: EarlierLives) {
         let life = self.lives.at(at);
         if let Some(waited) = waited {
             self.settled.count(sched, life.id, &mut life.row, waited);
         }
-        if life.stage == Stage::Over {
-            if let Opening::Made(time) = opening {
+        if life.stage == LifeStage::Over {
+            if let EarlierLives::Made(time) = opening {
                 life.row.end(time, |begin, end| sched.is_whole(begin, end));
             }
             let slot = life.slot;

@@ -8,7 +8,7 @@ use crate::threads::ThreadId;
 
 /// The system call that a thread is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Call {
+pub(super) enum CurrentCall {
     /// None.
     None,
     /// The name of this class of events.
@@ -24,7 +24,7 @@ pub(super) enum Call {
 
 /// A waker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Who {
+pub(super) enum WakeSource {
     /// Unknown.
     #[default]
     Unknown,
@@ -38,9 +38,9 @@ pub(super) enum Who {
 
 /// A thread waits for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Wait {
+pub(super) struct CpuWait {
     /// Its first waker.
-    pub(super) waker: Who,
+    pub(super) waker: WakeSource,
     /// The CPU that it is meant to run on.
     pub(super) target: Option<u32>,
     /// The target is a wakeup's, which knows better than a waking.
@@ -49,7 +49,7 @@ pub(super) struct Wait {
     pub(super) is_last: bool,
 }
 
-impl Wait {
+impl CpuWait {
     /// It is woken again.
     pub(super) fn aim(&mut self, later: &Self) {
         if later.is_woken || !self.is_woken {
@@ -61,7 +61,7 @@ impl Wait {
 
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Now {
+pub(super) enum SchedActivity {
     /// Its state when this piece of its life began, and woken since if its head says so.
     #[default]
     Before,
@@ -74,19 +74,19 @@ pub(super) enum Now {
     /// It could run.
     Preempted,
     /// It waits for something else than a CPU, in this call.
-    Blocked(Call),
+    Blocked(CurrentCall),
     /// It was woken.
-    Waiting(Wait),
+    Waiting(CpuWait),
     /// Its CPU runs something else, after an unseen switch.
     Lost,
     /// It will never do anything again.
     Dead,
 }
 
-/// Names of states, in the order of [`Row::times_ns`].
+/// Names of states, in the order of [`SchedRow::times_ns`].
 pub(super) const STATES: [&str; 6] = ["running", "preempted", "waiting", "blocked", "new", "unknown"];
 
-impl Now {
+impl SchedActivity {
     /// Its place among [`STATES`].
     pub(super) fn place(&self) -> Option<usize> {
         match self {
@@ -112,10 +112,10 @@ pub(super) struct Start {
 
 /// A thread has waited for a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Waited {
+pub(super) struct EndedWait {
     pub(super) begin: i64,
     pub(super) end: i64,
-    pub(super) wait: Wait,
+    pub(super) wait: CpuWait,
     /// The run that ended it; none: it was switched away from, so a run must be missing.
     pub(super) start: Option<Start>,
 }

@@ -11,43 +11,43 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::doing::{Away, Call};
-use crate::roles::{PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
+use super::doing::{Away, CurrentCall};
+use crate::roles::{EventRole, PID, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::{is_dead, is_runnable};
-use crate::{BoundClass, Comm, Event, LaneFacts, Meaning, Notes, Slot};
+use crate::{AnalysisEvent, BoundClass, Comm, FieldSlot, LaneFacts, LaneNotes, RoleEvent};
 
 /// A lane while it is read.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct SchedLane<'a> {
     pub(super) facts: &'a LaneFacts,
     /// For each class of events.
     calls: &'a [CallClass],
     /// CPU of events that do not name one.
     cpu: u32,
     /// By CPU; almost always one.
-    pub(super) cpus: Vec<LaneCpu>,
+    pub(super) cpus: Vec<SchedCpu>,
     /// When its first and its last event were, if packets do not say.
     pub(super) span: Option<(i64, i64)>,
 }
 
 /// A CPU in a part of a lane.
 #[derive(Debug)]
-pub(super) struct LaneCpu {
-    pub(super) known: CpuState,
+pub(super) struct SchedCpu {
+    pub(super) known: SchedCpuState,
     /// Calls that were seen since its last switch.
-    pub(super) seen: Seen,
+    pub(super) seen: RunCalls,
 }
 
 /// The state of a CPU in a part of the trace.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct CpuState {
+pub struct SchedCpuState {
     pub(super) cpu: u32,
     /// Its first switch.
     pub(super) head: Option<CpuHead>,
     /// Its last switch.
     pub(super) tail: Option<CpuTail>,
     /// Calls that were seen before the first switch, or all calls if there is none.
-    pub(super) seen: Seen,
+    pub(super) seen: RunCalls,
 }
 
 /// The first switch of a CPU: when, and the thread that it ended.
@@ -70,20 +70,20 @@ pub(super) struct CpuTail {
 
 /// Calls that were seen in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Seen {
+pub(super) enum RunCalls {
     /// Neither an entry nor an exit.
     #[default]
     Nothing,
     /// Last, this one was entered; or left: none is open.
-    Last(Call),
+    Last(CurrentCall),
 }
 
-impl LaneCpu {
+impl SchedCpu {
     /// State for the part that follows.
-    pub(super) fn state(&self) -> CpuState {
+    pub(super) fn state(&self) -> SchedCpuState {
         match self.known.head {
             Some(_) => self.known,
-            None => CpuState { seen: self.seen, ..self.known },
+            None => SchedCpuState { seen: self.seen, ..self.known },
         }
     }
 }
@@ -95,8 +95,8 @@ impl CpuTail {
     }
 }
 
-impl Seen {
-    pub(super) fn or(self, before: Call) -> Call {
+impl RunCalls {
+    pub(super) fn or(self, before: CurrentCall) -> CurrentCall {
         match self {
             Self::Nothing => before,
             Self::Last(call) => call,
@@ -110,22 +110,22 @@ impl Seen {
 
 /// The notes about threads.
 #[derive(Debug)]
-pub enum Note {
+pub enum SchedNote {
     /// A CPU changes threads.
-    Switch(Switch),
+    Switch(SchedSwitch),
     /// A thread is woken.
     Wake(Wake),
     /// A thread is made; its parent and the parent's process, if that is said.
-    Fork(Named, Option<(i32, i32)>),
+    Fork(SchedThreadFacts, Option<(i32, i32)>),
     /// A thread is known by its process and name.
-    Known(Named),
+    Known(SchedThreadFacts),
     /// The thread that a CPU runs has another name than when it began to.
     Rename(Rename),
 }
 
 /// A CPU changes threads.
 #[derive(Debug)]
-pub struct Switch {
+pub struct SchedSwitch {
     /// How long the run was that ends; none: it began before this part.
     pub(super) ran_ns: Option<u64>,
     /// The run that ends is in doubt.
@@ -136,7 +136,7 @@ pub struct Switch {
     pub(super) next: i32,
     pub(super) next_prio: Option<i32>,
     pub(super) prev_pid: Option<i32>,
-    pub(super) seen: Seen,
+    pub(super) seen: RunCalls,
     pub(super) next_comm: Comm,
 }
 
@@ -153,7 +153,7 @@ pub struct Wake {
 
 /// A thread with the facts that an event tells about it.
 #[derive(Debug)]
-pub struct Named {
+pub struct SchedThreadFacts {
     pub(super) tid: i32,
     pub(super) pid: Option<i32>,
     pub(super) comm: Comm,
@@ -166,13 +166,13 @@ pub struct Rename {
     pub(super) comm: Comm,
 }
 
-const _: () = assert!(size_of::<Note>() <= 80, "notes are written and read again for each switch");
+const _: () = assert!(size_of::<SchedNote>() <= 80, "notes are written and read again for each switch");
 
 /// Facts of a class of events about calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallClass {
     /// The call that it is the entry of, if its name says that.
-    call: Call,
+    call: CurrentCall,
     /// Nothing else is said, and it is always the same: most events are like that.
     is_all: bool,
 }
@@ -184,14 +184,14 @@ pub(super) fn calls(classes: &[BoundClass]) -> (Vec<CallClass>, Vec<String>) {
     names.sort_unstable();
     names.dedup();
     let named = |name: String| match name.parse::<i32>() {
-        Ok(number) if number.to_string() == name => Call::Numbered(number),
-        _ => names.binary_search(&name).map_or(Call::None, |place| Call::Named(place as u32)),
+        Ok(number) if number.to_string() == name => CurrentCall::Numbered(number),
+        _ => names.binary_search(&name).map_or(CurrentCall::None, |place| CurrentCall::Named(place as u32)),
     };
     let class = |class: &BoundClass| {
-        let call = entered(class).map_or(Call::None, named);
+        let call = entered(class).map_or(CurrentCall::None, named);
         let is_all = match class.roles.as_slice() {
-            [bound] if bound.role == Role::SyscallEntry => call != Call::None,
-            [bound] => bound.role == Role::SyscallExit,
+            [bound] if bound.role == EventRole::SyscallEntry => call != CurrentCall::None,
+            [bound] => bound.role == EventRole::SyscallExit,
             _ => false,
         };
         CallClass { call, is_all }
@@ -201,21 +201,21 @@ pub(super) fn calls(classes: &[BoundClass]) -> (Vec<CallClass>, Vec<String>) {
 
 /// The name of the call that events of a class are entries of.
 fn entered(class: &BoundClass) -> Option<String> {
-    let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
+    let entry = class.roles.iter().find(|bound| bound.role == EventRole::SyscallEntry)?;
     match &entry.slots[syscall_entry::ENTRY_NAME] {
-        Slot::Absent => None,
-        Slot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        FieldSlot::Absent => None,
+        FieldSlot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
         _ => Some(class.name.to_string()),
     }
 }
 
-impl<'a> Lane<'a> {
+impl<'a> SchedLane<'a> {
     pub(super) fn new(facts: &'a LaneFacts, calls: &'a [CallClass], cpu: u32) -> Self {
         Self { facts, calls, cpu, cpus: Vec::new(), span: None }
     }
 
     #[inline]
-    fn number(&self, event: &Event<'_>) -> u32 {
+    fn number(&self, event: &AnalysisEvent<'_>) -> u32 {
         match self.facts.cpu {
             Some(cpu) => cpu,
             None => event.cpu().unwrap_or(self.cpu),
@@ -223,7 +223,7 @@ impl<'a> Lane<'a> {
     }
 
     #[inline]
-    fn cpu(&mut self, cpu: u32) -> &mut LaneCpu {
+    fn cpu(&mut self, cpu: u32) -> &mut SchedCpu {
         let at = self.cpus.iter().position(|known| known.known.cpu == cpu);
         let at = at.unwrap_or_else(|| self.add(cpu));
         &mut self.cpus[at]
@@ -231,19 +231,19 @@ impl<'a> Lane<'a> {
 
     #[cold]
     fn add(&mut self, cpu: u32) -> usize {
-        let known = CpuState { cpu, ..CpuState::default() };
-        self.cpus.push(LaneCpu { known, seen: Seen::Nothing });
+        let known = SchedCpuState { cpu, ..SchedCpuState::default() };
+        self.cpus.push(SchedCpu { known, seen: RunCalls::Nothing });
         self.cpus.len() - 1
     }
 
     /// Takes one event.
-    pub(super) fn step(&mut self, event: &Event<'_>, notes: &mut Notes<Note>) {
+    pub(super) fn step(&mut self, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<SchedNote>) {
         if self.facts.span_ns.is_none() {
             self.span = Some((self.span.map_or(event.time, |span| span.0), event.time));
         }
         let CallClass { call, is_all } = self.calls[event.number];
         if is_all {
-            self.cpu(self.number(event)).seen = Seen::Last(call);
+            self.cpu(self.number(event)).seen = RunCalls::Last(call);
             return;
         }
         for meaning in event.roles() {
@@ -253,16 +253,16 @@ impl<'a> Lane<'a> {
 
     /// Takes an event in one of its roles.
     #[inline]
-    fn take(&mut self, meaning: Meaning<'_>, notes: &mut Notes<Note>) {
+    fn take(&mut self, meaning: RoleEvent<'_>, notes: &mut LaneNotes<SchedNote>) {
         let event = meaning.event;
         match meaning.role {
-            Role::SyscallEntry => {
+            EventRole::SyscallEntry => {
                 let call = self.entered(meaning);
-                self.cpu(self.number(event)).seen = Seen::Last(call);
+                self.cpu(self.number(event)).seen = RunCalls::Last(call);
             }
-            Role::SyscallExit => self.cpu(self.number(event)).seen = Seen::Last(Call::None),
-            Role::Switch => self.switch(meaning, notes),
-            Role::Waking | Role::Wakeup => self.wake(meaning, notes),
+            EventRole::SyscallExit => self.cpu(self.number(event)).seen = RunCalls::Last(CurrentCall::None),
+            EventRole::Switch => self.switch(meaning, notes),
+            EventRole::Waking | EventRole::Wakeup => self.wake(meaning, notes),
             role => {
                 if let Some(note) = rare(role, meaning) {
                     notes.push(event.time, note);
@@ -271,22 +271,24 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn entered(&self, meaning: Meaning<'_>) -> Call {
+    fn entered(&self, meaning: RoleEvent<'_>) -> CurrentCall {
         match self.calls[meaning.event.number].call {
-            Call::None => meaning.small(syscall_entry::ENTRY_NUMBER).map_or(Call::Numbered(-1), Call::Numbered),
+            CurrentCall::None => {
+                meaning.small(syscall_entry::ENTRY_NUMBER).map_or(CurrentCall::Numbered(-1), CurrentCall::Numbered)
+            }
             call => call,
         }
     }
 
-    fn wake(&self, meaning: Meaning<'_>, notes: &mut Notes<Note>) {
+    fn wake(&self, meaning: RoleEvent<'_>, notes: &mut LaneNotes<SchedNote>) {
         let Some(tid) = meaning.small(wake::WOKEN_TID) else { return };
         let target = meaning.integer(wake::TARGET_CPU).and_then(|cpu| u32::try_from(cpu).ok());
-        let (is_wakeup, cpu) = (meaning.role == Role::Wakeup, self.number(meaning.event));
+        let (is_wakeup, cpu) = (meaning.role == EventRole::Wakeup, self.number(meaning.event));
         let wake = Wake { tid, target, is_wakeup, cpu, comm: meaning.comm(wake::WOKEN_COMM) };
-        notes.push(meaning.event.time, Note::Wake(wake));
+        notes.push(meaning.event.time, SchedNote::Wake(wake));
     }
 
-    fn switch(&mut self, event: Meaning<'_>, notes: &mut Notes<Note>) {
+    fn switch(&mut self, event: RoleEvent<'_>, notes: &mut LaneNotes<SchedNote>) {
         let ids = event.small(switch::PREV_TID).zip(event.small(switch::NEXT_TID));
         let Some((prev, next)) = ids else { return };
         let (time, number, facts) = (event.event.time, self.number(event.event), self.facts);
@@ -297,7 +299,7 @@ impl<'a> Lane<'a> {
         match tail {
             None => (cpu.known.head, cpu.known.seen) = (Some(CpuHead { time, prev, comm: prev_comm }), seen),
             Some(tail) if tail.is_renamed(prev, prev_comm) => {
-                notes.push(time, Note::Rename(Rename { cpu: number, comm: prev_comm }));
+                notes.push(time, SchedNote::Rename(Rename { cpu: number, comm: prev_comm }));
             }
             Some(_) => {}
         }
@@ -306,7 +308,7 @@ impl<'a> Lane<'a> {
             Some(state) if is_dead(state, facts.kernel) => Away::Dead,
             _ => Away::Blocked,
         };
-        let switch = Switch {
+        let switch = SchedSwitch {
             ran_ns: tail.map(|tail| tail.time.abs_diff(time)),
             is_cut: tail.is_none_or(|tail| tail.next != prev || is_doubtful(facts, tail.time, time)),
             away,
@@ -318,26 +320,26 @@ impl<'a> Lane<'a> {
             seen,
             next_comm,
         };
-        notes.push(time, Note::Switch(switch));
+        notes.push(time, SchedNote::Switch(switch));
     }
 }
 
 /// Facts about threads from their forks or from other events.
-fn rare(role: Role, meaning: Meaning<'_>) -> Option<Note> {
-    let named = |tid: i32, pid, comm| Named { tid, pid, comm };
+fn rare(role: EventRole, meaning: RoleEvent<'_>) -> Option<SchedNote> {
+    let named = |tid: i32, pid, comm| SchedThreadFacts { tid, pid, comm };
     match role {
-        Role::Fork => meaning.small(fork::CHILD_TID).map(|tid| {
+        EventRole::Fork => meaning.small(fork::CHILD_TID).map(|tid| {
             let parent = meaning.small(fork::PARENT_TID).filter(|&parent| parent != 0);
             let parent = parent.zip(meaning.small(fork::PARENT_PID));
-            Note::Fork(named(tid, meaning.small(fork::CHILD_PID), meaning.comm(fork::CHILD_COMM)), parent)
+            SchedNote::Fork(named(tid, meaning.small(fork::CHILD_PID), meaning.comm(fork::CHILD_COMM)), parent)
         }),
-        Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|tid| {
+        EventRole::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|tid| {
             let (pid, comm) = (meaning.small(thread_state::KNOWN_PID), meaning.comm(thread_state::KNOWN_COMM));
-            Note::Known(named(tid, pid, comm))
+            SchedNote::Known(named(tid, pid, comm))
         }),
-        Role::Rename => {
+        EventRole::Rename => {
             let tid = meaning.small(priority::CHANGED_TID)?;
-            Some(Note::Known(named(tid, None, meaning.comm(priority::NEW_COMM))))
+            Some(SchedNote::Known(named(tid, None, meaning.comm(priority::NEW_COMM))))
         }
         _ => None,
     }

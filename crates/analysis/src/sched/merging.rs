@@ -7,10 +7,10 @@
 
 use hashbrown::HashMap;
 
-use super::doing::{Call, Who};
-use super::lane::{self, CpuHead, CpuState, CpuTail};
-use super::lives::{Life, Lives, Opening, Place, Stage};
-use super::state::{Running, State};
+use super::doing::{CurrentCall, WakeSource};
+use super::lane::{self, CpuHead, CpuTail, SchedCpuState};
+use super::lives::{EarlierLives, LifeStage, Place, SchedLife, SchedLives};
+use super::state::{CurrentThread, SchedState};
 use super::{Sched, union};
 use crate::threads::Slot;
 use crate::threads::{ThreadId, ThreadKey};
@@ -19,7 +19,7 @@ use crate::threads::{ThreadId, ThreadKey};
 type Moved = Vec<Place>;
 
 impl Sched {
-    pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
+    pub(super) fn merge_states(&self, left: &mut SchedState, mut right: SchedState) {
         // Lives that were woken are not put together yet when their wakers end.
         left.is_merging = true;
         left.lives.places.iter_mut().for_each(|life| life.woken.clear());
@@ -33,7 +33,7 @@ impl Sched {
         // part left them, and merging changes both.
         self.merge_calls(left, &mut right);
         let ids = continued(&left.lives, &right.lives);
-        let known = Known { ids, before: before(left) };
+        let known = MergeFacts { ids, before: before(left) };
         let who = |who| known.who(who);
         right.lives.places.iter_mut().for_each(|life| life.row.identify(who));
         self.merge_cpus(left, &right.lives, right.cpus);
@@ -41,10 +41,10 @@ impl Sched {
         for (lane, running) in right.running.iter().enumerate() {
             for running in running {
                 let at = moved.get(running.at as usize).copied().unwrap_or(0);
-                left.set_running(lane, Running { at, ..*running });
+                left.set_running(lane, CurrentThread { at, ..*running });
             }
         }
-        let State { lives, settled, .. } = left;
+        let SchedState { lives, settled, .. } = left;
         settled.merge(right.settled, |key| lives.ended(key).saturating_sub(right.lives.ended(key)), who);
         if left.lives.begin.is_none() {
             left.firsts.extend(right.firsts);
@@ -56,32 +56,32 @@ impl Sched {
 }
 
 /// The facts that the right part did not know.
-struct Known {
+struct MergeFacts {
     /// Lives that go on, by their ids in the right part.
     ids: HashMap<ThreadId, ThreadId>,
     /// The threads on CPUs when the right part began.
-    before: HashMap<(u32, u32), Who>,
+    before: HashMap<(u32, u32), WakeSource>,
 }
 
-impl Known {
-    fn who(&self, who: Who) -> Who {
+impl MergeFacts {
+    fn who(&self, who: WakeSource) -> WakeSource {
         match who {
-            Who::Before(lane, cpu) => self.before.get(&(lane, cpu)).copied().unwrap_or(who),
-            Who::Thread(id) => Who::Thread(self.ids.get(&id).copied().unwrap_or(id)),
-            Who::Idle | Who::Unknown => who,
+            WakeSource::Before(lane, cpu) => self.before.get(&(lane, cpu)).copied().unwrap_or(who),
+            WakeSource::Thread(id) => WakeSource::Thread(self.ids.get(&id).copied().unwrap_or(id)),
+            WakeSource::Idle | WakeSource::Unknown => who,
         }
     }
 }
 
 /// The threads on CPUs at the end of the left part.
-fn before(left: &State) -> HashMap<(u32, u32), Who> {
+fn before(left: &SchedState) -> HashMap<(u32, u32), WakeSource> {
     let lanes = left.running.iter().enumerate();
     let cpus = lanes.flat_map(|(lane, running)| running.iter().map(move |run| (lane, run.cpu)));
     cpus.map(|(lane, cpu)| ((lane as u32, cpu), left.who(lane, cpu, left.running(lane, cpu)))).collect()
 }
 
 /// Which open lives of the right part go on with lives of the left one.
-fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
+fn continued(left: &SchedLives, right: &SchedLives) -> HashMap<ThreadId, ThreadId> {
     let mut ids = HashMap::default();
     for thread in &right.threads {
         let Some(living) = left.now(thread.key) else { continue };
@@ -93,7 +93,7 @@ fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
             ids.insert(piece.id, living.id);
             // A thread that has died instead of one that was not born yet was an older one.
             let is_older = is_unborn && piece.row.is_only_death();
-            if piece.stage == Stage::Over && !is_older {
+            if piece.stage == LifeStage::Over && !is_older {
                 break;
             }
             is_unborn &= is_older || !piece.row.is_switched();
@@ -105,48 +105,49 @@ fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
 impl Sched {
     /// In which calls threads were when the right part began. Calls that the left part does not
     /// know either are its own unknown ones from now on, so each is replaced once.
-    fn merge_calls(&self, left: &State, right: &mut State) {
+    fn merge_calls(&self, left: &SchedState, right: &mut SchedState) {
         let causes = self.causes(left, right);
-        let cause = |unknown: Call| causes.iter().find(|cause| cause.0 == unknown).map_or(unknown, |cause| cause.1);
+        let cause =
+            |unknown: CurrentCall| causes.iter().find(|cause| cause.0 == unknown).map_or(unknown, |cause| cause.1);
         let before = |key: ThreadKey| match left.lives.now(key) {
             Some(life) => life.row.call,
-            None if left.lives.is_first(key) => Call::BeforeRow,
-            None => Call::None,
+            None if left.lives.is_first(key) => CurrentCall::BeforeRow,
+            None => CurrentCall::None,
         };
-        let State { running, lives, .. } = right;
+        let SchedState { running, lives, .. } = right;
         for running in running.iter_mut().flatten() {
             running.call = match running.call {
-                Call::BeforeRow => before(lives.at(running.at).id.key),
+                CurrentCall::BeforeRow => before(lives.at(running.at).id.key),
                 call => cause(call),
             };
         }
         for life in lives.places.iter_mut().filter(|life| life.is_open) {
             let before = before(life.id.key);
-            life.row.resolve(|call| if call == Call::BeforeRow { before } else { cause(call) });
+            life.row.resolve(|call| if call == CurrentCall::BeforeRow { before } else { cause(call) });
         }
     }
 
     /// In which calls threads were when they left CPUs for the first time.
-    fn causes(&self, left: &State, right: &State) -> Vec<(Call, Call)> {
-        let known = |(lane, cpu): (usize, &CpuState)| {
+    fn causes(&self, left: &SchedState, right: &SchedState) -> Vec<(CurrentCall, CurrentCall)> {
+        let known = |(lane, cpu): (usize, &SchedCpuState)| {
             let head = cpu.head.filter(|head| head.prev != 0)?;
             let key = self.key(lane, head.prev);
             let call = match left.running(lane, cpu.cpu) {
-                Some(run) if run.tid == head.prev && left.lives.places[run.at as usize].stage == Stage::Living => {
+                Some(run) if run.tid == head.prev && left.lives.places[run.at as usize].stage == LifeStage::Living => {
                     cpu.seen.or(run.call)
                 }
                 // It may have run since before that.
                 None if left.lives.is_first(key) => return None,
-                _ => Call::None,
+                _ => CurrentCall::None,
             };
-            Some((Call::BeforeCpu(lane as u32, cpu.cpu), call))
+            Some((CurrentCall::BeforeCpu(lane as u32, cpu.cpu), call))
         };
         let cpus = right.cpus.iter().enumerate();
         cpus.flat_map(|(lane, cpus)| cpus.iter().map(move |cpu| (lane, cpu))).filter_map(known).collect()
     }
 
     /// The switches of CPUs, and the runs that go on.
-    fn merge_cpus(&self, left: &mut State, right: &Lives, cpus: Vec<Vec<CpuState>>) {
+    fn merge_cpus(&self, left: &mut SchedState, right: &SchedLives, cpus: Vec<Vec<SchedCpuState>>) {
         for (lane, cpus) in cpus.into_iter().enumerate() {
             for cpu in cpus {
                 let tail = left.append_cpu(lane, cpu);
@@ -165,7 +166,7 @@ impl Sched {
     }
 
     /// A run went on to the first switch of the right part.
-    fn merge_run(&self, left: &mut State, right: &Lives, (lane, cpu): (usize, u32), run: (CpuTail, CpuHead)) {
+    fn merge_run(&self, left: &mut SchedState, right: &SchedLives, (lane, cpu): (usize, u32), run: (CpuTail, CpuHead)) {
         let (tail, head) = run;
         let Some(run) = left.running(lane, cpu).filter(|run| run.tid != 0) else { return };
         // Between the two parts a switch is missing.
@@ -187,7 +188,7 @@ impl Sched {
     }
 
     /// Lives that go on, and new ones.
-    fn merge_lives(&self, left: &mut State, right: &mut Lives) -> Moved {
+    fn merge_lives(&self, left: &mut SchedState, right: &mut SchedLives) -> Moved {
         let mut moved = vec![0; right.places.len()];
         let threads = std::mem::take(&mut right.threads);
         for thread in &threads {
@@ -197,14 +198,14 @@ impl Sched {
                 open = right.next_of(thread, at);
                 moved[at as usize] = self.append(left, slot, std::mem::take(right.at(at)));
             }
-            if let Opening::Made(time) = thread.opening {
+            if let EarlierLives::Made(time) = thread.opening {
                 left.give_away(self, slot, time);
             }
-            if let Some(at) = thread.living.filter(|&at| right.at(at).stage == Stage::Living) {
+            if let Some(at) = thread.living.filter(|&at| right.at(at).stage == LifeStage::Living) {
                 moved[at as usize] = left.lives.insert_living(slot, std::mem::take(right.at(at)));
             }
         }
-        for (at, life) in right.places.iter_mut().enumerate().filter(|(_, life)| life.stage == Stage::Over) {
+        for (at, life) in right.places.iter_mut().enumerate().filter(|(_, life)| life.stage == LifeStage::Over) {
             let life = std::mem::take(life);
             moved[at] = {
                 let slot = left.lives.slot(life.id.key);
@@ -220,9 +221,9 @@ impl Sched {
     }
 
     /// Adds an open life: it goes on with the one that is living, or is another one.
-    fn append(&self, left: &mut State, slot: Slot, piece: Life) -> Place {
+    fn append(&self, left: &mut SchedState, slot: Slot, piece: SchedLife) -> Place {
         let thread = left.lives.threads[slot as usize];
-        let at = if thread.living.is_none() && thread.opening == Opening::Open {
+        let at = if thread.living.is_none() && thread.opening == EarlierLives::Open {
             left.lives.insert_living(slot, piece)
         } else {
             let at = left.lives.living(piece.id.key, piece.id.since);
@@ -241,16 +242,16 @@ impl Sched {
 }
 
 /// Whether an instant is before all events that say a thread's state.
-pub(super) fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
+pub(super) fn is_before(right: &SchedLives, key: ThreadKey, time: i64) -> bool {
     let Some(thread) = right.thread(key) else { return true };
     let first = right.first_of(thread).and_then(|at| right.places[at as usize].row.first_switch());
-    let made = if let Opening::Made(made) = thread.opening { Some(made) } else { None };
+    let made = if let EarlierLives::Made(made) = thread.opening { Some(made) } else { None };
     first.is_none_or(|first| time <= first) && made.is_none_or(|made| time <= made)
 }
 
-impl State {
+impl SchedState {
     /// Adds the switches of a CPU; its last switch before that.
-    fn append_cpu(&mut self, lane: usize, cpu: CpuState) -> Option<CpuTail> {
+    fn append_cpu(&mut self, lane: usize, cpu: SchedCpuState) -> Option<CpuTail> {
         let Some(known) = self.cpus[lane].iter_mut().find(|known| known.cpu == cpu.cpu) else {
             self.cpus[lane].push(cpu);
             return None;

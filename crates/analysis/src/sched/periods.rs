@@ -13,36 +13,36 @@
 use hashbrown::HashMap;
 
 use super::Sched;
-use super::doing::Who;
-use super::lane::{CpuState, CpuTail, Seen};
-use super::lives::{Lives, Opening, Thread};
+use super::doing::WakeSource;
+use super::lane::{CpuTail, RunCalls, SchedCpuState};
+use super::lives::{EarlierLives, SchedLives, ThreadLives};
 use super::merging::is_before;
-use super::settled::{Name, Settled};
-use super::state::{Running, State};
-use super::whole::First;
+use super::settled::{EndedSchedLives, Name};
+use super::state::{CurrentThread, SchedState};
+use super::whole::FirstRun;
 use crate::threads::Slot;
 use crate::threads::{ThreadId, ThreadKey};
 
 impl Sched {
     /// A period ends, and another one begins.
-    pub(super) fn forget_period(&self, state: &mut State, at: i64) {
+    pub(super) fn forget_period(&self, state: &mut SchedState, at: i64) {
         self.close_lives(state);
-        let State { lives, settled, .. } = state;
+        let SchedState { lives, settled, .. } = state;
         lives.places.iter_mut().for_each(|life| life.row.forget(at));
         let names = std::mem::take(&mut settled.names);
-        *settled = Settled::new(self);
+        *settled = EndedSchedLives::new(self);
         settled.names = names;
         settled.sweep(lives.iter().flat_map(|life| life.row.who()));
         lives.begin = Some(at);
         for thread in &mut lives.threads {
-            if let Opening::Open | Opening::Since(_) = thread.opening {
-                thread.opening = Opening::Since(at);
+            if let EarlierLives::Open | EarlierLives::Since(_) = thread.opening {
+                thread.opening = EarlierLives::Since(at);
             }
         }
         for cpu in state.cpus.iter_mut().flatten() {
             // Events of a run without a visible begin are kept until its thread is known.
-            let seen = if cpu.tail.is_none() { cpu.seen } else { Seen::Nothing };
-            *cpu = CpuState { head: None, seen, ..*cpu };
+            let seen = if cpu.tail.is_none() { cpu.seen } else { RunCalls::Nothing };
+            *cpu = SchedCpuState { head: None, seen, ..*cpu };
         }
         state.firsts.clear();
         state.is_later = true;
@@ -50,7 +50,7 @@ impl Sched {
 
     /// Nothing will be known of the time before: open lives keep the identity that they are shown
     /// with.
-    fn close_lives(&self, state: &mut State) {
+    fn close_lives(&self, state: &mut SchedState) {
         let firsts = self.firsts(state);
         self.close_rows(state);
         let (begin, _) = crate::setup::span_ns(&self.lanes).or(state.span).unwrap_or((0, 0));
@@ -76,10 +76,10 @@ impl Sched {
     }
 
     /// The first switch of a CPU names the thread and the call that it had before.
-    fn close_rows(&self, state: &mut State) {
-        let cpus: Vec<Who> = state.lives.iter().flat_map(|life| life.row.who()).collect();
-        let is_before = |who: &Who| matches!(who, Who::Before(..));
-        let known: Vec<(Who, Who)> =
+    fn close_rows(&self, state: &mut SchedState) {
+        let cpus: Vec<WakeSource> = state.lives.iter().flat_map(|life| life.row.who()).collect();
+        let is_before = |who: &WakeSource| matches!(who, WakeSource::Before(..));
+        let known: Vec<(WakeSource, WakeSource)> =
             cpus.into_iter().filter(is_before).map(|who| (who, self.identified(state, who))).collect();
         for place in 0..state.lives.places.len() {
             let mut row = std::mem::take(&mut state.lives.places[place].row);
@@ -94,14 +94,14 @@ impl Sched {
 
     /// CPUs that switch for the first time in a later period: since its begin, they ran the thread
     /// that this switch names.
-    pub(super) fn begin_cpus(&self, left: &mut State, right: &State) {
+    pub(super) fn begin_cpus(&self, left: &mut SchedState, right: &SchedState) {
         let is_new = |(lane, cpu, _): &(usize, u32, _)| left.running(*lane, *cpu).is_none();
         let begin = |lane: usize, time: i64| self.lanes[lane].span_ns.map_or(time, |span| span.0.min(time));
         let mut firsts: Vec<_> = right.heads().filter(is_new).collect();
         firsts.sort_by_key(|(lane, cpu, head)| (begin(*lane, head.time), *cpu));
         for (lane, cpu, head) in firsts {
             let (time, tid) = (begin(lane, head.time), head.prev);
-            let mut running = Running { cpu, tid, at: 0, call: left.first_call(lane, cpu) };
+            let mut running = CurrentThread { cpu, tid, at: 0, call: left.first_call(lane, cpu) };
             if tid != 0 {
                 let key = self.key(lane, tid);
                 running.at = left.lives.living(key, time);
@@ -116,16 +116,16 @@ impl Sched {
             let tail = Some(CpuTail { time, next: tid, comm: head.comm, is_assumed: true });
             match left.cpus[lane].iter_mut().find(|known| known.cpu == cpu) {
                 Some(known) => known.tail = tail,
-                None => left.cpus[lane].push(CpuState { cpu, tail, ..CpuState::default() }),
+                None => left.cpus[lane].push(SchedCpuState { cpu, tail, ..SchedCpuState::default() }),
             }
         }
     }
 }
 
-impl Lives {
+impl SchedLives {
     /// How many lives of threads are open, where there are any; those that nothing is known of but that they ran too.
-    fn opened(&self, firsts: &HashMap<ThreadKey, Vec<First>>) -> HashMap<ThreadKey, u32> {
-        let count = |thread: &Thread| {
+    fn opened(&self, firsts: &HashMap<ThreadKey, Vec<FirstRun>>) -> HashMap<ThreadKey, u32> {
+        let count = |thread: &ThreadLives| {
             let open = std::iter::successors(self.first_of(thread), |at| self.next_of(thread, *at));
             (open.count() as u32).max(u32::from(firsts.contains_key(&thread.key)))
         };
@@ -134,7 +134,7 @@ impl Lives {
     }
 }
 
-impl State {
+impl SchedState {
     /// So many lives of threads turn out to be before those that were seen to begin.
     fn count_before(&mut self, opened: &HashMap<ThreadKey, u32>) {
         let before = |key: &ThreadKey| opened.get(key).copied().unwrap_or(0);

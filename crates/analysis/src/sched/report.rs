@@ -1,13 +1,13 @@
 //! The tables of `sched`.
 
 use super::Sched;
-use super::doing::{Call, STATES, Start, Who};
-use super::settled::{Keyed, total_ns};
-use super::state::State;
-use super::whole::Whole;
+use super::doing::{CurrentCall, STATES, Start, WakeSource};
+use super::settled::{KeyedRow, total_ns};
+use super::state::SchedState;
+use super::whole::SchedTotals;
 use crate::Histogram;
 use crate::Merge;
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::threads::ThreadId;
@@ -17,7 +17,7 @@ const TOP: usize = 10;
 
 impl Sched {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    pub(super) fn report(&self, state: &SchedState) -> Answer {
         let whole = self.whole(state);
         let mut all = Histogram::default();
         let priorities = whole.priorities();
@@ -66,7 +66,7 @@ impl Sched {
         (rows, omitted)
     }
 
-    fn per_thread(&self, whole: &Whole<'_>) -> Table {
+    fn per_thread(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = thread_columns();
         columns.extend(statistics::columns());
         columns.extend(percentile_columns());
@@ -75,7 +75,7 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 3 });
         let (rows, omitted) = self.first(&whole.state.settled.waits, &whole.last.waits);
         table.omitted = omitted;
-        for (_, Keyed { key, value }) in rows {
+        for (_, KeyedRow { key, value }) in rows {
             let mut row = thread(whole, *key);
             row.extend(statistics::cells(&value.latencies));
             row.extend(percentile_cells(&value.latencies));
@@ -85,17 +85,17 @@ impl Sched {
         table
     }
 
-    fn longest(&self, whole: &Whole<'_>) -> Table {
+    fn longest(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = vec![
-            Column::new("woken", "Woken", Class::Timestamp),
-            Column::new("latency", "Wakeup to run", Class::Duration),
+            Column::new("woken", "Woken", CellClass::Timestamp),
+            Column::new("latency", "Wakeup to run", CellClass::Duration),
         ];
         columns.extend(thread_columns());
         columns.extend([
             Column::of("priority", "Priority", "priority"),
-            Column::new("cpu", "CPU", Class::Cpu),
-            Column::new("target", "Meant for", Class::Cpu),
-            Column::new("waker", "Woken by", Class::Process),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::new("target", "Meant for", CellClass::Cpu),
+            Column::new("waker", "Woken by", CellClass::Process),
             Column::of("waker_incarnation", "Life", "lives"),
         ]);
         let mut table = Table::new("top", "Longest wakeups", columns);
@@ -115,19 +115,22 @@ impl Sched {
         table
     }
 
-    fn wakers(&self, whole: &Whole<'_>) -> Table {
+    fn wakers(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = vec![
-            Column::new("waker", "Who", Class::Process),
+            Column::new("waker", "Who", CellClass::Process),
             Column::of("waker_incarnation", "Life", "lives"),
-            Column::new("thread", "Wakes", Class::Process),
+            Column::new("thread", "Wakes", CellClass::Process),
             Column::of("incarnation", "Life", "lives"),
         ];
-        columns.extend([Column::of("count", "Count", "times"), Column::new("total", "Wakeup to run", Class::Duration)]);
+        columns.extend([
+            Column::of("count", "Count", "times"),
+            Column::new("total", "Wakeup to run", CellClass::Duration),
+        ]);
         let mut table = Table::new("wakers", "Wakeups between threads", columns);
         table.plot = Some(Plot::Bars { value: 4 });
         let (rows, omitted) = self.first(&whole.state.settled.wakers, &whole.last.wakers);
         table.omitted = omitted;
-        for (times, Keyed { key: (woken, who), value: total_ns }) in rows {
+        for (times, KeyedRow { key: (woken, who), value: total_ns }) in rows {
             let mut row = waker(whole, *who);
             row.extend(thread(whole, *woken));
             row.extend([count(times), duration(*total_ns)]);
@@ -136,7 +139,7 @@ impl Sched {
         table
     }
 
-    fn runs(&self, whole: &Whole<'_>) -> Table {
+    fn runs(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = thread_columns();
         columns.extend(statistics::columns());
         columns.extend([
@@ -148,7 +151,7 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 3 });
         let (rows, omitted) = self.first(&whole.state.settled.runs, &whole.last.runs);
         table.omitted = omitted;
-        for (_, Keyed { key, value }) in rows {
+        for (_, KeyedRow { key, value }) in rows {
             let mut row = thread(whole, *key);
             row.extend(statistics::cells(&value.lengths));
             row.extend([value.cut, value.preemptions, value.migrations].map(count));
@@ -157,16 +160,16 @@ impl Sched {
         table
     }
 
-    fn states(&self, whole: &Whole<'_>) -> Table {
+    fn states(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = thread_columns();
         let titles = ["Running", "Preempted", "Waiting", "Blocked", "New", "Unknown"];
         let states = STATES.into_iter().zip(titles);
-        columns.extend(states.map(|(name, title)| Column::new(name, title, Class::Duration)));
+        columns.extend(states.map(|(name, title)| Column::new(name, title, CellClass::Duration)));
         let mut table = Table::new("states", "What threads do", columns);
         table.plot = Some(Plot::Bars { value: 2 });
         let (rows, omitted) = self.first(&whole.state.settled.states, &whole.last.states);
         table.omitted = omitted;
-        for (_, Keyed { key, value: times_ns }) in rows {
+        for (_, KeyedRow { key, value: times_ns }) in rows {
             let whole_ns = times_ns.iter().sum();
             let mut row = thread(whole, *key);
             row.extend(times_ns.map(|ns| Cell::Duration(self.bounded(ns, whole_ns))));
@@ -175,18 +178,18 @@ impl Sched {
         table
     }
 
-    fn blocked(&self, whole: &Whole<'_>) -> Table {
+    fn blocked(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = thread_columns();
         columns.extend([
-            Column::new("syscall", "In", Class::Syscall),
+            Column::new("syscall", "In", CellClass::Syscall),
             Column::of("count", "Count", "times"),
-            Column::new("total", "Blocked", Class::Duration),
+            Column::new("total", "Blocked", CellClass::Duration),
         ]);
         let mut table = Table::new("blocked", "What threads wait for", columns);
         table.plot = Some(Plot::Bars { value: 4 });
         let (rows, omitted) = self.first(&whole.state.settled.blocked, &whole.last.blocked);
         table.omitted = omitted;
-        for (_, Keyed { key: (id, call), value }) in rows {
+        for (_, KeyedRow { key: (id, call), value }) in rows {
             let mut row = thread(whole, *id);
             row.push(self.call_name(*call).map_or(Cell::Empty, Cell::Syscall));
             row.push(Cell::Count(self.bounded(value.times.count, u64::MAX)));
@@ -197,16 +200,16 @@ impl Sched {
     }
 
     /// The name of a call; none for none.
-    fn call_name(&self, call: Call) -> Option<String> {
+    fn call_name(&self, call: CurrentCall) -> Option<String> {
         match call {
-            Call::Named(place) => self.names.get(place as usize).cloned(),
-            Call::Numbered(number) => Some(number.to_string()),
-            Call::None | Call::BeforeRow | Call::BeforeCpu(..) => None,
+            CurrentCall::Named(place) => self.names.get(place as usize).cloned(),
+            CurrentCall::Numbered(number) => Some(number.to_string()),
+            CurrentCall::None | CurrentCall::BeforeRow | CurrentCall::BeforeCpu(..) => None,
         }
     }
 
     /// Distributions on request: by thread, by priority.
-    fn distributions(&self, whole: &Whole<'_>, all: &Histogram) -> Vec<Table> {
+    fn distributions(&self, whole: &SchedTotals<'_>, all: &Histogram) -> Vec<Table> {
         let is_named = |name: &str| self.wishes.by.iter().any(|wanted| wanted == name);
         let mut tables = Vec::new();
         let mut add = |class: &'static str, title: String, values: &Histogram| {
@@ -222,7 +225,7 @@ impl Sched {
         }
         if is_named("thread") {
             let (rows, _) = self.first(&whole.state.settled.waits, &whole.last.waits);
-            for (_, Keyed { key, value }) in rows.into_iter().filter(|(_, row)| total_ns(&row.value.latencies) > 0) {
+            for (_, KeyedRow { key, value }) in rows.into_iter().filter(|(_, row)| total_ns(&row.value.latencies) > 0) {
                 let name = whole.name(*key).and_then(|name| name.comm.text()).unwrap_or_default();
                 add("thread-distribution", format!("Wakeup to run, {name} ({})", key.key.tid), &value.latencies);
             }
@@ -236,7 +239,7 @@ impl Sched {
     }
 }
 
-fn total(whole: &Whole<'_>, all: &Histogram) -> Table {
+fn total(whole: &SchedTotals<'_>, all: &Histogram) -> Table {
     let mut columns = statistics::columns();
     columns.extend(percentile_columns());
     columns.extend(other_columns());
@@ -253,7 +256,7 @@ fn total(whole: &Whole<'_>, all: &Histogram) -> Table {
     table
 }
 
-fn per_priority(whole: &Whole<'_>) -> Table {
+fn per_priority(whole: &SchedTotals<'_>) -> Table {
     let mut columns = vec![Column::of("priority", "Priority", "priority")];
     columns.extend(statistics::columns());
     columns.extend(percentile_columns());
@@ -271,7 +274,7 @@ fn per_priority(whole: &Whole<'_>) -> Table {
 }
 
 fn thread_columns() -> Vec<Column> {
-    vec![Column::new("thread", "Thread", Class::Process), Column::of("incarnation", "Life", "lives")]
+    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")]
 }
 
 fn other_columns() -> Vec<Column> {
@@ -282,17 +285,17 @@ fn other_columns() -> Vec<Column> {
     ]
 }
 
-fn thread(whole: &Whole<'_>, id: ThreadId) -> Vec<Cell> {
+fn thread(whole: &SchedTotals<'_>, id: ThreadId) -> Vec<Cell> {
     let Some(name) = whole.name(id) else { return vec![Cell::Unknown, Cell::Empty] };
     let (pid, tid) = (name.pid.map(i64::from), Some(i64::from(id.key.tid)));
     vec![Cell::Process { name: name.comm.text(), pid, tid }, count(u64::from(name.number))]
 }
 
-fn waker(whole: &Whole<'_>, who: Who) -> Vec<Cell> {
+fn waker(whole: &SchedTotals<'_>, who: WakeSource) -> Vec<Cell> {
     match whole.identified(who) {
-        Who::Unknown | Who::Before(..) => vec![Cell::Unknown, Cell::Empty],
-        Who::Idle => vec![Cell::Process { name: None, pid: None, tid: Some(0) }, Cell::Empty],
-        Who::Thread(id) => thread(whole, id),
+        WakeSource::Unknown | WakeSource::Before(..) => vec![Cell::Unknown, Cell::Empty],
+        WakeSource::Idle => vec![Cell::Process { name: None, pid: None, tid: Some(0) }, Cell::Empty],
+        WakeSource::Thread(id) => thread(whole, id),
     }
 }
 

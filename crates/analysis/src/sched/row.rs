@@ -8,20 +8,20 @@
 //!
 //! Switches are certain: the state of a thread behind one does not depend on the state before.
 //! Wakes are not: they change nothing if the thread runs or could run already. So a piece of a life
-//! that a part of the trace sees keeps its events before its first switch (its [`Head`]), and
+//! that a part of the trace sees keeps its events before its first switch (its [`RowHead`]), and
 //! joining it with the piece before says which state that was.
 
 use serde::{Deserialize, Serialize};
 
-use super::doing::{Away, Call, Now, STATES, Start, Wait, Waited, Who};
-use super::sums::{Sums, Times};
+use super::doing::{Away, CpuWait, CurrentCall, EndedWait, STATES, SchedActivity, Start, WakeSource};
+use super::sums::{DurationSums, DurationsByKey};
 use crate::{Comm, Histogram, Merge};
 
 /// The events before the first switch of a piece of a life, and that switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+struct RowHead {
     /// It was woken: when first, and how.
-    woken: Option<(i64, Wait)>,
+    woken: Option<(i64, CpuWait)>,
     switch: Option<FirstSwitch>,
 }
 
@@ -37,7 +37,7 @@ struct FirstSwitch {
 
 /// The state of a life.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct SchedRow {
     comm: Comm,
     /// When that was said last.
     named: i64,
@@ -47,16 +47,16 @@ pub struct Row {
     pub(super) is_referred: bool,
     /// It was switched to or away from.
     is_switched: bool,
-    pub(super) now: Now,
+    pub(super) now: SchedActivity,
     /// Since when it is in its state.
     pub(super) since: i64,
     /// The call that it was in when it was last switched away from.
-    pub(super) call: Call,
-    head: Option<Box<Head>>,
+    pub(super) call: CurrentCall,
+    head: Option<Box<RowHead>>,
     pub(super) times_ns: [u64; STATES.len()],
-    pub(super) blocked: Sums<Call>,
+    pub(super) blocked: DurationsByKey<CurrentCall>,
     /// By waker: all waits, and the time of those that were measured.
-    pub(super) wakers: Sums<Who>,
+    pub(super) wakers: DurationsByKey<WakeSource>,
     /// It waited for a CPU when it, or the trace, ended.
     pub(super) never_ended: bool,
     /// Of completed wakeups.
@@ -77,7 +77,7 @@ pub struct Row {
     period: Option<i64>,
 }
 
-impl Row {
+impl SchedRow {
     /// A life of which nothing is known but that it was there.
     pub(super) fn unknown(since: i64) -> Self {
         let mut row = Self::default();
@@ -87,7 +87,7 @@ impl Row {
 
     /// It is there, and its state is unknown.
     pub(super) fn begin_unknown(&mut self, since: i64) {
-        (self.now, self.since, self.call) = (Now::Unknown, since, Call::None);
+        (self.now, self.since, self.call) = (SchedActivity::Unknown, since, CurrentCall::None);
     }
 
     /// Something says its name.
@@ -106,7 +106,7 @@ impl Row {
     pub(super) fn clear(&mut self) {
         (self.comm, self.named, self.pid) = (Comm::default(), 0, None);
         (self.is_forked, self.is_referred, self.is_switched, self.never_ended) = (false, false, false, false);
-        (self.now, self.since, self.call, self.head) = (Now::Before, 0, Call::BeforeRow, None);
+        (self.now, self.since, self.call, self.head) = (SchedActivity::Before, 0, CurrentCall::BeforeRow, None);
         self.times_ns = [0; STATES.len()];
         self.blocked.clear();
         self.wakers.clear();
@@ -138,7 +138,7 @@ impl Row {
 
     /// It is made.
     pub(super) fn fork(&mut self, time: i64) {
-        (self.now, self.since, self.call, self.is_forked) = (Now::New, time, Call::None, true);
+        (self.now, self.since, self.call, self.is_forked) = (SchedActivity::New, time, CurrentCall::None, true);
     }
 
     /// It was made and has done nothing since: a thread that dies now under its number is an older
@@ -153,42 +153,42 @@ impl Row {
     }
 
     pub(super) fn is_dead(&self) -> bool {
-        self.now == Now::Dead
+        self.now == SchedActivity::Dead
     }
 
     /// Its state does not depend on its state before this piece of its life.
     pub(super) fn is_known(&self) -> bool {
-        self.now != Now::Before
+        self.now != SchedActivity::Before
     }
 
     /// It is woken; whether it waits since then.
-    pub(super) fn wake(&mut self, time: i64, wait: &Wait) -> bool {
+    pub(super) fn wake(&mut self, time: i64, wait: &CpuWait) -> bool {
         match &mut self.now {
-            Now::Before => match &mut self.head.get_or_insert_default().woken {
+            SchedActivity::Before => match &mut self.head.get_or_insert_default().woken {
                 Some((_, known)) => known.aim(wait),
                 woken @ None => {
                     *woken = Some((time, *wait));
                     return true;
                 }
             },
-            Now::Unknown | Now::New | Now::Blocked(_) | Now::Dead => {
+            SchedActivity::Unknown | SchedActivity::New | SchedActivity::Blocked(_) | SchedActivity::Dead => {
                 self.close(time);
-                (self.now, self.since) = (Now::Waiting(*wait), time);
+                (self.now, self.since) = (SchedActivity::Waiting(*wait), time);
                 return true;
             }
-            Now::Waiting(known) => known.aim(wait),
-            Now::Running(_) | Now::Preempted | Now::Lost => {}
+            SchedActivity::Waiting(known) => known.aim(wait),
+            SchedActivity::Running(_) | SchedActivity::Preempted | SchedActivity::Lost => {}
         }
         false
     }
 
     /// A run of it begins; maybe that ends a wait.
-    pub(super) fn begin(&mut self, time: i64, start: Start) -> Option<Waited> {
+    pub(super) fn begin(&mut self, time: i64, start: Start) -> Option<EndedWait> {
         let waited = self.switched(&FirstSwitch { time, start: Some(start), is_death: false });
         self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != start.cpu));
         self.first_cpu.get_or_insert(start.cpu);
         self.last_cpu = Some(start.cpu);
-        (self.now, self.since) = (Now::Running(start.cpu), time);
+        (self.now, self.since) = (SchedActivity::Running(start.cpu), time);
         waited
     }
 
@@ -207,25 +207,25 @@ impl Row {
     }
 
     /// It leaves a CPU, in a call; maybe that shows that a wait has ended unseen.
-    pub(super) fn away(&mut self, time: i64, away: Away, call: Call) -> Option<Waited> {
+    pub(super) fn away(&mut self, time: i64, away: Away, call: CurrentCall) -> Option<EndedWait> {
         let is_death = away == Away::Dead;
         let waited = self.switched(&FirstSwitch { time, start: None, is_death });
         self.preemptions += u64::from(away == Away::Preempted);
         self.call = call;
         self.since = time;
         self.now = match away {
-            Away::Preempted => Now::Preempted,
-            Away::Blocked => Now::Blocked(call),
-            Away::Dead => Now::Dead,
+            Away::Preempted => SchedActivity::Preempted,
+            Away::Blocked => SchedActivity::Blocked(call),
+            Away::Dead => SchedActivity::Dead,
         };
         waited
     }
 
     /// Its run on a CPU ended, but it was another thread that left.
     pub(super) fn lose(&mut self, cpu: u32, time: i64) {
-        if self.now == Now::Running(cpu) {
+        if self.now == SchedActivity::Running(cpu) {
             self.close(time);
-            (self.now, self.since) = (Now::Lost, time);
+            (self.now, self.since) = (SchedActivity::Lost, time);
         }
     }
 
@@ -235,14 +235,14 @@ impl Row {
     }
 
     /// Its state ends with a switch.
-    fn switched(&mut self, switch: &FirstSwitch) -> Option<Waited> {
+    fn switched(&mut self, switch: &FirstSwitch) -> Option<EndedWait> {
         self.is_switched = true;
         self.close(switch.time);
         match self.now {
-            Now::Before => self.head.get_or_insert_default().switch = Some(*switch),
-            Now::Blocked(_) => self.unseen += u64::from(switch.start.is_some()),
-            Now::Waiting(wait) => {
-                return Some(Waited { begin: self.since, end: switch.time, wait, start: switch.start });
+            SchedActivity::Before => self.head.get_or_insert_default().switch = Some(*switch),
+            SchedActivity::Blocked(_) => self.unseen += u64::from(switch.start.is_some()),
+            SchedActivity::Waiting(wait) => {
+                return Some(EndedWait { begin: self.since, end: switch.time, wait, start: switch.start });
             }
             _ => {}
         }
@@ -252,47 +252,47 @@ impl Row {
     /// Its state ends.
     pub(super) fn close(&mut self, time: i64) {
         let Some(place) = self.now.place() else { return };
-        if self.now == Now::Lost && time < self.since {
+        if self.now == SchedActivity::Lost && time < self.since {
             // It was over before its CPU was found to run something else.
             self.times_ns[0] = self.times_ns[0].saturating_sub(time.abs_diff(self.since));
         }
         let since = self.period.map_or(self.since, |period| period.max(self.since));
         let ns = time.max(since).abs_diff(since);
         self.times_ns[place] += ns;
-        if let Now::Blocked(call) = self.now {
+        if let SchedActivity::Blocked(call) = self.now {
             let count = u64::from(!self.has_counted(self.since));
-            self.blocked.of(call).add(Times { count, total_ns: ns });
+            self.blocked.of(call).add(DurationSums { count, total_ns: ns });
         }
     }
 
     /// It is over, or the trace is; `is_whole` says whether no event between two instants is missing.
     pub(super) fn end(&mut self, time: i64, is_whole: impl Fn(i64, i64) -> bool) {
-        if self.now == Now::Dead {
+        if self.now == SchedActivity::Dead {
             return;
         }
-        if let Now::Waiting(wait) = self.now {
+        if let SchedActivity::Waiting(wait) = self.now {
             self.never_ended = is_whole(self.since, time);
             self.lost_inside += u64::from(!self.never_ended);
             self.wakers.of(wait.waker).count += u64::from(!self.has_counted(self.since));
         }
         self.close(time);
-        self.now = Now::Dead;
+        self.now = SchedActivity::Dead;
     }
 
-    /// Calls that were not known. The value of [`Call::BeforeRow`] must be said before rows are
+    /// Calls that were not known. The value of [`CurrentCall::BeforeRow`] must be said before rows are
     /// joined.
-    pub(super) fn resolve(&mut self, known: impl Fn(Call) -> Call) {
+    pub(super) fn resolve(&mut self, known: impl Fn(CurrentCall) -> CurrentCall) {
         self.blocked.rekey(&known);
         self.call = known(self.call);
-        if let Now::Blocked(call) = &mut self.now {
+        if let SchedActivity::Blocked(call) = &mut self.now {
             *call = known(*call);
         }
     }
 
     /// Resolves wakers that were not known.
-    pub(super) fn identify(&mut self, known: impl Fn(Who) -> Who) {
+    pub(super) fn identify(&mut self, known: impl Fn(WakeSource) -> WakeSource) {
         self.wakers.rekey(&known);
-        if let Now::Waiting(wait) = &mut self.now {
+        if let SchedActivity::Waiting(wait) = &mut self.now {
             wait.waker = known(wait.waker);
         }
         if let Some((_, wait)) = self.head.as_mut().and_then(|head| head.woken.as_mut()) {
@@ -301,21 +301,21 @@ impl Row {
     }
 
     /// All its wakers.
-    pub(super) fn who(&self) -> impl Iterator<Item = Who> {
+    pub(super) fn who(&self) -> impl Iterator<Item = WakeSource> {
         self.wakers.iter().map(|(who, _)| who).chain(self.awaited())
     }
 
     /// Its wakers in waits that are not counted yet.
-    fn awaited(&self) -> impl Iterator<Item = Who> + use<> {
-        let now = if let Now::Waiting(wait) = self.now { Some(wait.waker) } else { None };
+    fn awaited(&self) -> impl Iterator<Item = WakeSource> + use<> {
+        let now = if let SchedActivity::Waiting(wait) = self.now { Some(wait.waker) } else { None };
         let before = self.head.as_ref().and_then(|head| Some(head.woken?.1.waker));
         now.into_iter().chain(before)
     }
 
     /// A life is over that may have woken it; returns whether there is such a wait that is not
     /// counted yet.
-    pub(super) fn awaits_last(&mut self, who: Who) -> bool {
-        let now = if let Now::Waiting(wait) = &mut self.now { Some(wait) } else { None };
+    pub(super) fn awaits_last(&mut self, who: WakeSource) -> bool {
+        let now = if let SchedActivity::Waiting(wait) = &mut self.now { Some(wait) } else { None };
         let before = self.head.as_mut().and_then(|head| Some(&mut head.woken.as_mut()?.1));
         let mut is_awaited = false;
         for wait in now.into_iter().chain(before).filter(|wait| wait.waker == who) {
@@ -330,10 +330,10 @@ impl Row {
     }
 
     /// Goes on as a piece that follows does; maybe that ends a wait.
-    fn follow(&mut self, later: &mut Self) -> Option<Waited> {
+    fn follow(&mut self, later: &mut Self) -> Option<EndedWait> {
         let head = later.head.take()?;
         let mut waited = None;
-        if self.now == Now::Before {
+        if self.now == SchedActivity::Before {
             let own = self.head.get_or_insert_default();
             match (&mut own.woken, &head.woken) {
                 (Some((_, known)), Some((_, wait))) => known.aim(wait),
@@ -356,7 +356,7 @@ impl Row {
     }
 
     /// Adds the later piece; maybe that ends a wait.
-    pub(super) fn join(&mut self, mut later: Self) -> Option<Waited> {
+    pub(super) fn join(&mut self, mut later: Self) -> Option<EndedWait> {
         let has_moved = self.last_cpu.zip(later.first_cpu).is_some_and(|(last, first)| last != first);
         self.migrations += later.migrations + u64::from(has_moved);
         self.first_cpu = self.first_cpu.or(later.first_cpu);

@@ -12,9 +12,9 @@ use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::Sched;
-use super::doing::{Call, STATES, Waited, Who};
-use super::row::Row;
-use super::sums::{Sums, Times};
+use super::doing::{CurrentCall, EndedWait, STATES, WakeSource};
+use super::row::SchedRow;
+use super::sums::{DurationSums, DurationsByKey};
 use super::wakeups::{Wakeups, identified};
 use crate::ranking::Ranking;
 use crate::threads::{ThreadId, ThreadKey};
@@ -22,14 +22,14 @@ use crate::{Comm, Histogram};
 
 /// A row of a table; there is one of each key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Keyed<K, V> {
+pub(super) struct KeyedRow<K, V> {
     pub(super) key: K,
     pub(super) value: V,
 }
 
 /// How long a life waited for CPUs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Waits {
+pub(super) struct LifeWaits {
     pub(super) latencies: Histogram,
     pub(super) never_ended: bool,
     pub(super) lost_inside: u64,
@@ -38,7 +38,7 @@ pub(super) struct Waits {
 
 /// How long a life ran.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Runs {
+pub(super) struct LifeRuns {
     pub(super) lengths: Histogram,
     pub(super) cut: u64,
     pub(super) preemptions: u64,
@@ -48,7 +48,7 @@ pub(super) struct Runs {
 /// How long a life was blocked in a call.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Blocked {
-    pub(super) times: Times,
+    pub(super) times: DurationSums,
     /// From its begin to its end.
     pub(super) whole_ns: u64,
 }
@@ -63,7 +63,7 @@ pub(super) struct Name {
 
 /// Sums over lives.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Totals {
+pub(super) struct LifeTotals {
     pub(super) never_ended: u64,
     pub(super) lost_inside: u64,
     pub(super) unseen: u64,
@@ -71,17 +71,17 @@ pub(super) struct Totals {
 
 /// Lives that are over.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Settled {
+pub(super) struct EndedSchedLives {
     pub(super) wakeups: Wakeups,
-    pub(super) totals: Totals,
-    pub(super) waits: Ranking<Keyed<ThreadId, Waits>>,
-    pub(super) runs: Ranking<Keyed<ThreadId, Runs>>,
-    pub(super) states: Ranking<Keyed<ThreadId, [u64; STATES.len()]>>,
-    pub(super) blocked: Ranking<Keyed<(ThreadId, Call), Blocked>>,
+    pub(super) totals: LifeTotals,
+    pub(super) waits: Ranking<KeyedRow<ThreadId, LifeWaits>>,
+    pub(super) runs: Ranking<KeyedRow<ThreadId, LifeRuns>>,
+    pub(super) states: Ranking<KeyedRow<ThreadId, [u64; STATES.len()]>>,
+    pub(super) blocked: Ranking<KeyedRow<(ThreadId, CurrentCall), Blocked>>,
     /// By woken thread and waker: how long that took.
-    pub(super) wakers: Ranking<Keyed<(ThreadId, Who), u64>>,
+    pub(super) wakers: Ranking<KeyedRow<(ThreadId, WakeSource), u64>>,
     /// By woken thread: some of the wakers are known to the part before only.
-    pub(super) unknown: Vec<(ThreadId, Sums<Who>)>,
+    pub(super) unknown: Vec<(ThreadId, DurationsByKey<WakeSource>)>,
     /// The lives with names that are needed; nothing, while a life is not over.
     pub(super) names: HashMap<ThreadId, Option<Name>>,
     /// So many names are worth looking which ones are needed.
@@ -91,37 +91,37 @@ pub(super) struct Settled {
 /// Names that are kept without being looked at.
 const NAMES: usize = 1 << 14;
 
-impl<K: Ord, V> Ord for Keyed<K, V> {
+impl<K: Ord, V> Ord for KeyedRow<K, V> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
-impl<K: Ord, V> PartialOrd for Keyed<K, V> {
+impl<K: Ord, V> PartialOrd for KeyedRow<K, V> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<K: Ord, V> PartialEq for Keyed<K, V> {
+impl<K: Ord, V> PartialEq for KeyedRow<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<K: Ord, V> Eq for Keyed<K, V> {}
+impl<K: Ord, V> Eq for KeyedRow<K, V> {}
 
 /// Whether any waker is not known.
-fn is_unknown(wakers: &Sums<Who>) -> bool {
-    wakers.iter().any(|(who, _)| matches!(who, Who::Before(..)))
+fn is_unknown(wakers: &DurationsByKey<WakeSource>) -> bool {
+    wakers.iter().any(|(who, _)| matches!(who, WakeSource::Before(..)))
 }
 
-impl Settled {
+impl EndedSchedLives {
     pub(super) fn new(sched: &Sched) -> Self {
         let top = sched.wishes.top;
         Self {
             wakeups: Wakeups::new(sched.top()),
-            totals: Totals::default(),
+            totals: LifeTotals::default(),
             waits: Ranking::new(top),
             runs: Ranking::new(top),
             states: Ranking::new(top),
@@ -134,7 +134,7 @@ impl Settled {
     }
 
     /// Takes a life that is over; whether it may be shown.
-    pub(super) fn take(&mut self, sched: &Sched, id: ThreadId, row: &mut Row) -> bool {
+    pub(super) fn take(&mut self, sched: &Sched, id: ThreadId, row: &mut SchedRow) -> bool {
         if !sched.wishes.wants_thread(id.key.tid, || row.comm().text()) {
             return false;
         }
@@ -149,43 +149,43 @@ impl Settled {
         waits || runs || states || wakers
     }
 
-    fn take_waits(&mut self, id: ThreadId, row: &mut Row) -> bool {
-        let Row { never_ended, lost_inside, unseen, .. } = *row;
+    fn take_waits(&mut self, id: ThreadId, row: &mut SchedRow) -> bool {
+        let SchedRow { never_ended, lost_inside, unseen, .. } = *row;
         let size = size(&row.latencies, lost_inside + unseen + u64::from(never_ended));
         let latencies = &mut row.latencies;
         let keyed = || {
             let latencies = std::mem::take(latencies);
-            Keyed { key: id, value: Waits { latencies, never_ended, lost_inside, unseen } }
+            KeyedRow { key: id, value: LifeWaits { latencies, never_ended, lost_inside, unseen } }
         };
         size > 0 && self.waits.push(size, keyed)
     }
 
-    fn take_runs(&mut self, id: ThreadId, row: &mut Row) -> bool {
-        let Row { cut, preemptions, migrations, .. } = *row;
+    fn take_runs(&mut self, id: ThreadId, row: &mut SchedRow) -> bool {
+        let SchedRow { cut, preemptions, migrations, .. } = *row;
         let size = size(&row.lengths, cut + preemptions + migrations);
         let lengths = &mut row.lengths;
         let keyed = || {
             let lengths = std::mem::take(lengths);
-            Keyed { key: id, value: Runs { lengths, cut, preemptions, migrations } }
+            KeyedRow { key: id, value: LifeRuns { lengths, cut, preemptions, migrations } }
         };
         size > 0 && self.runs.push(size, keyed)
     }
 
-    fn take_states(&mut self, id: ThreadId, row: &Row) -> bool {
+    fn take_states(&mut self, id: ThreadId, row: &SchedRow) -> bool {
         let [running, preempted, waiting, blocked, new, _] = row.times_ns;
         let active = running + preempted + waiting;
         // Lives that did anything come before those that only were there.
-        let keyed = || Keyed { key: id, value: row.times_ns };
+        let keyed = || KeyedRow { key: id, value: row.times_ns };
         let mut is_kept = active + blocked + new > 0 && self.states.push(active.saturating_add(1), keyed);
         for (call, times) in row.blocked.iter() {
             let value = || Blocked { times, whole_ns: row.times_ns.iter().sum() };
-            is_kept |= self.blocked.push(times.total_ns, || Keyed { key: (id, call), value: value() });
+            is_kept |= self.blocked.push(times.total_ns, || KeyedRow { key: (id, call), value: value() });
         }
         is_kept
     }
 
     /// Takes the wakers of a life that is over; returns whether that may be shown.
-    pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) -> bool {
+    pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &DurationsByKey<WakeSource>) -> bool {
         if is_unknown(wakers) {
             wakers.iter().for_each(|(who, _)| self.ask(who));
             self.unknown.push((id, wakers.clone()));
@@ -193,7 +193,7 @@ impl Settled {
         }
         let mut is_kept = false;
         for (who, times) in wakers.some() {
-            if self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns }) {
+            if self.wakers.push(times.count, || KeyedRow { key: (id, who), value: times.total_ns }) {
                 self.ask(who);
                 is_kept = true;
             }
@@ -203,7 +203,7 @@ impl Settled {
 
     /// A thread has waited for a CPU.
     #[inline]
-    pub(super) fn count(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, waited: Waited) {
+    pub(super) fn count(&mut self, sched: &Sched, id: ThreadId, row: &mut SchedRow, waited: EndedWait) {
         let waker = waited.wait.waker;
         if self.wakeups.count(sched, id, row, waited) {
             self.refer(id, row, waker);
@@ -214,25 +214,25 @@ impl Settled {
     }
 
     /// A life that is not over, and its waker, are in a row that may be shown.
-    fn refer(&mut self, id: ThreadId, row: &mut Row, waker: Who) {
+    fn refer(&mut self, id: ThreadId, row: &mut SchedRow, waker: WakeSource) {
         row.is_referred = true;
         self.names.entry(id).or_default();
         self.ask(waker);
     }
 
     /// The name of a thread is needed.
-    fn ask(&mut self, who: Who) {
-        if let Who::Thread(id) = who {
+    fn ask(&mut self, who: WakeSource) {
+        if let WakeSource::Thread(id) = who {
             self.names.entry(id).or_default();
         }
     }
 
     /// A life that is over will not wake a life any more that is not.
-    pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, who: Who) {
-        if let Some(times) = row.wakers.remove(who).filter(|times| *times != Times::default())
+    pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut SchedRow, who: WakeSource) {
+        if let Some(times) = row.wakers.remove(who).filter(|times| *times != DurationSums::default())
             && sched.tables.waker
             && sched.wishes.wants_thread(id.key.tid, || None)
-            && self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns })
+            && self.wakers.push(times.count, || KeyedRow { key: (id, who), value: times.total_ns })
         {
             self.refer(id, row, who);
         }
@@ -249,7 +249,12 @@ impl Settled {
 
     /// Adds the part that follows. `before` says how many lives of a thread were before, and `who`
     /// resolves a waker.
-    pub(super) fn merge(&mut self, right: Self, before: impl Fn(ThreadKey) -> u32, who: impl Fn(Who) -> Who) {
+    pub(super) fn merge(
+        &mut self,
+        right: Self,
+        before: impl Fn(ThreadKey) -> u32,
+        who: impl Fn(WakeSource) -> WakeSource,
+    ) {
         self.wakeups.merge(right.wakeups, &who);
         self.totals.never_ended += right.totals.never_ended;
         self.totals.lost_inside += right.totals.lost_inside;
@@ -278,7 +283,7 @@ impl Settled {
     }
 
     /// Forgets names that neither rows refer to nor current lives, which were woken by `others`.
-    pub(super) fn sweep(&mut self, others: impl Iterator<Item = Who>) {
+    pub(super) fn sweep(&mut self, others: impl Iterator<Item = WakeSource>) {
         let mut needed: HashSet<ThreadId> = HashSet::default();
         needed.extend(self.waits.rows().map(|row| row.key));
         needed.extend(self.runs.rows().map(|row| row.key));
@@ -290,7 +295,9 @@ impl Settled {
         let unknown = self.unknown.iter().flat_map(|(_, wakers)| wakers.iter().map(|(who, _)| who));
         let longest = self.wakeups.longest.rows().map(|wakeup| wakeup.waited.wait.waker);
         let shown = self.wakers.rows().map(|row| row.key.1).chain(longest).chain(unknown);
-        needed.extend(shown.chain(others).filter_map(|who| if let Who::Thread(id) = who { Some(id) } else { None }));
+        needed.extend(
+            shown.chain(others).filter_map(|who| if let WakeSource::Thread(id) = who { Some(id) } else { None }),
+        );
         self.names.retain(|id, _| needed.contains(id));
         self.names_max = NAMES.max(2 * self.names.len());
     }

@@ -4,34 +4,34 @@ use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Sched;
-use super::doing::{Away, Call, Start, Wait, Who};
-use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
-use super::lives::{Lives, Place, Stage};
-use super::settled::{Name, Settled};
+use super::doing::{Away, CpuWait, CurrentCall, Start, WakeSource};
+use super::lane::{CpuHead, Rename, SchedCpuState, SchedSwitch, SchedThreadFacts, Wake};
+use super::lives::{LifeStage, Place, SchedLives};
+use super::settled::{EndedSchedLives, Name};
 use crate::threads::Slot;
 use crate::threads::ThreadKey;
 
 /// The thread that a CPU runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Running {
+pub(super) struct CurrentThread {
     pub(super) cpu: u32,
     /// 0: none.
     pub(super) tid: i32,
     /// Its life, if there is a thread; it is kept until the run ends.
     pub(super) at: Place,
     /// The call that it was in when the run began, or was found to be in since.
-    pub(super) call: Call,
+    pub(super) call: CurrentCall,
 }
 
 /// The state behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct SchedState {
     /// By lane, then by CPU.
-    pub(super) cpus: Vec<Vec<CpuState>>,
+    pub(super) cpus: Vec<Vec<SchedCpuState>>,
     /// By lane, then by CPU.
-    pub(super) running: Vec<Vec<Running>>,
-    pub(super) lives: Lives,
-    pub(super) settled: Settled,
+    pub(super) running: Vec<Vec<CurrentThread>>,
+    pub(super) lives: SchedLives,
+    pub(super) settled: EndedSchedLives,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
     /// Threads that CPUs ran when they began to record.
@@ -45,14 +45,14 @@ pub struct State {
     pub(super) span: Option<(i64, i64)>,
 }
 
-impl State {
+impl SchedState {
     pub(super) fn new(sched: &Sched) -> Self {
         let lanes = sched.lanes.len();
         Self {
             cpus: vec![Vec::new(); lanes],
             running: vec![Vec::new(); lanes],
-            lives: Lives::default(),
-            settled: Settled::new(sched),
+            lives: SchedLives::default(),
+            settled: EndedSchedLives::new(sched),
             is_anchored: false,
             firsts: HashSet::default(),
             is_merging: false,
@@ -62,16 +62,16 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn running(&self, lane: usize, cpu: u32) -> Option<Running> {
+    pub(super) fn running(&self, lane: usize, cpu: u32) -> Option<CurrentThread> {
         self.running[lane].iter().find(|running| running.cpu == cpu).copied()
     }
 
-    pub(super) fn running_mut(&mut self, lane: usize, cpu: u32) -> Option<&mut Running> {
+    pub(super) fn running_mut(&mut self, lane: usize, cpu: u32) -> Option<&mut CurrentThread> {
         self.running[lane].iter_mut().find(|running| running.cpu == cpu)
     }
 
     #[inline]
-    pub(super) fn set_running(&mut self, lane: usize, running: Running) {
+    pub(super) fn set_running(&mut self, lane: usize, running: CurrentThread) {
         match self.running_mut(lane, running.cpu) {
             Some(known) => *known = running,
             None => self.running[lane].push(running),
@@ -86,26 +86,26 @@ impl State {
     }
 
     /// The call that was seen in the first run of a CPU.
-    pub(super) fn first_call(&self, lane: usize, cpu: u32) -> Call {
+    pub(super) fn first_call(&self, lane: usize, cpu: u32) -> CurrentCall {
         let known = self.cpus[lane].iter().find(|known| known.cpu == cpu);
-        known.map_or(Call::None, |known| known.seen.or(Call::None))
+        known.map_or(CurrentCall::None, |known| known.seen.or(CurrentCall::None))
     }
 
     /// A call, if nothing before is known.
-    pub(super) fn known_call(&self, call: Call) -> Call {
+    pub(super) fn known_call(&self, call: CurrentCall) -> CurrentCall {
         match call {
-            Call::BeforeRow => Call::None,
-            Call::BeforeCpu(lane, cpu) => self.first_call(lane as usize, cpu),
+            CurrentCall::BeforeRow => CurrentCall::None,
+            CurrentCall::BeforeCpu(lane, cpu) => self.first_call(lane as usize, cpu),
             call => call,
         }
     }
 
     /// The thread of a CPU, from its run.
-    pub(super) fn who(&self, lane: usize, cpu: u32, run: Option<Running>) -> Who {
+    pub(super) fn who(&self, lane: usize, cpu: u32, run: Option<CurrentThread>) -> WakeSource {
         match run {
-            None => Who::Before(lane as u32, cpu),
-            Some(Running { tid: 0, .. }) => Who::Idle,
-            Some(run) => Who::Thread(self.lives.places[run.at as usize].id),
+            None => WakeSource::Before(lane as u32, cpu),
+            Some(CurrentThread { tid: 0, .. }) => WakeSource::Idle,
+            Some(run) => WakeSource::Thread(self.lives.places[run.at as usize].id),
         }
     }
 
@@ -154,7 +154,7 @@ impl State {
         if self.is_merging || !sched.wishes.comms.is_empty() {
             return life.row.is_referred;
         }
-        let (who, mut list) = (Who::Thread(life.id), std::mem::take(&mut life.woken));
+        let (who, mut list) = (WakeSource::Thread(life.id), std::mem::take(&mut life.woken));
         let mut is_awaited = false;
         for woken in list.drain(..) {
             let life = self.lives.at(woken);
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    pub(super) fn switch(&mut self, sched: &Sched, lane: usize, time: i64, switch: &Switch) {
+    pub(super) fn switch(&mut self, sched: &Sched, lane: usize, time: i64, switch: &SchedSwitch) {
         let run = self.running(lane, switch.cpu);
         let ended = run.filter(|run| run.tid != 0);
         if let Some(run) = ended {
@@ -193,7 +193,7 @@ impl State {
             }
             self.stopped(sched, run.at);
         }
-        let mut running = Running { cpu: switch.cpu, tid: switch.next, at: 0, call: Call::None };
+        let mut running = CurrentThread { cpu: switch.cpu, tid: switch.next, at: 0, call: CurrentCall::None };
         if switch.next != 0 {
             running.at = self.lives.living(sched.key(lane, switch.next), time);
             let life = self.lives.at(running.at);
@@ -213,9 +213,16 @@ impl State {
     }
 
     /// A thread leaves a CPU; whether the run that ends was its.
-    fn leaves(&mut self, sched: &Sched, lane: usize, time: i64, switch: &Switch, run: Option<Running>) -> bool {
+    fn leaves(
+        &mut self,
+        sched: &Sched,
+        lane: usize,
+        time: i64,
+        switch: &SchedSwitch,
+        run: Option<CurrentThread>,
+    ) -> bool {
         let same = run.filter(|run| run.tid == switch.prev);
-        let its = same.filter(|run| self.lives.at(run.at).stage == Stage::Living);
+        let its = same.filter(|run| self.lives.at(run.at).stage == LifeStage::Living);
         let at = its.map_or_else(|| self.lives.living(sched.key(lane, switch.prev), time), |run| run.at);
         let is_first = run.is_none() && self.lives.is_first(sched.key(lane, switch.prev));
         if let Some(pid) = switch.prev_pid {
@@ -228,8 +235,8 @@ impl State {
         }
         let call = match its {
             Some(run) => switch.seen.or(run.call),
-            None if is_first => Call::BeforeCpu(lane as u32, switch.cpu),
-            None => Call::None,
+            None if is_first => CurrentCall::BeforeCpu(lane as u32, switch.cpu),
+            None => CurrentCall::None,
         };
         if let Some(ns) = switch.ran_ns.filter(|_| its.is_some() && sched.wants_cpu(switch.cpu)) {
             row.ran(ns, switch.is_cut);
@@ -255,14 +262,14 @@ impl State {
         let at = self.lives.living(sched.key(lane, wake.tid), time);
         let row = &mut self.lives.at(at).row;
         row.name_it(wake.comm, time);
-        let wait = Wait { waker, target: wake.target, is_woken: wake.is_wakeup, is_last: false };
+        let wait = CpuWait { waker, target: wake.target, is_woken: wake.is_wakeup, is_last: false };
         let waits = row.wake(time, &wait);
         if let Some(run) = run.filter(|run| waits && run.tid != 0) {
             self.lives.wakes(run.at, at);
         }
     }
 
-    pub(super) fn fork(&mut self, sched: &Sched, lane: usize, time: i64, named: &Named) {
+    pub(super) fn fork(&mut self, sched: &Sched, lane: usize, time: i64, named: &SchedThreadFacts) {
         let slot = self.lives.slot(sched.key(lane, named.tid));
         self.give_away(sched, slot, time);
         let at = self.lives.make(slot, time);

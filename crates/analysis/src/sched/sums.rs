@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// Several times that something took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Times {
+pub(super) struct DurationSums {
     pub(super) count: u64,
     pub(super) total_ns: u64,
 }
 
-impl Times {
+impl DurationSums {
     pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.total_ns += other.total_ns;
@@ -18,41 +18,41 @@ impl Times {
 
 /// Times by key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sums<K> {
+pub(super) struct DurationsByKey<K> {
     /// In the order of keys.
-    sums: Vec<(K, Times)>,
+    sums: Vec<(K, DurationSums)>,
 }
 
 /// An empty list keeps its memory for so many keys.
 const USUAL: usize = 8;
 
-impl<K> Default for Sums<K> {
+impl<K> Default for DurationsByKey<K> {
     fn default() -> Self {
         Self { sums: Vec::new() }
     }
 }
 
-impl<K: Copy + Ord> Sums<K> {
+impl<K: Copy + Ord> DurationsByKey<K> {
     /// Keys with times; those that were counted in another period have none.
-    pub(super) fn some(&self) -> impl Iterator<Item = (K, Times)> {
-        self.iter().filter(|(_, times)| *times != Times::default())
+    pub(super) fn some(&self) -> impl Iterator<Item = (K, DurationSums)> {
+        self.iter().filter(|(_, times)| *times != DurationSums::default())
     }
 
     /// The times of a key.
-    pub(super) fn of(&mut self, key: K) -> &mut Times {
+    pub(super) fn of(&mut self, key: K) -> &mut DurationSums {
         let place = self.sums.partition_point(|known| known.0 < key);
         if self.sums.get(place).is_none_or(|known| known.0 != key) {
-            self.sums.insert(place, (key, Times::default()));
+            self.sums.insert(place, (key, DurationSums::default()));
         }
         &mut self.sums[place].1
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (K, Times)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (K, DurationSums)> {
         self.sums.iter().copied()
     }
 
     /// Removes a key.
-    pub(super) fn remove(&mut self, key: K) -> Option<Times> {
+    pub(super) fn remove(&mut self, key: K) -> Option<DurationSums> {
         let place = self.sums.binary_search_by_key(&key, |known| known.0).ok()?;
         Some(self.sums.remove(place).1)
     }

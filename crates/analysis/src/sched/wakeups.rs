@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Sched;
-use super::doing::{Start, Waited, Who};
-use super::row::Row;
+use super::doing::{EndedWait, Start, WakeSource};
+use super::row::SchedRow;
 use crate::ranking::Ranking;
 use crate::threads::{ThreadId, ThreadKey};
 use crate::{Histogram, Merge};
@@ -16,7 +16,7 @@ use crate::{Histogram, Merge};
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Wakeup {
     pub(super) thread: ThreadId,
-    pub(super) waited: Waited,
+    pub(super) waited: EndedWait,
     pub(super) start: Start,
 }
 
@@ -69,7 +69,7 @@ impl Wakeups {
     }
 
     /// A thread has waited for a CPU; whether that may be shown.
-    pub(super) fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) -> bool {
+    pub(super) fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut SchedRow, waited: EndedWait) -> bool {
         let ns = waited.begin.abs_diff(waited.end);
         let is_counted = row.has_counted(waited.begin);
         let known = row.wakers.of(waited.wait.waker);
@@ -94,7 +94,7 @@ impl Wakeups {
         self.longest.push(ns, || Wakeup { thread, waited, start })
     }
 
-    pub(super) fn merge(&mut self, right: Self, who: impl Fn(Who) -> Who) {
+    pub(super) fn merge(&mut self, right: Self, who: impl Fn(WakeSource) -> WakeSource) {
         for (prio, priority) in right.priorities {
             let known = self.priorities.entry(prio).or_default();
             known.latencies.merge(priority.latencies);
@@ -109,6 +109,6 @@ impl Wakeups {
 }
 
 /// Which life that is.
-pub(super) fn identified(id: ThreadId, who: impl Fn(Who) -> Who) -> ThreadId {
-    if let Who::Thread(id) = who(Who::Thread(id)) { id } else { id }
+pub(super) fn identified(id: ThreadId, who: impl Fn(WakeSource) -> WakeSource) -> ThreadId {
+    if let WakeSource::Thread(id) = who(WakeSource::Thread(id)) { id } else { id }
 }

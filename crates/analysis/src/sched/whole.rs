@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::Sched;
-use super::doing::Who;
+use super::doing::WakeSource;
 use super::lane::CpuHead;
-use super::lives::{Life, Opening, Place, Thread};
-use super::row::Row;
-use super::settled::{Name, Settled};
-use super::state::State;
+use super::lives::{EarlierLives, Place, SchedLife, ThreadLives};
+use super::row::SchedRow;
+use super::settled::{EndedSchedLives, Name};
+use super::state::SchedState;
 use super::wakeups::Priority;
 use crate::Merge;
 use crate::threads::{ThreadId, ThreadKey};
 
 /// Everything that is known.
-pub(super) struct Whole<'a> {
+pub(super) struct SchedTotals<'a> {
     sched: &'a Sched,
-    pub(super) state: &'a State,
+    pub(super) state: &'a SchedState,
     /// Lives that end with the trace, and those that began before it.
-    pub(super) last: Settled,
+    pub(super) last: EndedSchedLives,
     /// How many lives of a thread began before the trace, where there is one.
     open: HashMap<ThreadKey, u32>,
     /// From when to when the trace is.
@@ -35,16 +35,17 @@ pub(super) struct Whole<'a> {
 }
 
 /// The run that a CPU was in when it began to record.
-pub(super) struct First {
+pub(super) struct FirstRun {
     begin: i64,
     cpu: u32,
     pub(super) head: CpuHead,
 }
 
 impl Sched {
-    pub(super) fn whole<'a>(&'a self, state: &'a State) -> Whole<'a> {
+    pub(super) fn whole<'a>(&'a self, state: &'a SchedState) -> SchedTotals<'a> {
         let span = crate::setup::span_ns(&self.lanes).or(state.span).unwrap_or((0, 0));
-        let mut whole = Whole { sched: self, state, last: Settled::new(self), open: HashMap::default(), span };
+        let mut whole =
+            SchedTotals { sched: self, state, last: EndedSchedLives::new(self), open: HashMap::default(), span };
         let mut cut: HashMap<Place, u64> = HashMap::default();
         for run in state.running.iter().flatten().filter(|run| run.tid != 0 && self.wants_cpu(run.cpu)) {
             *cut.entry(run.at).or_default() += 1;
@@ -68,20 +69,20 @@ impl Sched {
     }
 
     /// Runs that CPUs were in when they began to record, by thread, the earliest first.
-    pub(super) fn firsts(&self, state: &State) -> HashMap<ThreadKey, Vec<First>> {
-        let mut firsts: HashMap<ThreadKey, Vec<First>> = HashMap::default();
+    pub(super) fn firsts(&self, state: &SchedState) -> HashMap<ThreadKey, Vec<FirstRun>> {
+        let mut firsts: HashMap<ThreadKey, Vec<FirstRun>> = HashMap::default();
         for (lane, cpu, head) in state.heads().filter(|(_, _, head)| head.prev != 0) {
             let begin = self.lanes[lane].span_ns.map_or(head.time, |span| span.0.min(head.time));
-            firsts.entry(self.key(lane, head.prev)).or_default().push(First { begin, cpu, head });
+            firsts.entry(self.key(lane, head.prev)).or_default().push(FirstRun { begin, cpu, head });
         }
         firsts.values_mut().for_each(|runs| runs.sort_by_key(|first| (first.begin, first.cpu)));
         firsts
     }
 
     /// The state of a thread from the trace's begin to its first event.
-    pub(super) fn first_row(&self, life: Option<&Life>, firsts: &[First], begin: i64) -> Row {
+    pub(super) fn first_row(&self, life: Option<&SchedLife>, firsts: &[FirstRun], begin: i64) -> SchedRow {
         let switch = life.and_then(|life| life.row.first_switch());
-        let mut row = Row::unknown(begin);
+        let mut row = SchedRow::unknown(begin);
         for first in firsts {
             if switch.is_none_or(|switch| first.begin <= switch) {
                 row.was_on(first.cpu, first.begin);
@@ -93,26 +94,26 @@ impl Sched {
     }
 
     /// The identity of a thread, from a state that nothing comes before.
-    pub(super) fn identified(&self, state: &State, who: Who) -> Who {
-        let Who::Before(lane, cpu) = who else { return who };
+    pub(super) fn identified(&self, state: &SchedState, who: WakeSource) -> WakeSource {
+        let WakeSource::Before(lane, cpu) = who else { return who };
         let head = state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
         match head.map(|head| head.2.prev) {
-            None => Who::Unknown,
-            Some(0) => Who::Idle,
+            None => WakeSource::Unknown,
+            Some(0) => WakeSource::Idle,
             Some(tid) => {
                 let (key, lives) = (self.key(lane as usize, tid), &state.lives);
                 let first = lives.thread(key).and_then(|thread| lives.first_of(thread));
-                Who::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
+                WakeSource::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
             }
         }
     }
 }
 
-impl Whole<'_> {
+impl SchedTotals<'_> {
     /// Lives of a thread that began before the trace; `firsts` are its runs then.
-    fn begin(&mut self, thread: &Thread, firsts: &[First], cut: impl Fn(Place) -> u64) {
+    fn begin(&mut self, thread: &ThreadLives, firsts: &[FirstRun], cut: impl Fn(Place) -> u64) {
         let (state, lives) = (self.state, &self.state.lives);
-        let end = if let Opening::Made(time) = thread.opening { time } else { self.span.1 };
+        let end = if let EarlierLives::Made(time) = thread.opening { time } else { self.span.1 };
         let mut next = lives.first_of(thread);
         let mut row = self.sched.first_row(next.map(|at| &lives.places[at as usize]), firsts, self.span.0);
         let mut number = 0;
@@ -131,7 +132,7 @@ impl Whole<'_> {
             row.cut += cut(at);
             next = lives.next_of(thread, at);
             let since = next.map_or(end, |at| lives.places[at as usize].id.since);
-            self.end(life.id, number, std::mem::replace(&mut row, Row::unknown(since)), end);
+            self.end(life.id, number, std::mem::replace(&mut row, SchedRow::unknown(since)), end);
             number += 1;
         }
         if number > 0 {
@@ -140,7 +141,7 @@ impl Whole<'_> {
     }
 
     /// A life ends.
-    fn end(&mut self, id: ThreadId, number: u32, mut row: Row, time: i64) {
+    fn end(&mut self, id: ThreadId, number: u32, mut row: SchedRow, time: i64) {
         row.identify(|who| self.identified(who));
         row.end(time, |begin, end| self.sched.is_whole(begin, end));
         self.last.take(self.sched, id, &mut row);
@@ -148,7 +149,7 @@ impl Whole<'_> {
     }
 
     /// The identity of a thread.
-    pub(super) fn identified(&self, who: Who) -> Who {
+    pub(super) fn identified(&self, who: WakeSource) -> WakeSource {
         self.sched.identified(self.state, who)
     }
 

@@ -7,7 +7,7 @@ use super::Amount;
 
 /// Usage, and the doubtful part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Share<A> {
+pub(crate) struct AmountShare<A> {
     pub(crate) all: A,
     /// The part that may belong to another thread.
     pub(crate) doubt: A,
@@ -25,7 +25,7 @@ pub(crate) struct Pending<A> {
     doubt: A,
 }
 
-impl<A: Amount> Share<A> {
+impl<A: Amount> AmountShare<A> {
     pub(crate) fn certain(amount: A) -> Self {
         Self { all: amount, doubt: A::default() }
     }
@@ -70,15 +70,15 @@ impl<A: Amount> Pending<A> {
         all
     }
 
-    pub(crate) fn all_in_doubt(&self) -> Share<A> {
+    pub(crate) fn all_in_doubt(&self) -> AmountShare<A> {
         let all = self.all();
-        Share { all, doubt: all }
+        AmountShare { all, doubt: all }
     }
 
     /// All of it, in doubt where it is not of a certain epoch.
-    pub(crate) fn share(&self, is_certain: impl Fn(usize) -> bool) -> Share<A> {
+    pub(crate) fn share(&self, is_certain: impl Fn(usize) -> bool) -> AmountShare<A> {
         let mut doubt = self.doubt;
         self.epochs.iter().filter(|(epoch, _)| !is_certain(*epoch)).for_each(|(_, amount)| doubt.add(amount));
-        Share { all: self.all(), doubt }
+        AmountShare { all: self.all(), doubt }
     }
 }

@@ -1,15 +1,15 @@
 //! Damaged bytes of a state are refused, or are the state.
 
-use super::{Head, StateError, checksum, decode, encode};
-use crate::block::Block;
-use crate::count::Count;
+use super::{StateError, StateHeader, checksum, decode, encode};
+use crate::block::BlockAnalysis;
+use crate::count::CountAnalysis;
 use crate::cpu::Cpu;
-use crate::declared::{Declaration, Declared};
+use crate::declared::{AnalysisDeclaration, DeclaredAnalysis};
 use crate::gaps::Gaps;
 use crate::io::Io;
 use crate::irq::Irq;
-use crate::memory::Memory;
-use crate::pairs::{Pairs, PairsOptions};
+use crate::memory::MemoryAnalysis;
+use crate::pairs::{PairsAnalysis, PairsOptions};
 use crate::rates::Rates;
 use crate::sched::Sched;
 use crate::syscalls::Syscalls;
@@ -85,8 +85,8 @@ fn check<A: Analysis>(script: &Script, analysis: &A) {
 
 /// Bytes of a state with another one in it, and the right checksum for that.
 fn resealed(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (head, state) = postcard::take_from_bytes::<Head>(bytes).ok()?;
-    let head = Head { checksum: checksum(state), ..head };
+    let (head, state) = postcard::take_from_bytes::<StateHeader>(bytes).ok()?;
+    let head = StateHeader { checksum: checksum(state), ..head };
     let mut sealed = postcard::to_allocvec(&head).expect("a head can be encoded");
     sealed.extend(state);
     Some(sealed)
@@ -134,19 +134,19 @@ fn forged_states_are_merged_or_refused() {
     let script = Script::parse(TRACE);
     let wishes = Wishes::default();
     let setup = &script.setup(&wishes);
-    let declaration = Declaration::parse(DECLARATION).expect("the declaration is right");
-    check_forged(&script, &Count::new(setup));
+    let declaration = AnalysisDeclaration::parse(DECLARATION).expect("the declaration is right");
+    check_forged(&script, &CountAnalysis::new(setup));
     check_forged(&script, &Cpu::new(setup));
     check_forged(&script, &Sched::new(setup));
-    check_forged(&script, &Memory::new(setup));
+    check_forged(&script, &MemoryAnalysis::new(setup));
     check_forged(&script, &Irq::new(setup));
-    check_forged(&script, &Block::new(setup));
+    check_forged(&script, &BlockAnalysis::new(setup));
     check_forged(&script, &Rates::new(setup));
     check_forged(&script, &Gaps::new(setup));
-    check_forged(&script, &Pairs::new(setup, &PairsOptions::default()));
+    check_forged(&script, &PairsAnalysis::new(setup, &PairsOptions::default()));
     check_forged(&script, &Syscalls::new(setup));
     check_forged(&script, &Io::new(setup));
-    check_forged(&script, &Declared::new(setup, &declaration));
+    check_forged(&script, &DeclaredAnalysis::new(setup, &declaration));
 }
 
 #[test]
@@ -154,17 +154,17 @@ fn damaged_states_are_refused() {
     let script = Script::parse(TRACE);
     let wishes = Wishes::default();
     let setup = &script.setup(&wishes);
-    let declaration = Declaration::parse(DECLARATION).expect("the declaration is right");
-    check(&script, &Count::new(setup));
+    let declaration = AnalysisDeclaration::parse(DECLARATION).expect("the declaration is right");
+    check(&script, &CountAnalysis::new(setup));
     check(&script, &Cpu::new(setup));
     check(&script, &Syscalls::new(setup));
     check(&script, &Io::new(setup));
     check(&script, &Sched::new(setup));
-    check(&script, &Memory::new(setup));
+    check(&script, &MemoryAnalysis::new(setup));
     check(&script, &Irq::new(setup));
-    check(&script, &Block::new(setup));
+    check(&script, &BlockAnalysis::new(setup));
     check(&script, &Rates::new(setup));
     check(&script, &Gaps::new(setup));
-    check(&script, &Pairs::new(setup, &PairsOptions::default()));
-    check(&script, &Declared::new(setup, &declaration));
+    check(&script, &PairsAnalysis::new(setup, &PairsOptions::default()));
+    check(&script, &DeclaredAnalysis::new(setup, &declaration));
 }

@@ -13,7 +13,7 @@
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use crate::runs::{Run, RunWriter};
+use crate::runs::{RunWriter, StateRun};
 
 /// Set in the value of a run with an end that does not agree with its value: events were lost.
 pub const DOUBT: u64 = 1 << 63;
@@ -71,7 +71,7 @@ const _: () = assert!(EntityKind::Thread as usize + 1 == KINDS, "keys have a num
 
 /// A value before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Before {
+pub enum PriorValue {
     /// Nothing.
     Unknown,
     /// It was this; `None`: there was none.
@@ -84,7 +84,7 @@ pub enum Before {
 
 /// How a value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum AttributeChange {
     /// It has this value from now on, even if it had it before: a new run begins.
     Begin(Option<u64>),
     /// It has this value, maybe since long.
@@ -100,18 +100,18 @@ pub enum Change {
 
 /// The first changes of a value in a part.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct First {
+struct FirstChanges {
     at: i64,
-    before: Before,
-    change: Change,
+    before: PriorValue,
+    change: AttributeChange,
     /// Time and value of its next change; and the value before that.
-    next: Option<(i64, Before)>,
+    next: Option<(i64, PriorValue)>,
 }
 
 /// One value of a thing.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Track {
-    first: Option<First>,
+struct AttributeTrack {
+    first: Option<FirstChanges>,
     /// Its value, and since when.
     now: Option<(Option<u64>, i64)>,
 }
@@ -119,13 +119,13 @@ struct Track {
 /// The values of entities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Attributes {
-    entities: HashMap<Entity, [Track; TRACKS]>,
+    entities: HashMap<Entity, [AttributeTrack; TRACKS]>,
     /// Things that had values and have none: numbers of dead threads are used again.
     gone: HashSet<Entity>,
     is_anchored: bool,
 }
 
-impl Change {
+impl AttributeChange {
     /// The value after it, and whether that is a new run; `None`: nothing changes.
     fn after(self, now: Option<Option<u64>>) -> Option<Option<u64>> {
         match self {
@@ -138,10 +138,10 @@ impl Change {
     }
 }
 
-impl Track {
-    fn set(&mut self, key: u64, time: i64, (before, change): (Before, Change), runs: &mut RunWriter) {
+impl AttributeTrack {
+    fn set(&mut self, key: u64, time: i64, (before, change): (PriorValue, AttributeChange), runs: &mut RunWriter) {
         let Some((now, since)) = self.now else {
-            self.first = Some(First { at: time, before, change, next: None });
+            self.first = Some(FirstChanges { at: time, before, change, next: None });
             self.now = change.after(None).map(|value| (value, time));
             return;
         };
@@ -161,8 +161,8 @@ impl Track {
     /// Nothing was before it.
     fn anchor(&mut self, key: u64, runs: &mut RunWriter) {
         let Some(first) = self.first.take() else { return };
-        if let Before::Was(Some(value)) = first.before {
-            runs.push(Run { key, begin: i64::MIN, end: first.at, value });
+        if let PriorValue::Was(Some(value)) = first.before {
+            runs.push(StateRun { key, begin: i64::MIN, end: first.at, value });
         }
         if let Some(next) = first.next {
             let value = first.change.after(None).flatten();
@@ -191,23 +191,30 @@ impl Track {
 
 /// Writes the run of a value that ends; `before` is the value before the end, as the event names
 /// it.
-fn end(key: u64, (value, begin): (Option<u64>, i64), (end, before): (i64, Before), runs: &mut RunWriter) {
+fn end(key: u64, (value, begin): (Option<u64>, i64), (end, before): (i64, PriorValue), runs: &mut RunWriter) {
     if let Some(value) = value {
         let flags = match before {
-            Before::Unknown => 0,
-            Before::Gone => CUT,
-            Before::Was(was) if was == Some(value) => 0,
-            Before::Not(upper) if (value >> 32) as u32 != upper => 0,
-            Before::Was(_) | Before::Not(_) => DOUBT,
+            PriorValue::Unknown => 0,
+            PriorValue::Gone => CUT,
+            PriorValue::Was(was) if was == Some(value) => 0,
+            PriorValue::Not(upper) if (value >> 32) as u32 != upper => 0,
+            PriorValue::Was(_) | PriorValue::Not(_) => DOUBT,
         };
-        runs.push(Run { key, begin, end, value: value | flags });
+        runs.push(StateRun { key, begin, end, value: value | flags });
     }
 }
 
 impl Attributes {
     /// Something has another value.
     #[inline]
-    pub fn set(&mut self, entity: Entity, track: usize, time: i64, change: (Before, Change), runs: &mut RunWriter) {
+    pub fn set(
+        &mut self,
+        entity: Entity,
+        track: usize,
+        time: i64,
+        change: (PriorValue, AttributeChange),
+        runs: &mut RunWriter,
+    ) {
         let key = entity.key(track);
         let is_anchored = self.is_anchored;
         let track = &mut self.tracks(entity)[track];
@@ -237,7 +244,7 @@ impl Attributes {
                     track.anchor(key, runs);
                 }
             }
-            if is_anchored && tracks.iter().all(Track::is_over) {
+            if is_anchored && tracks.iter().all(AttributeTrack::is_over) {
                 self.entities.remove(&entity);
                 self.gone.insert(entity);
             }
@@ -271,18 +278,18 @@ impl Attributes {
     }
 
     /// Runs of a thing that began at a time or later, and have not ended.
-    pub(super) fn since(&self, entity: Entity, at: i64) -> impl Iterator<Item = Run> {
+    pub(super) fn since(&self, entity: Entity, at: i64) -> impl Iterator<Item = StateRun> {
         let tracks = self.entities.get(&entity).into_iter().flatten().enumerate();
         tracks.filter_map(move |(number, track)| {
             let (value, begin) = track.now.filter(|(_, begin)| at <= *begin)?;
-            Some(Run { key: entity.key(number), begin, end: i64::MAX, value: value? })
+            Some(StateRun { key: entity.key(number), begin, end: i64::MAX, value: value? })
         })
     }
 
-    fn tracks(&mut self, entity: Entity) -> &mut [Track; TRACKS] {
+    fn tracks(&mut self, entity: Entity) -> &mut [AttributeTrack; TRACKS] {
         let gone = &self.gone;
         self.entities.entry(entity).or_insert_with(|| match gone.contains(&entity) {
-            true => [Track { first: None, now: Some((None, i64::MIN)) }; TRACKS],
+            true => [AttributeTrack { first: None, now: Some((None, i64::MIN)) }; TRACKS],
             false => Default::default(),
         })
     }
@@ -294,7 +301,7 @@ impl Attributes {
                 let (key, mut track) = (entity.key(number), *track);
                 track.anchor(key, runs);
                 if let Some((Some(value), begin)) = track.now {
-                    runs.push(Run { key, begin, end: i64::MAX, value });
+                    runs.push(StateRun { key, begin, end: i64::MAX, value });
                 }
             }
         }

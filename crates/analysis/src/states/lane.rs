@@ -16,7 +16,7 @@ use crate::Comm;
 
 /// Intervals that begin and end one after the other: calls of a thread, interrupts of a CPU.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Sequence {
+pub struct IntervalSequence {
     /// The first thing that was seen of it.
     pub(super) first: Option<(i64, Edge)>,
     /// Completed runs: begin, end and value.
@@ -34,7 +34,7 @@ pub enum Edge {
     End(Option<u64>),
 }
 
-impl Sequence {
+impl IntervalSequence {
     pub(super) fn begin(&mut self, time: i64, what: u64) {
         self.first.get_or_insert((time, Edge::Begin));
         if let Some((begin, before)) = self.open.replace((time, what)) {
@@ -67,7 +67,7 @@ impl Sequence {
 
 /// A CPU in a part of a lane.
 #[derive(Debug, Default)]
-pub(super) struct LaneCpu {
+pub(super) struct StatesCpu {
     pub(super) cpu: u32,
     /// The thread that it runs, since its last switch.
     pub(super) now: Option<i32>,
@@ -75,41 +75,41 @@ pub(super) struct LaneCpu {
     pub(super) said: Option<i32>,
     /// The thread that it ran before its first switch.
     pub(super) head: Option<i32>,
-    pub(super) calls: Sequence,
-    pub(super) irqs: Sequence,
-    pub(super) softirqs: Sequence,
+    pub(super) calls: IntervalSequence,
+    pub(super) irqs: IntervalSequence,
+    pub(super) softirqs: IntervalSequence,
 }
 
 /// The notes about threads.
 #[derive(Debug)]
-pub enum Note {
+pub enum StatesNote {
     /// A CPU changes threads.
-    Switch(Switch),
+    Switch(StatesSwitch),
     /// A thread can run.
     Wake(i32, Comm),
     /// A thread is made, of a process, by another one.
-    Fork(Named, Option<(i32, i32)>),
+    Fork(StatesThreadFacts, Option<(i32, i32)>),
     /// A thread is known by its process and name.
-    Known(Named),
+    Known(StatesThreadFacts),
 }
 
 /// A CPU changes threads.
 #[derive(Debug)]
-pub struct Switch {
+pub struct StatesSwitch {
     pub(super) cpu: u32,
     pub(super) prev: i32,
     pub(super) next: i32,
     /// The previous thread's state from now on; `None`: it is dead.
     pub(super) away: Option<u64>,
     pub(super) names: [Comm; 2],
-    /// See [`Sequence`], of calls.
+    /// See [`IntervalSequence`], of calls.
     pub(super) first: Option<(i64, Edge)>,
     pub(super) open: Option<(i64, u64)>,
 }
 
 /// A thread with the facts that an event tells about it.
 #[derive(Debug)]
-pub struct Named {
+pub struct StatesThreadFacts {
     pub(super) tid: i32,
     pub(super) pid: Option<i32>,
     pub(super) comm: Comm,

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{DOUBT, Doing, Entity, EntityKind, FLAGS, NUMBERED, cpu_track, thread_track};
-use crate::runs::{Run, RunWriter};
+use super::{DOUBT, Entity, EntityKind, FLAGS, NUMBERED, ThreadState, cpu_track, thread_track};
+use crate::runs::{RunWriter, StateRun};
 use crate::windows::Windows;
-use crate::{Answer, Bounded, Cell, Class, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
+use crate::{Answer, Bounded, Cell, CellClass, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
 
 /// The texts of runs' numbers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Texts {
+pub struct RunTexts {
     /// Calls by their number.
     pub calls: Vec<String>,
     /// Threads' names by their digest.
@@ -39,7 +39,7 @@ impl LaneText {
     }
 }
 
-impl Texts {
+impl RunTexts {
     fn call(&self, value: u64) -> Cell {
         let name = usize::try_from(value).ok().and_then(|place| self.calls.get(place)).cloned();
         let number = || ((value & NUMBERED) != 0).then(|| format!("#{}", value as u32));
@@ -52,13 +52,13 @@ impl Texts {
 }
 
 /// All runs, in the order of their subjects, and of time.
-pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolError> {
+pub(super) fn history(runs: &RunWriter, texts: &RunTexts) -> Result<Answer, SpoolError> {
     let columns = vec![
-        Column::new("what", "What", Class::Text),
-        Column::new("begin", "Begin", Class::Timestamp),
-        Column::new("end", "End", Class::Timestamp),
-        Column::new("value", "Value", Class::Mixed),
-        Column::new("uncertain", "Uncertain", Class::Flag),
+        Column::new("what", "What", CellClass::Text),
+        Column::new("begin", "Begin", CellClass::Timestamp),
+        Column::new("end", "End", CellClass::Timestamp),
+        Column::new("value", "Value", CellClass::Mixed),
+        Column::new("uncertain", "Uncertain", CellClass::Flag),
     ];
     let mut table = Table::new("history", "What CPUs and threads did", columns);
     let mut all = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolEr
     Ok(Answer { tables: vec![table] })
 }
 
-fn described(texts: &Texts, (kind, host, track): (EntityKind, u16, usize), value: u64) -> (&'static str, Cell) {
+fn described(texts: &RunTexts, (kind, host, track): (EntityKind, u16, usize), value: u64) -> (&'static str, Cell) {
     let number = Cell::Integer(i64::from((value as u32).cast_signed()));
     match (kind, track) {
         (EntityKind::Cpu, cpu_track::THREAD) => ("CPU: thread", number),
@@ -84,8 +84,8 @@ fn described(texts: &Texts, (kind, host, track): (EntityKind, u16, usize), value
             (if is_hard { "CPU: irq" } else { "CPU: softirq" }, irq(texts, host, is_hard, value))
         }
         (EntityKind::Thread, thread_track::STATE) => {
-            let text = match Doing::of(value) {
-                Some((Doing::Running, cpu)) => format!("running on {cpu}"),
+            let text = match ThreadState::of(value) {
+                Some((ThreadState::Running, cpu)) => format!("running on {cpu}"),
                 doing => doing.map_or("?", |doing| doing.0.name()).to_owned(),
             };
             ("thread: state", Cell::Text(text))
@@ -98,13 +98,13 @@ fn described(texts: &Texts, (kind, host, track): (EntityKind, u16, usize), value
     }
 }
 
-fn irq(texts: &Texts, host: u16, is_hard: bool, value: u64) -> Cell {
+fn irq(texts: &RunTexts, host: u16, is_hard: bool, value: u64) -> Cell {
     let name = texts.irqs.get(&(host, value)).filter(|_| is_hard).cloned();
     Cell::Irq { is_hard, number: value.cast_signed(), name }
 }
 
 /// Since when and until when a run is, seen at an instant, and whether that is certain.
-pub(crate) fn times(at: i64, run: &Run, is_doubtful: bool) -> [Cell; 4] {
+pub(crate) fn times(at: i64, run: &StateRun, is_doubtful: bool) -> [Cell; 4] {
     let is_known = run.begin != i64::MIN;
     let since = if is_known { Cell::Timestamp(run.begin) } else { Cell::Unknown };
     let length = if is_known { Cell::Duration(Bounded::exact(at.abs_diff(run.begin))) } else { Cell::Unknown };
@@ -114,25 +114,25 @@ pub(crate) fn times(at: i64, run: &Run, is_doubtful: bool) -> [Cell; 4] {
 
 /// The states of CPUs and threads at an instant.
 #[derive(Debug)]
-pub struct Moment<'a> {
+pub struct InstantStates<'a> {
     /// When, in nanoseconds.
     pub at: i64,
     /// The texts of numbers.
-    pub texts: &'a Texts,
+    pub texts: &'a RunTexts,
     /// Which CPUs and threads are wanted, and how many.
     pub wishes: &'a Wishes,
 }
 
 /// Order of threads: by state, its begin, machine and number.
-type Order = (Doing, i64, u16, i32);
+type Order = (ThreadState, i64, u16, i32);
 
 /// Runs of a thing at an instant, by track.
-type Now = [Option<Run>; 4];
+type Now = [Option<StateRun>; 4];
 
-impl Moment<'_> {
+impl InstantStates<'_> {
     /// The tables; `runs`: all those of the instant.
     #[must_use]
-    pub fn answer(&self, runs: &[Run]) -> Answer {
+    pub fn answer(&self, runs: &[StateRun]) -> Answer {
         let (mut cpus, mut threads): (BTreeMap<_, Now>, BTreeMap<_, Now>) = Default::default();
         for lane in &self.texts.lanes {
             cpus.extend(lane.cpu.map(|cpu| ((lane.host, cpu.cast_signed()), Now::default())));
@@ -167,22 +167,22 @@ impl Moment<'_> {
     }
 
     fn columns(&self, columns: Vec<Column>) -> Vec<Column> {
-        let host = self.several_hosts().then(|| Column::new("host", "Host", Class::Text));
+        let host = self.several_hosts().then(|| Column::new("host", "Host", CellClass::Text));
         let times = [
-            Column::new("since", "Since", Class::Timestamp),
-            Column::new("for", "For", Class::Duration),
-            Column::new("until", "Until", Class::Timestamp),
-            Column::new("uncertain", "Uncertain", Class::Flag),
+            Column::new("since", "Since", CellClass::Timestamp),
+            Column::new("for", "For", CellClass::Duration),
+            Column::new("until", "Until", CellClass::Timestamp),
+            Column::new("uncertain", "Uncertain", CellClass::Flag),
         ];
         host.into_iter().chain(columns).chain(times).collect()
     }
 
-    fn times(&self, run: &Run, is_doubtful: bool) -> [Cell; 4] {
+    fn times(&self, run: &StateRun, is_doubtful: bool) -> [Cell; 4] {
         times(self.at, run, is_doubtful || run.value & DOUBT != 0)
     }
 
     /// Whether events of a machine, or of one of its CPUs, are missing in a run: then it may have been something else.
-    fn is_cut(&self, host: u16, cpu: Option<u32>, run: &Run) -> bool {
+    fn is_cut(&self, host: u16, cpu: Option<u32>, run: &StateRun) -> bool {
         let is_of = |lane: &&LaneText| lane.host == host && (cpu.is_none() || lane.cpu.is_none() || lane.cpu == cpu);
         self.texts.lanes.iter().filter(is_of).any(|lane| lane.holes.touch(run.begin, run.end))
     }
@@ -196,11 +196,11 @@ impl Moment<'_> {
 
     fn cpus(&self, cpus: &BTreeMap<(u16, i32), Now>, threads: &BTreeMap<(u16, i32), Now>) -> Table {
         let columns = self.columns(vec![
-            Column::new("cpu", "CPU", Class::Cpu),
-            Column::new("thread", "Thread", Class::Process),
-            Column::new("call", "Call", Class::Syscall),
-            Column::new("irq", "Interrupt", Class::Irq),
-            Column::new("softirq", "Softirq", Class::Irq),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::new("thread", "Thread", CellClass::Process),
+            Column::new("call", "Call", CellClass::Syscall),
+            Column::new("irq", "Interrupt", CellClass::Irq),
+            Column::new("softirq", "Softirq", CellClass::Irq),
         ]);
         let mut table = Table::new("cpus", "What CPUs do", columns);
         for (&(host, cpu), now) in cpus {
@@ -236,10 +236,10 @@ impl Moment<'_> {
 
     fn threads(&self, threads: &BTreeMap<(u16, i32), Now>, cpus: &BTreeMap<(u16, i32), Now>) -> Table {
         let columns = self.columns(vec![
-            Column::new("thread", "Thread", Class::Process),
-            Column::new("state", "State", Class::Text),
-            Column::new("cpu", "CPU", Class::Cpu),
-            Column::new("call", "Call", Class::Syscall),
+            Column::new("thread", "Thread", CellClass::Process),
+            Column::new("state", "State", CellClass::Text),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::new("call", "Call", CellClass::Syscall),
         ]);
         let mut table = Table::new("threads", "What threads do", columns);
         let mut rows: Vec<_> = threads.iter().filter_map(|(id, now)| self.thread(*id, now, cpus)).collect();
@@ -259,9 +259,9 @@ impl Moment<'_> {
         cpus: &BTreeMap<(u16, i32), Now>,
     ) -> Option<(Order, Vec<Cell>)> {
         let state = now[thread_track::STATE]?;
-        let (doing, cpu) = Doing::of(state.value)?;
+        let (doing, cpu) = ThreadState::of(state.value)?;
         let name = || self.texts.name(now[thread_track::NAME]?.value & !FLAGS);
-        let is_on = doing == Doing::Running;
+        let is_on = doing == ThreadState::Running;
         if !self.wishes.wants_thread(tid, name) || !(self.wishes.cpus.is_empty() || is_on && self.wants_cpu(cpu)) {
             return None;
         }

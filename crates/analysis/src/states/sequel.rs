@@ -12,26 +12,26 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::attributes::{Entity, EntityKind, TRACKS};
-use super::lane::Sequence;
-use super::{CpuEnd, State, States, cpu_track, nobody};
-use crate::runs::{Run, RunWriter};
+use super::lane::IntervalSequence;
+use super::{CpuEnd, StatesAnalysis, StatesPart, cpu_track, nobody};
+use crate::runs::{RunWriter, StateRun};
 use crate::{Analysis, Comm};
 
 /// The runs that a part adds.
 #[derive(Debug)]
-pub struct Sequel {
+pub struct StatesSequel {
     /// Runs that begin and end in it, in no order.
     pub inner: RunWriter,
     /// Runs that end in it, wherever they begin; `i64::MIN`: before the begin of reading.
-    pub ended: Vec<Run>,
+    pub ended: Vec<StateRun>,
     /// Runs that begin in it and go on behind it.
-    pub open: Vec<Run>,
+    pub open: Vec<StateRun>,
 }
 
-impl States {
+impl StatesAnalysis {
     /// Before the first part of a trace.
     #[must_use]
-    pub fn begin(&self) -> State {
+    pub fn begin(&self) -> StatesPart {
         let mut state = self.init();
         self.anchor(&mut state);
         state.runs = RunWriter::new(None);
@@ -40,7 +40,7 @@ impl States {
 
     /// The keys of all values before a part that it needs.
     #[must_use]
-    pub fn asked(&self, part: &State) -> Vec<u64> {
+    pub fn asked(&self, part: &StatesPart) -> Vec<u64> {
         let cpus = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end.cpu)));
         let ends = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end)));
         let ends = ends.filter(|_| self.lacks_switches());
@@ -66,7 +66,7 @@ impl States {
     /// The state before a part, from others' findings: for the keys that were asked, their values
     /// and since when. Values of other keys are unknown.
     #[must_use]
-    pub fn before(&self, part: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
+    pub fn before(&self, part: &StatesPart, known: &HashMap<u64, Option<(u64, i64)>>) -> StatesPart {
         let mut state = self.begin();
         for (&key, &now) in known {
             state.attributes.put(key, now.map_or((None, i64::MIN), |(value, since)| (Some(value), since)));
@@ -76,14 +76,14 @@ impl States {
                 let entity = Entity::new(EntityKind::Cpu, self.lanes[lane].host, end.cpu.cast_signed());
                 let now = known.get(&entity.key(cpu_track::THREAD)).copied().flatten();
                 let now = now.map(|(tid, _)| (tid as u32).cast_signed());
-                state.cpus[lane].push(CpuEnd { cpu: end.cpu, head: now, now, calls: Sequence::default() });
+                state.cpus[lane].push(CpuEnd { cpu: end.cpu, head: now, now, calls: IntervalSequence::default() });
             }
         }
         state
     }
 
     /// Adds a part that begins at `begin` to all that was before it. Runs are handed over: the state has none afterwards.
-    pub fn follow(&self, before: &mut State, mut part: State, begin: i64) -> Sequel {
+    pub fn follow(&self, before: &mut StatesPart, mut part: StatesPart, begin: i64) -> StatesSequel {
         let inner = std::mem::replace(&mut part.runs, RunWriter::new(None));
         let mut changed = part.attributes.entities();
         self.merge(before, part);
@@ -95,13 +95,13 @@ impl States {
         for entity in changed {
             open.extend(before.attributes.since(entity, begin));
         }
-        Sequel { inner, ended, open }
+        StatesSequel { inner, ended, open }
     }
 
     /// Calls of threads that run go to them. As long as a CPU has not changed threads since the
     /// trace began, their thread is unknown: they wait, or stay without one. Returns the things
     /// that this changes.
-    fn settle_calls(&self, state: &mut State) -> Vec<Entity> {
+    fn settle_calls(&self, state: &mut StatesPart) -> Vec<Entity> {
         let mut changed = Vec::new();
         for lane in 0..state.cpus.len() {
             for place in 0..state.cpus[lane].len() {
@@ -121,7 +121,7 @@ pub fn keys(entity: Entity) -> impl Iterator<Item = u64> {
     (0..TRACKS).map(move |track| entity.key(track))
 }
 
-impl State {
+impl StatesPart {
     /// Interrupts' names, by machine and number.
     #[must_use]
     pub fn irqs(&self) -> &BTreeMap<(u16, u64), String> {

@@ -12,13 +12,13 @@ use crate::testing::{Random, Script, text};
 fn check(script: &str, at: i64, expect: &expect_test::Expect) {
     let script = Script::parse(script);
     let wishes = Wishes::default();
-    let states = States::new(&script.setup(&wishes));
+    let states = StatesAnalysis::new(&script.setup(&wishes));
     let history = text(&states.finish(&script.state(&states)).unwrap());
     let (runs, texts) = states.into_runs(script.state(&states));
     let spool = Arc::clone(&script.room.spool);
     let mut found = Vec::new();
     runs_between(&*spool, &runs.finish().unwrap(), (at, at), |run| found.push(run)).unwrap();
-    let moment = Moment { at, texts: &texts, wishes: &wishes };
+    let moment = InstantStates { at, texts: &texts, wishes: &wishes };
     expect.assert_eq(&format!("{history}{}", text(&moment.answer(&found))));
     script.check_cuts(&states, 200);
 }
@@ -188,6 +188,6 @@ fn any_cut_tells_the_same() {
         }
         let script = Script::parse(&script);
         let wishes = Wishes::default();
-        script.check_cuts(&States::new(&script.setup(&wishes)), 40);
+        script.check_cuts(&StatesAnalysis::new(&script.setup(&wishes)), 40);
     }
 }

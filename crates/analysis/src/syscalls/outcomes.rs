@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::Limits;
-use super::rows::{CallRows, CallRun, Fate, Record, Slow};
-use super::totals::Totals;
-use crate::calls::{Entry, Exit, Outcome};
+use super::CallLimits;
+use super::rows::{CallFate, CallRows, CallRun, Record, SlowCall};
+use super::totals::SyscallTotals;
+use crate::calls::{CallEntry, CallExit, CallOutcome};
 
 /// The error that a call returns, if it does.
 pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
@@ -14,7 +14,12 @@ pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
 
 /// Counts the outcome of a call within a run.
 #[inline]
-pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
+pub(super) fn settle_in_run(
+    limits: &CallLimits,
+    totals: &mut SyscallTotals,
+    run: &mut CallRun,
+    outcome: CallOutcome<(), ()>,
+) {
     let (record, slow) = settled(limits, totals, outcome);
     if let Some(slow) = slow {
         run.slow.get_or_insert_default().push(slow);
@@ -25,7 +30,12 @@ pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut Call
 }
 
 /// Counts the outcome of a call of a life.
-pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+pub(super) fn settle(
+    limits: &CallLimits,
+    totals: &mut SyscallTotals,
+    rows: &mut CallRows,
+    outcome: CallOutcome<(), ()>,
+) {
     let (record, slow) = settled(limits, totals, outcome);
     rows.slow.extend(slow);
     if let Some(record) = record {
@@ -35,16 +45,20 @@ pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, 
 
 /// Outcome of a call, on request; all calls together are counted already.
 #[inline]
-fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (Option<Record>, Option<Slow>) {
+fn settled(
+    limits: &CallLimits,
+    totals: &mut SyscallTotals,
+    outcome: CallOutcome<(), ()>,
+) -> (Option<Record>, Option<SlowCall>) {
     let (call, cpu, fate) = match outcome {
-        Outcome::Completed(entry, exit) => return completed(limits, totals, &entry, &exit),
+        CallOutcome::Completed(entry, exit) => return completed(limits, totals, &entry, &exit),
         // The exit may not say which call it is.
-        Outcome::Doubtful(entry, exit) => (entry.call, exit.cpu, Fate::LostInside),
-        Outcome::LostExit(exit) => (exit.call, exit.cpu, Fate::LostInside),
-        Outcome::LostEntry(entry) => (entry.call, entry.cpu, Fate::LostInside),
-        Outcome::BeganBefore(exit) => (exit.call, exit.cpu, Fate::BeganBefore),
-        Outcome::ChildReturns(exit) => (exit.call, exit.cpu, Fate::ChildReturns),
-        Outcome::NeverEnded(entry) => (entry.call, entry.cpu, Fate::NeverEnded),
+        CallOutcome::Doubtful(entry, exit) => (entry.call, exit.cpu, CallFate::LostInside),
+        CallOutcome::LostExit(exit) => (exit.call, exit.cpu, CallFate::LostInside),
+        CallOutcome::LostEntry(entry) => (entry.call, entry.cpu, CallFate::LostInside),
+        CallOutcome::BeganBefore(exit) => (exit.call, exit.cpu, CallFate::BeganBefore),
+        CallOutcome::ChildReturns(exit) => (exit.call, exit.cpu, CallFate::ChildReturns),
+        CallOutcome::NeverEnded(entry) => (entry.call, entry.cpu, CallFate::NeverEnded),
     };
     if !limits.wants_cpu(cpu) || !limits.wants_call(call) {
         return (None, None);
@@ -57,11 +71,11 @@ fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (O
 
 #[inline]
 fn completed(
-    limits: &Limits,
-    totals: &mut Totals,
-    entry: &Entry<()>,
-    exit: &Exit<()>,
-) -> (Option<Record>, Option<Slow>) {
+    limits: &CallLimits,
+    totals: &mut SyscallTotals,
+    entry: &CallEntry<()>,
+    exit: &CallExit<()>,
+) -> (Option<Record>, Option<SlowCall>) {
     let (ns, call) = (entry.place.time.abs_diff(exit.place.time), entry.call);
     let is_long = ns >= limits.min_ns && ns <= limits.max_ns;
     if !is_long || !limits.wants_cpu(exit.cpu) || !limits.wants_call(call) {
@@ -75,6 +89,6 @@ fn completed(
         whole.detail.record(ns, errno);
     }
     let is_slow = limits.is_by_thread || totals.is_slow(limits, ns);
-    let slow = is_slow.then_some(Slow { ns, begin: Reverse(entry.place), end: exit.place, call, ret: exit.ret });
-    (Some(Record { ns, call, errno: errno.unwrap_or(0), fate: Fate::Completed }), slow)
+    let slow = is_slow.then_some(SlowCall { ns, begin: Reverse(entry.place), end: exit.place, call, ret: exit.ret });
+    (Some(Record { ns, call, errno: errno.unwrap_or(0), fate: CallFate::Completed }), slow)
 }

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::rows::{CallRow, Others, Slow};
-use super::totals::{Totals, Whole};
-use super::{State, Syscalls};
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use super::rows::{CallRow, Others, SlowCall};
+use super::totals::{CallNameTotals, SyscallTotals};
+use super::{SyscallState, Syscalls};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::calls::report::{count, figure_cells, figure_columns, life_cells, thread_columns};
-use crate::calls::{Bases, CallId, Numbers, Who};
+use crate::calls::{Bases, CallId, LifeNumbering, ThreadLife};
 use crate::statistics::{leave, percentile_cells, percentile_columns};
 use crate::{Bins, Histogram, Merge};
 
@@ -16,19 +16,19 @@ use crate::{Bins, Histogram, Merge};
 type ThreadRow<'a> = (Vec<Cell>, CallId, &'a CallRow);
 
 /// Everything that is known.
-struct Found<'a> {
-    calls: BTreeMap<CallId, Whole>,
+struct SyscallFindings<'a> {
+    calls: BTreeMap<CallId, CallNameTotals>,
     /// Calls of threads, the most time first: the thread, the call, and its sums.
     threads: Vec<ThreadRow<'a>>,
     /// Rows of threads that others rank above.
     dropped: u64,
-    slow: Vec<(Slow, Vec<Cell>)>,
+    slow: Vec<(SlowCall, Vec<Cell>)>,
 }
 
 impl Syscalls {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
-        let mut more = Totals::new(&self.wishes);
+    pub(super) fn report(&self, state: &SyscallState) -> Answer {
+        let mut more = SyscallTotals::new(&self.wishes);
         let bases = state.calls.finish(self, &mut more);
         let found = self.found(&state.totals, &more, &bases);
         let by = &self.wishes.by;
@@ -45,23 +45,28 @@ impl Syscalls {
     }
 
     /// Lives that were over before the trace was, and the others.
-    fn found<'a>(&self, over: &'a Totals, more: &'a Totals, bases: &'a Bases) -> Found<'a> {
-        let numbers = Numbers { bases, firsts: &more.firsts };
-        let mut calls: BTreeMap<CallId, Whole> = BTreeMap::new();
+    fn found<'a>(&self, over: &'a SyscallTotals, more: &'a SyscallTotals, bases: &'a Bases) -> SyscallFindings<'a> {
+        let numbers = LifeNumbering { bases, firsts: &more.firsts };
+        let mut calls: BTreeMap<CallId, CallNameTotals> = BTreeMap::new();
         over.calls().chain(more.calls()).for_each(|(call, whole)| calls.entry(call).or_default().add(whole));
         let (threads, dropped) = self.thread_rows(over, more, &numbers);
-        let mut slow: Vec<(Slow, Vec<Cell>)> = Vec::new();
+        let mut slow: Vec<(SlowCall, Vec<Cell>)> = Vec::new();
         for (totals, is_early) in [(over, true), (more, false)] {
             let slowest = totals.slowest(&self.limits).into_iter();
             slow.extend(slowest.map(|(slow, who)| (slow, numbers.cells(&who, is_early))));
         }
         slow.sort_by_key(|row| Reverse(row.0));
         slow.truncate(self.limits.slow);
-        Found { calls, threads, dropped, slow }
+        SyscallFindings { calls, threads, dropped, slow }
     }
 
     /// Rows of threads, and how many others there are.
-    fn thread_rows<'a>(&self, over: &'a Totals, more: &'a Totals, numbers: &Numbers<'_>) -> (Vec<ThreadRow<'a>>, u64) {
+    fn thread_rows<'a>(
+        &self,
+        over: &'a SyscallTotals,
+        more: &'a SyscallTotals,
+        numbers: &LifeNumbering<'_>,
+    ) -> (Vec<ThreadRow<'a>>, u64) {
         let unknown = more.unknown.rows.iter().filter(|row| row.1.is_any());
         let mut rows: Vec<_> = unknown.map(|(call, row)| (rank(row), (None, 0, *call), None, row)).collect();
         for (totals, is_early) in [(over, true), (more, false)] {
@@ -77,7 +82,7 @@ impl Syscalls {
         rows.sort_unstable_by_key(|row| (row.0, row.1));
         leave(&mut rows, self.wishes.top);
         let dropped = count - rows.len() as u64;
-        let cells = |who: Option<&Who>, incarnation| match who {
+        let cells = |who: Option<&ThreadLife>, incarnation| match who {
             Some(who) => life_cells(who.key, incarnation, who.comm, who.pid),
             None => vec![Cell::Unknown, Cell::Empty],
         };
@@ -89,9 +94,9 @@ impl Syscalls {
         if name.is_empty() { Cell::Empty } else { Cell::Syscall(name) }
     }
 
-    fn per_syscall(&self, found: &Found<'_>) -> Table {
+    fn per_syscall(&self, found: &SyscallFindings<'_>) -> Table {
         let mut columns = vec![
-            Column::new("syscall", "System call", Class::Syscall),
+            Column::new("syscall", "System call", CellClass::Syscall),
             Column::of("count", "Calls", "calls"),
             Column::of("errors", "Errors", "errors"),
         ];
@@ -100,7 +105,8 @@ impl Syscalls {
         columns.extend(other_columns());
         let mut table = Table::new("per-syscall", "System calls", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<(&CallId, &Whole)> = found.calls.iter().filter(|(_, whole)| whole.is_any()).collect();
+        let mut rows: Vec<(&CallId, &CallNameTotals)> =
+            found.calls.iter().filter(|(_, whole)| whole.is_any()).collect();
         rows.sort_by(|one, other| other.1.figures.total.cmp(&one.1.figures.total).then(one.0.cmp(other.0)));
         table.omitted = leave(&mut rows, self.wishes.top);
         for (call, whole) in rows {
@@ -113,9 +119,9 @@ impl Syscalls {
         table
     }
 
-    fn per_thread(&self, found: &Found<'_>) -> Table {
+    fn per_thread(&self, found: &SyscallFindings<'_>) -> Table {
         let mut columns = thread_columns();
-        columns.push(Column::new("syscall", "System call", Class::Syscall));
+        columns.push(Column::new("syscall", "System call", CellClass::Syscall));
         columns.extend([Column::of("count", "Calls", "calls"), Column::of("errors", "Errors", "errors")]);
         columns.extend(figure_columns());
         columns.extend(other_columns());
@@ -132,9 +138,9 @@ impl Syscalls {
         table
     }
 
-    fn errors(&self, found: &Found<'_>) -> Table {
+    fn errors(&self, found: &SyscallFindings<'_>) -> Table {
         let columns = vec![
-            Column::new("syscall", "System call", Class::Syscall),
+            Column::new("syscall", "System call", CellClass::Syscall),
             Column::of("errno", "Error", "errno"),
             Column::of("count", "Calls", "calls"),
         ];
@@ -151,11 +157,13 @@ impl Syscalls {
         table
     }
 
-    fn slowest(&self, found: &Found<'_>) -> Table {
-        let mut columns =
-            vec![Column::new("time", "Time", Class::TimeRange), Column::new("duration", "Duration", Class::Duration)];
+    fn slowest(&self, found: &SyscallFindings<'_>) -> Table {
+        let mut columns = vec![
+            Column::new("time", "Time", CellClass::TimeRange),
+            Column::new("duration", "Duration", CellClass::Duration),
+        ];
         columns.extend(thread_columns());
-        columns.push(Column::new("syscall", "System call", Class::Syscall));
+        columns.push(Column::new("syscall", "System call", CellClass::Syscall));
         columns.push(Column::of("ret", "Result", "result"));
         let mut table = Table::new("slowest", "Slowest system calls", columns);
         table.plot = Some(Plot::Bars { value: 1 });
@@ -172,7 +180,7 @@ impl Syscalls {
     }
 
     /// How long calls took, all of them together.
-    fn distribution(&self, found: &Found<'_>) -> Table {
+    fn distribution(&self, found: &SyscallFindings<'_>) -> Table {
         let mut all = Histogram::default();
         found.calls.values().for_each(|whole| all.merge_from(&whole.detail.latency_ns));
         distribution("distribution", "How long system calls took", &all, self.wishes.bins)
@@ -187,8 +195,8 @@ fn rank(row: &CallRow) -> Reverse<u64> {
 /// A histogram as a table.
 pub(crate) fn distribution(class: &'static str, title: &str, histogram: &Histogram, bins: usize) -> Table {
     let columns = vec![
-        Column::new("low", "From", Class::Duration),
-        Column::new("high", "To", Class::Duration),
+        Column::new("low", "From", CellClass::Duration),
+        Column::new("high", "To", CellClass::Duration),
         Column::of("count", "Calls", "calls"),
     ];
     let mut table = Table::new(class, title, columns);

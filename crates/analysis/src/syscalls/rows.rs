@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
-use crate::calls::{CallId, Figures, Place};
+use super::CallLimits;
+use crate::calls::{CallId, EventPosition, Figures};
 use crate::{Histogram, Merge};
 
 /// Calls of a run.
@@ -23,7 +23,7 @@ pub struct CallRun {
     many: Option<Box<CallRows>>,
     /// Candidates for the slowest ones; most calls are none.
     #[allow(clippy::box_collection, reason = "notes are moved several times, and almost none has any")]
-    pub(super) slow: Option<Box<Vec<Slow>>>,
+    pub(super) slow: Option<Box<Vec<SlowCall>>>,
 }
 
 /// Calls that a run keeps one by one: half of all runs have fewer, and a note is still small.
@@ -36,13 +36,13 @@ pub(super) struct Record {
     pub(super) call: CallId,
     /// 0: none.
     pub(super) errno: u16,
-    pub(super) fate: Fate,
+    pub(super) fate: CallFate,
 }
 
 /// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
-pub(super) enum Fate {
+pub(super) enum CallFate {
     Completed,
     BeganBefore,
     ChildReturns,
@@ -56,7 +56,7 @@ pub struct CallRows {
     /// By call; in the order in which they were made first.
     pub(super) rows: Vec<(CallId, CallRow)>,
     /// Candidates for the slowest ones.
-    pub(super) slow: Vec<Slow>,
+    pub(super) slow: Vec<SlowCall>,
 }
 
 /// A thread's calls of one name.
@@ -88,18 +88,18 @@ pub struct Detail {
 
 /// A call that took long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Slow {
+pub struct SlowCall {
     pub(super) ns: u64,
     /// Of two that took as long, the earlier one comes first.
-    pub(super) begin: Reverse<Place>,
-    pub(super) end: Place,
+    pub(super) begin: Reverse<EventPosition>,
+    pub(super) end: EventPosition,
     pub(super) call: CallId,
     pub(super) ret: Option<i64>,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Self { ns: 0, call: CallId::NONE, errno: 0, fate: Fate::Completed }
+        Self { ns: 0, call: CallId::NONE, errno: 0, fate: CallFate::Completed }
     }
 }
 
@@ -116,7 +116,7 @@ impl CallRun {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, limits: &Limits, record: Record) {
+    pub(super) fn push(&mut self, limits: &CallLimits, record: Record) {
         match self.few.get_mut(usize::from(self.count)) {
             Some(place) => {
                 *place = record;
@@ -132,7 +132,7 @@ impl CallRun {
     }
 
     /// Adds the later calls of the same run.
-    pub(super) fn extend(&mut self, limits: &Limits, later: Self) {
+    pub(super) fn extend(&mut self, limits: &CallLimits, later: Self) {
         later.records().iter().for_each(|record| self.push(limits, *record));
         if let Some(many) = later.many {
             self.many.get_or_insert_default().add(*many);
@@ -157,10 +157,10 @@ impl CallRows {
     }
 
     #[inline]
-    pub(super) fn count(&mut self, limits: &Limits, record: Record) {
+    pub(super) fn count(&mut self, limits: &CallLimits, record: Record) {
         let row = self.row(record.call);
         match record.fate {
-            Fate::Completed => {
+            CallFate::Completed => {
                 row.figures.record(record.ns);
                 row.errors += u64::from(record.errno != 0);
                 if limits.is_by_thread {
@@ -173,7 +173,7 @@ impl CallRows {
 
     /// A run was this thread's.
     #[inline]
-    pub(super) fn count_run(&mut self, limits: &Limits, run: CallRun) {
+    pub(super) fn count_run(&mut self, limits: &CallLimits, run: CallRun) {
         for record in run.records() {
             self.count(limits, *record);
         }
@@ -228,13 +228,13 @@ impl Others {
         self.lost_inside += other.lost_inside;
     }
 
-    pub(super) fn count(&mut self, fate: Fate) {
+    pub(super) fn count(&mut self, fate: CallFate) {
         match fate {
-            Fate::Completed => {}
-            Fate::BeganBefore => self.began_before += 1,
-            Fate::ChildReturns => self.child_returns += 1,
-            Fate::NeverEnded => self.never_ended += 1,
-            Fate::LostInside => self.lost_inside += 1,
+            CallFate::Completed => {}
+            CallFate::BeganBefore => self.began_before += 1,
+            CallFate::ChildReturns => self.child_returns += 1,
+            CallFate::NeverEnded => self.never_ended += 1,
+            CallFate::LostInside => self.lost_inside += 1,
         }
     }
 }
@@ -257,7 +257,7 @@ impl Detail {
 }
 
 /// Leaves the slowest.
-pub(super) fn shorten<T: Ord>(limits: &Limits, slow: &mut Vec<T>) {
+pub(super) fn shorten<T: Ord>(limits: &CallLimits, slow: &mut Vec<T>) {
     slow.sort_unstable_by(|one, other| other.cmp(one));
     slow.truncate(limits.slow);
 }

@@ -6,22 +6,22 @@ use std::collections::{BTreeMap, BinaryHeap};
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
-use super::rows::{CANDIDATES, CallRow, CallRows, Detail, Others, Slow, shorten};
+use super::CallLimits;
+use super::rows::{CANDIDATES, CallRow, CallRows, Detail, Others, SlowCall, shorten};
 use crate::Wishes;
-use crate::calls::{Bases, CallId, Figures, LifeView, Who};
+use crate::calls::{Bases, CallId, Figures, LifeView, ThreadLife};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
 /// The counts of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Totals {
+pub struct SyscallTotals {
     /// Calls with names, by their place among the names.
-    named: Vec<Whole>,
+    named: Vec<CallNameTotals>,
     /// Calls without.
-    others: BTreeMap<CallId, Whole>,
+    others: BTreeMap<CallId, CallNameTotals>,
     /// The slowest ones and their threads; more of them than asked for.
-    slow: Vec<(Slow, Who)>,
+    slow: Vec<(SlowCall, ThreadLife)>,
     /// Calls of lives that are over.
     pub(super) threads: Ranking<ThreadCall>,
     /// Calls of unknown threads, when the trace is over.
@@ -40,7 +40,7 @@ pub struct Totals {
 
 /// The counts of all calls of a name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Whole {
+pub struct CallNameTotals {
     pub(super) figures: Figures,
     pub(super) errors: u64,
     pub(super) others: Others,
@@ -50,7 +50,7 @@ pub struct Whole {
 /// A life's calls of a name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThreadCall {
-    pub(super) who: Who,
+    pub(super) who: ThreadLife,
     pub(super) call: CallId,
     pub(super) row: CallRow,
 }
@@ -84,7 +84,7 @@ impl Ord for ThreadCall {
     }
 }
 
-impl Whole {
+impl CallNameTotals {
     /// Whether there is a call.
     pub(super) fn is_any(&self) -> bool {
         self.figures.count > 0 || self.others != Others::default()
@@ -108,7 +108,7 @@ impl Whole {
 /// Names beyond these are looked for: there are about 500 system calls, and states from elsewhere may name any.
 const NAMED: usize = 4096;
 
-impl Totals {
+impl SyscallTotals {
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
             named: Vec::new(),
@@ -140,11 +140,11 @@ impl Totals {
 
     /// All calls of one name, or of one number.
     #[inline]
-    pub(super) fn whole(&mut self, call: CallId) -> &mut Whole {
+    pub(super) fn whole(&mut self, call: CallId) -> &mut CallNameTotals {
         match call.place() {
             Some(place) if place < NAMED => {
                 if self.named.len() <= place {
-                    self.named.resize_with(place + 1, Whole::default);
+                    self.named.resize_with(place + 1, CallNameTotals::default);
                 }
                 &mut self.named[place]
             }
@@ -153,14 +153,14 @@ impl Totals {
     }
 
     /// All calls, by name.
-    pub(super) fn calls(&self) -> impl Iterator<Item = (CallId, &Whole)> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = (CallId, &CallNameTotals)> {
         let named = self.named.iter().enumerate().map(|(place, whole)| (CallId::at(place), whole));
         named.chain(self.others.iter().map(|(call, whole)| (*call, whole)))
     }
 
     /// Whether a call may be one of the slowest.
     #[inline]
-    pub(super) fn is_slow(&mut self, limits: &Limits, ns: u64) -> bool {
+    pub(super) fn is_slow(&mut self, limits: &CallLimits, ns: u64) -> bool {
         if limits.slow == 0 {
             return false;
         }
@@ -177,12 +177,12 @@ impl Totals {
     }
 
     /// A life is over.
-    pub(super) fn over(&mut self, limits: &Limits, wishes: &Wishes, life: LifeView<'_, CallRows>) {
+    pub(super) fn over(&mut self, limits: &CallLimits, wishes: &Wishes, life: LifeView<'_, CallRows>) {
         let LifeView { key, number, comm, pid, rows, .. } = life;
         if number == 0 {
             self.firsts.insert(key);
         }
-        let who = Who { key, number, comm, pid };
+        let who = ThreadLife { key, number, comm, pid };
         if !wishes.wants_thread(key.tid, || comm.text()) {
             rows.rows.clear();
             rows.slow.clear();
@@ -208,16 +208,16 @@ impl Totals {
     }
 
     /// The slowest calls, the slowest first.
-    pub(super) fn slowest(&self, limits: &Limits) -> Vec<(Slow, Who)> {
+    pub(super) fn slowest(&self, limits: &CallLimits) -> Vec<(SlowCall, ThreadLife)> {
         let mut slow = self.slow.clone();
         shorten(limits, &mut slow);
         slow
     }
 
     /// Adds others, whose lives count from these numbers on.
-    pub(super) fn add(&mut self, limits: &Limits, other: Self, bases: &Bases) {
+    pub(super) fn add(&mut self, limits: &CallLimits, other: Self, bases: &Bases) {
         if self.named.len() < other.named.len() {
-            self.named.resize_with(other.named.len(), Whole::default);
+            self.named.resize_with(other.named.len(), CallNameTotals::default);
         }
         self.named.iter_mut().zip(&other.named).for_each(|(whole, more)| whole.add(more));
         for (call, whole) in &other.others {

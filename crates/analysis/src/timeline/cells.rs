@@ -14,7 +14,7 @@
 
 /// The changes of one value in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
+pub struct TrackCell {
     /// The bucket: its number, counted from the timeline's origin in widths of its level.
     pub bucket: u64,
     /// The value; the track says its meaning.
@@ -38,7 +38,7 @@ pub const LEVEL_MAX: Level = 62;
 pub const OTHERS: u64 = u64::MAX - 1;
 
 /// Adds up cells of the same bucket and value; afterwards they are in this order.
-pub fn add_up(cells: &mut Vec<Cell>) {
+pub fn add_up(cells: &mut Vec<TrackCell>) {
     // Cells come in the order of buckets, or almost: then only those of each bucket have to be put in order.
     if cells.is_sorted_by_key(|cell| cell.bucket) {
         let mut rest = &mut cells[..];
@@ -62,7 +62,7 @@ pub fn add_up(cells: &mut Vec<Cell>) {
     cells.retain(|cell| cell.begins != 0 || cell.net != 0 || cell.time != 0);
 }
 
-impl Cell {
+impl TrackCell {
     /// Whether the bucket's begin or end has the value: without its cell, the bucket would seem to
     /// have another value. One that is there at both ends and is interrupted lasts less long than a
     /// reader without the cell would think.
@@ -93,7 +93,7 @@ impl Cell {
 
 /// The values that cover a bucket: the data that a viewer needs to draw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bucket {
+pub struct TrackBucket {
     /// Its number.
     pub bucket: u64,
     /// The value that covers most of it, and how many nanoseconds; of two alike the lower value.
@@ -107,7 +107,7 @@ pub struct Bucket {
 }
 
 /// The buckets of a level in which something changes, of the cells of a track in the order of buckets. `carry`: the value before the first one.
-pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterator<Item = Bucket> {
+pub fn buckets(cells: &[TrackCell], level: Level, carry: Option<u64>) -> impl Iterator<Item = TrackBucket> {
     let mut carry = carry;
     cells.chunk_by(|a, b| a.bucket == b.bucket).map(move |cells| {
         let bucket = covered(cells, level, carry);
@@ -117,8 +117,8 @@ pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterato
 }
 
 /// What covers a bucket that begins with a value.
-fn covered(cells: &[Cell], level: Level, carry: Option<u64>) -> Bucket {
-    let mut all = Bucket { bucket: cells[0].bucket, last: carry, ..Bucket::default() };
+fn covered(cells: &[TrackCell], level: Level, carry: Option<u64>) -> TrackBucket {
+    let mut all = TrackBucket { bucket: cells[0].bucket, last: carry, ..TrackBucket::default() };
     let width = 1i64 << level;
     let mut add = |value: u64, time: i64| {
         let held = (value, time.max(0).cast_unsigned());
@@ -153,7 +153,7 @@ fn covered(cells: &[Cell], level: Level, carry: Option<u64>) -> Bucket {
 
 /// The value at the end of cells, of one bucket or of several, that begin with a value.
 #[must_use]
-pub fn last(cells: &[Cell], carry: Option<u64>) -> Option<u64> {
+pub fn last(cells: &[TrackCell], carry: Option<u64>) -> Option<u64> {
     let mut now = carry;
     for of_bucket in cells.chunk_by(|a, b| a.bucket == b.bucket) {
         let net = |value: u64| of_bucket.iter().find(|cell| cell.value == value).map_or(0, |cell| cell.net);
@@ -173,11 +173,11 @@ mod tests {
     use crate::testing::Random;
 
     /// A value from when to when, in buckets of a level.
-    fn run(cells: &mut Vec<Cell>, level: Level, (begin, end): (u64, u64), value: u64) {
+    fn run(cells: &mut Vec<TrackCell>, level: Level, (begin, end): (u64, u64), value: u64) {
         for (at, begins, net) in [(begin, 1, 1), (end, 0, -1)] {
             let bucket = at >> level;
             let rest = (((bucket + 1) << level) - at).cast_signed();
-            cells.push(Cell { bucket, value, begins, net, time: i64::from(net) * rest });
+            cells.push(TrackCell { bucket, value, begins, net, time: i64::from(net) * rest });
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
             let mut cells = Vec::new();
             runs.iter().for_each(|(span, value)| run(&mut cells, fine, *span, *value));
             add_up(&mut cells);
-            let mut wide: Vec<Cell> = cells.iter().map(|cell| cell.widened(fine, coarse)).collect();
+            let mut wide: Vec<TrackCell> = cells.iter().map(|cell| cell.widened(fine, coarse)).collect();
             add_up(&mut wide);
             let mut directly = Vec::new();
             runs.iter().for_each(|(span, value)| run(&mut directly, coarse, *span, *value));

@@ -17,18 +17,18 @@ use super::numbers;
 
 /// Something is something else from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct TrackChange {
     /// When.
     pub(super) time: i64,
     /// The track.
     pub(super) key: u64,
     /// Its new value.
-    pub(super) to: To,
+    pub(super) to: NewValue,
 }
 
 /// The new value of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum To {
+pub(super) enum NewValue {
     /// This value of its track.
     Value(u64),
     /// Nothing.
@@ -37,7 +37,7 @@ pub(super) enum To {
     More(i64),
 }
 
-impl To {
+impl NewValue {
     /// The new value, for things that had this one before.
     fn value(self, was: Option<u64>) -> Option<u64> {
         match self {
@@ -54,16 +54,16 @@ pub struct Lasting(HashMap<u64, u64>);
 
 /// The results of a chunk: changes in the order of time, and the values of their tracks before it.
 #[derive(Debug, Default)]
-pub struct Sequel {
-    pub(super) changes: Vec<Change>,
+pub struct ChangesSequel {
+    pub(super) changes: Vec<TrackChange>,
     pub(super) before: HashMap<u64, Option<u64>>,
 }
 
 impl Lasting {
     /// Puts changes, in the order of time, behind all that were before them.
-    pub(super) fn follow(&mut self, changes: Vec<Change>) -> Sequel {
+    pub(super) fn follow(&mut self, changes: Vec<TrackChange>) -> ChangesSequel {
         let mut before = HashMap::new();
-        for Change { key, to, .. } in &changes {
+        for TrackChange { key, to, .. } in &changes {
             let was = self.0.get(key).copied();
             match to.value(was) {
                 Some(value) => self.0.insert(*key, value),
@@ -71,7 +71,7 @@ impl Lasting {
             };
             before.entry(*key).or_insert(was);
         }
-        Sequel { changes, before }
+        ChangesSequel { changes, before }
     }
 
     /// Values that exist, from those that are known of chunks before.
@@ -89,7 +89,7 @@ impl Lasting {
     }
 }
 
-impl Sequel {
+impl ChangesSequel {
     /// Puts everything into a node.
     pub(super) fn draw(self, node: &mut NodeBuilder) {
         let Self { mut changes, before } = self;
@@ -98,7 +98,7 @@ impl Sequel {
         for of_track in changes.chunk_by(|a, b| a.key == b.key) {
             let key = of_track[0].key;
             let mut now = before.get(&key).copied().flatten();
-            for Change { time, to, .. } in of_track {
+            for TrackChange { time, to, .. } in of_track {
                 let was = now;
                 now = to.value(was);
                 if let Some(was) = was {

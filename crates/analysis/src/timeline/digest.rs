@@ -1,7 +1,7 @@
 //! Numbers that stand for values of events: keys of tracks, of pairs of begins and ends, of
 //! messages.
 
-use crate::Value;
+use crate::EventValue;
 
 /// Bits of numbers that stand for something: those above say what it is.
 pub(super) const NUMBER_BITS: u32 = 62;
@@ -18,11 +18,11 @@ impl Digest {
     }
 
     /// A value follows.
-    pub(super) fn with(self, value: Value<'_>) -> Self {
+    pub(super) fn with(self, value: EventValue<'_>) -> Self {
         match value {
-            Value::Integer(integer) => self.word(1).word(integer.cast_unsigned()),
-            Value::Real(real) => self.word(2).word(real.to_bits()),
-            Value::Text(text) => {
+            EventValue::Integer(integer) => self.word(1).word(integer.cast_unsigned()),
+            EventValue::Real(real) => self.word(2).word(real.to_bits()),
+            EventValue::Text(text) => {
                 let (words, rest) = text.as_chunks::<8>();
                 let mut last = [0; 8];
                 last[..rest.len()].copy_from_slice(rest);

@@ -10,15 +10,15 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::called::Called;
-use super::changes::{Change, To};
+use super::changes::{NewValue, TrackChange};
 use super::digest::{Digest, NUMBER, NUMBER_BITS};
 use super::messages::Post;
 use super::numbers;
-use super::own::Own;
+use super::own::DeclaredTracks;
 use super::{Thing, TrackKey};
-use crate::declared::{Act, KEY_FIELDS_MAX};
-use crate::roles::{Role, TID, counter, message, pair, rule, state};
-use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
+use crate::declared::{KEY_FIELDS_MAX, RuleAction};
+use crate::roles::{EventRole, TID, counter, message, pair, rule, state};
+use crate::{AnalysisEvent, BoundClass, EventValue, LaneFacts, RoleEvent};
 
 /// Set in the value of a name that is an integer; the rest is the integer.
 const IS_INTEGER: u64 = 1 << NUMBER_BITS;
@@ -31,7 +31,7 @@ const NAME_BYTES_MAX: usize = 256;
 
 /// Something of a thread begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct ThreadMark {
     /// When.
     pub(super) time: i64,
     /// The track of the thread's outermost durations.
@@ -44,7 +44,7 @@ pub struct Mark {
     pub(super) is_end: bool,
 }
 
-impl Mark {
+impl ThreadMark {
     /// An end closes the last begin, of those that have the same name.
     pub(super) fn is_plain(key: u64) -> bool {
         key & IS_PLAIN != 0
@@ -55,11 +55,11 @@ impl Mark {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Marks {
     /// Those of a lane in the order of time.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<ThreadMark>,
     /// Names by the values that stand for them.
     pub(super) names: HashMap<u64, String>,
     /// Changes of counters and components; those of a lane in the order of time.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<TrackChange>,
     /// Counters and components by their tracks.
     pub(super) called: HashMap<u64, Called>,
     /// Sends and receives; those of a lane in the order of time.
@@ -69,9 +69,13 @@ pub struct Marks {
 /// For each class of events, whether it has a role that is looked at here.
 #[must_use]
 pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
-    let is_role = |role: Role| {
-        let is_duration = matches!(role, Role::Begin | Role::End);
-        is_duration || matches!(role, Role::Counter | Role::State | Role::Send | Role::Receive | Role::Rule)
+    let is_role = |role: EventRole| {
+        let is_duration = matches!(role, EventRole::Begin | EventRole::End);
+        is_duration
+            || matches!(
+                role,
+                EventRole::Counter | EventRole::State | EventRole::Send | EventRole::Receive | EventRole::Rule
+            )
     };
     let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| is_role(bound.role));
     classes.iter().map(is_mark).collect()
@@ -86,35 +90,40 @@ pub fn integer_name(value: u64) -> Option<u64> {
 impl Marks {
     /// An event of a class that has a role.
     #[inline(never)]
-    pub(super) fn take(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts), own: &Own) {
+    pub(super) fn take(
+        &mut self,
+        event: &AnalysisEvent<'_>,
+        (number, facts): (usize, &LaneFacts),
+        own: &DeclaredTracks,
+    ) {
         let (thing, of) = match event.small_context(TID) {
             Some(tid) => (Thing::Slices, tid),
             None => (Thing::LaneSlices, number as i32),
         };
         let thread = TrackKey { thing, host: facts.host, number: of, track: 0 }.key();
         // An event that is both ends first, then begins.
-        for role in [Role::End, Role::Begin] {
+        for role in [EventRole::End, EventRole::Begin] {
             let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };
-            let (key, is_end) = (key(&meaning, facts.host), role == Role::End);
+            let (key, is_end) = (key(&meaning, facts.host), role == EventRole::End);
             let name = self.name(&meaning, is_end);
-            self.marks.push(Mark { time: event.time, thread, key, name, is_end });
+            self.marks.push(ThreadMark { time: event.time, thread, key, name, is_end });
         }
-        if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::Counter) {
+        if let Some(meaning) = event.roles().find(|meaning| meaning.role == EventRole::Counter) {
             self.count(&meaning, facts.host);
         }
-        if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::State) {
+        if let Some(meaning) = event.roles().find(|meaning| meaning.role == EventRole::State) {
             self.declare(&meaning, facts.host);
         }
         self.take_posts(event, (number, facts));
-        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+        for meaning in event.roles().filter(|meaning| meaning.role == EventRole::Rule) {
             self.fulfil(&meaning, own);
         }
     }
 
     /// The sends and receives of an event of a class that has a role. One that is both receives
     /// first, then sends.
-    pub(super) fn take_posts(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts)) {
-        for role in [Role::Receive, Role::Send] {
+    pub(super) fn take_posts(&mut self, event: &AnalysisEvent<'_>, (number, facts): (usize, &LaneFacts)) {
+        for role in [EventRole::Receive, EventRole::Send] {
             if let Some(meaning) = event.roles().find(|meaning| meaning.role == role) {
                 self.post(&meaning, (number, facts.host));
             }
@@ -122,11 +131,11 @@ impl Marks {
     }
 
     /// A counter has another value. A value that is no number is none.
-    fn count(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
+    fn count(&mut self, meaning: &RoleEvent<'_>, host: u16) -> Option<()> {
         let number = match meaning.value(counter::COUNTER_VALUE)? {
-            Value::Integer(integer) => integer as f64,
-            Value::Real(real) => Some(real).filter(|real| real.is_finite())?,
-            Value::Text(_) => return None,
+            EventValue::Integer(integer) => integer as f64,
+            EventValue::Real(real) => Some(real).filter(|real| real.is_finite())?,
+            EventValue::Text(_) => return None,
         };
         let (name, within) = (meaning.value(counter::COUNTER_NAME)?, meaning.value(counter::COUNTER_WITHIN));
         let digest = within.into_iter().fold(Digest::default().with(name), Digest::with).number();
@@ -134,41 +143,42 @@ impl Marks {
         let called = || Called {
             name: text(name),
             within: within.map(text),
-            unit: meaning.text(counter::COUNTER_UNIT).map(|unit| text(Value::Text(unit))),
+            unit: meaning.text(counter::COUNTER_UNIT).map(|unit| text(EventValue::Text(unit))),
             ..Called::default()
         };
         self.call(key, called)?;
-        self.changes.push(Change { time: meaning.event.time, key, to: To::Value(numbers::value(number)) });
+        self.changes.push(TrackChange { time: meaning.event.time, key, to: NewValue::Value(numbers::value(number)) });
         Some(())
     }
 
     /// A component is in another state, or in none.
-    fn declare(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
+    fn declare(&mut self, meaning: &RoleEvent<'_>, host: u16) -> Option<()> {
         let name = meaning.value(state::COMPONENT)?;
         let [within, group] = [state::STATE_WITHIN, state::STATE_GROUP].map(|field| meaning.value(field));
-        let with = |digest: Digest, value: Option<Value<'_>>| value.map_or(digest.word(0), |value| digest.with(value));
+        let with =
+            |digest: Digest, value: Option<EventValue<'_>>| value.map_or(digest.word(0), |value| digest.with(value));
         let digest = [group, within].into_iter().fold(Digest::default().with(name), with).number();
         let key = TrackKey { thing: Thing::Component, host, number: digest as i32, track: (digest >> 32) as u8 }.key();
         let called =
             || Called { name: text(name), within: within.map(text), group: group.map(text), ..Called::default() };
         self.call(key, called)?;
-        let to = meaning.value(state::STATE).map_or(To::Nothing, |state| To::Value(self.named(state)));
-        self.changes.push(Change { time: meaning.event.time, key, to });
+        let to = meaning.value(state::STATE).map_or(NewValue::Nothing, |state| NewValue::Value(self.named(state)));
+        self.changes.push(TrackChange { time: meaning.event.time, key, to });
         Some(())
     }
 
     /// Something is sent or received, by a thread, or a lane where events tell of no thread: their rows of events are where arrows end.
-    fn post(&mut self, meaning: &Meaning<'_>, (lane, host): (usize, u16)) {
+    fn post(&mut self, meaning: &RoleEvent<'_>, (lane, host): (usize, u16)) {
         let (thing, of) = match meaning.event.small_context(TID) {
             Some(tid) => (Thing::ThreadEvents, tid),
             None => (Thing::LaneEvents, lane as i32),
         };
         let track = TrackKey { thing, host, number: of, track: 0 }.key();
         let key = message_key(meaning, host);
-        let is_sent = meaning.role == Role::Send;
+        let is_sent = meaning.role == EventRole::Send;
         let receives =
             meaning.integer(message::MESSAGE_COUNT).map_or(1, |count| count.clamp(1, i64::from(u32::MAX)) as u32);
-        let event = || Value::Text(meaning.event.class.name.as_bytes());
+        let event = || EventValue::Text(meaning.event.class.name.as_bytes());
         let name = meaning.value(message::MESSAGE_NAME).or_else(|| meaning.value(message::MESSAGE_GROUP));
         let name = if is_sent { 0 } else { self.named(name.unwrap_or_else(event)) };
         self.posts.push(Post {
@@ -181,7 +191,7 @@ impl Marks {
     }
 
     /// An event fulfills a rule of an own analysis. Without a field it does nothing.
-    fn fulfil(&mut self, meaning: &Meaning<'_>, own: &Own) -> Option<()> {
+    fn fulfil(&mut self, meaning: &RoleEvent<'_>, own: &DeclaredTracks) -> Option<()> {
         let rule = own.rule(usize::try_from(meaning.integer(rule::NUMBER)?).ok()?)?;
         let mut of_key = [None; KEY_FIELDS_MAX];
         for (place, value) in of_key[..rule.key_fields].iter_mut().enumerate() {
@@ -191,18 +201,18 @@ impl Marks {
         let digest = of_key().fold(rule.digest, Digest::with).number();
         let key = TrackKey { thing: rule.thing, host: 0, number: digest as i32, track: (digest >> 32) as u8 }.key();
         let number = || match meaning.value(rule::VALUE)? {
-            Value::Integer(integer) => Some(integer),
+            EventValue::Integer(integer) => Some(integer),
             _ => None,
         };
         let to = match rule.act {
-            Act::Set => To::Value(self.named(meaning.value(rule::VALUE)?)),
-            Act::Clear => To::Nothing,
-            Act::Add => To::More(number()?),
-            Act::To => To::Value(numbers::value(number()? as f64)),
-            Act::Begin | Act::End => return None,
+            RuleAction::Set => NewValue::Value(self.named(meaning.value(rule::VALUE)?)),
+            RuleAction::Clear => NewValue::Nothing,
+            RuleAction::Add => NewValue::More(number()?),
+            RuleAction::To => NewValue::Value(numbers::value(number()? as f64)),
+            RuleAction::Begin | RuleAction::End => return None,
         };
         self.call(key, || own.called(rule, &of_key().map(text).collect::<Vec<_>>()))?;
-        self.changes.push(Change { time: meaning.event.time, key, to });
+        self.changes.push(TrackChange { time: meaning.event.time, key, to });
         Some(())
     }
 
@@ -216,18 +226,18 @@ impl Marks {
     }
 
     /// The name that the mapping gives it; otherwise a begin is named like its event.
-    fn name(&mut self, meaning: &Meaning<'_>, is_end: bool) -> u64 {
+    fn name(&mut self, meaning: &RoleEvent<'_>, is_end: bool) -> u64 {
         let value = match meaning.value(pair::PAIR_NAME) {
             Some(value) => value,
             None if is_end => return 0,
-            None => Value::Text(meaning.event.class.name.as_bytes()),
+            None => EventValue::Text(meaning.event.class.name.as_bytes()),
         };
         self.named(value)
     }
 
     /// The value that stands for a name.
-    fn named(&mut self, value: Value<'_>) -> u64 {
-        if let Value::Integer(integer @ 0..) = value
+    fn named(&mut self, value: EventValue<'_>) -> u64 {
+        if let EventValue::Integer(integer @ 0..) = value
             && integer.cast_unsigned() <= NUMBER
         {
             return IS_INTEGER | integer.cast_unsigned();
@@ -258,16 +268,16 @@ impl Marks {
     }
 }
 
-fn text(value: Value<'_>) -> String {
+fn text(value: EventValue<'_>) -> String {
     match value {
-        Value::Integer(integer) => integer.to_string(),
-        Value::Real(real) => real.to_string(),
-        Value::Text(text) => String::from_utf8_lossy(&text[..text.len().min(NAME_BYTES_MAX)]).into_owned(),
+        EventValue::Integer(integer) => integer.to_string(),
+        EventValue::Real(real) => real.to_string(),
+        EventValue::Text(text) => String::from_utf8_lossy(&text[..text.len().min(NAME_BYTES_MAX)]).into_owned(),
     }
 }
 
 /// The key that an end must share with its begin: as [`crate::pairs`] says.
-fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
+fn key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
     let with = |digest: Digest, field| match meaning.value(field) {
         Some(value) => digest.with(value),
         None => digest.word(0),
@@ -281,7 +291,7 @@ fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
 }
 
 /// The key that a receive must share with its send.
-fn message_key(meaning: &Meaning<'_>, host: u16) -> u64 {
+fn message_key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
     let fields = [message::MESSAGE_GROUP, message::MESSAGE_WITHIN, message::MESSAGE_KEY];
     let with = |digest: Digest, field| match meaning.value(field) {
         Some(value) => digest.with(value),

@@ -85,7 +85,7 @@ struct Sent {
 
 /// The messages on their way behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Messages(HashMap<u64, VecDeque<Sent>>);
+pub struct PendingMessages(HashMap<u64, VecDeque<Sent>>);
 
 /// A message that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ struct Arrival {
 
 /// The results of a chunk.
 #[derive(Debug, Default)]
-pub struct Sequel {
+pub struct MessagesSequel {
     arrivals: Vec<Arrival>,
     /// The values of hidden tracks behind it.
     hidden: Vec<(u64, Option<(u64, i64)>)>,
@@ -108,11 +108,11 @@ fn hidden(key: u64, place: u8) -> u64 {
     TrackKey { thing: Thing::MessageQueues, host: (key >> 32) as u16, number: key as i32, track: place }.key()
 }
 
-impl Messages {
+impl PendingMessages {
     /// Puts sends and receives, in the order of time, behind all that was before.
-    pub(super) fn follow(&mut self, posts: &[Post]) -> Sequel {
-        let Some(last) = posts.last() else { return Sequel::default() };
-        let mut sequel = Sequel::default();
+    pub(super) fn follow(&mut self, posts: &[Post]) -> MessagesSequel {
+        let Some(last) = posts.last() else { return MessagesSequel::default() };
+        let mut sequel = MessagesSequel::default();
         // A key without messages on their way before or behind it is of no interest.
         let mut touched: HashMap<u64, bool> = HashMap::new();
         for post in posts {
@@ -206,7 +206,7 @@ fn counts(known: &Known) -> impl Iterator<Item = (u64, u8)> + '_ {
     })
 }
 
-impl Sequel {
+impl MessagesSequel {
     /// The ways that messages went.
     pub fn routes(&self) -> impl Iterator<Item = Route> + '_ {
         self.arrivals.iter().map(|arrival| arrival.route)

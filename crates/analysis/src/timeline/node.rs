@@ -16,19 +16,19 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use self::code::{Written, unit};
-use super::cells::{Cell, Level, add_up};
+use self::code::{EncodedCells, unit};
+use super::cells::{Level, TrackCell, add_up};
 use super::thinning::thin;
 
 /// The changes in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct TimelineNode {
     /// How wide its buckets are.
     level: Level,
     /// No cell is in a bucket before this one.
     base: u64,
     /// By key.
-    tracks: Vec<Entry>,
+    tracks: Vec<NodeTrack>,
     /// Data that few of them have.
     extras: Vec<Extra>,
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Node {
 
 /// A track in which something happened. There are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct NodeTrack {
     key: u64,
     /// Where the bytes of its cells end; they begin where those before end.
     end: u32,
@@ -84,7 +84,7 @@ pub struct NodeBuilder {
 struct Building {
     key: u64,
     last: Option<(u64, i64)>,
-    cells: Vec<Cell>,
+    cells: Vec<TrackCell>,
 }
 
 /// Cells before a new one that may be of the same bucket and value: repeated changes are added up
@@ -93,9 +93,9 @@ const LOOK_BACK: usize = 4;
 
 impl Building {
     #[inline]
-    fn add(&mut self, cell: Cell) {
+    fn add(&mut self, cell: TrackCell) {
         let from = self.cells.len().saturating_sub(LOOK_BACK);
-        let is_same = |known: &&mut Cell| (known.bucket, known.value) == (cell.bucket, cell.value);
+        let is_same = |known: &&mut TrackCell| (known.bucket, known.value) == (cell.bucket, cell.value);
         match self.cells[from..].iter_mut().find(is_same) {
             Some(known) => known.add(&cell),
             None => self.cells.push(cell),
@@ -142,7 +142,7 @@ impl NodeBuilder {
     }
 
     #[inline]
-    fn add(&mut self, key: u64, cell: Cell) {
+    fn add(&mut self, key: u64, cell: TrackCell) {
         if let Some(building) = self.building(key) {
             building.add(cell);
         }
@@ -150,12 +150,12 @@ impl NodeBuilder {
 
     /// The cell of a value that begins or ends.
     #[inline]
-    fn edge(&self, at: i64, value: u64, (begins, net): (u32, i32)) -> Cell {
+    fn edge(&self, at: i64, value: u64, (begins, net): (u32, i32)) -> TrackCell {
         let since = at.saturating_sub(self.origin).max(0).cast_unsigned();
         let bucket = since >> self.level;
         let unit = unit(self.level);
         let rest = (((bucket + 1) << self.level) - since + (1 << unit >> 1)) >> unit << unit;
-        Cell { bucket, value, begins, net, time: i64::from(net) * rest.cast_signed() }
+        TrackCell { bucket, value, begins, net, time: i64::from(net) * rest.cast_signed() }
     }
 
     /// A value begins.
@@ -194,14 +194,14 @@ impl NodeBuilder {
 
     /// Something happens that takes no time, so many times.
     pub fn count(&mut self, key: u64, bucket: u64, value: u64, begins: u32) {
-        self.add(key, Cell { bucket, value, begins, net: 0, time: 0 });
+        self.add(key, TrackCell { bucket, value, begins, net: 0, time: 0 });
     }
 
     /// Something arrives: it is counted when it does, with how long it took, to as much as times are kept.
     pub fn arrival(&mut self, key: u64, (begin, end): (i64, i64), value: u64) {
         let (bucket, unit) = (self.bucket(end), unit(self.level));
         let took = end.saturating_sub(begin) >> unit << unit;
-        self.add(key, Cell { bucket, value, begins: 1, net: 0, time: took });
+        self.add(key, TrackCell { bucket, value, begins: 1, net: 0, time: took });
     }
 
     /// The value of a track without cells, and since when; `None`: nothing.
@@ -225,7 +225,7 @@ impl NodeBuilder {
 
     /// The changes.
     #[must_use]
-    pub fn build(self) -> Node {
+    pub fn build(self) -> TimelineNode {
         let Self { mut tracks, most, level, only, .. } = self;
         // Tracks without changes are not there, even if they were asked for.
         tracks.retain(|building| only.is_none() || building.last.is_some() || !building.cells.is_empty());
@@ -238,7 +238,7 @@ impl NodeBuilder {
             }
         }
         let first = tracks.iter().filter_map(|building| Some(building.cells.first()?.bucket)).min();
-        let mut node = Node { only, ..Node::new(level, first.unwrap_or(0)) };
+        let mut node = TimelineNode { only, ..TimelineNode::new(level, first.unwrap_or(0)) };
         for (key, place) in order {
             node.push(key, tracks[place].last, &tracks[place].cells);
         }
@@ -261,7 +261,7 @@ pub struct TrackPart<'a> {
     head: (Level, u64, bool),
 }
 
-impl Node {
+impl TimelineNode {
     /// In which nothing happens, in buckets of a level from some bucket on.
     #[must_use]
     pub fn new(level: Level, base: u64) -> Self {
@@ -276,7 +276,7 @@ impl Node {
     }
 
     /// Adds a track. They come in the order of their keys, cells in theirs.
-    fn push(&mut self, key: u64, last: Option<(u64, i64)>, cells: &[Cell]) {
+    fn push(&mut self, key: u64, last: Option<(u64, i64)>, cells: &[TrackCell]) {
         let is_plain = code::are_plain(cells);
         code::write(&mut self.bytes, cells, (self.level, self.base, is_plain));
         let begins = if is_plain { cells.iter().map(|cell| u64::from(cell.begins)).sum() } else { 0 };
@@ -286,7 +286,7 @@ impl Node {
     /// Adds an entry for the bytes that have no one yet.
     fn enter(&mut self, (key, is_plain): (u64, bool), below: u8, extra: Extra) {
         let end = u32::try_from(self.bytes.len()).expect("a node is made of a few megabytes");
-        let mut entry = Entry { key, end, extra: NO_EXTRA, below, is_plain };
+        let mut entry = NodeTrack { key, end, extra: NO_EXTRA, below, is_plain };
         if extra != Extra::default() {
             entry.extra = self.extras.len() as u32;
             self.extras.push(extra);
@@ -294,7 +294,7 @@ impl Node {
         self.tracks.push(entry);
     }
 
-    fn extra(&self, entry: &Entry) -> Extra {
+    fn extra(&self, entry: &NodeTrack) -> Extra {
         self.extras.get(entry.extra as usize).copied().unwrap_or_default()
     }
 
@@ -321,7 +321,7 @@ impl Node {
     pub fn size_bytes(&self) -> usize {
         let extras = self.extras.len() * size_of::<Extra>();
         let only = self.only.as_ref().map_or(0, |only| size_of_val(&**only));
-        size_of::<Self>() + self.tracks.len() * size_of::<Entry>() + extras + self.bytes.len() + only
+        size_of::<Self>() + self.tracks.len() * size_of::<NodeTrack>() + extras + self.bytes.len() + only
     }
 
     /// The tracks in which something happened, in the order of their keys.
@@ -349,8 +349,8 @@ impl Node {
         while from < self.tracks.len() {
             let rest = &self.tracks[from..];
             let begin = from.checked_sub(1).map_or(0, |before| self.tracks[before].end);
-            let fits = |entry: &Entry| (entry.end - begin) as usize <= bytes_max;
-            let is_alike = |entry: &Entry| kind(entry.key) == kind(rest[0].key);
+            let fits = |entry: &NodeTrack| (entry.end - begin) as usize <= bytes_max;
+            let is_alike = |entry: &NodeTrack| kind(entry.key) == kind(rest[0].key);
             let count = rest.iter().take_while(|entry| is_alike(entry) && fits(entry)).count().max(1);
             let mut part = Self::new(self.level, self.base);
             part.extend_by(self, from..from + count);
@@ -380,7 +380,7 @@ impl Node {
         packed::pack(self)
     }
 
-    /// From bytes that [`Node::encode`] made; `None`: they are something else.
+    /// From bytes that [`TimelineNode::encode`] made; `None`: they are something else.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         packed::unpack(bytes)
@@ -388,7 +388,7 @@ impl Node {
 
     fn at(&self, place: usize) -> TrackPart<'_> {
         let entry = &self.tracks[place];
-        let (Entry { key, end, below, is_plain, .. }, Extra { last, begins }) = (*entry, self.extra(entry));
+        let (NodeTrack { key, end, below, is_plain, .. }, Extra { last, begins }) = (*entry, self.extra(entry));
         let begin = place.checked_sub(1).map_or(0, |before| self.tracks[before].end);
         let written = self.bytes.get(begin as usize..end as usize).unwrap_or_default();
         TrackPart { key, last, begins, below, written, head: (self.level, self.base, is_plain) }
@@ -397,17 +397,17 @@ impl Node {
 
 /// A node that others are made of: with those below it that have cells of its tracks.
 #[derive(Clone, Copy, Debug)]
-pub struct Child<'a> {
+pub struct ChildNode<'a> {
     /// The node.
-    pub node: &'a Node,
+    pub node: &'a TimelineNode,
     /// Those below it, in their order; empty if it has all cells itself.
-    pub below: &'a [&'a Node],
+    pub below: &'a [&'a TimelineNode],
 }
 
-impl<'a> Child<'a> {
+impl<'a> ChildNode<'a> {
     /// A node that has all of its cells.
     #[must_use]
-    pub fn alone(node: &'a Node) -> Self {
+    pub fn alone(node: &'a TimelineNode) -> Self {
         Self { node, below: &[] }
     }
 }
@@ -420,8 +420,8 @@ pub fn kind(key: u64) -> u64 {
 
 /// A track of several nodes that follow each other.
 #[derive(Default)]
-struct Gathered {
-    cells: Vec<Cell>,
+struct JoinedTrack {
+    cells: Vec<TrackCell>,
     last: Option<(u64, i64)>,
     begins: u64,
     /// Which children have it, and whether they all have its cells themselves.
@@ -430,13 +430,13 @@ struct Gathered {
     is_plain: bool,
 }
 
-impl Gathered {
+impl JoinedTrack {
     fn clear(&mut self) {
         self.cells.clear();
         (self.last, self.begins, self.children, self.are_own, self.is_plain) = (None, 0, 0, true, true);
     }
 
-    fn add(&mut self, (number, child): (usize, &Child<'_>), part: &TrackPart<'_>, level: Level) {
+    fn add(&mut self, (number, child): (usize, &ChildNode<'_>), part: &TrackPart<'_>, level: Level) {
         (self.last, self.begins) = (part.last, self.begins + part.begins);
         self.children |= 1 << number;
         self.is_plain &= part.head.2;
@@ -451,19 +451,19 @@ impl Gathered {
 /// Children whose places fit into the bits of a byte.
 const CHILDREN_MAX: usize = 8;
 
-impl Node {
+impl TimelineNode {
     /// The changes in the spans of up to eight nodes, which follow each other, of tracks from one
     /// key to before another, in buckets of a level that is no finer than theirs; none of them is
     /// before `base`.
     #[must_use]
-    pub fn together(children: &[Child<'_>], (level, base): (Level, u64), most: Most, keys: Range<u64>) -> Self {
+    pub fn together(children: &[ChildNode<'_>], (level, base): (Level, u64), most: Most, keys: Range<u64>) -> Self {
         debug_assert!(children.len() <= CHILDREN_MAX, "{} children", children.len());
         let mut node = Self::new(level, base);
         let mut places = [0; CHILDREN_MAX];
         for (child, place) in children.iter().zip(&mut places) {
             *place = child.node.tracks.partition_point(|entry| entry.key < keys.start);
         }
-        let mut gathered = Gathered::default();
+        let mut gathered = JoinedTrack::default();
         loop {
             let heads = children.iter().zip(&places).filter_map(|(child, place)| child.node.tracks.get(*place));
             let next = heads.map(|entry| entry.key).min().filter(|key| *key < keys.end);
@@ -480,13 +480,13 @@ impl Node {
     }
 
     /// Adds a track of children: its cells, or where they are.
-    fn adopt(&mut self, key: u64, gathered: &mut Gathered, most: Most) {
+    fn adopt(&mut self, key: u64, gathered: &mut JoinedTrack, most: Most) {
         let all = gathered.cells.len();
         add_up(&mut gathered.cells);
         thin(&mut gathered.cells, most(key));
         // No further down than one step, so that few nodes are looked at.
         if gathered.are_own && gathered.cells.len() * 2 > all && all > 0 {
-            let Gathered { last, begins, children, is_plain, .. } = *gathered;
+            let JoinedTrack { last, begins, children, is_plain, .. } = *gathered;
             self.enter((key, is_plain), children, Extra { last, begins });
         } else {
             self.push(key, gathered.last, &gathered.cells);
@@ -497,9 +497,9 @@ impl Node {
 impl<'a> TrackPart<'a> {
     /// Its cells in buckets of a level that is no finer than the node's, in the order of buckets;
     /// those of one bucket may be several of a value. Bytes that the writer never made end them.
-    pub fn cells(&self, level: Level) -> impl Iterator<Item = Cell> + use<'a> {
+    pub fn cells(&self, level: Level) -> impl Iterator<Item = TrackCell> + use<'a> {
         let from = self.head.0;
-        Written::new(self.written, self.head).map(move |cell| cell.widened(from, level.max(from)))
+        EncodedCells::new(self.written, self.head).map(move |cell| cell.widened(from, level.max(from)))
     }
 
     /// Which nodes below have the cells: their places among those below.
@@ -515,12 +515,12 @@ mod tests {
     use crate::testing::Random;
 
     /// Cells in the order of buckets and values, with times that are whole units.
-    fn cells(random: &mut Random, level: Level) -> Vec<Cell> {
+    fn cells(random: &mut Random, level: Level) -> Vec<TrackCell> {
         let cell = |_| {
             let time = (random.below(1 << 20) as i64 - (1 << 19)) << unit(level);
             let begins = [0, 1, 2, 3, 70, u32::MAX][random.below(6)];
             let net = [0, 1, -1, 2, -2, i32::MAX, i32::MIN + 1][random.below(7)];
-            Cell {
+            TrackCell {
                 bucket: random.below(1 << 30) as u64,
                 value: random.below(9) as u64 * 0x1234_5678_9abc,
                 begins,
@@ -528,7 +528,7 @@ mod tests {
                 time,
             }
         };
-        let mut cells: Vec<Cell> = (0..50).map(cell).collect();
+        let mut cells: Vec<TrackCell> = (0..50).map(cell).collect();
         cells.sort_unstable();
         cells.dedup_by_key(|cell| (cell.bucket, cell.value));
         cells
@@ -539,13 +539,13 @@ mod tests {
         for seed in 0..100 {
             let random = &mut Random(seed);
             let level = random.below(30) as Level;
-            let mut written = Node::new(level, 0);
-            let tracks: Vec<(u64, Vec<Cell>)> = (0..5).map(|key| (key * 7, cells(random, level))).collect();
+            let mut written = TimelineNode::new(level, 0);
+            let tracks: Vec<(u64, Vec<TrackCell>)> = (0..5).map(|key| (key * 7, cells(random, level))).collect();
             tracks.iter().for_each(|(key, cells)| written.push(*key, Some((cells[0].value, 5)), cells));
             let bytes = written.encode();
-            let node = Node::decode(&bytes).unwrap();
+            let node = TimelineNode::decode(&bytes).unwrap();
             assert_eq!(node, written);
-            assert!((0..bytes.len()).all(|cut| Node::decode(&bytes[..cut]).is_none()), "{seed}");
+            assert!((0..bytes.len()).all(|cut| TimelineNode::decode(&bytes[..cut]).is_none()), "{seed}");
             for (key, cells) in &tracks {
                 let part = node.track(*key).unwrap();
                 assert_eq!(part.cells(level).collect::<Vec<_>>(), *cells, "{seed}");
@@ -556,11 +556,11 @@ mod tests {
     }
 
     /// The cells of a node's track, wherever they are.
-    fn said(child: &Child<'_>, key: u64, level: Level) -> Vec<Cell> {
+    fn said(child: &ChildNode<'_>, key: u64, level: Level) -> Vec<TrackCell> {
         let Some(part) = child.node.track(key) else { return Vec::new() };
-        let mut cells: Vec<Cell> = part.cells(level).collect();
+        let mut cells: Vec<TrackCell> = part.cells(level).collect();
         for number in part.numbers_below() {
-            cells.extend(said(&Child::alone(child.below[number]), key, level));
+            cells.extend(said(&ChildNode::alone(child.below[number]), key, level));
         }
         add_up(&mut cells);
         cells
@@ -590,21 +590,26 @@ mod tests {
                 }
                 open[key] = !open[key];
             }
-            let spans: Vec<Node> = spans.into_iter().map(NodeBuilder::build).collect();
-            let below: Vec<Vec<&Node>> = spans.chunks(4).map(|four| four.iter().collect()).collect();
-            let above = |four: &Vec<&Node>| {
-                let children: Vec<Child<'_>> = four.iter().map(|node| Child::alone(node)).collect();
-                Node::decode(&Node::together(&children, (5, 0), most, 0..u64::MAX).encode()).unwrap()
+            let spans: Vec<TimelineNode> = spans.into_iter().map(NodeBuilder::build).collect();
+            let below: Vec<Vec<&TimelineNode>> = spans.chunks(4).map(|four| four.iter().collect()).collect();
+            let above = |four: &Vec<&TimelineNode>| {
+                let children: Vec<ChildNode<'_>> = four.iter().map(|node| ChildNode::alone(node)).collect();
+                TimelineNode::decode(&TimelineNode::together(&children, (5, 0), most, 0..u64::MAX).encode()).unwrap()
             };
-            let parents: Vec<Node> = below.iter().map(above).collect();
-            let children: Vec<Child<'_>> =
-                parents.iter().zip(&below).map(|(node, below)| Child { node, below }).collect();
-            let top = Node::together(&children, (7, 0), most, 0..u64::MAX);
+            let parents: Vec<TimelineNode> = below.iter().map(above).collect();
+            let children: Vec<ChildNode<'_>> =
+                parents.iter().zip(&below).map(|(node, below)| ChildNode { node, below }).collect();
+            let top = TimelineNode::together(&children, (7, 0), most, 0..u64::MAX);
             let whole = whole.build();
-            let parents: Vec<&Node> = parents.iter().collect();
-            let top = Child { node: &top, below: &parents };
+            let parents: Vec<&TimelineNode> = parents.iter().collect();
+            let top = ChildNode { node: &top, below: &parents };
             for part in whole.tracks() {
-                assert_eq!(said(&top, part.key, 7), said(&Child::alone(&whole), part.key, 7), "{seed}: {}", part.key);
+                assert_eq!(
+                    said(&top, part.key, 7),
+                    said(&ChildNode::alone(&whole), part.key, 7),
+                    "{seed}: {}",
+                    part.key
+                );
                 assert_eq!(top.node.track(part.key).unwrap().begins, part.begins);
             }
             for (number, node) in [&whole, parents[0], top.node].into_iter().enumerate() {
@@ -620,7 +625,7 @@ mod tests {
     fn broken_bytes_end_cells() {
         for seed in 0..300 {
             let random = &mut Random(seed);
-            let mut node = Node::new(3, 0);
+            let mut node = TimelineNode::new(3, 0);
             node.push(1, None, &cells(random, 3));
             let at = random.below(node.bytes.len());
             node.bytes[at] = random.below(256) as u8;

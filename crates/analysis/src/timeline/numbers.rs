@@ -4,14 +4,14 @@
 //! begins in a bucket, and how long it lasts there. So the least, the greatest and the last number
 //! of a bucket are known, and its average. Tracks with many values are thinned: see `thinning`.
 
-use super::cells::{Cell, Level, last};
+use super::cells::{Level, TrackCell, last};
 
 /// Integers up to here stand for themselves; a double has each of them.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A number in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bucket {
+pub struct NumberBucket {
     /// The bucket.
     pub bucket: u64,
     /// How often it changes.
@@ -49,7 +49,7 @@ pub fn number(value: u64) -> f64 {
 }
 
 /// The buckets of a level in which a number changes, of the cells of a track that were added up. `carry`: the value before the first one.
-pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterator<Item = Bucket> {
+pub fn buckets(cells: &[TrackCell], level: Level, carry: Option<u64>) -> impl Iterator<Item = NumberBucket> {
     let mut carry = carry;
     cells.chunk_by(|a, b| a.bucket == b.bucket).filter_map(move |of_bucket| {
         let before = carry;
@@ -58,13 +58,13 @@ pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterato
     })
 }
 
-fn bucket(cells: &[Cell], level: Level, carry: Option<u64>, last: Option<u64>) -> Option<Bucket> {
+fn bucket(cells: &[TrackCell], level: Level, carry: Option<u64>, last: Option<u64>) -> Option<NumberBucket> {
     let width = 1i64 << level;
-    let is_carry = |cell: &&Cell| carry == Some(cell.value);
+    let is_carry = |cell: &&TrackCell| carry == Some(cell.value);
     // A value without a cell lasts as long as the bucket.
     let whole = carry.filter(|_| !cells.iter().any(|cell| is_carry(&cell)));
-    let whole = whole.map(|carry| Cell { value: carry, time: width, ..Cell::default() });
-    let all = cells.iter().map(|cell| Cell { time: cell.time + if is_carry(&cell) { width } else { 0 }, ..*cell });
+    let whole = whole.map(|carry| TrackCell { value: carry, time: width, ..TrackCell::default() });
+    let all = cells.iter().map(|cell| TrackCell { time: cell.time + if is_carry(&cell) { width } else { 0 }, ..*cell });
     let (mut min, mut max, mut sum, mut time, mut changes) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0, 0u32);
     for cell in all.chain(whole) {
         let now = number(cell.value);
@@ -78,7 +78,7 @@ fn bucket(cells: &[Cell], level: Level, carry: Option<u64>, last: Option<u64>) -
     }
     let last = number(last?);
     let mean = if time > 0.0 { (sum / time).clamp(min, max) } else { last };
-    (min <= max).then_some(Bucket { bucket: cells[0].bucket, changes, min, max, last, mean })
+    (min <= max).then_some(NumberBucket { bucket: cells[0].bucket, changes, min, max, last, mean })
 }
 
 #[cfg(test)]

@@ -6,20 +6,20 @@
 use super::Thing;
 use super::called::Called;
 use super::digest::Digest;
-use crate::Value;
-use crate::declared::{Act, Declaration, ItemKind, Rule};
-use crate::mapping::Mapping;
+use crate::EventValue;
+use crate::declared::{AnalysisDeclaration, EventRule, ItemKind, RuleAction};
+use crate::mapping::RoleMapping;
 
 /// The states and counters of own analyses.
 #[derive(Clone, Debug, Default)]
-pub struct Own {
-    items: Vec<Item>,
+pub struct DeclaredTracks {
+    items: Vec<TrackNaming>,
     rules: Vec<Fulfilled>,
-    sections: Vec<Rule>,
+    sections: Vec<EventRule>,
 }
 
 #[derive(Clone, Debug)]
-struct Item {
+struct TrackNaming {
     /// The name of the analysis, and its own.
     names: [String; 2],
     unit: Option<String>,
@@ -32,18 +32,18 @@ pub(super) struct Fulfilled {
     pub(super) thing: Thing,
     /// Of the analysis and the item: the key follows.
     pub(super) digest: Digest,
-    pub(super) act: Act,
+    pub(super) act: RuleAction,
     pub(super) key_fields: usize,
 }
 
-impl Own {
+impl DeclaredTracks {
     /// The tracks of own analyses.
     #[must_use]
-    pub fn new(declarations: &[Declaration]) -> Self {
+    pub fn new(declarations: &[AnalysisDeclaration]) -> Self {
         let mut own = Self::default();
         for declaration in declarations {
             let first = own.items.len();
-            let named = |item: &crate::declared::Item| Item {
+            let named = |item: &crate::declared::DeclaredItem| TrackNaming {
                 names: [declaration.name.clone(), item.name.clone()],
                 unit: item.unit.clone(),
             };
@@ -55,9 +55,9 @@ impl Own {
                     ItemKind::Counter => Thing::Counter,
                 };
                 let item = first + rule.item;
-                let text = |digest: Digest, name: &String| digest.with(Value::Text(name.as_bytes()));
+                let text = |digest: Digest, name: &String| digest.with(EventValue::Text(name.as_bytes()));
                 // A mapping's components and counters have digests of one to three values, none of which is a number alone.
-                let digest = own.items[item].names.iter().fold(Digest::default().with(Value::Integer(-1)), text);
+                let digest = own.items[item].names.iter().fold(Digest::default().with(EventValue::Integer(-1)), text);
                 own.rules.push(Fulfilled { item, thing, digest, act: rule.act, key_fields: rule.key.len() });
                 own.sections.push(rule.clone());
             }
@@ -73,8 +73,8 @@ impl Own {
 
     /// The rules as a mapping.
     #[must_use]
-    pub fn mapping(&self) -> Mapping {
-        let mut mapping = Mapping::new("own analyses".to_owned());
+    pub fn mapping(&self) -> RoleMapping {
+        let mut mapping = RoleMapping::new("own analyses".to_owned());
         mapping.sections = self.sections.iter().enumerate().map(|(number, rule)| rule.section(number)).collect();
         mapping
     }
@@ -85,7 +85,7 @@ impl Own {
 
     /// Name of the track of a key.
     pub(super) fn called(&self, rule: Fulfilled, key: &[String]) -> Called {
-        let Item { names: [analysis, name], unit } = &self.items[rule.item];
+        let TrackNaming { names: [analysis, name], unit } = &self.items[rule.item];
         let name = if key.is_empty() { name.clone() } else { format!("{name} {}", key.join(", ")) };
         Called { name, within: None, group: Some(analysis.clone()), unit: unit.clone(), is_own: true }
     }

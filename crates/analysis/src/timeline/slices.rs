@@ -29,11 +29,11 @@
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
-use super::marks::Mark;
+use super::marks::ThreadMark;
 use super::node::NodeBuilder;
 use super::{Thing, TrackKey};
 use crate::Windows;
-use crate::runs::Run;
+use crate::runs::StateRun;
 
 /// Depths that are told apart.
 pub const DEPTHS: u8 = 64;
@@ -45,7 +45,7 @@ type Known = HashMap<u64, Option<(u64, i64)>>;
 
 /// Something that is open.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Slice {
+struct OpenSlice {
     key: u64,
     name: u64,
     since: i64,
@@ -55,17 +55,17 @@ struct Slice {
 
 /// The open durations of a thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Stack {
+struct SliceStack {
     /// A bit for each depth that is taken.
     taken: u64,
     /// By depth; for depths that are not taken, the last duration there.
-    slices: Vec<Slice>,
+    slices: Vec<OpenSlice>,
 }
 
 /// The open durations behind a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Slices {
-    threads: HashMap<u64, Stack>,
+pub struct OpenSlices {
+    threads: HashMap<u64, SliceStack>,
     /// On which thread and how deep that is which began last with a key.
     owners: HashMap<u64, (u64, u8)>,
     /// How many chunks there were.
@@ -74,22 +74,22 @@ pub struct Slices {
 
 /// The results of a chunk.
 #[derive(Debug, Default)]
-pub struct Sequel {
+pub struct SlicesSequel {
     /// Durations that begin and end in it.
-    pub(super) inner: Vec<Run>,
+    pub(super) inner: Vec<StateRun>,
     /// Durations that end in it and began before.
-    pub(super) ended: Vec<Run>,
+    pub(super) ended: Vec<StateRun>,
     /// Durations that begin in it and go on behind it.
-    pub(super) open: Vec<Run>,
+    pub(super) open: Vec<StateRun>,
     /// The values of hidden tracks behind it.
     pub(super) hidden: Vec<(u64, Option<(u64, i64)>)>,
 }
 
 /// A chunk while it is put behind the chunks before it.
-struct Following<'a> {
-    slices: &'a mut Slices,
+struct ChunkMerge<'a> {
+    slices: &'a mut OpenSlices,
     holes: &'a Windows,
-    sequel: Sequel,
+    sequel: SlicesSequel,
     /// Threads with marks, and keys that had an owner before the chunk.
     threads: HashSet<u64>,
     disowned: HashSet<u64>,
@@ -133,37 +133,38 @@ fn of_owner(value: u64) -> (u64, u8) {
     (value & !(0xff << 56), (value >> 56) as u8)
 }
 
-impl Stack {
+impl SliceStack {
     /// The latest one that an end is the end of.
-    fn ended_by(&self, mark: &Mark) -> Option<u8> {
-        let is_it = |slice: &Slice| {
-            slice.key == mark.key && (!Mark::is_plain(mark.key) || mark.name == 0 || slice.name == mark.name)
+    fn ended_by(&self, mark: &ThreadMark) -> Option<u8> {
+        let is_it = |slice: &OpenSlice| {
+            slice.key == mark.key && (!ThreadMark::is_plain(mark.key) || mark.name == 0 || slice.name == mark.name)
         };
         let fits = depths(self.taken).filter(|&depth| is_it(self.at(depth)));
         fits.max_by_key(|&depth| (self.at(depth).since, depth))
     }
 
-    fn at(&self, depth: u8) -> &Slice {
+    fn at(&self, depth: u8) -> &OpenSlice {
         &self.slices[usize::from(depth)]
     }
 
-    fn put(&mut self, depth: u8, slice: Slice) {
+    fn put(&mut self, depth: u8, slice: OpenSlice) {
         let place = usize::from(depth);
         if self.slices.len() <= place {
-            self.slices.resize(place + 1, Slice::default());
+            self.slices.resize(place + 1, OpenSlice::default());
         }
         self.slices[place] = slice;
         self.taken |= 1 << depth;
     }
 }
 
-impl Slices {
+impl OpenSlices {
     /// Puts marks in the order of time behind all that was before them. `holes`: where events may be missing.
-    pub(super) fn follow(&mut self, marks: &[Mark], holes: &Windows) -> Sequel {
-        let Some(since) = marks.first().map(|mark| mark.time) else { return Sequel::default() };
+    pub(super) fn follow(&mut self, marks: &[ThreadMark], holes: &Windows) -> SlicesSequel {
+        let Some(since) = marks.first().map(|mark| mark.time) else { return SlicesSequel::default() };
         self.round = self.round.wrapping_add(1);
         let (threads, disowned) = (HashSet::new(), HashSet::new());
-        let mut following = Following { slices: self, holes, sequel: Sequel::default(), threads, disowned, since };
+        let mut following =
+            ChunkMerge { slices: self, holes, sequel: SlicesSequel::default(), threads, disowned, since };
         for mark in marks {
             if mark.is_end {
                 following.end(mark);
@@ -175,13 +176,13 @@ impl Slices {
     }
 
     /// The keys of tracks that say the open durations before a chunk.
-    pub(super) fn asked(marks: &[Mark]) -> Vec<u64> {
+    pub(super) fn asked(marks: &[ThreadMark]) -> Vec<u64> {
         let (mut begun, mut asked) = (HashSet::new(), HashSet::new());
         for mark in marks {
             asked.insert(hidden(mark.thread, TAKEN));
             if !mark.is_end {
                 begun.insert(mark.key);
-            } else if !Mark::is_plain(mark.key) && !begun.contains(&mark.key) {
+            } else if !ThreadMark::is_plain(mark.key) && !begun.contains(&mark.key) {
                 asked.insert(owned(mark.key));
             }
         }
@@ -212,7 +213,7 @@ impl Slices {
             let (Some((key, _)), Some((name, since))) = (now(hidden(thread, depth)), now(track(thread, depth))) else {
                 continue;
             };
-            slices.threads.entry(thread).or_default().put(depth, Slice { key, name, since, round: 0 });
+            slices.threads.entry(thread).or_default().put(depth, OpenSlice { key, name, since, round: 0 });
             if now(owned(key)).is_some_and(|(value, _)| of_owner(value) == (thread, depth)) {
                 slices.owners.insert(key, (thread, depth));
             }
@@ -221,10 +222,10 @@ impl Slices {
     }
 }
 
-impl Sequel {
+impl SlicesSequel {
     /// Puts everything into a node.
     pub(super) fn draw(self, node: &mut NodeBuilder) {
-        for Run { key, begin, end, value } in self.inner {
+        for StateRun { key, begin, end, value } in self.inner {
             node.run(key, (begin, end), value);
         }
         self.ended.into_iter().for_each(|run| node.end(run.key, run.end, run.value));
@@ -233,29 +234,29 @@ impl Sequel {
     }
 }
 
-impl Following<'_> {
-    fn begin(&mut self, mark: &Mark) {
-        let Mark { time, thread, key, name, .. } = *mark;
+impl ChunkMerge<'_> {
+    fn begin(&mut self, mark: &ThreadMark) {
+        let ThreadMark { time, thread, key, name, .. } = *mark;
         self.threads.insert(thread);
-        let is_plain = Mark::is_plain(key);
+        let is_plain = ThreadMark::is_plain(key);
         let again = self.slices.threads.entry(thread).or_default().ended_by(mark).filter(|_| !is_plain);
         if let Some(depth) = again {
             self.close((thread, depth), time);
         }
-        let Slices { threads, round, .. } = &*self.slices;
+        let OpenSlices { threads, round, .. } = &*self.slices;
         let (taken, round) = (threads.get(&thread).map_or(0, |stack| stack.taken), *round);
         let depth = ((!taken).trailing_zeros() as u8).min(DEPTHS - 1);
         if taken == u64::MAX {
             self.over((thread, depth), time);
         }
         let stack = self.slices.threads.entry(thread).or_default();
-        stack.put(depth, Slice { key, name, since: time, round });
+        stack.put(depth, OpenSlice { key, name, since: time, round });
         if !is_plain && let Some(before) = self.slices.owners.insert(key, (thread, depth)) {
             self.disown(key, before);
         }
     }
 
-    fn end(&mut self, mark: &Mark) {
+    fn end(&mut self, mark: &ThreadMark) {
         self.threads.insert(mark.thread);
         if let Some(depth) = self.slices.threads.get(&mark.thread).and_then(|stack| stack.ended_by(mark)) {
             self.close((mark.thread, depth), mark.time);
@@ -272,7 +273,7 @@ impl Following<'_> {
         let outer = *stack.at(depth);
         let is_over = |&inner: &u8| {
             let slice = stack.at(inner);
-            let are_plain = || Mark::is_plain(outer.key) && Mark::is_plain(slice.key);
+            let are_plain = || ThreadMark::is_plain(outer.key) && ThreadMark::is_plain(slice.key);
             (slice.since, inner) > (outer.since, depth) && (are_plain() || self.holes.touch(slice.since, time))
         };
         let inner = depths(stack.taken).filter(is_over).fold(0u64, |inner, depth| inner | 1 << depth);
@@ -284,8 +285,8 @@ impl Following<'_> {
     fn over(&mut self, (thread, depth): (u64, u8), time: i64) {
         let Some(stack) = self.slices.threads.get_mut(&thread) else { return };
         stack.taken &= !(1 << depth);
-        let Slice { key, name, since, round } = *stack.at(depth);
-        let run = Run { key: track(thread, depth), begin: since, end: time, value: name };
+        let OpenSlice { key, name, since, round } = *stack.at(depth);
+        let run = StateRun { key: track(thread, depth), begin: since, end: time, value: name };
         let is_new = round == self.slices.round;
         if is_new { &mut self.sequel.inner } else { &mut self.sequel.ended }.push(run);
         if self.slices.owners.get(&key) == Some(&(thread, depth)) {
@@ -303,9 +304,9 @@ impl Following<'_> {
         }
     }
 
-    fn finish(self) -> Sequel {
+    fn finish(self) -> SlicesSequel {
         let Self { slices, mut sequel, threads, disowned, since, .. } = self;
-        let known = |slices: &Slices, key: u64| {
+        let known = |slices: &OpenSlices, key: u64| {
             let (thread, depth) = *slices.owners.get(&key)?;
             Some((owner((thread, depth)), slices.threads.get(&thread)?.at(depth).since))
         };
@@ -313,11 +314,11 @@ impl Following<'_> {
             let Some(stack) = slices.threads.get(&thread) else { continue };
             sequel.hidden.push((hidden(thread, TAKEN), (stack.taken != 0).then_some((stack.taken, since))));
             for depth in depths(stack.taken) {
-                let Slice { key, name, since, round } = *stack.at(depth);
+                let OpenSlice { key, name, since, round } = *stack.at(depth);
                 if round == slices.round {
-                    sequel.open.push(Run { key: track(thread, depth), begin: since, end: i64::MAX, value: name });
+                    sequel.open.push(StateRun { key: track(thread, depth), begin: since, end: i64::MAX, value: name });
                     sequel.hidden.push((hidden(thread, depth), Some((key, since))));
-                    if !Mark::is_plain(key) && !disowned.contains(&key) {
+                    if !ThreadMark::is_plain(key) && !disowned.contains(&key) {
                         sequel.hidden.push((owned(key), known(slices, key)));
                     }
                 }

@@ -2,18 +2,18 @@
 
 use hashbrown::HashMap;
 
-use super::changes::{Change, Sequel, To};
+use super::changes::{ChangesSequel, NewValue, TrackChange};
 use super::numbers::value;
 
 /// How many things there are at a time, from when each of them begins and ends.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct OverlapTally {
     /// In any order.
     pub(super) begins: Vec<i64>,
     pub(super) ends: Vec<i64>,
 }
 
-impl Tally {
+impl OverlapTally {
     pub(super) fn is_empty(&self) -> bool {
         self.begins.is_empty() && self.ends.is_empty()
     }
@@ -24,7 +24,7 @@ impl Tally {
     }
 
     /// How many there are since when, if there are so many before; a time at which as many begin as end is none.
-    pub(super) fn sequel(mut self, key: u64, before: i64) -> Sequel {
+    pub(super) fn sequel(mut self, key: u64, before: i64) -> ChangesSequel {
         // They come in about the order of time.
         self.begins.sort();
         self.ends.sort();
@@ -34,10 +34,10 @@ impl Tally {
             let step = drop_at(&mut begins, time) - drop_at(&mut ends, time);
             now += step;
             if step != 0 {
-                changes.push(Change { time, key, to: To::Value(value(now as f64)) });
+                changes.push(TrackChange { time, key, to: NewValue::Value(value(now as f64)) });
             }
         }
-        Sequel { changes, before: HashMap::from([(key, Some(value(before as f64)))]) }
+        ChangesSequel { changes, before: HashMap::from([(key, Some(value(before as f64)))]) }
     }
 }
 

@@ -9,7 +9,7 @@
 //! thinned             3           5.8, as long as all of these    9         4
 //! ```
 
-use super::cells::{Cell, OTHERS, add_up};
+use super::cells::{OTHERS, TrackCell, add_up};
 use super::numbers::{number, value};
 
 /// Instead of how many values of a bucket are told apart: they are numbers, and thinned as such.
@@ -18,10 +18,10 @@ pub(super) const AS_NUMBERS: usize = usize::MAX - 1;
 pub(super) const KEPT: usize = 3;
 
 /// Leaves of each bucket, of cells that were added up, so many values: those that last longest
-/// there or happen most often, and all that are there before it or behind it, see [`Cell::stays`].
+/// there or happen most often, and all that are there before it or behind it, see [`TrackCell::stays`].
 /// The rest becomes one cell; longer values stay as they are. With [`AS_NUMBERS`] the values are
 /// numbers, and the least and the greatest are left.
-pub(super) fn thin(cells: &mut Vec<Cell>, most: usize) {
+pub(super) fn thin(cells: &mut Vec<TrackCell>, most: usize) {
     if most == AS_NUMBERS {
         return thin_numbers(cells);
     }
@@ -44,7 +44,7 @@ pub(super) fn thin(cells: &mut Vec<Cell>, most: usize) {
             });
             let lasting = of_bucket.iter().take_while(|cell| cell.stays()).count();
             left = most.max(lasting);
-            let mut others = Cell { bucket, value: OTHERS, ..Cell::default() };
+            let mut others = TrackCell { bucket, value: OTHERS, ..TrackCell::default() };
             for cell in &of_bucket[left..] {
                 others.add(cell);
             }
@@ -62,33 +62,33 @@ pub(super) fn thin(cells: &mut Vec<Cell>, most: usize) {
 }
 
 /// Leaves of each bucket, of cells that were added up, the least and the greatest number and all that last longer than it; the rest becomes one.
-fn thin_numbers(cells: &mut Vec<Cell>) {
+fn thin_numbers(cells: &mut Vec<TrackCell>) {
     let thinned = cells.chunk_by(|a, b| a.bucket == b.bucket).flat_map(thinned).collect();
     *cells = thinned;
 }
 
-fn thinned(cells: &[Cell]) -> Vec<Cell> {
-    let (lasting, mut passing): (Vec<Cell>, Vec<Cell>) = cells.iter().copied().partition(Cell::stays);
+fn thinned(cells: &[TrackCell]) -> Vec<TrackCell> {
+    let (lasting, mut passing): (Vec<TrackCell>, Vec<TrackCell>) = cells.iter().copied().partition(TrackCell::stays);
     if passing.len() <= KEPT {
         return cells.to_vec();
     }
     passing.sort_by(|a, b| number(a.value).total_cmp(&number(b.value)));
     let (least, rest) = passing.split_first().expect("there are more");
     let (greatest, rest) = rest.split_last().expect("there are more");
-    let mut kept: Vec<Cell> = [lasting, vec![*least, *greatest, average(rest)]].concat();
+    let mut kept: Vec<TrackCell> = [lasting, vec![*least, *greatest, average(rest)]].concat();
     add_up(&mut kept);
     kept
 }
 
 /// One cell for several: its number is their average, weighted by duration, or by how often they
 /// begin.
-fn average(cells: &[Cell]) -> Cell {
-    let mut all = Cell { bucket: cells[0].bucket, ..Cell::default() };
+fn average(cells: &[TrackCell]) -> TrackCell {
+    let mut all = TrackCell { bucket: cells[0].bucket, ..TrackCell::default() };
     cells.iter().for_each(|cell| all.add(cell));
-    let weight = |cell: &Cell| if all.time > 0 { cell.time.max(0) as f64 } else { f64::from(cell.begins) };
+    let weight = |cell: &TrackCell| if all.time > 0 { cell.time.max(0) as f64 } else { f64::from(cell.begins) };
     let sum: f64 = cells.iter().map(weight).sum();
     let middle = cells.iter().map(|cell| number(cell.value) * (weight(cell) / sum)).sum();
-    Cell { value: value(middle), ..all }
+    TrackCell { value: value(middle), ..all }
 }
 
 #[cfg(test)]
@@ -101,22 +101,23 @@ mod tests {
     fn a_thinned_bucket_keeps_what_lasts_longest_and_what_stays() {
         for seed in 0..300 {
             let random = &mut Random(seed);
-            let cell = |value: u64, random: &mut Random| Cell {
+            let cell = |value: u64, random: &mut Random| TrackCell {
                 bucket: random.below(3) as u64,
                 value,
                 begins: random.below(9) as u32,
                 net: i32::from(random.below(12) == 0),
                 time: random.below(50) as i64 - 5,
             };
-            let mut all: Vec<Cell> = (0..40).map(|value| cell(value, random)).collect();
+            let mut all: Vec<TrackCell> = (0..40).map(|value| cell(value, random)).collect();
             add_up(&mut all);
             let (mut thinned, most) = (all.clone(), 1 + random.below(6));
             thin(&mut thinned, most);
             for bucket in 0..3 {
-                let of =
-                    |cells: &[Cell]| cells.iter().copied().filter(|cell| cell.bucket == bucket).collect::<Vec<_>>();
+                let of = |cells: &[TrackCell]| {
+                    cells.iter().copied().filter(|cell| cell.bucket == bucket).collect::<Vec<_>>()
+                };
                 let (all, thinned) = (of(&all), of(&thinned));
-                let sums = |cells: &[Cell]| {
+                let sums = |cells: &[TrackCell]| {
                     let begins: u32 = cells.iter().map(|cell| cell.begins).sum();
                     (
                         begins,
@@ -125,7 +126,7 @@ mod tests {
                     )
                 };
                 assert_eq!(sums(&all), sums(&thinned), "{seed}");
-                let is_kept = |cell: &Cell| thinned.contains(cell);
+                let is_kept = |cell: &TrackCell| thinned.contains(cell);
                 assert!(all.iter().filter(|cell| cell.stays()).all(is_kept), "{seed}");
                 let left_out = all.iter().filter(|cell| !is_kept(cell)).map(|cell| cell.time).max();
                 let kept =

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::thinning::AS_NUMBERS;
-use crate::states::{Doing, EntityKind, thread_track};
+use crate::states::{EntityKind, ThreadState, thread_track};
 
 /// The thing of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,9 +82,9 @@ impl Crowd {
     /// For what and on which machine a thread is counted as long as it has this value.
     pub(super) fn of(key: u64, value: u64) -> Option<(Self, u16)> {
         (key >> 48 == STATE).then_some(())?;
-        let crowd = match Doing::of(value)?.0 {
-            Doing::Running => Self::Running,
-            Doing::Preempted | Doing::Woken | Doing::New => Self::Waiting,
+        let crowd = match ThreadState::of(value)?.0 {
+            ThreadState::Running => Self::Running,
+            ThreadState::Preempted | ThreadState::Woken | ThreadState::New => Self::Waiting,
             _ => return None,
         };
         Some((crowd, (key >> 32) as u16))

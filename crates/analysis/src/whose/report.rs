@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Events, NO_CPU, State, Whose};
+use super::{EventTally, NO_CPU, WhoseAnalysis, WhoseState};
 use crate::LaneFacts;
-use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_count, lost_of};
-use crate::shares::{self, Amount, Owner, Process, Share, ThreadRow};
+use crate::shares::{self, Amount, AmountShare, ShareProcess, ShareThreadRow, ThreadOwner};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 
 /// Everything that is known.
-struct Whole {
-    shares: shares::Whole<Events>,
+struct WhoseTotals {
+    shares: shares::ShareTotals<EventTally>,
     /// Events that name their process, but not their thread.
     of_processes: u64,
     /// Events that are lost, if that is known.
@@ -25,12 +25,12 @@ struct Whole {
 struct Application {
     processes: u64,
     threads: u64,
-    share: Share<Events>,
+    share: AmountShare<EventTally>,
 }
 
-impl Whose {
+impl WhoseAnalysis {
     /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    pub(super) fn report(&self, state: &WhoseState) -> Answer {
         let whole = self.whole(state);
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
@@ -45,30 +45,30 @@ impl Whose {
         Answer { tables }
     }
 
-    fn whole(&self, state: &State) -> Whole {
-        let shares::Whole { mut threads, mut idle, unknown, .. } = state.shares.whole(&self.lanes, &self.wishes);
+    fn whole(&self, state: &WhoseState) -> WhoseTotals {
+        let shares::ShareTotals { mut threads, mut idle, unknown, .. } = state.shares.whole(&self.lanes, &self.wishes);
         for (&(host, tid), said) in &state.threads {
             if tid == 0 {
-                idle.add(&Share::certain(said.events));
+                idle.add(&AmountShare::certain(said.events));
                 continue;
             }
             let id = ThreadId { key: ThreadKey { host, tid }, since: 0 };
-            let row = ThreadRow::only(said.pid.map(|(_, pid)| pid), said.comm.1, said.events);
+            let row = ShareThreadRow::only(said.pid.map(|(_, pid)| pid), said.comm.1, said.events);
             threads.take(&self.wishes, id, row);
         }
         let mut of_processes = 0;
         for (&(host, pid), said) in state.processes.iter().filter(|(_, said)| !said.events.is_empty()) {
             of_processes += said.events.0;
-            let process = Process::of_no_thread(said.events, said.comm.1);
-            threads.processes.entry((host, Owner::Process(pid))).or_default().join(&process);
+            let process = ShareProcess::of_no_thread(said.events, said.comm.1);
+            threads.processes.entry((host, ThreadOwner::Process(pid))).or_default().join(&process);
         }
         let lost = lost_of(self.lanes.iter().filter(|lane| self.wishes.wants_lane(lane)));
-        Whole { shares: shares::Whole::new(threads, idle, unknown), of_processes, lost }
+        WhoseTotals { shares: shares::ShareTotals::new(threads, idle, unknown), of_processes, lost }
     }
 
-    fn per_thread(&self, whole: &Whole) -> Table {
+    fn per_thread(&self, whole: &WhoseTotals) -> Table {
         let columns = vec![
-            Column::new("thread", "Thread", Class::Process),
+            Column::new("thread", "Thread", CellClass::Process),
             Column::of("incarnation", "Life", "lives"),
             Column::of("count", "Count", "events"),
         ];
@@ -91,19 +91,19 @@ impl Whose {
         table
     }
 
-    fn per_process(&self, whole: &Whole) -> Table {
+    fn per_process(&self, whole: &WhoseTotals) -> Table {
         let columns = vec![
-            Column::new("process", "Process", Class::Process),
+            Column::new("process", "Process", CellClass::Process),
             Column::of("threads", "Threads", "threads"),
             Column::of("count", "Count", "events"),
         ];
         let mut table = Table::new("per-process", "Processes", columns);
         table.plot = Some(Plot::Bars { value: 2 });
-        let known = |(key, process): (&(u16, Owner), &Process<Events>)| {
+        let known = |(key, process): (&(u16, ThreadOwner), &ShareProcess<EventTally>)| {
             let pid = key.1.pid().filter(|_| !process.share.all.is_empty())?;
             self.wishes.wants_name(process.name().as_deref()).then(|| (key.0, pid, process.clone()))
         };
-        let mut rows: Vec<(u16, i32, Process<Events>)> =
+        let mut rows: Vec<(u16, i32, ShareProcess<EventTally>)> =
             whole.shares.threads.processes.iter().filter_map(known).collect();
         rows.sort_by_key(|(host, pid, process)| (Reverse(process.share.all), *host, *pid));
         table.omitted = leave(&mut rows, self.wishes.top);
@@ -121,9 +121,9 @@ impl Whose {
         table
     }
 
-    fn per_application(&self, whole: &Whole) -> Table {
+    fn per_application(&self, whole: &WhoseTotals) -> Table {
         let columns = vec![
-            Column::new("application", "Application", Class::Text),
+            Column::new("application", "Application", CellClass::Text),
             Column::of("processes", "Processes", "processes"),
             Column::of("threads", "Threads", "threads"),
             Column::of("count", "Count", "events"),
@@ -161,11 +161,11 @@ impl Whose {
         table
     }
 
-    fn per_cpu(&self, state: &State) -> Table {
-        let columns = vec![Column::new("cpu", "CPU", Class::Cpu), Column::of("count", "Count", "events")];
+    fn per_cpu(&self, state: &WhoseState) -> Table {
+        let columns = vec![Column::new("cpu", "CPU", CellClass::Cpu), Column::of("count", "Count", "events")];
         let mut table = Table::new("per-cpu", "CPUs", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        let mut cpus: BTreeMap<(u32, u16), (Events, Vec<&LaneFacts>)> = BTreeMap::new();
+        let mut cpus: BTreeMap<(u32, u16), (EventTally, Vec<&LaneFacts>)> = BTreeMap::new();
         for (facts, known) in self.lanes.iter().zip(&state.shares.cpus) {
             for (number, cpu) in known.iter().filter(|(_, cpu)| !cpu.sums.is_empty()) {
                 let (events, lanes) = cpus.entry((*number, facts.host)).or_default();
@@ -180,7 +180,7 @@ impl Whose {
         table
     }
 
-    fn total(&self, state: &State, whole: &Whole) -> Table {
+    fn total(&self, state: &WhoseState, whole: &WhoseTotals) -> Table {
         let columns = vec![
             Column::of("count", "Count", "events"),
             Column::of("idle", "Of idle CPUs", "events"),
@@ -196,24 +196,24 @@ impl Whose {
     }
 }
 
-impl Whole {
+impl WhoseTotals {
     /// Events of unknown threads.
     fn of_no_thread(&self) -> u64 {
         self.shares.unknown.0 + self.of_processes
     }
 
     /// Events of a thread, which may also have some of those that say no more than a process.
-    fn of_thread(&self, share: &Share<Events>) -> Cell {
+    fn of_thread(&self, share: &AmountShare<EventTally>) -> Cell {
         self.bounded(share, self.of_processes)
     }
 
     /// Events of a thread with bounds: without its doubtful ones, or with the doubtful ones of
     /// others.
-    fn cell(&self, share: &Share<Events>) -> Cell {
+    fn cell(&self, share: &AmountShare<EventTally>) -> Cell {
         self.bounded(share, 0)
     }
 
-    fn bounded(&self, share: &Share<Events>, others: u64) -> Cell {
+    fn bounded(&self, share: &AmountShare<EventTally>, others: u64) -> Cell {
         let low = share.all.0 - share.doubt.0;
         let doubt = self.shares.doubt.0 + others;
         let high = self.lost.map_or(u64::MAX, |lost| low.saturating_add(doubt).saturating_add(lost));

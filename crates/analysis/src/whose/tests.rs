@@ -2,13 +2,13 @@
 
 use expect_test::{Expect, expect};
 
-use super::Whose;
+use super::WhoseAnalysis;
 use crate::testing::{Random, Script, nonsense, text};
 use crate::{Analysis, Wishes};
 
 fn check_with(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
-    let whose = Whose::new(&script.setup(wishes));
+    let whose = WhoseAnalysis::new(&script.setup(wishes));
     expect.assert_eq(&text(&whose.finish(&script.state(&whose)).unwrap()));
     script.check_cuts(&whose, 200);
 }
@@ -266,6 +266,6 @@ fn nonsense_is_cut_anywhere() {
     for seed in 0..60 {
         let script = Script::parse(&nonsense(&mut Random(seed)));
         let wishes = Wishes::default();
-        script.check_cuts(&Whose::new(&script.setup(&wishes)), 10);
+        script.check_cuts(&WhoseAnalysis::new(&script.setup(&wishes)), 10);
     }
 }

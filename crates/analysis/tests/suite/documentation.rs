@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kymo_analysis::mapping::Mapping;
+use kymo_analysis::mapping::RoleMapping;
 use kymo_analysis::roles::{ROLES, RoleFacts};
 
 fn document() -> String {
@@ -36,6 +36,6 @@ fn the_mapping_can_be_used() {
     let document = document();
     let (_, behind) = document.split_once("```toml\n").expect("there is a mapping");
     let (text, _) = behind.split_once("```").expect("it ends");
-    let mapping = Mapping::parse(text).unwrap_or_else(|errors| panic!("{}", errors.render("docs/roles.md")));
+    let mapping = RoleMapping::parse(text).unwrap_or_else(|errors| panic!("{}", errors.render("docs/roles.md")));
     assert_eq!(mapping.sections.len(), 2);
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use kymo_analysis::bind::StreamClass;
-use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching};
+use kymo_analysis::bind::matching::{FieldMatch, FieldOrigin, Matcher, Matching};
 use kymo_analysis::guess;
-use kymo_analysis::mapping::Mapping;
+use kymo_analysis::mapping::RoleMapping;
 use kymo_analysis::roles::{CONTEXT, FieldFacts};
 use kymo_decode::{Compile, Decoder, FilterFacts, fields};
 
@@ -53,21 +53,21 @@ fn facts() -> FilterFacts<'static> {
     FilterFacts { clock: None, trace_name: "test", suggests: false, instant: &|_| None }
 }
 
-fn choices(names: &[FieldFacts], choices: &[Choice], into: &mut String) {
+fn choices(names: &[FieldFacts], choices: &[FieldMatch], into: &mut String) {
     for (field, choice) in names.iter().zip(choices) {
         let name = field.name;
         match choice {
-            Choice::NotSaid => {}
-            Choice::Chosen(Chosen::Path(path)) => write!(into, " {name}={path}").unwrap(),
-            Choice::Chosen(Chosen::Integer(value)) => write!(into, " {name}:{value}").unwrap(),
-            Choice::Chosen(Chosen::Text(text)) => write!(into, " {name}:'{text}'").unwrap(),
-            Choice::Missing { .. } => write!(into, " {name}?").unwrap(),
-            Choice::Unfit { path, what } => write!(into, " {name}!={path}({what})").unwrap(),
+            FieldMatch::NotSaid => {}
+            FieldMatch::Chosen(FieldOrigin::Path(path)) => write!(into, " {name}={path}").unwrap(),
+            FieldMatch::Chosen(FieldOrigin::Integer(value)) => write!(into, " {name}:{value}").unwrap(),
+            FieldMatch::Chosen(FieldOrigin::Text(text)) => write!(into, " {name}:'{text}'").unwrap(),
+            FieldMatch::Missing { .. } => write!(into, " {name}?").unwrap(),
+            FieldMatch::Unfit { path, what } => write!(into, " {name}!={path}({what})").unwrap(),
         }
     }
 }
 
-fn show(matching: &Matching<'_>, context: &[Choice]) -> String {
+fn show(matching: &Matching<'_>, context: &[FieldMatch]) -> String {
     let role = matching.section.role.facts();
     let mut line = format!("    {} ({})", role.name, matching.mapping.name);
     choices(role.fields, &matching.fields, &mut line);
@@ -80,10 +80,10 @@ fn show(matching: &Matching<'_>, context: &[Choice]) -> String {
 }
 
 fn check(environment: &str, contexts: &str, events: &str, expected: Expect) {
-    check_with(Mapping::built_in(), environment, contexts, events, expected);
+    check_with(RoleMapping::built_in(), environment, contexts, events, expected);
 }
 
-fn check_with(mappings: &[Mapping], environment: &str, contexts: &str, events: &str, expected: Expect) {
+fn check_with(mappings: &[RoleMapping], environment: &str, contexts: &str, events: &str, expected: Expect) {
     let decoder = decoder(&metadata(environment, contexts, events));
     let matcher = Matcher::new(mappings, decoder.trace_class(), "test");
     let facts = facts();
@@ -335,7 +335,7 @@ fn genode() {
 /// People's own mapping comes before those that are built in; sections with conditions are alternatives.
 #[test]
 fn own_mappings_come_first() {
-    let own = Mapping::parse(
+    let own = RoleMapping::parse(
         r#"
         name = "mine"
         when = 'env.tracer_name == "mine"'
@@ -364,7 +364,7 @@ fn own_mappings_come_first() {
         "#,
     );
     let mut mappings = vec![own.unwrap()];
-    mappings.extend_from_slice(Mapping::built_in());
+    mappings.extend_from_slice(RoleMapping::built_in());
     let events = "sched_switch: core old new\nphase: kind id core\nirq17_begin: id\nphase_two: kind";
     check_with(
         &mappings,
@@ -401,7 +401,7 @@ fn check_guesses(contexts: &str, events: &str, expected: Expect) {
     let decoder = decoder(&metadata("", contexts, events));
     let stream = StreamClass { decoder: &decoder, stream_class: 0, facts: facts() };
     let mut shown = String::new();
-    for guess in guess::guesses(&[stream], Mapping::built_in()) {
+    for guess in guess::guesses(&[stream], RoleMapping::built_in()) {
         let role = guess.section.role.facts();
         let events: Vec<String> = guess.section.events.iter().map(ToString::to_string).collect();
         write!(shown, "{:.2} {} {}", guess.confidence, role.name, events.join(" ")).unwrap();

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use kymo_analysis::bind::{Bindings, StreamClass};
-use kymo_analysis::declared::Declaration;
-use kymo_analysis::mapping::Mapping;
+use kymo_analysis::declared::AnalysisDeclaration;
+use kymo_analysis::mapping::RoleMapping;
 use kymo_analysis::project::Projector;
-use kymo_analysis::roles::{CPU, ROLES, Role, switch, wake};
-use kymo_analysis::{Event, EventRows, Needs, Slot, Value, Wishes};
-use kymo_decode::columns::{ColumnReader, Projection, Shape};
+use kymo_analysis::roles::{CPU, EventRole, ROLES, switch, wake};
+use kymo_analysis::{AnalysisEvent, EventRows, EventValue, FieldSlot, Needs, Wishes};
+use kymo_decode::columns::{ColumnReader, ColumnShape, Projection};
 use kymo_decode::{Compile, FilterFacts};
 use kymo_ir::Cells;
-use kymo_scan::{Content, Cursor, CursorSetup, Events, Item, KeyMaker, NothingKnown, Stop, Trace, TraceOptions};
-use kymo_source::{BufferPool, Finder};
+use kymo_scan::{
+    BatchContent, BatchEvents, Cursor, CursorItem, CursorSetup, KeyMaker, NothingKnown, StopFlag, Trace, TraceOptions,
+};
+use kymo_source::{BufferPool, TraceFinder};
 
 fn corpus() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
@@ -29,7 +31,7 @@ fn traces(folder: &Path, compile: Compile) -> Vec<Trace> {
         eprintln!("CORPUS ABSENT: {}: not run", folder.display());
         return Vec::new();
     }
-    let folders = Finder::default().find(folder).unwrap();
+    let folders = TraceFinder::default().find(folder).unwrap();
     let options = TraceOptions { clock_shift_ns: 0, compile };
     folders.into_iter().map(|folder| Trace::open(folder, options, &NothingKnown).unwrap()).collect()
 }
@@ -39,7 +41,7 @@ fn facts() -> FilterFacts<'static> {
 }
 
 /// Calls `see` with each batch of events of a data stream.
-fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&Events, &[i64])) {
+fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&BatchEvents, &[i64])) {
     let stream = &trace.streams[number];
     let setup = CursorSetup {
         decoder: Arc::clone(&trace.decoder),
@@ -51,12 +53,12 @@ fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&Events, &[i64])
         chunk_bytes: 64 << 10,
         marks: false,
         filter: None,
-        stop: Stop::default(),
+        stop: StopFlag::default(),
     };
     let mut cursor = Cursor::new(setup, BufferPool::default());
     while let Some(item) = cursor.next_item() {
-        let Item::Batch(batch) = item else { panic!("the trace is sound") };
-        if let Content::Events(events) = &batch.content {
+        let CursorItem::Batch(batch) = item else { panic!("the trace is sound") };
+        if let BatchContent::Events(events) = &batch.content {
             see(events, &batch.keys);
         }
         cursor.recycle(batch);
@@ -84,14 +86,14 @@ struct Counts {
 fn compare(trace: &Trace) -> Counts {
     let needs = Needs {
         roles: vec![
-            (Role::Switch, vec![switch::PREV_TID, switch::NEXT_TID, switch::NEXT_COMM]),
-            (Role::Wakeup, vec![wake::WOKEN_TID]),
+            (EventRole::Switch, vec![switch::PREV_TID, switch::NEXT_TID, switch::NEXT_COMM]),
+            (EventRole::Wakeup, vec![wake::WOKEN_TID]),
         ],
         context: vec![CPU],
         ..Needs::default()
     };
     let class = StreamClass { decoder: &trace.decoder, stream_class: 0, facts: facts() };
-    let bindings = Bindings::new(&[class], Mapping::built_in(), &needs, &|_, _| true).unwrap();
+    let bindings = Bindings::new(&[class], RoleMapping::built_in(), &needs, &|_, _| true).unwrap();
     let all = ColumnReader::new(Arc::clone(&trace.decoder), 0, Projection::All);
     let (mut rows, mut cells, mut counts) = (EventRows::default(), Cells::default(), Counts::default());
     for stream in 0..trace.streams.len() {
@@ -113,7 +115,7 @@ fn compare(trace: &Trace) -> Counts {
                 let column = |name: &str| {
                     let fields = &all.columns(class).fields;
                     let shape = &fields.iter().find(|field| field.name == name).unwrap().shape;
-                    let (Shape::Integer { column, .. } | Shape::Text { column, .. }) = shape else {
+                    let (ColumnShape::Integer { column, .. } | ColumnShape::Text { column, .. }) = shape else {
                         panic!("{shape:?}")
                     };
                     *column
@@ -124,7 +126,7 @@ fn compare(trace: &Trace) -> Counts {
                     Some((value << bits).cast_signed() >> bits)
                 };
                 for meaning in event.roles() {
-                    if meaning.role == Role::Switch {
+                    if meaning.role == EventRole::Switch {
                         counts.switches += 1;
                         assert_eq!(meaning.integer(switch::PREV_TID), integer("prev_tid"));
                         assert_eq!(meaning.integer(switch::NEXT_TID), integer("next_tid"));
@@ -151,14 +153,14 @@ fn everything_can_be_asked_of_every_trace() {
     let needs = Needs {
         roles,
         context: vec![0, 1, 2, 3],
-        extra: vec![kymo_filter::Path::parse("event.name").unwrap()],
+        extra: vec![kymo_filter::NamePath::parse("event.name").unwrap()],
         ..Needs::default()
     };
     for folder in ["perf-taskset2", "context-switches", "flipping-endianness", "bug446190", "exp"] {
         for trace in traces(&corpus().join("ctf/tracecompass").join(folder), Compile::WhenWorthIt) {
             let class = |stream_class| StreamClass { decoder: &trace.decoder, stream_class, facts: facts() };
             let classes: Vec<StreamClass<'_>> = (0..trace.class.stream_classes.len()).map(class).collect();
-            let bindings = Bindings::new(&classes, Mapping::built_in(), &needs, &|_, _| true).unwrap();
+            let bindings = Bindings::new(&classes, RoleMapping::built_in(), &needs, &|_, _| true).unwrap();
             let mut rows = EventRows::default();
             for (number, stream) in trace.streams.iter().enumerate() {
                 let mut projector = Projector::new(&bindings, stream.class);
@@ -220,9 +222,9 @@ group = { value = \"plains\" }
 #[test]
 fn conditions_choose_sections() {
     let needs = Needs {
-        roles: vec![(Role::Begin, vec![0, 1, 2, 3]), (Role::End, vec![0])],
+        roles: vec![(EventRole::Begin, vec![0, 1, 2, 3]), (EventRole::End, vec![0])],
         context: vec![0, 1, 2, 3],
-        extra: vec![kymo_filter::Path::parse("kind").unwrap(), kymo_filter::Path::parse("event.id").unwrap()],
+        extra: vec![kymo_filter::NamePath::parse("kind").unwrap(), kymo_filter::NamePath::parse("event.id").unwrap()],
         ..Needs::default()
     };
     expect![[r#"
@@ -233,13 +235,13 @@ fn conditions_choose_sections() {
         plain [7 - - main] extra [- 1] begin [11 - - plains]
         phase [7 - - main] extra [4 0] end [7 - - -]
     "#]]
-    .assert_eq(&projected("sections", &[Mapping::parse(MAPPING).unwrap()], &needs));
+    .assert_eq(&projected("sections", &[RoleMapping::parse(MAPPING).unwrap()], &needs));
 }
 
 /// Rules of own analyses do not compete: an event matches all with true conditions.
 #[test]
 fn events_fulfil_all_rules_whose_conditions_hold() {
-    let declaration = Declaration::parse(
+    let declaration = AnalysisDeclaration::parse(
         "name = 'own'
          [[pairs]]
          name = 'phase'
@@ -251,8 +253,8 @@ fn events_fulfil_all_rules_whose_conditions_hold() {
          set = [{ event = 'ph*', when = 'kind != 2', to = { field = 'what' } }, { event = '*', when = 'key == 6' }]",
     )
     .unwrap();
-    let mappings = [declaration.mapping(), Mapping::parse(MAPPING).unwrap()];
-    let needs = Declaration::needs(&Wishes { tids: vec![1], comms: vec!["x".to_owned()], ..Wishes::default() });
+    let mappings = [declaration.mapping(), RoleMapping::parse(MAPPING).unwrap()];
+    let needs = AnalysisDeclaration::needs(&Wishes { tids: vec![1], comms: vec!["x".to_owned()], ..Wishes::default() });
     expect![[r#"
         phase [- - - main] extra [] rule [1 - -1 one - - - - - -] rule [2 one ase - - - - - - -]
         phase [- - - main] extra [] rule [1 - 5 two - - - - - -]
@@ -265,7 +267,7 @@ fn events_fulfil_all_rules_whose_conditions_hold() {
 }
 
 /// Events that have the needed fields, with the values that were read.
-fn projected(name: &str, mappings: &[Mapping], needs: &Needs) -> String {
+fn projected(name: &str, mappings: &[RoleMapping], needs: &Needs) -> String {
     let root = std::env::temp_dir().join(format!("kymo-projection-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&root).unwrap();
     std::fs::write(root.join("metadata"), METADATA).unwrap();
@@ -298,14 +300,14 @@ fn projected(name: &str, mappings: &[Mapping], needs: &Needs) -> String {
     shown
 }
 
-fn show(event: Event<'_>) -> String {
-    let value = |value: Option<Value<'_>>| match value {
+fn show(event: AnalysisEvent<'_>) -> String {
+    let value = |value: Option<EventValue<'_>>| match value {
         None => "-".to_owned(),
-        Some(Value::Integer(value)) => value.to_string(),
-        Some(Value::Real(value)) => value.to_string(),
-        Some(Value::Text(text)) => String::from_utf8_lossy(text).into_owned(),
+        Some(EventValue::Integer(value)) => value.to_string(),
+        Some(EventValue::Real(value)) => value.to_string(),
+        Some(EventValue::Text(text)) => String::from_utf8_lossy(text).into_owned(),
     };
-    let of = |slots: &[Slot]| slots.iter().map(|slot| value(event.value(slot))).collect::<Vec<_>>().join(" ");
+    let of = |slots: &[FieldSlot]| slots.iter().map(|slot| value(event.value(slot))).collect::<Vec<_>>().join(" ");
     let mut line = format!("{} [{}] extra [{}]", event.class.name, of(&event.class.context), of(&event.class.extra));
     for bound in &event.class.roles {
         line += &format!(" {} [{}]", bound.role.name(), of(&bound.slots));

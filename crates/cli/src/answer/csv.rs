@@ -10,7 +10,7 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Bounded, Cell, Class, Table};
+use kymo_session::{Bounded, Cell, CellClass, Table};
 
 /// Stands for an unknown value.
 const UNKNOWN: &str = "NA";
@@ -29,8 +29,8 @@ pub(crate) fn write(tables: &[&Table], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_table(table: &Table, out: &mut impl Write) -> io::Result<()> {
-    let parts: Vec<Parts> = (0..table.columns.len()).map(|column| Parts::of(table, column)).collect();
-    let mut line = Line::default();
+    let parts: Vec<ColumnParts> = (0..table.columns.len()).map(|column| ColumnParts::of(table, column)).collect();
+    let mut line = CsvLine::default();
     for (column, parts) in table.columns.iter().zip(&parts) {
         for part in parts.names() {
             line.field(&format!("{}{part}", column.name));
@@ -48,7 +48,7 @@ fn write_table(table: &Table, out: &mut impl Write) -> io::Result<()> {
 
 /// The fields that a column becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parts {
+enum ColumnParts {
     One,
     Bounds,
     Process,
@@ -56,14 +56,14 @@ enum Parts {
     Irq,
 }
 
-impl Parts {
+impl ColumnParts {
     /// By the class, and by the cells present in columns of several classes.
     fn of(table: &Table, column: usize) -> Self {
         let cells = || table.rows.iter().filter_map(|row| row.get(column));
         match table.columns[column].class {
-            Class::Process => Self::Process,
-            Class::TimeRange => Self::Range,
-            Class::Irq => Self::Irq,
+            CellClass::Process => Self::Process,
+            CellClass::TimeRange => Self::Range,
+            CellClass::Irq => Self::Irq,
             _ if cells().any(has_bounds) => Self::Bounds,
             _ => Self::One,
         }
@@ -80,7 +80,7 @@ impl Parts {
     }
 
     /// As many fields as names.
-    fn fields(self, cell: &Cell, line: &mut Line) {
+    fn fields(self, cell: &Cell, line: &mut CsvLine) {
         let optional = |number: Option<i64>| number.map_or_else(|| UNKNOWN.to_owned(), |number| number.to_string());
         match (self, cell) {
             (Self::Process, Cell::Process { name, pid, tid }) => {
@@ -166,12 +166,12 @@ fn float(number: f64) -> String {
 
 /// A line that is being made.
 #[derive(Default)]
-struct Line {
+struct CsvLine {
     text: String,
     fields: usize,
 }
 
-impl Line {
+impl CsvLine {
     fn field(&mut self, text: &str) {
         if self.fields > 0 {
             self.text.push(',');

@@ -13,7 +13,7 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Answer, Bounded, Cell, Class, Column, Report, Table};
+use kymo_session::{Answer, Bounded, Cell, CellClass, Column, Report, Table};
 use serde_json::{Map, Value, json};
 
 /// The version that this is.
@@ -21,14 +21,14 @@ pub(crate) const VERSION: &str = "1.0";
 
 /// The parts of the metadata beside the tables.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Description<'a> {
+pub(crate) struct LamiDescription<'a> {
     pub(crate) name: &'a str,
     pub(crate) title: &'a str,
     pub(crate) description: &'a str,
 }
 
 /// The tables with which the analysis answers; `tables` has no rows.
-pub(crate) fn metadata(description: Description<'_>, tables: &Answer) -> Value {
+pub(crate) fn metadata(description: LamiDescription<'_>, tables: &Answer) -> Value {
     let number = |text: &str| text.parse::<u64>().unwrap_or(0);
     let classes: Map<String, Value> =
         tables.tables.iter().map(|table| (table.class.to_owned(), table_class(table))).collect();
@@ -94,14 +94,14 @@ fn table_class(table: &Table) -> Value {
 
 fn column(column: &Column) -> Value {
     let mut object = json!({"title": column.title, "class": column.class.name()});
-    if let Some(unit) = column.unit.filter(|_| column.class == Class::Number) {
+    if let Some(unit) = column.unit.filter(|_| column.class == CellClass::Number) {
         object["unit"] = json!(unit);
     }
     object
 }
 
 fn data_object(cell: &Cell, span: Option<(i64, i64)>) -> Value {
-    let class = cell.class().map_or("unknown", Class::name);
+    let class = cell.class().map_or("unknown", CellClass::name);
     match cell {
         Cell::Empty => Value::Null,
         Cell::Unknown => json!({"class": class}),

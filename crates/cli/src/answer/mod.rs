@@ -23,13 +23,13 @@ use std::io::{self, BufWriter, Write};
 
 use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone, json};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::FaceArguments;
-use crate::stop::Stop;
+use crate::stop::StopReason;
 use plot::Axes;
 use screen::Screen;
-pub(crate) use words::Times;
-use words::Words;
+use words::CellFormatter;
+pub(crate) use words::InstantFormat;
 
 /// How an answer is shown.
 #[derive(Clone, Copy)]
@@ -45,9 +45,9 @@ pub(crate) struct Manner<'a> {
 
 impl Manner<'_> {
     /// The format of instants.
-    pub(crate) fn times(&self, session: &Session) -> Times {
+    pub(crate) fn times(&self, session: &Session) -> InstantFormat {
         let zone = if self.clock_gmt { Zone::Utc } else { Zone::Local };
-        Times::new(session.times_are_unix(), zone, self.clock_seconds)
+        InstantFormat::new(session.times_are_unix(), zone, self.clock_seconds)
     }
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn show(
     answer: &Answer,
     report: &Report,
     manner: Manner<'_>,
-) -> Result<Outcome, Stop> {
+) -> Result<CommandOutcome, StopReason> {
     let face = manner.face;
-    let chosen = chosen(answer, &face.table, face.csv).map_err(Stop::Usage)?;
+    let chosen = chosen(answer, &face.table, face.csv).map_err(StopReason::Usage)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if face.csv {
         csv::write(&chosen, &mut out)?;
@@ -94,7 +94,7 @@ fn chosen<'a>(answer: &'a Answer, classes: &[String], one: bool) -> Result<Vec<&
 /// Tables one under the other; courses as plots on terminals.
 fn for_people(
     tables: &[&Table],
-    times: &Times,
+    times: &InstantFormat,
     screen: Screen,
     face: &FaceArguments,
     out: &mut impl Write,
@@ -103,7 +103,7 @@ fn for_people(
         if number > 0 {
             writeln!(out)?;
         }
-        let words = Words { times: times.within(table.span_ns), unicode: screen.unicode };
+        let words = CellFormatter { times: times.within(table.span_ns), unicode: screen.unicode };
         let is_drawn = match table.plot {
             Some(Plot::Course { time, series, value }) if screen.width.is_some() && !face.no_plot => {
                 plot::show(table, Axes { time, series, value }, &words, screen, out)?

@@ -16,9 +16,9 @@ use std::io::{self, Write};
 use kymo_session::{Cell, Table};
 
 use crate::answer::numeric;
-use crate::answer::screen::{Screen, Tone, columns};
+use crate::answer::screen::{Screen, ScreenTone, columns};
 use crate::answer::table::{head, rest};
-use crate::answer::words::{Words, duration_word};
+use crate::answer::words::{CellFormatter, duration_word};
 
 /// Series that are drawn; the rest is counted.
 const SERIES_MAX: usize = 32;
@@ -38,7 +38,13 @@ pub(crate) struct Axes {
 }
 
 /// Draws the course; `false` if it has nothing to draw.
-pub(crate) fn show(table: &Table, axes: Axes, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<bool> {
+pub(crate) fn show(
+    table: &Table,
+    axes: Axes,
+    words: &CellFormatter,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<bool> {
     let Some(chart) = Chart::new(table, axes, words, screen) else { return Ok(false) };
     head(table, words, screen, out)?;
     match chart.series.len() {
@@ -93,7 +99,7 @@ struct Chart {
 }
 
 impl Chart {
-    fn new(table: &Table, axes: Axes, words: &Words, screen: Screen) -> Option<Self> {
+    fn new(table: &Table, axes: Axes, words: &CellFormatter, screen: Screen) -> Option<Self> {
         let (begin_ns, end_ns) = span(table, axes).filter(|(begin, end)| begin < end)?;
         let sample = table.rows.iter().filter_map(|row| row.get(axes.value)).find(|cell| numeric(cell).is_some())?;
         let names = names(table, axes, words);
@@ -159,8 +165,8 @@ impl Chart {
             let name = screen.cut(&series.name, label);
             let gap = " ".repeat(label - columns(&name));
             let line: String = (0..series.sums.len()).map(|column| self.glyph(series, column, 0, 1, screen)).collect();
-            let most = screen.toned(Tone::Faint, most);
-            writeln!(out, "{name}{gap}  {}  at most {most}", screen.toned(Tone::Bar, &line))?;
+            let most = screen.toned(ScreenTone::Faint, most);
+            writeln!(out, "{name}{gap}  {}  at most {most}", screen.toned(ScreenTone::Bar, &line))?;
         }
         Ok(())
     }
@@ -178,7 +184,7 @@ impl Chart {
                 0 => "0",
                 _ => "",
             };
-            let text = screen.toned(Tone::Bar, text.trim_end());
+            let text = screen.toned(ScreenTone::Bar, text.trim_end());
             writeln!(out, "{height:>label$} {edge}{text}")?;
         }
         Ok(())
@@ -206,7 +212,7 @@ impl Chart {
                 line += word;
             }
         }
-        writeln!(out, "{}", screen.toned(Tone::Faint, &line))
+        writeln!(out, "{}", screen.toned(ScreenTone::Faint, &line))
     }
 
     /// How high a series is in one column, within one of several lines.
@@ -228,7 +234,7 @@ impl Chart {
 }
 
 /// Names of the series that are drawn, in the order in which they come.
-fn names(table: &Table, axes: Axes, words: &Words) -> Vec<String> {
+fn names(table: &Table, axes: Axes, words: &CellFormatter) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row in &table.rows {
         let name = name(row, axes, words);
@@ -242,7 +248,7 @@ fn names(table: &Table, axes: Axes, words: &Words) -> Vec<String> {
     names
 }
 
-fn name(row: &[Cell], axes: Axes, words: &Words) -> String {
+fn name(row: &[Cell], axes: Axes, words: &CellFormatter) -> String {
     let cell = axes.series.and_then(|column| row.get(column));
     match cell {
         Some(Cell::Cpu(cpu)) => format!("cpu {cpu}"),

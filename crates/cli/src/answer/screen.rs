@@ -18,7 +18,7 @@ pub(crate) struct Screen {
 
 /// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum ScreenTone {
     Title,
     Head,
     Faint,
@@ -39,15 +39,15 @@ impl Screen {
     }
 
     /// The text with its tone, where the screen can show one.
-    pub(crate) fn toned<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn toned<'t>(&self, tone: ScreenTone, text: &'t str) -> Cow<'t, str> {
         if !self.colours || text.trim().is_empty() {
             return Cow::Borrowed(text);
         }
         let code = match tone {
-            Tone::Title => "1",
-            Tone::Head => "4",
-            Tone::Faint => "2",
-            Tone::Bar => "36",
+            ScreenTone::Title => "1",
+            ScreenTone::Head => "4",
+            ScreenTone::Faint => "2",
+            ScreenTone::Bar => "36",
         };
         Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
     }

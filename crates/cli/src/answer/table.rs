@@ -13,11 +13,11 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Cell, Class, Plot, Table};
+use kymo_session::{Cell, CellClass, Plot, Table};
 
 use crate::answer::numeric;
-use crate::answer::screen::{Screen, Tone, columns};
-use crate::answer::words::{Word, Words, escaped};
+use crate::answer::screen::{Screen, ScreenTone, columns};
+use crate::answer::words::{CellFormatter, CellText, escaped};
 use crate::show::{counted, duration};
 
 /// Columns of the longest bar.
@@ -32,12 +32,18 @@ const NAME_MIN_BESIDE_NUMBERS: usize = 24;
 const TITLE_MIN: usize = 6;
 
 /// Shows the table.
-pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn show(
+    table: &Table,
+    words: &CellFormatter,
+    screen: Screen,
+    bars: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     head(table, words, screen, out)?;
     if table.rows.is_empty() && table.omitted == 0 {
-        return writeln!(out, "{}", screen.toned(Tone::Faint, "nothing"));
+        return writeln!(out, "{}", screen.toned(ScreenTone::Faint, "nothing"));
     }
-    let layout = Layout::new(table, words, screen, bars);
+    let layout = TableLayout::new(table, words, screen, bars);
     layout.titles(table, out)?;
     for row in &table.rows {
         layout.row(row, words, out)?;
@@ -46,8 +52,8 @@ pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out
 }
 
 /// The table's title, and its span of time.
-pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    write!(out, "{}", screen.toned(Tone::Title, &escaped(&table.title)))?;
+pub(crate) fn head(table: &Table, words: &CellFormatter, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{}", screen.toned(ScreenTone::Title, &escaped(&table.title)))?;
     if let Some((begin, end)) = table.span_ns {
         let day = words.times.day(begin).map_or_else(String::new, |day| format!("{day} "));
         let (from, to) = (words.times.word(begin), words.times.word(end));
@@ -56,7 +62,7 @@ pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl 
             true => format!("{day}{from}"),
             false => format!("{day}{from} to {to} ({length})"),
         };
-        write!(out, "  {}", screen.toned(Tone::Faint, &span))?;
+        write!(out, "  {}", screen.toned(ScreenTone::Faint, &span))?;
     }
     writeln!(out)
 }
@@ -67,12 +73,12 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     let rest = format!("... and {} (--top all)", counted(omitted, "more row"));
-    writeln!(out, "{}", screen.toned(Tone::Faint, &rest))
+    writeln!(out, "{}", screen.toned(ScreenTone::Faint, &rest))
 }
 
 /// A column's place.
 #[derive(Clone, Debug)]
-struct Place {
+struct ColumnPlace {
     title: String,
     /// Numbers are aligned right.
     is_right: bool,
@@ -92,9 +98,9 @@ fn title(column: &kymo_session::Column) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-impl Place {
+impl ColumnPlace {
     fn of(column: &kymo_session::Column) -> Self {
-        use Class::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
+        use CellClass::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
         let title = escaped(&title(column)).into_owned();
         let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
         let is_right = !is_name && column.class != TimeRange;
@@ -126,23 +132,23 @@ struct Bars {
 }
 
 /// The positions of all parts.
-struct Layout {
+struct TableLayout {
     screen: Screen,
-    places: Vec<Place>,
+    places: Vec<ColumnPlace>,
     bars: Option<Bars>,
 }
 
-impl Layout {
-    fn new(table: &Table, words: &Words, screen: Screen, bars: bool) -> Self {
-        let mut places: Vec<Place> = table.columns.iter().map(Place::of).collect();
+impl TableLayout {
+    fn new(table: &Table, words: &CellFormatter, screen: Screen, bars: bool) -> Self {
+        let mut places: Vec<ColumnPlace> = table.columns.iter().map(ColumnPlace::of).collect();
         for row in &table.rows {
             for (place, cell) in places.iter_mut().zip(row) {
-                let Word { value, bounds } = words.word(cell);
+                let CellText { value, bounds } = words.word(cell);
                 place.cells = place.cells.max(columns(&value));
                 place.bounds = place.bounds.max(columns(&bounds));
             }
         }
-        places.iter_mut().for_each(Place::make_room);
+        places.iter_mut().for_each(ColumnPlace::make_room);
         let wanted = match (&table.plot, screen.width) {
             (Some(Plot::Bars { value } | Plot::Histogram { count: value, .. }), Some(_)) if bars => Some(*value),
             _ => None,
@@ -174,28 +180,28 @@ impl Layout {
             let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
             let (before, after) = gap.split_at(before);
             line += before;
-            line += &self.screen.toned(Tone::Head, &title);
+            line += &self.screen.toned(ScreenTone::Head, &title);
             line += after;
             line += "  ";
         }
         writeln!(out, "{}", line.trim_end())
     }
 
-    fn row(&self, row: &[Cell], words: &Words, out: &mut impl Write) -> io::Result<()> {
+    fn row(&self, row: &[Cell], words: &CellFormatter, out: &mut impl Write) -> io::Result<()> {
         let mut line = String::new();
         for (place, cell) in self.places.iter().zip(row) {
-            let Word { value, bounds } = words.word(cell);
+            let CellText { value, bounds } = words.word(cell);
             let value = match cell {
                 Cell::Process { .. } => self.screen.cut_process(&value, place.value),
                 _ => self.screen.cut(&value, place.value),
             };
             let gap = " ".repeat(place.value - columns(&value));
             let is_vague = matches!(cell, Cell::Unknown | Cell::Empty);
-            let value = if is_vague { self.screen.toned(Tone::Faint, &value) } else { value };
+            let value = if is_vague { self.screen.toned(ScreenTone::Faint, &value) } else { value };
             line += &if place.is_right { format!("{gap}{value}") } else { format!("{value}{gap}") };
             if place.bounds > 0 {
                 line += " ";
-                line += &self.screen.toned(Tone::Faint, &bounds);
+                line += &self.screen.toned(ScreenTone::Faint, &bounds);
                 line += &" ".repeat(place.bounds - columns(&bounds));
             }
             line += "  ";
@@ -223,17 +229,17 @@ impl Layout {
         };
         let faint = if self.screen.unicode { "░" } else { "-" };
         let rest = faint.repeat(whole.saturating_sub(columns(&bar)));
-        self.screen.toned(Tone::Bar, &(bar + if low < high { &rest } else { "" })).into_owned()
+        self.screen.toned(ScreenTone::Bar, &(bar + if low < high { &rest } else { "" })).into_owned()
     }
 }
 
 /// Columns of all places and the gaps between them.
-fn total(places: &[Place]) -> usize {
+fn total(places: &[ColumnPlace]) -> usize {
     places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
 /// Cuts titles that are wider than the cells below them, the widest first.
-fn fit_titles(places: &mut [Place], room: usize) {
+fn fit_titles(places: &mut [ColumnPlace], room: usize) {
     while total(places) > room {
         let Some(widest) = places.iter_mut().max_by_key(|place| place.excess()).filter(|place| place.excess() > 0)
         else {
@@ -244,10 +250,10 @@ fn fit_titles(places: &mut [Place], room: usize) {
 }
 
 /// Cuts names, the longest first, until all fit or none is long.
-fn cut_names(places: &mut [Place], room: usize, least: usize) {
+fn cut_names(places: &mut [ColumnPlace], room: usize, least: usize) {
     loop {
         let Some(excess) = total(places).checked_sub(room).filter(|excess| *excess > 0) else { return };
-        let mut names: Vec<&mut Place> = places.iter_mut().filter(|place| place.is_name).collect();
+        let mut names: Vec<&mut ColumnPlace> = places.iter_mut().filter(|place| place.is_name).collect();
         names.sort_by_key(|place| std::cmp::Reverse(place.value));
         let next = names.get(1).map_or(0, |place| place.value).max(least);
         let Some(longest) = names.first_mut().filter(|place| place.value > least) else { return };

@@ -21,7 +21,7 @@ pub(crate) const UNKNOWN: &str = "unknown";
 
 /// A cell in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct CellText {
     /// The most likely value.
     pub(crate) value: String,
     /// The bounds of the value, if it is not certain.
@@ -30,23 +30,23 @@ pub(crate) struct Word {
 
 /// How cells become words.
 #[derive(Clone, Debug)]
-pub(crate) struct Words {
+pub(crate) struct CellFormatter {
     /// The format of instants.
-    pub(crate) times: Times,
+    pub(crate) times: InstantFormat,
     /// Whether characters beyond ASCII can be shown.
     pub(crate) unicode: bool,
 }
 
 /// The format of instants.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct InstantFormat {
     /// The time zone of times of day; `None`: seconds since the clock's origin.
     zone: Option<TimeZone>,
     /// With the day.
     dated: bool,
 }
 
-impl Times {
+impl InstantFormat {
     /// Times of day, if the clock counts from 1970 and that is wanted.
     pub(crate) fn new(is_unix: bool, zone: Zone, seconds: bool) -> Self {
         Self { zone: (is_unix && !seconds).then(|| zone.time_zone()), dated: false }
@@ -86,16 +86,16 @@ fn seconds(nanos: i64) -> String {
     format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-impl Words {
+impl CellFormatter {
     /// The cell in words.
-    pub(crate) fn word(&self, cell: &Cell) -> Word {
+    pub(crate) fn word(&self, cell: &Cell) -> CellText {
         match cell {
             Cell::Count(count) => self.counted(*count),
             Cell::Ratio(ratio) => self.bounded(*ratio, percent),
             Cell::Duration(duration) => self.bounded(floats(duration), |value, more| scaled(value, &DURATIONS, more)),
             Cell::Size(size) => self.bounded(floats(size), |value, more| scaled(value, &SIZES, more)),
             Cell::Bitrate(rate) => self.bounded(*rate, |value, more| scaled(value, &BITRATES, more)),
-            other => Word { value: self.certain(other), bounds: String::new() },
+            other => CellText { value: self.certain(other), bounds: String::new() },
         }
     }
 
@@ -144,34 +144,34 @@ impl Words {
         }
     }
 
-    fn counted(&self, count: Bounded<u64>) -> Word {
+    fn counted(&self, count: Bounded<u64>) -> CellText {
         let high = if count.high == u64::MAX { self.infinity(true).to_owned() } else { grouped(count.high) };
         let bounds = format!("[{}, {high}]", grouped(count.low));
-        Word { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
+        CellText { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
     }
 
     /// A number with a unit and its bounds, each formatted by `say` with the given number of extra
     /// digits. Bounds that look alike get more digits.
-    fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> Said) -> Word {
+    fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> NumberText) -> CellText {
         if number.value.is_nan() {
-            return Word { value: UNKNOWN.to_owned(), bounds: String::new() };
+            return CellText { value: UNKNOWN.to_owned(), bounds: String::new() };
         }
         let text = |value: f64, more| {
-            let infinite = || Said { number: self.infinity(value > 0.0).to_owned(), unit: "" };
+            let infinite = || NumberText { number: self.infinity(value > 0.0).to_owned(), unit: "" };
             if value.is_infinite() { infinite() } else { say(value, more) }
         };
         if number.is_exact() {
-            return Word { value: text(number.value, 0).to_string(), bounds: String::new() };
+            return CellText { value: text(number.value, 0).to_string(), bounds: String::new() };
         }
         let all = |more| [number.value, number.low, number.high].map(|value| text(value, more));
-        let is_telling = |said: &[Said; 3]| said[1].to_string() != said[2].to_string();
+        let is_telling = |said: &[NumberText; 3]| said[1].to_string() != said[2].to_string();
         let said = (0..=MORE_MAX).map(all).find(is_telling).unwrap_or_else(|| all(MORE_MAX));
         let [value, low, high] = said;
-        let bound = |bound: &Said| {
+        let bound = |bound: &NumberText| {
             let is_zero = bound.number.bytes().all(|byte| matches!(byte, b'0' | b'.'));
             if bound.unit == value.unit || is_zero { bound.number.clone() } else { bound.to_string() }
         };
-        Word { bounds: format!("[{}, {}]", bound(&low), bound(&high)), value: value.to_string() }
+        CellText { bounds: format!("[{}, {}]", bound(&low), bound(&high)), value: value.to_string() }
     }
 
     /// A height on a scale: the same words as in cells of a kind.
@@ -193,13 +193,13 @@ impl Words {
 const MORE_MAX: usize = 9;
 
 /// A number in words.
-struct Said {
+struct NumberText {
     number: String,
     /// With the space before it, if there is one.
     unit: &'static str,
 }
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for NumberText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", self.number, self.unit)
     }
@@ -250,7 +250,7 @@ const BITRATES: Scale = Scale {
 };
 
 /// With at least three significant digits.
-fn scaled(value: f64, scale: &Scale, more: usize) -> Said {
+fn scaled(value: f64, scale: &Scale, more: usize) -> NumberText {
     let is_fitting = |unit: &&(&str, f64, f64)| value.abs() < unit.2;
     let (unit, size, _) = scale.units.iter().find(is_fitting).unwrap_or(&scale.units[scale.units.len() - 1]);
     let scaled = value / size;
@@ -262,7 +262,7 @@ fn scaled(value: f64, scale: &Scale, more: usize) -> Said {
     // There are no parts of the smallest unit.
     let is_whole = *size == 1.0 && value.fract() == 0.0;
     let digits = if is_whole { 0 } else { scale.digits.unwrap_or(usual) + more };
-    Said { number: format!("{scaled:.digits$}"), unit }
+    NumberText { number: format!("{scaled:.digits$}"), unit }
 }
 
 /// `12.3 ms`
@@ -271,14 +271,14 @@ pub(crate) fn duration_word(nanos: f64) -> String {
 }
 
 /// Small parts need more digits.
-fn percent(ratio: f64, more: usize) -> Said {
+fn percent(ratio: f64, more: usize) -> NumberText {
     let percent = ratio * 100.0;
     let digits = match percent.abs() {
         small if small > 0.0 && small < 0.001 => 4,
         small if small > 0.0 && small < 0.05 => 3,
         _ => 1,
     };
-    Said { number: format!("{percent:.*}", digits + more), unit: "%" }
+    NumberText { number: format!("{percent:.*}", digits + more), unit: "%" }
 }
 
 /// An unbounded side is infinite.

@@ -25,7 +25,7 @@ pub(crate) use analyses::{
     StateArguments, WantedArguments,
 };
 pub(crate) use lami::LamiArguments;
-pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
+pub(crate) use print::{Color, FieldChoice, Format, NameChoice, PrintArguments};
 #[cfg(any(target_os = "linux", feature = "view"))]
 pub(crate) use record::SessionArguments;
 pub(crate) use record::{
@@ -33,7 +33,7 @@ pub(crate) use record::{
     StopArguments, SwitchArguments,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use record::{Mode, RuleArguments};
+pub(crate) use record::{LossMode, RuleArguments};
 pub(crate) use registered::AnyCommand;
 pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
@@ -189,7 +189,7 @@ pub(crate) struct MetadataArguments {
     pub(crate) trace: PathBuf,
     /// Convert the metadata to this dialect
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
-    pub(crate) dialect: Option<Dialect>,
+    pub(crate) dialect: Option<MetadataDialect>,
     /// Count assumptions as errors
     #[arg(long)]
     pub(crate) strict: bool,
@@ -197,7 +197,7 @@ pub(crate) struct MetadataArguments {
 
 /// A language of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dialect {
+pub(crate) enum MetadataDialect {
     /// CTF 2, JSON
     Ctf2,
     /// CTF 1.8, TSDL
@@ -337,7 +337,7 @@ pub(crate) struct CutArguments {
     pub(crate) filter: Option<String>,
     /// Convert the metadata to this dialect
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
-    pub(crate) dialect: Option<Dialect>,
+    pub(crate) dialect: Option<MetadataDialect>,
     /// The folder to create
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,

@@ -111,11 +111,11 @@ pub(crate) struct PrintArguments {
     pub(crate) no_delta: bool,
     /// Names to show: payload, context, scope, header, all, none
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) names: Vec<Names>,
+    pub(crate) names: Vec<NameChoice>,
     /// Fields of trace and event class to show: trace, trace:hostname, trace:domain, trace:procname, trace:vpid,
     /// loglevel, emf, all, none
     #[arg(short, long, value_name = "FIELDS", value_delimiter = ',')]
-    pub(crate) fields: Vec<Fields>,
+    pub(crate) fields: Vec<FieldChoice>,
 }
 
 impl PrintArguments {
@@ -126,7 +126,7 @@ impl PrintArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Names {
+pub(crate) enum NameChoice {
     Payload,
     Context,
     Scope,
@@ -136,7 +136,7 @@ pub(crate) enum Names {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fields {
+pub(crate) enum FieldChoice {
     Trace,
     #[value(name = "trace:hostname")]
     Hostname,

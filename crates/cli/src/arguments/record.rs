@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use kymo_schema::level::Level;
+use kymo_schema::level::LogLevel;
 
-use super::Dialect;
+use super::MetadataDialect;
 use crate::quantity;
 
 const RECORD_HELP: &str = "\
@@ -62,7 +62,7 @@ pub(crate) struct SessionArguments {
     pub(crate) format: TraceFormat,
     /// Which events to lose when programs record faster than the disk writes
     #[arg(long, value_enum, default_value = "discard")]
-    pub(crate) mode: Mode,
+    pub(crate) mode: LossMode,
     /// Buffer memory of each thread; default: all free memory of the program's buffers
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) lane_size: Option<u64>,
@@ -107,7 +107,7 @@ impl SessionArguments {
             ("--output", self.output.is_some()),
             ("--name", self.name.is_some()),
             ("--format", self.format != TraceFormat::Ctf18),
-            ("--mode", self.mode != Mode::Discard),
+            ("--mode", self.mode != LossMode::Discard),
             ("--lane-size", self.lane_size.is_some()),
             ("--pool-size", self.pool_size.is_some()),
             ("--context", self.context != ["cpu_id"]),
@@ -147,7 +147,7 @@ pub(crate) enum TraceFormat {
     Ctf2,
 }
 
-impl From<TraceFormat> for Dialect {
+impl From<TraceFormat> for MetadataDialect {
     fn from(format: TraceFormat) -> Self {
         match format {
             TraceFormat::Ctf18 => Self::Tsdl,
@@ -158,7 +158,7 @@ impl From<TraceFormat> for Dialect {
 
 /// What is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
+pub(crate) enum LossMode {
     /// New events, and count them; all other events are written immediately
     Discard,
     /// The oldest events; only `kymo snapshot` writes events (a flight recorder)
@@ -287,9 +287,9 @@ pub(crate) struct RecoverArguments {
 }
 
 fn level(text: &str) -> Result<u8, String> {
-    let number = || text.parse().ok().filter(|level| Level::of(i64::from(*level)).is_some());
-    let wrong = || format!("a level is a number up to 14, or one of {}", Level::names());
-    Level::number(text).or_else(number).ok_or_else(wrong)
+    let number = || text.parse().ok().filter(|level| LogLevel::of(i64::from(*level)).is_some());
+    let wrong = || format!("a level is a number up to 14, or one of {}", LogLevel::names());
+    LogLevel::number(text).or_else(number).ok_or_else(wrong)
 }
 
 /// Names of events, all of which have a provider.

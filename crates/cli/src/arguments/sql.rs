@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use kymo_session::{SqlOptions, TraceOffset, analyses};
 
 use crate::quantity::{size, trace_offset};
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 const HELP: &str = "\
 Examples:
@@ -117,7 +117,7 @@ impl SqlArguments {
     /// # Errors
     ///
     /// The name of the output ends as no format does.
-    pub(crate) fn chosen_format(&self) -> Result<SqlFormat, Stop> {
+    pub(crate) fn chosen_format(&self) -> Result<SqlFormat, StopReason> {
         match self {
             Self { csv: true, .. } => Ok(SqlFormat::Csv),
             Self { json: true, .. } => Ok(SqlFormat::Json),
@@ -128,7 +128,7 @@ impl SqlArguments {
     }
 }
 
-fn of_name(output: &Path) -> Result<SqlFormat, Stop> {
+fn of_name(output: &Path) -> Result<SqlFormat, StopReason> {
     let Some(end) = output.extension() else { return Ok(SqlFormat::Table) };
     match end.to_str().unwrap_or_default() {
         "txt" => Ok(SqlFormat::Table),
@@ -136,7 +136,7 @@ fn of_name(output: &Path) -> Result<SqlFormat, Stop> {
         "json" | "jsonl" | "ndjson" => Ok(SqlFormat::Json),
         "parquet" => Ok(SqlFormat::Parquet),
         "arrow" | "feather" => Ok(SqlFormat::Arrow),
-        _ => Err(Stop::Usage(format!(
+        _ => Err(StopReason::Usage(format!(
             "the name `{}` has no known extension: use .txt, .csv, .json, .parquet or .arrow, or `--format`",
             output.display()
         ))),

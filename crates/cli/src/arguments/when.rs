@@ -5,7 +5,7 @@ use std::fmt;
 use clap::Args;
 use kymo_session::{NotATime, Session, When, Zone};
 
-use crate::stop::Stop;
+use crate::stop::StopReason;
 
 /// Which events are wanted, by their time.
 #[derive(Args)]
@@ -23,17 +23,17 @@ pub(crate) struct Between {
 
 impl Between {
     /// In nanoseconds; stops where nothing can be between them: somebody mistyped a time.
-    pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> Result<(Option<i64>, Option<i64>), Stop> {
+    pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> Result<(Option<i64>, Option<i64>), StopReason> {
         let (begin, end) = match &self.timerange {
             Some(range) => (Some(&range.begin), Some(&range.end)),
             None => (self.begin.as_ref(), self.end.as_ref()),
         };
         let first_ns = session.first_ns().unwrap_or(0);
-        let out_of_range = || Stop::Usage("the time is out of range".to_owned());
+        let out_of_range = || StopReason::Usage("the time is out of range".to_owned());
         let nanos = |when: &When| when.nanos(first_ns, zone).ok_or_else(out_of_range);
         let (begin_ns, end_ns) = (begin.map(nanos).transpose()?, end.map(nanos).transpose()?);
         if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
-            return Err(Stop::Usage("the time of --begin is after that of --end".to_owned()));
+            return Err(StopReason::Usage("the time of --begin is after that of --end".to_owned()));
         }
         Ok((begin_ns, end_ns))
     }

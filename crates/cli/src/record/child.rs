@@ -8,17 +8,17 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use kymo_recorder::capture;
 
-use super::streams::{Passed, Pumps, Streams};
+use super::streams::{OutputStreams, Passed, Pumps};
 
 /// A program that runs.
-pub(crate) struct Child {
+pub(crate) struct ChildProcess {
     pid: rustix::process::Pid,
     ended: Receiver<io::Result<ExitStatus>>,
     /// The threads that pass on its output; `None`: it has our streams.
     pumps: Option<Pumps>,
 }
 
-impl Child {
+impl ChildProcess {
     /// Starts it for a session, under the session's name, with the contexts of its events. Its
     /// terminal is this process' one; the lines that it writes are recorded for a session that
     /// selects `lines`.
@@ -75,7 +75,7 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 /// Gives a program that is to be started streams whose lines are recorded.
-fn capture(command: &mut Command, lines: &str, contexts: u64) -> io::Result<Streams> {
+fn capture(command: &mut Command, lines: &str, contexts: u64) -> io::Result<OutputStreams> {
     if !capture::begin(lines, contexts) {
         let why = match std::env::var_os("KYMO") {
             Some(value) if value == "off" => "`KYMO=off` forbids it",
@@ -83,7 +83,7 @@ fn capture(command: &mut Command, lines: &str, contexts: u64) -> io::Result<Stre
         };
         return Err(io::Error::other(format!("the lines that it writes cannot be recorded: {why}")));
     }
-    let (streams, [stdout, stderr]) = Streams::new()?;
+    let (streams, [stdout, stderr]) = OutputStreams::new()?;
     command.stdout(stdout).stderr(stderr);
     Ok(streams)
 }

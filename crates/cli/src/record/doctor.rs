@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use kymo_recorder::doctor::{Finding, Grade, examine};
+use kymo_recorder::doctor::{DoctorFinding, Grade, examine};
 
-use super::Problem;
-use crate::Outcome;
+use super::RecordProblem;
+use crate::CommandOutcome;
 use crate::arguments::DoctorArguments;
 
 /// Reports the problems.
-pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Problem> {
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<CommandOutcome, RecordProblem> {
     let findings = examine();
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -18,10 +18,10 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Problem> {
         findings.iter().try_for_each(|finding| show(finding, &mut out))?;
     }
     let is_wrong = findings.iter().any(|finding| finding.grade == Grade::Wrong);
-    Ok(if is_wrong { Outcome::Incomplete } else { Outcome::Complete })
+    Ok(if is_wrong { CommandOutcome::Incomplete } else { CommandOutcome::Complete })
 }
 
-fn show(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
+fn show(finding: &DoctorFinding, out: &mut impl Write) -> io::Result<()> {
     let grade = match finding.grade {
         Grade::Good => "good ",
         Grade::Note => "note ",

@@ -22,11 +22,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, RECORDER_WORD};
-use kymo_recorder::protocol::{Answer, Question};
+use kymo_recorder::protocol::{RecorderReply, RecorderRequest};
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::Command;
-use crate::stop::{Stop, say};
+use crate::stop::{StopReason, say};
 
 /// Becomes the recorder, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
@@ -35,7 +35,7 @@ pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
 }
 
 /// Runs a command that records.
-pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
     let done = match command {
         Command::Record(arguments) => session::run(arguments),
         #[cfg(feature = "view")]
@@ -52,26 +52,26 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
         _ => unreachable!("only commands that record come here"),
     };
     done.or_else(|problem| match problem {
-        Problem::Stop(stop) => Err(stop),
-        Problem::Client(problem) => {
+        RecordProblem::Stop(stop) => Err(stop),
+        RecordProblem::Client(problem) => {
             let text = problem.to_string();
             let is_in_the_way = matches!(problem, ClientProblem::Folder(_) | ClientProblem::Start(_));
             let help = if is_in_the_way { "\nhelp: `kymo doctor` says more" } else { "" };
             say(&format!("error: {}{help}", text.trim_end()));
             // A request that the recorder refuses was wrong usage, and so is one without a session.
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
-            Ok(if is_usage { Outcome::Status(2) } else { Outcome::Incomplete })
+            Ok(if is_usage { CommandOutcome::Status(2) } else { CommandOutcome::Incomplete })
         }
     })
 }
 
 /// Why a command failed.
-pub(crate) enum Problem {
-    Stop(Stop),
+pub(crate) enum RecordProblem {
+    Stop(StopReason),
     Client(ClientProblem),
 }
 
-impl Problem {
+impl RecordProblem {
     /// Reports the problem, where it does not change the outcome.
     fn tell(&self) {
         match self {
@@ -81,21 +81,21 @@ impl Problem {
     }
 }
 
-impl From<Stop> for Problem {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for RecordProblem {
+    fn from(stop: StopReason) -> Self {
         Self::Stop(stop)
     }
 }
 
-impl From<ClientProblem> for Problem {
+impl From<ClientProblem> for RecordProblem {
     fn from(problem: ClientProblem) -> Self {
         Self::Client(problem)
     }
 }
 
-impl From<std::io::Error> for Problem {
+impl From<std::io::Error> for RecordProblem {
     fn from(error: std::io::Error) -> Self {
-        Self::Stop(Stop::Output(error))
+        Self::Stop(StopReason::Output(error))
     }
 }
 
@@ -113,7 +113,7 @@ fn has_just_ended(error: &std::io::Error) -> bool {
 
 /// Asks the recorder for a session, and starts a recorder if there is none; returns the client and
 /// the answer.
-fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> {
+fn ask_to_start(question: &RecorderRequest) -> Result<(Client, RecorderReply), ClientProblem> {
     for _ in 0..50 {
         let mut client = Client::connect_or_start(&this_program())?.telling(warn);
         match client.ask(question) {
@@ -129,7 +129,7 @@ fn ask_to_start(question: &Question) -> Result<(Client, Answer), ClientProblem> 
 const BETWEEN: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
-fn ask(question: &Question) -> Result<Answer, ClientProblem> {
+fn ask(question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
     for _ in 0..50 {
         match ask_who_is_there(question) {
             Err(ClientProblem::Broken(error)) if has_just_ended(&error) => std::thread::sleep(BETWEEN),
@@ -139,7 +139,7 @@ fn ask(question: &Question) -> Result<Answer, ClientProblem> {
     ask_who_is_there(question)
 }
 
-fn ask_who_is_there(question: &Question) -> Result<Answer, ClientProblem> {
+fn ask_who_is_there(question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
     let mut client = match Client::connect() {
         Err(ClientProblem::Nobody | ClientProblem::Broken(_)) if kymo_recorder::client::has_sessions() => {
             Client::connect_or_start(&this_program())?
@@ -151,11 +151,11 @@ fn ask_who_is_there(question: &Question) -> Result<Answer, ClientProblem> {
 }
 
 /// A folder of a trace as an absolute path, in a form that a recorder takes.
-fn folder(path: &Path) -> Result<PathBuf, Stop> {
+fn folder(path: &Path) -> Result<PathBuf, StopReason> {
     let path = std::path::absolute(path)?;
     match path.to_str() {
         Some(_) => Ok(path),
-        None => Err(Stop::Usage(format!(
+        None => Err(StopReason::Usage(format!(
             "{}: the recorder writes to folders whose names are UTF-8: `--output` names another one",
             path.display()
         ))),

@@ -4,21 +4,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, has_leavings, nonsense};
-use kymo_recorder::protocol::{Answer, Question, Rescued, Summary};
+use kymo_recorder::protocol::{RecorderReply, RecorderRequest, Rescued, SessionSummary};
 use kymo_recorder::recover::rescue_copies;
 use kymo_recorder::{Mended, mend};
 
-use super::{Problem, show, this_program};
-use crate::Outcome;
+use super::{RecordProblem, show, this_program};
+use crate::CommandOutcome;
 use crate::arguments::RecoverArguments;
 use crate::show::{bytes, counted};
-use crate::stop::{Stop, say};
+use crate::stop::{StopReason, say};
 
 /// The results.
 #[derive(Default)]
 struct Recovered {
     /// Sessions that have ended now because their recorder was killed.
-    sessions: Vec<Summary>,
+    sessions: Vec<SessionSummary>,
     /// Memory that no session knew.
     memory: Option<Rescued>,
     /// Traces that were mended, or are whole.
@@ -27,15 +27,15 @@ struct Recovered {
     problems: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &RecoverArguments) -> Result<Outcome, Problem> {
+pub(crate) fn run(arguments: &RecoverArguments) -> Result<CommandOutcome, RecordProblem> {
     let (folders, files): (Vec<_>, Vec<_>) = arguments.paths.iter().partition(|path| path.is_dir());
     if !folders.is_empty() && !files.is_empty() {
         let what = "folders are traces that are mended, files are copies of programs' memory: one or the other";
-        return Err(Stop::Usage(what.to_owned()).into());
+        return Err(StopReason::Usage(what.to_owned()).into());
     }
     if !folders.is_empty() && arguments.output.is_some() {
         let what = "a trace is repaired in place: `--output` is for events found in memory";
-        return Err(Stop::Usage(what.to_owned()).into());
+        return Err(StopReason::Usage(what.to_owned()).into());
     }
     let recovered = match (folders.is_empty(), files.is_empty()) {
         (false, _) => traces(&folders),
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Result<Outcome, Problem> {
     for problem in &recovered.problems {
         say(&format!("error: {problem}"));
     }
-    Ok(if recovered.is_all() { Outcome::Complete } else { Outcome::Incomplete })
+    Ok(if recovered.is_all() { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }
 
 impl Recovered {
@@ -77,7 +77,7 @@ fn traces(folders: &[&PathBuf]) -> Recovered {
     recovered
 }
 
-fn copies(files: &[&PathBuf], arguments: &RecoverArguments) -> Result<Recovered, Problem> {
+fn copies(files: &[&PathBuf], arguments: &RecoverArguments) -> Result<Recovered, RecordProblem> {
     let files: Vec<PathBuf> = files.iter().map(|path| (*path).clone()).collect();
     let mut recovered = Recovered::default();
     match rescue_copies(&files, &output(arguments)?) {
@@ -88,7 +88,7 @@ fn copies(files: &[&PathBuf], arguments: &RecoverArguments) -> Result<Recovered,
 }
 
 /// Sessions without a recorder, and unused memory.
-fn sessions(arguments: &RecoverArguments) -> Result<Recovered, Problem> {
+fn sessions(arguments: &RecoverArguments) -> Result<Recovered, RecordProblem> {
     let mut recovered = Recovered::default();
     let kept = match Client::connect() {
         // A session with a running recorder goes on as it is.
@@ -101,15 +101,15 @@ fn sessions(arguments: &RecoverArguments) -> Result<Recovered, Problem> {
     }
     let mut client = Client::connect_or_start(&this_program())?.telling(super::warn);
     for session in kept {
-        match client.ask(&Question::Stop { session: Some(session), all: false }) {
-            Ok(Answer::Stopped { summaries }) => recovered.sessions.extend(summaries),
+        match client.ask(&RecorderRequest::Stop { session: Some(session), all: false }) {
+            Ok(RecorderReply::Stopped { summaries }) => recovered.sessions.extend(summaries),
             Ok(_) => return Err(nonsense().into()),
             Err(ClientProblem::Refused(problem)) => recovered.problems.push(problem),
             Err(problem) => return Err(problem.into()),
         }
     }
-    match client.ask(&Question::Recover { output: output(arguments)? }) {
-        Ok(Answer::Recovered { rescued }) => recovered.memory = rescued,
+    match client.ask(&RecorderRequest::Recover { output: output(arguments)? }) {
+        Ok(RecorderReply::Recovered { rescued }) => recovered.memory = rescued,
         Ok(_) => return Err(nonsense().into()),
         Err(ClientProblem::Refused(problem)) => recovered.problems.push(problem),
         Err(problem) => return Err(problem.into()),
@@ -118,7 +118,7 @@ fn sessions(arguments: &RecoverArguments) -> Result<Recovered, Problem> {
 }
 
 /// Where a trace of memory goes, from the root.
-fn output(arguments: &RecoverArguments) -> Result<PathBuf, Problem> {
+fn output(arguments: &RecoverArguments) -> Result<PathBuf, RecordProblem> {
     let path = arguments.output.clone().unwrap_or_else(|| super::session::free_folder("recovered"));
     Ok(super::folder(&path)?)
 }
@@ -138,7 +138,7 @@ fn text(recovered: &Recovered) -> String {
             session.session,
             counted(before, "event")
         );
-        text += &show::ended(session, &show::Told::default());
+        text += &show::ended(session, &show::SessionFacts::default());
     }
     memory.iter().for_each(|memory| text += &of_memory(memory));
     traces.iter().for_each(|trace| text += &of_trace(trace));

@@ -6,22 +6,22 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kymo_recorder::capture::{self, Count};
+use kymo_recorder::capture::{self, LineCount};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
-use kymo_recorder::doctor::{self, Finding};
-use kymo_recorder::program::namespaces::{Kinds, NAMES};
-use kymo_recorder::protocol::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
-use kymo_recorder::select::{Act, Rule, Selection, Step};
+use kymo_recorder::doctor::{self, DoctorFinding};
+use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
+use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
+use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
 use rustix::io::Errno;
 
-use super::child::Child;
-use super::show::Told;
+use super::child::ChildProcess;
+use super::show::SessionFacts;
 use super::signals::{Signals, forward};
 use super::streams::Passed;
-use super::{Problem, show, this_program, warn};
-use crate::Outcome;
-use crate::arguments::{self, Mode, RecordArguments, RuleArguments, SessionArguments};
-use crate::stop::{Stop, say};
+use super::{RecordProblem, show, this_program, warn};
+use crate::CommandOutcome;
+use crate::arguments::{self, LossMode, RecordArguments, RuleArguments, SessionArguments};
+use crate::stop::{StopReason, say};
 
 /// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -32,8 +32,8 @@ const LINE: Duration = Duration::from_millis(250);
 const POOL_MOST: u64 = 128 << 20;
 
 /// Records until it is over.
-pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
-    let begun = Plan::of(&arguments.session, arguments.detach)?.begin()?;
+pub(crate) fn run(arguments: &RecordArguments) -> Result<CommandOutcome, RecordProblem> {
+    let begun = RecordingPlan::of(&arguments.session, arguments.detach)?.begin()?;
     if arguments.detach {
         return detached(&begun.session, &begun.output, arguments.json);
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
 }
 
 /// The plan of a recording.
-pub(crate) struct Plan<'a> {
+pub(crate) struct RecordingPlan<'a> {
     arguments: &'a SessionArguments,
     options: SessionOptions,
     /// A word that no other session has: it identifies the session of a started program.
@@ -53,7 +53,7 @@ pub(crate) struct Plan<'a> {
 }
 
 /// A session that has begun.
-pub(crate) struct Begun<'a> {
+pub(crate) struct ActiveSession<'a> {
     arguments: &'a SessionArguments,
     client: Client,
     session: String,
@@ -68,16 +68,16 @@ pub(crate) struct Begun<'a> {
 
 /// A session that is over.
 #[cfg_attr(not(feature = "view"), allow(dead_code, reason = "what goes on behind a session asks"))]
-pub(crate) struct Recorded {
-    pub(crate) outcome: Outcome,
+pub(crate) struct EndedSession {
+    pub(crate) outcome: CommandOutcome,
     /// Its trace may have events.
     pub(crate) has_trace: bool,
     /// Signals that may still come.
     pub(crate) signals: Signals,
 }
 
-impl<'a> Plan<'a> {
-    pub(crate) fn of(arguments: &'a SessionArguments, is_detached: bool) -> Result<Self, Stop> {
+impl<'a> RecordingPlan<'a> {
+    pub(crate) fn of(arguments: &'a SessionArguments, is_detached: bool) -> Result<Self, StopReason> {
         let name = name(arguments)?;
         let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
         let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
@@ -94,82 +94,89 @@ impl<'a> Plan<'a> {
     }
 
     /// Requests it from the recorder.
-    pub(crate) fn begin(self) -> Result<Begun<'a>, Problem> {
+    pub(crate) fn begin(self) -> Result<ActiveSession<'a>, RecordProblem> {
         let Self { arguments, options, tag, lines, contexts } = self;
         let signals = Signals::catch()?;
         arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
-        if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
+        if let Some(DoctorFinding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
             warn(&format!("programs may have no room for their events, {found}: run `kymo doctor` for remedies"));
         }
         let was_there = options.output.exists();
-        let (client, answer) = super::ask_to_start(&Question::Start { options: Box::new(options) })?;
-        let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
-        Ok(Begun { arguments, client, session, output, was_there, tag, lines, contexts, signals })
+        let (client, answer) = super::ask_to_start(&RecorderRequest::Start { options: Box::new(options) })?;
+        let RecorderReply::Started { session, output } = answer else { return Err(nonsense().into()) };
+        Ok(ActiveSession { arguments, client, session, output, was_there, tag, lines, contexts, signals })
     }
 }
 
-impl Begun<'_> {
+impl ActiveSession<'_> {
     /// Starts the command, if there is one, and waits until all is over.
-    pub(crate) fn record(mut self, json: bool) -> Result<Recorded, Problem> {
+    pub(crate) fn record(mut self, json: bool) -> Result<EndedSession, RecordProblem> {
         let mut status = None;
         let (contexts, lines) = (self.contexts, self.lines.as_deref());
-        let start = |tag: String| Child::start(&self.arguments.command, &tag, contexts, lines);
+        let start = |tag: String| ChildProcess::start(&self.arguments.command, &tag, contexts, lines);
         let child = match self.tag.take().map(start).transpose() {
             Ok(child) => child,
             Err(error) => return Ok(self.not_started(&error)),
         };
         let Self { arguments, mut client, session, output, signals, .. } = self;
         signals.are_of_command(child.is_some());
-        let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
+        let watched = SessionWatch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
             Ok(ended) => ended,
             Err(problem) => {
                 say(&format!("error: {problem}\nnote: the events recorded until then are in {}", output.display()));
-                let outcome = child.map_or(Outcome::Incomplete, |child| Outcome::Status(alone(child, &signals)));
-                return Ok(Recorded { outcome, has_trace: true, signals });
+                let outcome =
+                    child.map_or(CommandOutcome::Incomplete, |child| CommandOutcome::Status(alone(child, &signals)));
+                return Ok(EndedSession { outcome, has_trace: true, signals });
             }
         };
         signals.are_of_command(false);
-        let whole = Ending { session: &session, output, ended, arguments, json }.take(&mut client, child, &signals);
+        let whole =
+            SessionEnding { session: &session, output, ended, arguments, json }.take(&mut client, child, &signals);
         // The exit status of the program counts, even if the session's end failed.
         let outcome = match (status, whole) {
             (None, whole) => whole?,
-            (Some(status), Ok(_)) => Outcome::Status(status),
+            (Some(status), Ok(_)) => CommandOutcome::Status(status),
             (Some(status), Err(problem)) => {
                 problem.tell();
-                Outcome::Status(status)
+                CommandOutcome::Status(status)
             }
         };
-        Ok(Recorded { outcome, has_trace: true, signals })
+        Ok(EndedSession { outcome, has_trace: true, signals })
     }
 
     /// The command cannot be started.
-    fn not_started(mut self, error: &io::Error) -> Recorded {
-        let stopped = self.client.ask(&Question::Stop { session: Some(self.session), all: false });
-        if let Ok(Answer::Stopped { summaries }) = stopped
+    fn not_started(mut self, error: &io::Error) -> EndedSession {
+        let stopped = self.client.ask(&RecorderRequest::Stop { session: Some(self.session), all: false });
+        if let Ok(RecorderReply::Stopped { summaries }) = stopped
             && summaries.iter().all(|summary| summary.events == 0 && summary.programs == 0)
         {
             discard(&self.output, self.was_there);
         }
         say(&not_started(&self.arguments.command[0], error));
-        let outcome = Outcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
-        Recorded { outcome, has_trace: false, signals: self.signals }
+        let outcome = CommandOutcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
+        EndedSession { outcome, has_trace: false, signals: self.signals }
     }
 }
 
 /// A session at its end.
-struct Ending<'a> {
+struct SessionEnding<'a> {
     session: &'a str,
     output: PathBuf,
     /// Its summary, if it has ended by itself.
-    ended: Option<Summary>,
+    ended: Option<SessionSummary>,
     arguments: &'a SessionArguments,
     json: bool,
 }
 
-impl Ending<'_> {
+impl SessionEnding<'_> {
     /// Takes the remaining events, and reports the session.
-    fn take(self, client: &mut Client, child: Option<Child>, signals: &Signals) -> Result<Outcome, Problem> {
+    fn take(
+        self,
+        client: &mut Client,
+        child: Option<ChildProcess>,
+        signals: &Signals,
+    ) -> Result<CommandOutcome, RecordProblem> {
         let Self { session, output, ended, arguments, json } = self;
         let is_command = child.is_some();
         // The signal that ended the command is no reason not to wait for its last output.
@@ -177,12 +184,12 @@ impl Ending<'_> {
         let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
         // A flight recorder is for the events before the end.
         let last = match &ended {
-            None if is_command && arguments.mode == Mode::Overwrite => Some(snapshot(client, session, output)?),
+            None if is_command && arguments.mode == LossMode::Overwrite => Some(snapshot(client, session, output)?),
             _ => None,
         };
         // Another command may have ended it.
-        let progress = client.ask(&Question::Progress { session: session.to_owned() });
-        let was_over = matches!(progress, Ok(Answer::Progress { summary }) if summary.has_ended);
+        let progress = client.ask(&RecorderRequest::Progress { session: session.to_owned() });
+        let was_over = matches!(progress, Ok(RecorderReply::Progress { summary }) if summary.has_ended);
         let summary = match ended {
             Some(summary) => summary,
             None => stop(client, session)?,
@@ -195,12 +202,12 @@ impl Ending<'_> {
         summary.running = if was_over { 0 } else { summary.running };
         tell(&summary, captured, arguments, json)?;
         let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
-        Ok(if is_whole { Outcome::Complete } else { Outcome::Incomplete })
+        Ok(if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
     }
 }
 
 /// Waits for a command that is no longer recorded: returns its exit status.
-fn alone(child: Child, signals: &Signals) -> u8 {
+fn alone(child: ChildProcess, signals: &Signals) -> u8 {
     loop {
         if let Some(status) = child.status() {
             child.pass_last(|| false);
@@ -262,19 +269,19 @@ fn discard(output: &Path, was_there: bool) {
     }
 }
 
-fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
-    match ask(client, session, &Question::Stop { session: Some(session.to_owned()), all: false })? {
-        Answer::Stopped { mut summaries } => summaries.pop().ok_or_else(nonsense),
+fn stop(client: &mut Client, session: &str) -> Result<SessionSummary, ClientProblem> {
+    match ask(client, session, &RecorderRequest::Stop { session: Some(session.to_owned()), all: false })? {
+        RecorderReply::Stopped { mut summaries } => summaries.pop().ok_or_else(nonsense),
         _ => Err(nonsense()),
     }
 }
 
 /// Sends a request for a session. After a recorder was killed, another one follows it and goes on.
-fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer, ClientProblem> {
+fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
     match client.ask(question) {
         Err(ClientProblem::Broken(_)) => {
             *client = Client::connect_or_start(&this_program())?.telling(warn);
-            match client.ask(&Question::Own { session: session.to_owned() }) {
+            match client.ask(&RecorderRequest::Own { session: session.to_owned() }) {
                 // A recorder that is asked to end, and not killed, ends its sessions.
                 Err(ClientProblem::Refused(_)) => {
                     let what = format!("the recorder was ended, and session `{session}` with it");
@@ -289,7 +296,7 @@ fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer
     }
 }
 
-fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem> {
+fn detached(session: &str, output: &Path, json: bool) -> Result<CommandOutcome, RecordProblem> {
     if json {
         let object = serde_json::json!({"session": session, "output": output});
         writeln!(io::stdout(), "{object}")?;
@@ -297,23 +304,28 @@ fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem
         writeln!(io::stdout(), "session {session} records to {}", output.display())?;
         writeln!(io::stdout(), "\nNext:  kymo status\n       kymo stop {session}")?;
     }
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 /// The events that the programs of a session have in memory now, in its own folder, or numbered
 /// beside others that were taken meanwhile.
-fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summary, Problem> {
+fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<SessionSummary, RecordProblem> {
     let has_others = std::fs::read_dir(&output).is_ok_and(|mut entries| entries.next().is_some());
     let output = Some(output).filter(|_| !has_others);
-    let question = Question::Snapshot { session: Some(session.to_owned()), output };
-    let Answer::Snapshot { summary, .. } = client.ask(&question)? else { return Err(nonsense().into()) };
+    let question = RecorderRequest::Snapshot { session: Some(session.to_owned()), output };
+    let RecorderReply::Snapshot { summary, .. } = client.ask(&question)? else { return Err(nonsense().into()) };
     Ok(summary)
 }
 
-fn tell(summary: &Summary, captured: Option<Count>, arguments: &SessionArguments, json: bool) -> io::Result<()> {
+fn tell(
+    summary: &SessionSummary,
+    captured: Option<LineCount>,
+    arguments: &SessionArguments,
+    json: bool,
+) -> io::Result<()> {
     if json {
         let mut object = serde_json::to_value(summary)?;
-        if let Some(Count { lines, cut }) = captured {
+        if let Some(LineCount { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
         }
         writeln!(io::stdout(), "{object}").map_err(|error| at_output(&error))
@@ -321,7 +333,7 @@ fn tell(summary: &Summary, captured: Option<Count>, arguments: &SessionArguments
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
         // Standard output is the program's. A terminal may have been closed.
-        say(show::ended(summary, &Told { captured, command, chooses_programs }).trim_end());
+        say(show::ended(summary, &SessionFacts { captured, command, chooses_programs }).trim_end());
         Ok(())
     }
 }
@@ -332,7 +344,7 @@ fn at_output(error: &io::Error) -> io::Error {
 }
 
 /// The session's name: from the arguments, or from the program.
-fn name(arguments: &SessionArguments) -> Result<String, Stop> {
+fn name(arguments: &SessionArguments) -> Result<String, StopReason> {
     let program = arguments.command.first().map(PathBuf::from);
     let file = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let plain = |name: &str| -> String {
@@ -341,7 +353,7 @@ fn name(arguments: &SessionArguments) -> Result<String, Stop> {
     };
     match &arguments.name {
         Some(name) if !name.is_empty() && plain(name) == *name => Ok(name.clone()),
-        Some(name) => Err(Stop::Usage(format!(
+        Some(name) => Err(StopReason::Usage(format!(
             "`{name}` is no session's name: that has 1 to 40 letters of ASCII, digits, `-`, `_` and `.`"
         ))),
         None => Ok(file.map_or_else(|| "kymo".to_owned(), |file| plain(&file))),
@@ -354,28 +366,29 @@ fn options(
     name: &str,
     tag: Option<&str>,
     lines: Option<&str>,
-) -> Result<SessionOptions, Stop> {
-    let mut selection = Selection::default();
-    selection.take(Step { act: Act::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
+) -> Result<SessionOptions, StopReason> {
+    let mut selection = SessionSelection::default();
+    selection
+        .take(SelectionStep { act: StepKind::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
     lines.into_iter().for_each(|lines| selection.take(capture::selects(lines)));
     let (contexts, namespaces, own_contexts) = contexts(&arguments.context)?;
     if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
         let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
-        return Err(Stop::Usage(what.to_owned()));
+        return Err(StopReason::Usage(what.to_owned()));
     }
     if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
-        return Err(Stop::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
+        return Err(StopReason::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
     }
     let command = || arguments.command.iter().map(|word| show::quoted(&word.to_string_lossy()));
     Ok(SessionOptions {
         name: name.to_owned(),
         takes_any_name: arguments.name.is_none(),
         output: output(arguments, name)?,
-        dialect: match arguments::Dialect::from(arguments.format) {
-            arguments::Dialect::Tsdl => Dialect::Tsdl,
-            arguments::Dialect::Ctf2 => Dialect::Ctf2,
+        dialect: match arguments::MetadataDialect::from(arguments.format) {
+            arguments::MetadataDialect::Tsdl => TraceDialect::Tsdl,
+            arguments::MetadataDialect::Ctf2 => TraceDialect::Ctf2,
         },
-        keep: if arguments.mode == Mode::Overwrite { Keep::Newest } else { Keep::Oldest },
+        keep: if arguments.mode == LossMode::Overwrite { Keep::Newest } else { Keep::Oldest },
         lane_bytes: arguments.lane_size,
         pool_bytes: arguments.pool_size,
         contexts,
@@ -393,8 +406,8 @@ fn options(
 
 /// Which events of which programs. A program that was started is meant with all that it starts,
 /// unless the arguments name others.
-fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> Rule {
-    Rule {
+fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> SelectionRule {
+    SelectionRule {
         events: arguments.events.clone(),
         level: arguments.level,
         processes: arguments.process.clone(),
@@ -406,24 +419,24 @@ fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> R
 
 /// The contexts of events: those known everywhere, those that the recorder finds out, and names of
 /// contexts that programs define.
-fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
+fn contexts(names: &[String]) -> Result<(u64, NamespaceKinds, Vec<String>), StopReason> {
     use kymo_recorder::contexts::{CPU, IP, NAME, PID, STACK, TID};
-    let (mut known, mut namespaces, mut own) = (0, Kinds::default(), Vec::new());
+    let (mut known, mut namespaces, mut own) = (0, NamespaceKinds::default(), Vec::new());
     for name in names {
         match name.as_str() {
             "none" if names.len() == 1 => {}
-            "none" => return Err(Stop::Usage("`--context none` stands alone: it is no context".to_owned())),
+            "none" => return Err(StopReason::Usage("`--context none` stands alone: it is no context".to_owned())),
             "cpu_id" | "cpu" => known |= CPU,
             "pid" | "vpid" => known |= PID,
             "tid" | "vtid" => known |= TID,
             "procname" | "name" => known |= NAME,
             "ip" => known |= IP,
             "stack" => known |= STACK,
-            "namespaces" => namespaces = Kinds::ALL,
-            name => match (Kinds::named(name), name.trim_start_matches('$').strip_prefix("app.")) {
+            "namespaces" => namespaces = NamespaceKinds::ALL,
+            name => match (NamespaceKinds::named(name), name.trim_start_matches('$').strip_prefix("app.")) {
                 (Some(kind), _) => namespaces = namespaces.and(kind),
                 (None, Some(defined)) if !defined.is_empty() => own.push(defined.to_owned()),
-                _ => return Err(Stop::Usage(no_context(name))),
+                _ => return Err(StopReason::Usage(no_context(name))),
             },
         }
     }
@@ -454,7 +467,7 @@ fn no_context(name: &str) -> String {
 }
 
 /// Where the trace goes, from the root.
-fn output(arguments: &SessionArguments, name: &str) -> Result<PathBuf, Stop> {
+fn output(arguments: &SessionArguments, name: &str) -> Result<PathBuf, StopReason> {
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => free_folder(name),
@@ -472,30 +485,30 @@ pub(crate) fn free_folder(name: &str) -> PathBuf {
 }
 
 /// A session for which a command waits.
-struct Watch<'a> {
+struct SessionWatch<'a> {
     session: &'a str,
     shows: bool,
 }
 
-impl Watch<'_> {
+impl SessionWatch<'_> {
     /// Waits until the program has ended, a signal came, or the session is over; then it knows the
     /// summary.
     fn until_over(
         &self,
         client: &mut Client,
-        child: Option<&Child>,
+        child: Option<&ChildProcess>,
         signals: &Signals,
         status: &mut Option<u8>,
-    ) -> Result<Option<Summary>, ClientProblem> {
+    ) -> Result<Option<SessionSummary>, ClientProblem> {
         let (mut asked, mut before) = (Instant::now(), (0, Instant::now()));
         loop {
             std::thread::sleep(LOOK);
-            *status = child.and_then(Child::status);
+            *status = child.and_then(ChildProcess::status);
             if status.is_some() {
                 break;
             }
             if signals.has_resized() {
-                child.into_iter().for_each(Child::resize);
+                child.into_iter().for_each(ChildProcess::resize);
             }
             match (signals.take(), child) {
                 (Some(_), None) => break,
@@ -506,8 +519,10 @@ impl Watch<'_> {
                 continue;
             }
             asked = Instant::now();
-            let question = Question::Progress { session: self.session.to_owned() };
-            let Answer::Progress { summary } = ask(client, self.session, &question)? else { return Err(nonsense()) };
+            let question = RecorderRequest::Progress { session: self.session.to_owned() };
+            let RecorderReply::Progress { summary } = ask(client, self.session, &question)? else {
+                return Err(nonsense());
+            };
             if self.shows {
                 let seconds = before.1.elapsed().as_secs_f64();
                 let rate = (summary.events - before.0.min(summary.events)) as f64 / seconds;

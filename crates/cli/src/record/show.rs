@@ -1,15 +1,15 @@
 //! The recorded session, for people.
 
-use kymo_recorder::capture::Count;
-use kymo_recorder::protocol::{Lost, Summary};
+use kymo_recorder::capture::LineCount;
+use kymo_recorder::protocol::{LostEvents, SessionSummary};
 
 use crate::show::{bytes, counted, duration, grouped};
 
 /// Facts about a session where it ends, beside those from its recorder.
 #[derive(Default)]
-pub(crate) struct Told<'a> {
+pub(crate) struct SessionFacts<'a> {
     /// Lines of its command that were recorded.
-    pub(crate) captured: Option<Count>,
+    pub(crate) captured: Option<LineCount>,
     /// The command that was started for it.
     pub(crate) command: Option<&'a str>,
     /// The arguments choose programs.
@@ -17,7 +17,7 @@ pub(crate) struct Told<'a> {
 }
 
 /// The summary of a session that is over.
-pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
+pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
     if let Some(snapshots) = summary.snapshots {
@@ -29,7 +29,7 @@ pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     }
     let mut text = format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes));
     text += &format!("  trace     {}\n", summary.output.display());
-    if let Some(Count { lines, cut }) = told.captured {
+    if let Some(LineCount { lines, cut }) = told.captured {
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
@@ -49,7 +49,7 @@ pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     text + &room + &still_running(summary, told)
 }
 
-fn problems(summary: &Summary) -> String {
+fn problems(summary: &SessionSummary) -> String {
     summary
         .problems
         .iter()
@@ -58,7 +58,7 @@ fn problems(summary: &Summary) -> String {
 }
 
 /// Why there may be nothing.
-fn nothing(summary: &Summary, told: &Told<'_>) -> String {
+fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     let is_captured = told.captured.is_some();
     // The process that records the lines is one.
     let programs = summary.programs.saturating_sub(is_captured.into());
@@ -82,7 +82,7 @@ fn nothing(summary: &Summary, told: &Told<'_>) -> String {
 }
 
 /// Where programs found no memory, there may be none.
-fn room(summary: &Summary) -> String {
+fn room(summary: &SessionSummary) -> String {
     if summary.programs > 0 && summary.lost.full + summary.lost.no_lane == 0 {
         return String::new();
     }
@@ -93,7 +93,7 @@ fn room(summary: &Summary) -> String {
 }
 
 /// A daemon, say.
-fn still_running(summary: &Summary, told: &Told<'_>) -> String {
+fn still_running(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     match (told.command, summary.running.saturating_sub(told.captured.is_some().into())) {
         (None, _) | (_, 0) => String::new(),
         (Some(command), running) => {
@@ -108,8 +108,8 @@ fn still_running(summary: &Summary, told: &Told<'_>) -> String {
 }
 
 /// The losses, in a sentence.
-pub(crate) fn losses(summary: &Summary) -> Option<String> {
-    let Lost { full, no_lane, unwritten } = summary.lost;
+pub(crate) fn losses(summary: &SessionSummary) -> Option<String> {
+    let LostEvents { full, no_lane, unwritten } = summary.lost;
     let parts = [
         (full, "for which there was no room: `--pool-size` gives more, and so does `--lane-size` where it was said"),
         (no_lane, "of threads that found no lane"),
@@ -139,7 +139,7 @@ pub(crate) fn losses(summary: &Summary) -> Option<String> {
 }
 
 /// A line with the progress of a session.
-pub(crate) fn line(summary: &Summary, per_second: f64) -> String {
+pub(crate) fn line(summary: &SessionSummary, per_second: f64) -> String {
     let took = summary.milliseconds as f64 / 1000.0;
     let lost = match summary.lost.events() {
         0 => "nothing lost".to_owned(),
@@ -170,11 +170,16 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_by_its_reason() {
-        let mut summary =
-            Summary { events: 12_345, bytes: 1 << 20, programs: 2, milliseconds: 1500, ..Summary::default() };
+        let mut summary = SessionSummary {
+            events: 12_345,
+            bytes: 1 << 20,
+            programs: 2,
+            milliseconds: 1500,
+            ..SessionSummary::default()
+        };
         assert_eq!(losses(&summary), None);
         assert_eq!(line(&summary, 100.4), "1.5 s  12,345 events (100/s)  1.0 MiB  2 programs  nothing lost");
-        summary.lost = Lost { full: 3, no_lane: 1, unwritten: 0 };
+        summary.lost = LostEvents { full: 3, no_lane: 1, unwritten: 0 };
         assert_eq!(
             losses(&summary).as_deref(),
             Some(
@@ -182,7 +187,7 @@ mod tests {
                  said; 1 event of threads that found no lane"
             )
         );
-        let ended = ended(&summary, &Told::default());
+        let ended = ended(&summary, &SessionFacts::default());
         assert!(ended.starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
-use super::child::Child;
+use super::child::ChildProcess;
 
 /// Signals that end it.
 pub(crate) struct Signals {
@@ -87,7 +87,7 @@ fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) 
 }
 
 /// Ctrl-C on a terminal reaches the program by itself, if this process is in the foreground there.
-pub(crate) fn forward(signal: i32, child: &Child) {
+pub(crate) fn forward(signal: i32, child: &ChildProcess) {
     let is_foreground = || {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
         Some(rustix::termios::tcgetpgrp(terminal).ok()? == rustix::process::getpgrp())

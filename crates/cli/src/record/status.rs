@@ -3,25 +3,27 @@
 use std::io::{self, Write};
 
 use kymo_recorder::client::{ClientProblem, nonsense};
-use kymo_recorder::protocol::{Answer, EventStatus, Keep, ProgramStatus, Question, SessionStatus, Status, Unreachable};
-use kymo_schema::level::Level;
+use kymo_recorder::protocol::{
+    EventStatus, Keep, ProgramStatus, RecorderReply, RecorderRequest, SessionStatus, Status, Unreachable,
+};
+use kymo_schema::level::LogLevel;
 
-use super::{Problem, ask, show};
-use crate::Outcome;
+use super::{RecordProblem, ask, show};
+use crate::CommandOutcome;
 use crate::arguments::{SessionsArguments, StatusArguments};
 use crate::show::{bytes, counted, duration, grouped};
 
 /// The state of everything; `None`: there is no recorder.
 pub(crate) fn status() -> Result<Option<Status>, ClientProblem> {
-    match ask(&Question::Status) {
-        Ok(Answer::Status(status)) => Ok(Some(*status)),
+    match ask(&RecorderRequest::Status) {
+        Ok(RecorderReply::Status(status)) => Ok(Some(*status)),
         Ok(_) => Err(nonsense()),
         Err(ClientProblem::Nobody) => Ok(None),
         Err(problem) => Err(problem),
     }
 }
 
-pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Outcome, Problem> {
+pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<CommandOutcome, RecordProblem> {
     let sessions = status()?.map(|status| status.sessions).unwrap_or_default();
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -31,10 +33,10 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Outcome, Problem
     } else {
         sessions.iter().try_for_each(|session| show_session(session, &mut out))?;
     }
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
-pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
+pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordProblem> {
     let mut out = io::stdout().lock();
     let Some(mut status) = status()? else {
         if arguments.json {
@@ -42,7 +44,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
         } else {
             writeln!(out, "no session is recorded now; `kymo record` begins one")?;
         }
-        return Ok(Outcome::Complete);
+        return Ok(CommandOutcome::Complete);
     };
     let is_meant = |program: &ProgramStatus| {
         let pid = program.pid.unwrap_or(program.own_pid).to_string();
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
     status.programs.retain(is_meant);
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&status).map_err(io::Error::from)?)?;
-        return Ok(Outcome::Complete);
+        return Ok(CommandOutcome::Complete);
     }
     writeln!(out, "recorder  process {}, kymo {}, in {}", status.pid, status.kymo, status.folder.display())?;
     status.sessions.iter().try_for_each(|session| show_session(session, &mut out))?;
@@ -60,7 +62,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
         show_program(program, arguments.events, &mut out)?;
     }
     show_unreachable(&status.unreachable, &mut out)?;
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()> {
@@ -82,10 +84,10 @@ fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()>
     summary.problems.iter().try_for_each(|problem| writeln!(out, "  problem   {problem}"))
 }
 
-fn rule(rule: &kymo_recorder::select::Rule) -> String {
+fn rule(rule: &kymo_recorder::select::SelectionRule) -> String {
     let events = if rule.events.is_empty() { "everything".to_owned() } else { rule.events.join(" ") };
     let level = rule.level.map_or(String::new(), |level| {
-        format!(", at least {}", Level::of(level.into()).map_or("?", |level| level.name))
+        format!(", at least {}", LogLevel::of(level.into()).map_or("?", |level| level.name))
     });
     let of = match (&rule.tag, rule.processes.is_empty()) {
         (None, true) if rule.is_within => ", of programs that it records".to_owned(),

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kymo_recorder::capture::{Count, Lines, Stream};
+use kymo_recorder::capture::{CapturedLines, LineCount, OutputStream};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -36,16 +36,16 @@ const ENDED: u64 = u64::MAX;
 
 /// Both streams of a program that is about to begin. Their reader already knows the stream that
 /// comes first.
-pub(crate) struct Streams {
+pub(crate) struct OutputStreams {
     pumps: Vec<Pump>,
     /// Terminals that the program has instead of ours.
-    terminals: Vec<(Stream, OwnedFd)>,
+    terminals: Vec<(OutputStream, OwnedFd)>,
 }
 
 /// Both streams of a program that runs.
 pub(crate) struct Pumps {
     threads: Vec<JoinHandle<Passed>>,
-    terminals: Vec<(Stream, OwnedFd)>,
+    terminals: Vec<(OutputStream, OwnedFd)>,
     /// Closing these tells the other ends that the program has ended.
     ends: Vec<OwnedFd>,
 }
@@ -53,26 +53,26 @@ pub(crate) struct Pumps {
 /// The passed bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
-    pub(crate) count: Count,
+    pub(crate) count: LineCount,
     /// Failures, in sentences.
     pub(crate) problems: Vec<String>,
 }
 
-struct Source {
-    stream: Stream,
+struct LineSource {
+    stream: OutputStream,
     from: OwnedFd,
-    lines: Lines,
+    lines: CapturedLines,
     /// Bytes that our own stream did not take, and why the last ones.
     missing: (u64, Option<Errno>),
 }
 
-impl Streams {
+impl OutputStreams {
     /// The streams, and the program's standard output and standard error.
     pub(crate) fn new() -> io::Result<(Self, [Stdio; 2])> {
         let mut terminals = Vec::new();
-        let (stdout, for_stdout) = Source::new(Stream::Stdout, &mut terminals)?;
-        let (stderr, for_stderr) = Source::new(Stream::Stderr, &mut terminals)?;
-        let places = [place(Stream::Stdout), place(Stream::Stderr)];
+        let (stdout, for_stdout) = LineSource::new(OutputStream::Stdout, &mut terminals)?;
+        let (stderr, for_stderr) = LineSource::new(OutputStream::Stderr, &mut terminals)?;
+        let places = [place(OutputStream::Stdout), place(OutputStream::Stderr)];
         let pumps = if places[0].is_some() && places[0] == places[1] {
             vec![Pump::new(vec![stdout, stderr])?]
         } else {
@@ -85,7 +85,7 @@ impl Streams {
     pub(crate) fn pass(self, pid: u32) -> io::Result<Pumps> {
         let mut pumps = Pumps { threads: Vec::new(), terminals: self.terminals, ends: Vec::new() };
         for mut pump in self.pumps {
-            pump.sources.iter_mut().flatten().for_each(|source| source.lines = Lines::of(source.stream, pid));
+            pump.sources.iter_mut().flatten().for_each(|source| source.lines = CapturedLines::of(source.stream, pid));
             let (end, told) = pipe_with(PipeFlags::CLOEXEC)?;
             pumps.ends.push(told);
             pumps.threads.push(std::thread::spawn(move || {
@@ -131,13 +131,13 @@ impl Pumps {
 
 /// A thread that passes on the bytes of some streams.
 struct Pump {
-    sources: Vec<Option<Source>>,
+    sources: Vec<Option<LineSource>>,
     passed: Passed,
     events: OwnedFd,
 }
 
 impl Pump {
-    fn new(sources: Vec<Source>) -> io::Result<Self> {
+    fn new(sources: Vec<LineSource>) -> io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (place, source) in (0..).zip(&sources) {
             epoll::add(&events, &source.from, EventData::new_u64(place), WANTED)?;
@@ -194,11 +194,11 @@ impl Pump {
     fn close(&mut self, place: usize) {
         let Some(mut source) = self.sources[place].take() else { return };
         source.lines.end();
-        let Count { lines, cut } = source.lines.count();
+        let LineCount { lines, cut } = source.lines.count();
         self.passed.count.lines += lines;
         self.passed.count.cut += cut;
         if let (missing, Some(error)) = source.missing {
-            let name = if source.stream == Stream::Stdout { "output" } else { "error" };
+            let name = if source.stream == OutputStream::Stdout { "output" } else { "error" };
             self.passed.problems.push(format!("standard {name}: {error}: it did not get {missing} bytes"));
         }
     }
@@ -213,9 +213,9 @@ impl Pump {
 /// Each wakeup comes once, so that the next wakeup names the next stream with bytes.
 const WANTED: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
-impl Source {
+impl LineSource {
     /// One stream, and the program's end of it.
-    fn new(stream: Stream, terminals: &mut Vec<(Stream, OwnedFd)>) -> io::Result<(Self, Stdio)> {
+    fn new(stream: OutputStream, terminals: &mut Vec<(OutputStream, OwnedFd)>) -> io::Result<(Self, Stdio)> {
         let own = own(stream);
         let terminal = isatty(own).then(|| terminal(own)).transpose().unwrap_or_else(|error| {
             super::warn(&format!("the program finds a pipe instead of a terminal: {error}"));
@@ -229,7 +229,7 @@ impl Source {
             None => pipe_with(PipeFlags::CLOEXEC)?,
         };
         rustix::io::ioctl_fionbio(&from, true)?;
-        Ok((Self { stream, from, lines: Lines::of(stream, 0), missing: (0, None) }, to.into()))
+        Ok((Self { stream, from, lines: CapturedLines::of(stream, 0), missing: (0, None) }, to.into()))
     }
 
     /// Passes on the available bytes and returns their number; `None`: that was all, or the
@@ -273,15 +273,15 @@ fn write(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), (usize, Errno)> {
     Ok(())
 }
 
-fn own(stream: Stream) -> BorrowedFd<'static> {
+fn own(stream: OutputStream) -> BorrowedFd<'static> {
     match stream {
-        Stream::Stdout => rustix::stdio::stdout(),
-        Stream::Stderr => rustix::stdio::stderr(),
+        OutputStream::Stdout => rustix::stdio::stdout(),
+        OutputStream::Stderr => rustix::stdio::stderr(),
     }
 }
 
 /// Which file a stream of ours is.
-fn place(stream: Stream) -> Option<(u64, u64)> {
+fn place(stream: OutputStream) -> Option<(u64, u64)> {
     rustix::fs::fstat(own(stream)).ok().map(|found| (found.st_dev, found.st_ino))
 }
 

@@ -13,20 +13,20 @@ use std::time::Duration;
 
 use kymo_server::{ServeFailure, Server};
 
-use super::Problem;
-use super::session::{Plan, Recorded};
+use super::RecordProblem;
+use super::session::{EndedSession, RecordingPlan};
 use super::signals::Signals;
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::arguments::ViewArguments;
-use crate::stop::{Stop, say};
+use crate::stop::{StopReason, say};
 use crate::view;
 
 /// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
+pub(crate) fn run(arguments: &ViewArguments) -> Result<CommandOutcome, RecordProblem> {
     check(arguments)?;
-    let plan = Plan::of(&arguments.recording, false)?;
+    let plan = RecordingPlan::of(&arguments.recording, false)?;
     let trace = plan.output().to_owned();
     // If the server cannot listen, nothing has begun.
     let server = view::bind_recorded(&trace, arguments)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
         ),
     }?;
     let serving = Serving::begin(server)?;
-    let Recorded { outcome, has_trace, signals } = begun.record(false)?;
+    let EndedSession { outcome, has_trace, signals } = begun.record(false)?;
     if has_trace {
         view::note_recent(&[trace]);
     }
@@ -54,15 +54,15 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<Outcome, Problem> {
 }
 
 /// Rejects arguments that make no sense together.
-fn check(arguments: &ViewArguments) -> Result<(), Stop> {
+fn check(arguments: &ViewArguments) -> Result<(), StopReason> {
     if let Some(trace) = arguments.traces.first().map(|trace| trace.display()) {
-        return Err(Stop::Usage(format!(
+        return Err(StopReason::Usage(format!(
             "--record shows the trace that it records: `kymo view --record -- {trace}` records a program, `kymo view {trace}` shows a trace \
              that is there"
         )));
     }
     if !arguments.trace_offset.is_empty() {
-        return Err(Stop::Usage(
+        return Err(StopReason::Usage(
             "--trace-offset is of traces that are there, and `--record` records a new one".to_owned(),
         ));
     }
@@ -89,7 +89,7 @@ impl Serving {
 
     /// Serves until a signal comes, if there is anything to show; a second signal ends the wait for
     /// its end.
-    fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), Stop> {
+    fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), StopReason> {
         signals.are_of_command(true);
         if is_worth_while && !self.is_over() {
             say("\nThe view goes on; Ctrl-C ends it.");

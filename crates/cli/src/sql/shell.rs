@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kymo_session::{AnswerFormat, Database, SqlFailure, WriteFailure, cache_folder, sql_statements};
+use kymo_session::{AnswerFormat, SqlDatabase, SqlFailure, WriteFailure, cache_folder, sql_statements};
 use rustyline::completion::Completer;
 use rustyline::config::{CompletionType, Config};
 use rustyline::error::ReadlineError;
@@ -19,7 +19,7 @@ use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
 use super::{Asking, into_io};
-use crate::{Outcome, show};
+use crate::{CommandOutcome, show};
 
 const HELP: &str = "\
 A query ends with a semicolon and may have several lines. TAB completes names.
@@ -29,11 +29,11 @@ A query ends with a semicolon and may have several lines. TAB completes names.
   explain ...   how a query is answered, and which packets are not read";
 
 /// Asks for queries until the user ends the shell.
-pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<Outcome> {
+pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<CommandOutcome> {
     let config = Config::builder().completion_type(CompletionType::List).max_history_size(5000);
     let config = config.map_err(io::Error::other)?.auto_add_history(true).build();
-    let mut editor: Editor<Words, DefaultHistory> = Editor::with_config(config).map_err(io::Error::other)?;
-    editor.set_helper(Some(Words::new(asking.database)));
+    let mut editor: Editor<Completions, DefaultHistory> = Editor::with_config(config).map_err(io::Error::other)?;
+    editor.set_helper(Some(Completions::new(asking.database)));
     let history = history();
     if let Some(path) = &history {
         // The first time there is none.
@@ -58,7 +58,7 @@ pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<O
         // A shell without a memory is one all the same.
         let _ = editor.save_history(path);
     }
-    Ok(Outcome::Complete)
+    Ok(CommandOutcome::Complete)
 }
 
 /// Becomes true with Ctrl-C, which ends the answer and not the shell. A second one before the first
@@ -96,7 +96,7 @@ fn answer_all(text: &str, asking: &Asking<'_>, format: AnswerFormat) -> io::Resu
 }
 
 /// Handles a line that begins with a backslash, which is for the shell.
-fn obey(command: &str, database: &Database, format: &mut AnswerFormat) {
+fn obey(command: &str, database: &SqlDatabase, format: &mut AnswerFormat) {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match (name, rest.trim().trim_end_matches(';')) {
         ("d", "") => database.tables().iter().for_each(|(name, what)| println!("{name:<40}  {what}")),
@@ -116,7 +116,7 @@ fn obey(command: &str, database: &Database, format: &mut AnswerFormat) {
 }
 
 /// The words that can be typed.
-struct Words {
+struct Completions {
     words: Vec<String>,
 }
 
@@ -178,8 +178,8 @@ const KEYWORDS: &[&str] = &[
     "set",
 ];
 
-impl Words {
-    fn new(database: &Database) -> Self {
+impl Completions {
+    fn new(database: &SqlDatabase) -> Self {
         let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
         words.extend(database.words());
         words.sort_unstable();
@@ -212,7 +212,7 @@ impl Words {
     }
 }
 
-impl Completer for Words {
+impl Completer for Completions {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
@@ -220,7 +220,7 @@ impl Completer for Words {
     }
 }
 
-impl Validator for Words {
+impl Validator for Completions {
     /// A query ends with a semicolon.
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
@@ -229,26 +229,26 @@ impl Validator for Words {
     }
 }
 
-impl Hinter for Words {
+impl Hinter for Completions {
     type Hint = String;
 }
 
-impl Highlighter for Words {
+impl Highlighter for Completions {
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
         Cow::Borrowed(hint)
     }
 }
 
-impl Helper for Words {}
+impl Helper for Completions {}
 
 #[cfg(test)]
 mod tests {
-    use super::Words;
+    use super::Completions;
 
     #[test]
     fn words_are_completed_where_they_begin() {
         let words = ["sched_switch", "sched_wakeup", "my:event", "select"].map(str::to_owned).to_vec();
-        let words = Words { words };
+        let words = Completions { words };
         let check = |line: &str, expected: (usize, &[&str])| {
             let (start, found) = words.completed(line, line.len());
             assert_eq!((start, found), (expected.0, expected.1.iter().map(|it| (*it).to_owned()).collect()), "{line}");

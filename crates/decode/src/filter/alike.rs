@@ -13,26 +13,26 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_filter::{Binding, Fields, Filter, Found, Path, Problem};
+use kymo_filter::{Binding, FieldResolver, Filter, FilterProblem, NamePath, PathMeaning};
 use kymo_ir::ClassTest;
 
-use crate::names::{ClassFields, Source};
+use crate::names::{EventClassFields, NameSource};
 
 /// An expression, and its known meanings.
-pub(super) struct Meanings<'f> {
+pub(super) struct ExpressionMeanings<'f> {
     filter: &'f Filter,
     /// Each name in it, and its first place.
-    names: Vec<(Path, Range<usize>)>,
-    known: Vec<Known>,
+    names: Vec<(NamePath, Range<usize>)>,
+    known: Vec<KnownMeaning>,
 }
 
 /// The meaning of an expression for some classes.
-pub(super) struct Known {
+pub(super) struct KnownMeaning {
     /// The classes' fields under each name, without names like those that are missing.
-    found: Vec<Found>,
+    found: Vec<PathMeaning>,
     /// Where they have it, by key.
-    sources: Vec<Source>,
-    binding: Result<Arc<Binding>, Vec<Problem>>,
+    sources: Vec<NameSource>,
+    binding: Result<Arc<Binding>, Vec<FilterProblem>>,
     /// The test, if all of them have the same.
     test: Option<ClassTest>,
 }
@@ -40,9 +40,9 @@ pub(super) struct Known {
 /// Meanings that are remembered: comparing with many costs more than binding again.
 const KNOWN_MAX: usize = 64;
 
-impl<'f> Meanings<'f> {
+impl<'f> ExpressionMeanings<'f> {
     pub(super) fn new(filter: &'f Filter) -> Self {
-        let mut names: Vec<(Path, Range<usize>)> = Vec::new();
+        let mut names: Vec<(NamePath, Range<usize>)> = Vec::new();
         for (path, span) in filter.paths() {
             if names.iter().all(|(known, _)| *known != path) {
                 names.push((path, span));
@@ -56,17 +56,20 @@ impl<'f> Meanings<'f> {
     }
 
     /// The meaning of the expression for a class: the binding, or why there is none.
-    pub(super) fn of(&mut self, fields: &ClassFields<'_>) -> (&mut Known, Result<Arc<Binding>, Vec<Problem>>) {
-        let mut found: Vec<Found> = self.names.iter().map(|(path, _)| fields.find(path)).collect();
+    pub(super) fn of(
+        &mut self,
+        fields: &EventClassFields<'_>,
+    ) -> (&mut KnownMeaning, Result<Arc<Binding>, Vec<FilterProblem>>) {
+        let mut found: Vec<PathMeaning> = self.names.iter().map(|(path, _)| fields.find(path)).collect();
         // Taken out before the comparison: suggestions differ for nearly every class, and say
         // nothing of the meaning.
         let near: Vec<Vec<String>> = found.iter_mut().map(take_near).collect();
         let sources = fields.all_sources();
-        let is_same = |known: &Known| known.found == found && known.sources == sources;
+        let is_same = |known: &KnownMeaning| known.found == found && known.sources == sources;
         let place = self.known.iter().position(is_same).unwrap_or_else(|| {
             let binding = self.filter.bind(fields).map(Arc::new);
             self.known.truncate(KNOWN_MAX - 1);
-            self.known.push(Known { found, sources, binding, test: None });
+            self.known.push(KnownMeaning { found, sources, binding, test: None });
             self.known.len() - 1
         });
         let binding = self.known[place].binding.clone().map(|binding| self.with_near(binding, near));
@@ -86,7 +89,7 @@ impl<'f> Meanings<'f> {
     }
 }
 
-impl Known {
+impl KnownMeaning {
     /// The test of these classes, if all have the same.
     pub(super) fn test(&self) -> Option<ClassTest> {
         self.test
@@ -94,16 +97,16 @@ impl Known {
 
     /// A test that was made for one of these classes. It is the same for all if it reads nothing of the event.
     pub(super) fn remember(&mut self, test: ClassTest) {
-        let is_of_all = |source: &Source| *source == Source::Cycles || source.is_of_packet();
+        let is_of_all = |source: &NameSource| *source == NameSource::Cycles || source.is_of_packet();
         if !matches!(test, ClassTest::Test(_)) || self.sources.iter().all(is_of_all) {
             self.test = Some(test);
         }
     }
 }
 
-fn take_near(found: &mut Found) -> Vec<String> {
+fn take_near(found: &mut PathMeaning) -> Vec<String> {
     match found {
-        Found::Missing { near } => std::mem::take(near),
+        PathMeaning::Missing { near } => std::mem::take(near),
         _ => Vec::new(),
     }
 }

@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use kymo_format::model::{FieldClass, Optional, Scope, Structure, Variant};
 use kymo_ir::predicate::{Input, InputKind, Test};
-use kymo_ir::{Bound, Op, Operand, Predicate, Reg, Source as Count};
+use kymo_ir::{BoundInputs, InputOperand, NumberSource, Op, Predicate, Reg};
 
 use super::ask;
 use super::packet::PacketPart;
-use crate::builder::Builder;
-use crate::lower::{Face, Value};
-use crate::names::Source;
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, FreshValue};
+use crate::names::NameSource;
 use crate::plan::BodyFace;
-use crate::walk::Walk;
+use crate::walk::FieldWalk;
 
 /// A part of the predicate that was not asked yet.
-struct Question {
+struct PendingTest {
     predicate: Predicate,
     inputs: Vec<Input>,
     /// It needs text.
@@ -33,19 +33,19 @@ struct Question {
 
 pub(super) struct TestFace<'a> {
     predicate: &'a Predicate,
-    sources: &'a [Source],
+    sources: &'a [NameSource],
     packet: &'a mut PacketPart,
-    walk: Walk,
+    walk: FieldWalk,
     /// For each input.
-    operands: Vec<Operand>,
-    questions: Vec<Question>,
+    operands: Vec<InputOperand>,
+    questions: Vec<PendingTest>,
     /// It reads a packet's context, not an event.
     is_of_packet: bool,
 }
 
 impl<'a> TestFace<'a> {
     /// `sources`: for each input of the predicate.
-    pub(super) fn new(predicate: &'a Predicate, sources: &'a [Source], packet: &'a mut PacketPart) -> Self {
+    pub(super) fn new(predicate: &'a Predicate, sources: &'a [NameSource], packet: &'a mut PacketPart) -> Self {
         let conjuncts = match &predicate.root {
             Test::All(tests) => tests.clone(),
             test => vec![test.clone()],
@@ -53,35 +53,35 @@ impl<'a> TestFace<'a> {
         let question = |test| {
             let (predicate, inputs) = predicate.part(test);
             let is_late = predicate.inputs.iter().any(|input| matches!(input.kind, InputKind::Text(_)));
-            Question { predicate, inputs, is_late }
+            PendingTest { predicate, inputs, is_late }
         };
         let questions = conjuncts.into_iter().map(question).collect();
         let operands = Vec::new();
-        Self { predicate, sources, packet, walk: Walk::new(), operands, questions, is_of_packet: false }
+        Self { predicate, sources, packet, walk: FieldWalk::new(), operands, questions, is_of_packet: false }
     }
 
     /// The same for a predicate over a packet's context, which is asked once, as a whole.
-    pub(super) fn of_packet(predicate: &'a Predicate, sources: &'a [Source], packet: &'a mut PacketPart) -> Self {
+    pub(super) fn of_packet(predicate: &'a Predicate, sources: &'a [NameSource], packet: &'a mut PacketPart) -> Self {
         let inputs = (0..predicate.inputs.len() as u16).map(Input).collect();
-        let questions = vec![Question { predicate: predicate.clone(), inputs, is_late: true }];
+        let questions = vec![PendingTest { predicate: predicate.clone(), inputs, is_late: true }];
         Self { questions, is_of_packet: true, ..Self::new(predicate, sources, packet) }
     }
 
     /// Asks the questions with known values.
-    fn ask(&mut self, builder: &mut Builder, at_end: bool) {
+    fn ask(&mut self, builder: &mut ProgramBuilder, at_end: bool) {
         if self.walk.blocks > 0 {
             return;
         }
         let (walk, sources) = (&self.walk, self.sources);
-        let is_ready = |question: &Question| {
+        let is_ready = |question: &PendingTest| {
             let is_there = |input: &Input| walk.is_behind(&sources[usize::from(input.0)]);
             at_end || !question.is_late && question.inputs.iter().all(is_there)
         };
         let (ready, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.questions).into_iter().partition(is_ready);
         self.questions = left;
-        for Question { predicate, inputs, .. } in ready {
+        for PendingTest { predicate, inputs, .. } in ready {
             let operands = inputs.iter().map(|input| self.operands[usize::from(input.0)]).collect();
-            let keep = ask(&mut builder.program, Bound { predicate: Arc::new(predicate), operands });
+            let keep = ask(&mut builder.program, BoundInputs { predicate: Arc::new(predicate), operands });
             builder.push(keep);
         }
     }
@@ -92,71 +92,71 @@ impl Face for TestFace<'_> {
         self.walk.wants()
     }
 
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         self.walk.value(builder, value);
     }
 
-    fn structure(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         Face::structure(&mut self.walk, builder, structure);
     }
 
-    fn member(&mut self, builder: &mut Builder, _: &Structure, index: usize) -> bool {
+    fn member(&mut self, builder: &mut ProgramBuilder, _: &Structure, index: usize) -> bool {
         let wants = self.walk.member(index);
         self.ask(builder, false);
         wants
     }
 
-    fn structure_end(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure_end(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         Face::structure_end(&mut self.walk, builder, structure);
     }
 
-    fn array(&mut self, builder: &mut Builder, count: Count, element: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, count: NumberSource, element: &FieldClass) {
         Face::array(&mut self.walk, builder, count, element);
     }
 
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         Face::element(&mut self.walk, builder, index);
     }
 
-    fn array_end(&mut self, builder: &mut Builder) {
+    fn array_end(&mut self, builder: &mut ProgramBuilder) {
         Face::array_end(&mut self.walk, builder);
     }
 
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         Face::choice(&mut self.walk, builder);
     }
 
-    fn present(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn present(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         Face::present(&mut self.walk, builder, optional);
     }
 
-    fn present_end(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         Face::present_end(&mut self.walk, builder, optional);
     }
 
-    fn option(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         Face::option(&mut self.walk, builder, variant, index);
     }
 
-    fn option_end(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         Face::option_end(&mut self.walk, builder, variant, index);
     }
 
-    fn choice_end(&mut self, builder: &mut Builder) {
+    fn choice_end(&mut self, builder: &mut ProgramBuilder) {
         Face::choice_end(&mut self.walk, builder);
     }
 }
 
 impl BodyFace for TestFace<'_> {
-    fn begin(&mut self, builder: &mut Builder) {
+    fn begin(&mut self, builder: &mut ProgramBuilder) {
         for (input, source) in self.predicate.inputs.iter().zip(self.sources) {
             let operand = match source {
-                Source::Cycles => {
+                NameSource::Cycles => {
                     let value = builder.register();
                     builder.push(Op::Cycles { to: value });
-                    Operand::Number { value, present: None }
+                    InputOperand::Number { value, present: None }
                 }
-                Source::Fields(places) if self.is_of_packet || !source.is_of_packet() => {
+                NameSource::Fields(places) if self.is_of_packet || !source.is_of_packet() => {
                     self.walk.want(builder, places, input.kind, input.optional)
                 }
                 source => {
@@ -166,7 +166,7 @@ impl BodyFace for TestFace<'_> {
                         builder.push(Op::Load { to, slot });
                         to
                     };
-                    Operand::Number { value: load(value), present: present.map(load) }
+                    InputOperand::Number { value: load(value), present: present.map(load) }
                 }
             };
             self.operands.push(operand);
@@ -174,12 +174,12 @@ impl BodyFace for TestFace<'_> {
         self.ask(builder, false);
     }
 
-    fn scope(&mut self, builder: &mut Builder, scope: Scope) {
+    fn scope(&mut self, builder: &mut ProgramBuilder, scope: Scope) {
         BodyFace::scope(&mut self.walk, builder, scope);
         self.ask(builder, false);
     }
 
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         builder.flush();
         self.ask(builder, true);
     }

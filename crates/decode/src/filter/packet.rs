@@ -8,30 +8,30 @@
 
 use std::collections::HashSet;
 
-use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Range, Relation, Test};
-use kymo_ir::{Predicate, Program, Slot, State, Window, eval};
+use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Relation, Test, ValueRange};
+use kymo_ir::{OutputSlot, PacketWindow, Predicate, ReadProgram, ReadState, eval};
 
 use crate::head::PacketHead;
-use crate::names::{Place, Source};
+use crate::names::{NameSource, ScopePath};
 use crate::slots;
 
 /// A requested field of packets' contexts.
 #[derive(Debug)]
 pub(super) struct PacketField {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ScopePath>,
     pub(super) kind: InputKind,
-    pub(super) value: Slot,
-    pub(super) present: Slot,
+    pub(super) value: OutputSlot,
+    pub(super) present: OutputSlot,
 }
 
 /// A part of a predicate that is about packets alone, and asks for text: it is settled once for all events of a packet.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct PacketTest {
     pub(super) predicate: Predicate,
-    pub(super) sources: Vec<Source>,
-    pub(super) program: Option<Program>,
-    pub(super) value: Slot,
-    pub(super) present: Slot,
+    pub(super) sources: Vec<NameSource>,
+    pub(super) program: Option<ReadProgram>,
+    pub(super) value: OutputSlot,
+    pub(super) present: OutputSlot,
 }
 
 /// The part of a filter that is about packets.
@@ -41,31 +41,31 @@ pub(super) struct PacketPart {
     base: usize,
     pub(super) fields: Vec<PacketField>,
     /// Leaves the fields in slots.
-    pub(super) program: Option<Program>,
-    pub(super) settled: Vec<Settled>,
+    pub(super) program: Option<ReadProgram>,
+    pub(super) settled: Vec<PacketTest>,
     /// The questions of the classes about packets, each once.
-    asked: HashSet<Asked>,
+    asked: HashSet<ReducedPredicate>,
     /// Some class takes everything, or asks nothing of packets.
     is_always_read: bool,
 }
 
 /// A predicate reduced to its part about packets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Asked {
+struct ReducedPredicate {
     predicate: Predicate,
     /// For each input.
-    facts: Vec<Of>,
+    facts: Vec<InputSubject>,
 }
 
 /// The object that an input is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Of {
+enum InputSubject {
     /// The event.
     Event,
     /// Its time.
     Cycles,
     /// The packet: value and presence.
-    Packet(Slot, Slot),
+    Packet(OutputSlot, OutputSlot),
 }
 
 impl PacketPart {
@@ -79,8 +79,8 @@ impl PacketPart {
     pub(super) fn settle(
         &mut self,
         predicate: &Predicate,
-        sources: &[Source],
-    ) -> Result<(Predicate, Vec<Source>), Input> {
+        sources: &[NameSource],
+    ) -> Result<(Predicate, Vec<NameSource>), Input> {
         let mut all = predicate.clone();
         let mut sources = sources.to_vec();
         let root = self.settled(predicate.root.clone(), &mut all.inputs, &mut sources)?;
@@ -92,7 +92,7 @@ impl PacketPart {
         &mut self,
         mut test: Test,
         inputs: &mut Vec<InputClass>,
-        sources: &mut Vec<Source>,
+        sources: &mut Vec<NameSource>,
     ) -> Result<Test, Input> {
         let (mut text, mut is_of_packet) = (None, true);
         test.each_input(&mut |input| {
@@ -119,27 +119,27 @@ impl PacketPart {
     }
 
     /// The test that asks for the result of a test about packets.
-    fn add_settled(&mut self, test: Test, inputs: &mut Vec<InputClass>, sources: &mut Vec<Source>) -> Test {
+    fn add_settled(&mut self, test: Test, inputs: &mut Vec<InputClass>, sources: &mut Vec<NameSource>) -> Test {
         let (predicate, used) = Predicate { inputs: inputs.clone(), root: test }.part_of_root();
-        let of: Vec<Source> = used.iter().map(|input| sources[usize::from(input.0)].clone()).collect();
-        let is_same = |known: &Settled| known.predicate == predicate && known.sources == of;
+        let of: Vec<NameSource> = used.iter().map(|input| sources[usize::from(input.0)].clone()).collect();
+        let is_same = |known: &PacketTest| known.predicate == predicate && known.sources == of;
         let number = self.settled.iter().position(is_same).unwrap_or_else(|| {
             let (value, present) = self.next_slots();
             let (predicate, sources) = (predicate.clone(), of.clone());
-            self.settled.push(Settled { predicate, sources, program: None, value, present });
+            self.settled.push(PacketTest { predicate, sources, program: None, value, present });
             self.settled.len() - 1
         });
         let name = predicate.to_string();
         let name = name.lines().last().unwrap_or_default().into();
         inputs.push(InputClass { name, kind: InputKind::Integer { signed: false, bits: 1 }, optional: true });
-        sources.push(Source::Settled(number));
+        sources.push(NameSource::Settled(number));
         let input = Number::Input(Input(inputs.len() as u16 - 1));
         Test::Compare { relation: Relation::NotEqual, left: input, right: Number::Integer(0) }
     }
 
-    fn next_slots(&self) -> (Slot, Slot) {
+    fn next_slots(&self) -> (OutputSlot, OutputSlot) {
         let next = (self.base + 2 * (self.fields.len() + self.settled.len())) as u16;
-        (Slot(next), Slot(next + 1))
+        (OutputSlot(next), OutputSlot(next + 1))
     }
 
     /// Some class takes every event.
@@ -148,11 +148,11 @@ impl PacketPart {
     }
 
     /// Adds the questions of a class.
-    pub(super) fn add(&mut self, predicate: &Predicate, sources: &[Source]) {
+    pub(super) fn add(&mut self, predicate: &Predicate, sources: &[NameSource]) {
         if self.is_always_read {
             return;
         }
-        let facts: Vec<Of> =
+        let facts: Vec<InputSubject> =
             predicate.inputs.iter().zip(sources).map(|(input, source)| self.of(source, input)).collect();
         let mut inputs = predicate.inputs.clone();
         let anything = Input(inputs.len() as u16);
@@ -163,42 +163,42 @@ impl PacketPart {
         });
         let about_packets = |test: &mut Test| {
             let mut is_about = false;
-            test.each_input(&mut |input| is_about |= facts[usize::from(input.0)] != Of::Event);
+            test.each_input(&mut |input| is_about |= facts[usize::from(input.0)] != InputSubject::Event);
             is_about
         };
         let root = reduced(predicate.root.clone(), &about_packets, anything);
         let (predicate, used) = Predicate { inputs, root }.part_of_root();
-        let facts: Vec<Of> =
-            used.iter().map(|input| facts.get(usize::from(input.0)).copied().unwrap_or(Of::Event)).collect();
-        if facts.iter().all(|fact| *fact == Of::Event) {
+        let facts: Vec<InputSubject> =
+            used.iter().map(|input| facts.get(usize::from(input.0)).copied().unwrap_or(InputSubject::Event)).collect();
+        if facts.iter().all(|fact| *fact == InputSubject::Event) {
             self.is_always_read = true;
             return;
         }
-        self.asked.insert(Asked { predicate, facts });
+        self.asked.insert(ReducedPredicate { predicate, facts });
     }
 
-    fn of(&mut self, source: &Source, input: &InputClass) -> Of {
+    fn of(&mut self, source: &NameSource, input: &InputClass) -> InputSubject {
         match source {
-            Source::Cycles => Of::Cycles,
-            source if !source.is_of_packet() => Of::Event,
+            NameSource::Cycles => InputSubject::Cycles,
+            source if !source.is_of_packet() => InputSubject::Event,
             source => {
                 let (value, present) = self.both_slots(source, input);
-                Of::Packet(value, present)
+                InputSubject::Packet(value, present)
             }
         }
     }
 
     /// Where programs find a value of packets, and whether it is there.
-    pub(super) fn slots(&mut self, source: &Source, input: &InputClass) -> (Slot, Option<Slot>) {
+    pub(super) fn slots(&mut self, source: &NameSource, input: &InputClass) -> (OutputSlot, Option<OutputSlot>) {
         let (value, present) = self.both_slots(source, input);
         (value, input.optional.then_some(present))
     }
 
-    fn both_slots(&mut self, source: &Source, input: &InputClass) -> (Slot, Slot) {
+    fn both_slots(&mut self, source: &NameSource, input: &InputClass) -> (OutputSlot, OutputSlot) {
         let places = match source {
-            Source::Fields(places) => places,
-            Source::Settled(number) => return (self.settled[*number].value, self.settled[*number].present),
-            Source::StreamId | Source::Cycles => {
+            NameSource::Fields(places) => places,
+            NameSource::Settled(number) => return (self.settled[*number].value, self.settled[*number].present),
+            NameSource::StreamId | NameSource::Cycles => {
                 return (slots::STREAM_ID, slots::presence(slots::STREAM_ID).unwrap_or(slots::STREAM_ID));
             }
         };
@@ -211,7 +211,7 @@ impl PacketPart {
     }
 
     /// Leaves the fields of a packet in its state.
-    pub(super) fn enter(&self, head: &PacketHead, window: Window<'_>, state: &mut State) {
+    pub(super) fn enter(&self, head: &PacketHead, window: PacketWindow<'_>, state: &mut ReadState) {
         state.slots.resize(self.base + 2 * (self.fields.len() + self.settled.len()), 0);
         let clock = state.clock;
         if let Some(program) = &self.program {
@@ -244,20 +244,20 @@ impl PacketPart {
     }
 }
 
-impl Asked {
+impl ReducedPredicate {
     fn may_be_true(&self, slots: Option<&[u64]>, times: Option<(u64, u64)>) -> bool {
         let facts = self.facts.iter().enumerate().map(|(input, of)| {
             let input = Number::Input(Input(input as u16));
             match (of, slots, times) {
-                (Of::Cycles, _, Some((first, last))) => {
-                    Fact::Integer(Range { lowest: i128::from(first), highest: i128::from(last.max(first)) })
+                (InputSubject::Cycles, _, Some((first, last))) => {
+                    Fact::Integer(ValueRange { lowest: i128::from(first), highest: i128::from(last.max(first)) })
                 }
-                (Of::Packet(value, present), Some(slots), _) => {
+                (InputSubject::Packet(value, present), Some(slots), _) => {
                     let (value, present) = (slots[usize::from(value.0)], slots[usize::from(present.0)]);
                     match present {
                         0 => Fact::Missing,
                         _ if self.predicate.is_real(&input) => Fact::Present,
-                        _ => Fact::Integer(Range::single(self.predicate.range(&input).of_bits(value))),
+                        _ => Fact::Integer(ValueRange::single(self.predicate.range(&input).of_bits(value))),
                     }
                 }
                 _ => Fact::Anything,

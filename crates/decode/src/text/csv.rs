@@ -10,10 +10,10 @@
 //! the line is complete, the text between them is quoted.
 
 use kymo_format::model::{self, Dialect, FieldClass, Optional, Scope, Structure, Variant};
-use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, RealStyle, Reg, Source, TextStyle};
+use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, NumberSource, RealStyle, Reg, TextStyle};
 
-use crate::builder::Builder;
-use crate::lower::{Face, Value};
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, FreshValue};
 use crate::plan::BodyFace;
 use crate::text::json::{JsonFace, is_hidden};
 use crate::text::script::{add_labels, encoding};
@@ -91,7 +91,7 @@ impl FlatFace {
         }
     }
 
-    fn labelled(&mut self, builder: &mut Builder, from: Reg, signed: bool, label: Emit) {
+    fn labelled(&mut self, builder: &mut ProgramBuilder, from: Reg, signed: bool, label: Emit) {
         self.begin_cell("");
         self.json.script.emit(builder, Emit::Integer { from, signed, style: IntegerStyle::Decimal });
         self.begin_cell(".labels");
@@ -102,17 +102,17 @@ impl FlatFace {
 }
 
 impl Face for FlatFace {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         if self.nested > 0 {
             return self.json.value(builder, value);
         }
         match value {
-            Value::Integer { register: from, meaning, .. } if meaning.enumeration => {
+            FreshValue::Integer { register: from, meaning, .. } if meaning.enumeration => {
                 let labels = add_labels(builder, &meaning.mappings, meaning.signed);
                 let label = Emit::Label { from, labels, style: LabelStyle::Json };
                 return self.labelled(builder, from, meaning.signed, label);
             }
-            Value::BitMap { register: from, map } => {
+            FreshValue::BitMap { register: from, map } => {
                 let labels = add_labels(builder, &map.flags, false);
                 let label = Emit::Flags { from, labels, style: LabelStyle::Json };
                 return self.labelled(builder, from, false, label);
@@ -120,24 +120,24 @@ impl Face for FlatFace {
             _ => self.begin_cell(""),
         }
         let emit = match value {
-            Value::Real { register: from, width } => Emit::Real { from, width, style: RealStyle::Shortest },
-            Value::Text { start, length, encoding: of } => {
+            FreshValue::Real { register: from, width } => Emit::Real { from, width, style: RealStyle::Shortest },
+            FreshValue::Text { start, length, encoding: of } => {
                 Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Csv }
             }
-            Value::Blob { start, length } => Emit::Bytes { start, length, style: BytesStyle::Hexadecimal },
+            FreshValue::Blob { start, length } => Emit::Bytes { start, length, style: BytesStyle::Hexadecimal },
             _ => return self.json.value(builder, value),
         };
         self.json.script.emit(builder, emit);
     }
 
-    fn structure(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         if self.nested > 0 {
             return self.json.structure(builder, structure);
         }
         self.path.push(String::new());
     }
 
-    fn member(&mut self, builder: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, builder: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         if self.nested > 0 {
             return self.json.member(builder, structure, index);
         }
@@ -147,49 +147,49 @@ impl Face for FlatFace {
         !is_hidden(self.hides_roles, depth, structure, index)
     }
 
-    fn structure_end(&mut self, builder: &mut Builder, structure: &Structure) {
+    fn structure_end(&mut self, builder: &mut ProgramBuilder, structure: &Structure) {
         if self.nested > 0 {
             return self.json.structure_end(builder, structure);
         }
         self.path.pop();
     }
 
-    fn array(&mut self, builder: &mut Builder, count: Source, element: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, count: NumberSource, element: &FieldClass) {
         self.nest();
         self.json.array(builder, count, element);
     }
 
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         self.json.element(builder, index);
     }
 
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         self.json.element_end(builder);
     }
 
-    fn array_end(&mut self, builder: &mut Builder) {
+    fn array_end(&mut self, builder: &mut ProgramBuilder) {
         self.json.array_end(builder);
         self.unnest();
     }
 
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         self.nest();
         self.json.choice(builder);
     }
 
-    fn present_end(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         self.json.present_end(builder, optional);
     }
 
-    fn absent(&mut self, builder: &mut Builder, optional: &Optional) {
+    fn absent(&mut self, builder: &mut ProgramBuilder, optional: &Optional) {
         self.json.absent(builder, optional);
     }
 
-    fn option_end(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, variant: &Variant, index: usize) {
         self.json.option_end(builder, variant, index);
     }
 
-    fn choice_end(&mut self, _: &mut Builder) {
+    fn choice_end(&mut self, _: &mut ProgramBuilder) {
         self.unnest();
     }
 }
@@ -197,7 +197,7 @@ impl Face for FlatFace {
 const SCOPES: [&str; 5] = ["packet_header", "packet_context", "header", "common_context", "context"];
 
 impl BodyFace for FlatFace {
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+    fn scope(&mut self, _: &mut ProgramBuilder, scope: Scope) {
         self.hides_roles = scope == Scope::PacketContext;
         self.path.clear();
         self.path.extend(match scope {
@@ -210,7 +210,7 @@ impl BodyFace for FlatFace {
         });
     }
 
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         self.json.script.flush(builder);
     }
 

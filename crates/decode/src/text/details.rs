@@ -20,14 +20,14 @@ mod classes;
 use kymo_format::model::{
     self, Dialect, DisplayBase, EventRecordClass, FieldClass, IntegerMeaning, Optional, Scope, Structure,
 };
-use kymo_ir::{BytesStyle, Emit, IntegerStyle, Op, RealStyle, Reg, Source, TextStyle};
+use kymo_ir::{BytesStyle, Emit, IntegerStyle, NumberSource, Op, RealStyle, Reg, TextStyle};
 
-use crate::builder::Builder;
-use crate::lower::{Face, Value};
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, FreshValue};
 use crate::plan::BodyFace;
 use crate::text::json::is_hidden;
 use crate::text::paint::{Paint, Tone};
-use crate::text::script::{Script, encoding, literal_op};
+use crate::text::script::{PendingText, encoding, literal_op};
 
 pub use classes::{ClockFacts, StreamTraits, trace_class};
 
@@ -64,7 +64,7 @@ pub(crate) fn head(event: &EventRecordClass, paint: Paint) -> Vec<u8> {
 pub(crate) struct DetailsFace {
     dialect: Dialect,
     paint: Paint,
-    script: Script,
+    script: PendingText,
     hides_roles: bool,
     /// Open structures.
     structures: usize,
@@ -74,7 +74,7 @@ pub(crate) struct DetailsFace {
 
 impl DetailsFace {
     pub(crate) fn new(dialect: Dialect, paint: Paint) -> Self {
-        Self { dialect, paint, script: Script::default(), hides_roles: false, structures: 0, indent: 2 }
+        Self { dialect, paint, script: PendingText::default(), hides_roles: false, structures: 0, indent: 2 }
     }
 
     fn line(&mut self) {
@@ -88,14 +88,14 @@ impl DetailsFace {
     }
 
     /// A value, which is bold.
-    fn emit(&mut self, builder: &mut Builder, emit: Emit) {
+    fn emit(&mut self, builder: &mut ProgramBuilder, emit: Emit) {
         self.script.literal(format!(" {}", self.paint.start(Tone::Bold)));
         self.script.emit(builder, emit);
         self.script.literal(self.paint.end());
     }
 
     /// A boolean is green or red.
-    fn boolean(&mut self, builder: &mut Builder, on: Reg) {
+    fn boolean(&mut self, builder: &mut ProgramBuilder, on: Reg) {
         self.script.flush(builder);
         let [no, yes] = [(Tone::BrightRed, "No"), (Tone::BrightGreen, "Yes")]
             .map(|(tone, text)| literal_op(builder, format!(" {}", self.paint.text(tone, text)).as_bytes()));
@@ -104,7 +104,7 @@ impl DetailsFace {
     }
 
     /// ` Length 3:`, or that there is nothing.
-    fn length(&mut self, builder: &mut Builder, count: Reg) {
+    fn length(&mut self, builder: &mut ProgramBuilder, count: Reg) {
         self.script.flush(builder);
         let empty = format!(" {}", self.paint.text(Tone::BrightMagenta, "Empty"));
         let empty = literal_op(builder, empty.as_bytes());
@@ -125,25 +125,25 @@ fn integer_style(meaning: &IntegerMeaning) -> IntegerStyle {
 }
 
 impl Face for DetailsFace {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         let emit = match value {
-            Value::Integer { register: from, meaning, .. } => {
+            FreshValue::Integer { register: from, meaning, .. } => {
                 Emit::Integer { from, signed: meaning.signed, style: integer_style(meaning) }
             }
-            Value::Boolean { register } => return self.boolean(builder, register),
-            Value::BitArray { register: from, .. } | Value::BitMap { register: from, .. } => {
+            FreshValue::Boolean { register } => return self.boolean(builder, register),
+            FreshValue::BitArray { register: from, .. } | FreshValue::BitMap { register: from, .. } => {
                 Emit::Integer { from, signed: false, style: IntegerStyle::GroupedHexadecimal }
             }
-            Value::Real { register: from, width } => Emit::Real { from, width, style: RealStyle::Fixed },
-            Value::Text { start, length, encoding: of } => {
+            FreshValue::Real { register: from, width } => Emit::Real { from, width, style: RealStyle::Fixed },
+            FreshValue::Text { start, length, encoding: of } => {
                 Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Raw }
             }
-            Value::Blob { start, length } => Emit::Bytes { start, length, style: BytesStyle::Hexadecimal },
+            FreshValue::Blob { start, length } => Emit::Bytes { start, length, style: BytesStyle::Hexadecimal },
         };
         self.emit(builder, emit);
     }
 
-    fn structure(&mut self, _: &mut Builder, structure: &Structure) {
+    fn structure(&mut self, _: &mut ProgramBuilder, structure: &Structure) {
         self.structures += 1;
         self.indent += 2;
         let shown = |index: &usize| !is_hidden(self.hides_roles, self.structures, structure, *index);
@@ -152,7 +152,7 @@ impl Face for DetailsFace {
         }
     }
 
-    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, _: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         if is_hidden(self.hides_roles, self.structures, structure, index) {
             return false;
         }
@@ -162,59 +162,59 @@ impl Face for DetailsFace {
         true
     }
 
-    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure_end(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.structures -= 1;
         self.indent -= 2;
     }
 
-    fn array(&mut self, builder: &mut Builder, count: Source, _: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, count: NumberSource, _: &FieldClass) {
         match count {
-            Source::Constant(0) => self.none("Empty"),
-            Source::Constant(count) => {
+            NumberSource::Constant(0) => self.none("Empty"),
+            NumberSource::Constant(count) => {
                 let count = self.paint.text(Tone::Bold, &grouped_unsigned(count));
                 self.script.literal(format!(" Length {count}:"));
             }
-            Source::Register(count) => self.length(builder, count),
+            NumberSource::Register(count) => self.length(builder, count),
         }
         self.script.flush(builder);
         self.indent += 2;
     }
 
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         self.line();
         self.script.literal(format!("{}[", self.paint.start(Tone::Cyan)));
         self.script.emit(builder, Emit::Integer { from: index, signed: false, style: IntegerStyle::Grouped });
         self.script.literal(format!("]{}:", self.paint.end()));
     }
 
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn array_end(&mut self, _: &mut Builder) {
+    fn array_end(&mut self, _: &mut ProgramBuilder) {
         self.indent -= 2;
     }
 
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn present_end(&mut self, builder: &mut Builder, _: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.script.flush(builder);
     }
 
-    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
+    fn absent(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.none("None");
         self.script.flush(builder);
     }
 
-    fn option_end(&mut self, builder: &mut Builder, _: &model::Variant, _: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, _: &model::Variant, _: usize) {
         self.script.flush(builder);
     }
 }
 
 impl BodyFace for DetailsFace {
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+    fn scope(&mut self, _: &mut ProgramBuilder, scope: Scope) {
         self.hides_roles = scope == Scope::PacketContext;
         let name = match scope {
             Scope::PacketHeader => "Header",
@@ -227,11 +227,11 @@ impl BodyFace for DetailsFace {
         self.script.literal(format!("  {}:", self.paint.text(Tone::Magenta, name)));
     }
 
-    fn scope_end(&mut self, _: &mut Builder) {
+    fn scope_end(&mut self, _: &mut ProgramBuilder) {
         self.script.literal("\n");
     }
 
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 

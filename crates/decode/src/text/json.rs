@@ -10,12 +10,12 @@
 //! its option.
 
 use kymo_format::model::{self, Dialect, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant};
-use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
+use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, NumberSource, Op, RealStyle, Reg, TextStyle};
 
-use crate::builder::Builder;
-use crate::lower::{Face, Value};
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, FreshValue};
 use crate::plan::BodyFace;
-use crate::text::script::{Script, add_labels, encoding, literal_op};
+use crate::text::script::{PendingText, add_labels, encoding, literal_op};
 
 /// The text before the fields.
 pub(crate) fn head(event: &EventRecordClass) -> Vec<u8> {
@@ -32,7 +32,7 @@ pub(crate) fn head(event: &EventRecordClass) -> Vec<u8> {
 /// Writes the fields of an event, or of a packet's context.
 pub(crate) struct JsonFace {
     dialect: Dialect,
-    pub(crate) script: Script,
+    pub(crate) script: PendingText,
     hides_roles: bool,
     /// For each open structure, whether a member was written.
     members: Vec<bool>,
@@ -40,7 +40,7 @@ pub(crate) struct JsonFace {
 
 impl JsonFace {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, script: Script::default(), hides_roles: false, members: Vec::new() }
+        Self { dialect, script: PendingText::default(), hides_roles: false, members: Vec::new() }
     }
 
     fn string(&mut self, text: &str) {
@@ -49,7 +49,7 @@ impl JsonFace {
         self.script.literal(string);
     }
 
-    fn integer(&mut self, builder: &mut Builder, from: Reg, signed: bool) {
+    fn integer(&mut self, builder: &mut ProgramBuilder, from: Reg, signed: bool) {
         self.script.emit(builder, Emit::Integer { from, signed, style: IntegerStyle::Decimal });
     }
 }
@@ -60,9 +60,9 @@ pub(crate) fn is_hidden(hides_roles: bool, depth: usize, structure: &Structure, 
 }
 
 impl Face for JsonFace {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         match value {
-            Value::Integer { register, meaning, .. } if meaning.enumeration => {
+            FreshValue::Integer { register, meaning, .. } if meaning.enumeration => {
                 let labels = add_labels(builder, &meaning.mappings, meaning.signed);
                 self.script.literal("{\"value\":");
                 self.integer(builder, register, meaning.signed);
@@ -70,12 +70,12 @@ impl Face for JsonFace {
                 self.script.emit(builder, Emit::Label { from: register, labels, style: LabelStyle::Json });
                 self.script.literal("}");
             }
-            Value::Integer { register, meaning, .. } => self.integer(builder, register, meaning.signed),
-            Value::Boolean { register: from } => {
+            FreshValue::Integer { register, meaning, .. } => self.integer(builder, register, meaning.signed),
+            FreshValue::Boolean { register: from } => {
                 self.script.emit(builder, Emit::Integer { from, signed: false, style: IntegerStyle::Boolean });
             }
-            Value::BitArray { register, .. } => self.integer(builder, register, false),
-            Value::BitMap { register: from, map } => {
+            FreshValue::BitArray { register, .. } => self.integer(builder, register, false),
+            FreshValue::BitMap { register: from, map } => {
                 let labels = add_labels(builder, &map.flags, false);
                 self.script.literal("{\"value\":");
                 self.integer(builder, from, false);
@@ -83,14 +83,14 @@ impl Face for JsonFace {
                 self.script.emit(builder, Emit::Flags { from, labels, style: LabelStyle::Json });
                 self.script.literal("}");
             }
-            Value::Real { register: from, width } => {
+            FreshValue::Real { register: from, width } => {
                 self.script.emit(builder, Emit::Real { from, width, style: RealStyle::Json });
             }
-            Value::Text { start, length, encoding: of } => {
+            FreshValue::Text { start, length, encoding: of } => {
                 let text = Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Json };
                 self.script.emit(builder, text);
             }
-            Value::Blob { start, length } => {
+            FreshValue::Blob { start, length } => {
                 self.script.literal("\"");
                 self.script.emit(builder, Emit::Bytes { start, length, style: BytesStyle::Hexadecimal });
                 self.script.literal("\"");
@@ -98,12 +98,12 @@ impl Face for JsonFace {
         }
     }
 
-    fn structure(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.script.literal("{");
         self.members.push(false);
     }
 
-    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, _: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         if is_hidden(self.hides_roles, self.members.len(), structure, index) {
             return false;
         }
@@ -116,50 +116,50 @@ impl Face for JsonFace {
         true
     }
 
-    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure_end(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.members.pop();
         self.script.literal("}");
     }
 
-    fn array(&mut self, builder: &mut Builder, _: Source, _: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, _: NumberSource, _: &FieldClass) {
         self.script.literal("[");
         self.script.flush(builder);
     }
 
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         let further = literal_op(builder, b",");
         let arms = vec![(vec![(0, 0)], Vec::new())];
         builder.push(Op::Switch { on: index, signed: false, arms, default: Some(vec![further]) });
     }
 
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn array_end(&mut self, _: &mut Builder) {
+    fn array_end(&mut self, _: &mut ProgramBuilder) {
         self.script.literal("]");
     }
 
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn present_end(&mut self, builder: &mut Builder, _: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.script.flush(builder);
     }
 
-    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
+    fn absent(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.script.literal("null");
         self.script.flush(builder);
     }
 
-    fn option_end(&mut self, builder: &mut Builder, _: &Variant, _: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, _: &Variant, _: usize) {
         self.script.flush(builder);
     }
 }
 
 impl BodyFace for JsonFace {
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+    fn scope(&mut self, _: &mut ProgramBuilder, scope: Scope) {
         self.hides_roles = scope == Scope::PacketContext;
         self.script.literal(match scope {
             Scope::PacketHeader => ",\"packet_header\":",
@@ -171,7 +171,7 @@ impl BodyFace for JsonFace {
         });
     }
 
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 

@@ -11,6 +11,6 @@ mod stamp;
 
 pub use paint::{Paint, Tone};
 pub use pretty::{PrettyFields, PrettyOptions};
-pub use printer::{Event, LineFormat, PacketText, Printer};
+pub use printer::{LineFormat, PacketText, Printer, PrinterEvent};
 pub(crate) use script::encoding;
 pub use stamp::{Moment, Stamp, StampOptions, ZoneOffset};

@@ -9,14 +9,14 @@ use kymo_format::TraceClass;
 use kymo_format::model::{
     self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant,
 };
-use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
-use kymo_schema::level::Level;
+use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, NumberSource, Op, RealStyle, Reg, TextStyle};
+use kymo_schema::level::LogLevel;
 
-use crate::builder::Builder;
-use crate::lower::{Face, Value};
+use crate::builder::ProgramBuilder;
+use crate::lower::{Face, FreshValue};
 use crate::plan::BodyFace;
 use crate::text::paint::{Paint, Tone};
-use crate::text::script::{Script, add_labels, encoding, literal_op, pretty_style};
+use crate::text::script::{PendingText, add_labels, encoding, literal_op, pretty_style};
 
 /// The contents of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,14 +168,14 @@ impl HeadLine {
 }
 
 fn log_level(level: i64) -> Option<String> {
-    Some(format!("{} ({level})", Level::of(level)?.constant))
+    Some(format!("{} ({level})", LogLevel::of(level)?.constant))
 }
 
 /// Writes the fields of an event, or of a packet's context.
 pub(crate) struct PrettyFace<'a> {
     options: &'a PrettyOptions,
     dialect: Dialect,
-    script: Script,
+    script: PendingText,
     /// A scope was written before.
     scopes: bool,
     /// Names of fields are shown in the current scope.
@@ -192,7 +192,7 @@ impl<'a> PrettyFace<'a> {
         Self {
             options,
             dialect,
-            script: Script::default(),
+            script: PendingText::default(),
             scopes: after_packet,
             names: true,
             hides_roles: false,
@@ -200,7 +200,7 @@ impl<'a> PrettyFace<'a> {
         }
     }
 
-    fn enumeration(&mut self, builder: &mut Builder, register: Reg, meaning: &model::IntegerMeaning, bits: u8) {
+    fn enumeration(&mut self, builder: &mut ProgramBuilder, register: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let labels = add_labels(builder, &meaning.mappings, meaning.signed);
         let style = match (self.options.enum_flags, self.options.paint) {
             (false, Paint(false)) => LabelStyle::Pretty,
@@ -215,13 +215,13 @@ impl<'a> PrettyFace<'a> {
         self.script.literal(" )");
     }
 
-    fn integer(&mut self, builder: &mut Builder, from: Reg, meaning: &model::IntegerMeaning, bits: u8) {
+    fn integer(&mut self, builder: &mut ProgramBuilder, from: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let style = pretty_style(meaning.base, bits);
         self.bold(builder, Emit::Integer { from, signed: meaning.signed, style });
     }
 
     /// Values are bold.
-    fn bold(&mut self, builder: &mut Builder, emit: Emit) {
+    fn bold(&mut self, builder: &mut ProgramBuilder, emit: Emit) {
         self.script.literal(self.options.paint.start(Tone::Bold));
         self.script.emit(builder, emit);
         self.script.literal(self.options.paint.end());
@@ -229,22 +229,22 @@ impl<'a> PrettyFace<'a> {
 }
 
 impl Face for PrettyFace<'_> {
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+    fn value(&mut self, builder: &mut ProgramBuilder, value: FreshValue<'_>) {
         match value {
-            Value::Integer { register, width, meaning } if meaning.enumeration => {
+            FreshValue::Integer { register, width, meaning } if meaning.enumeration => {
                 self.enumeration(builder, register, meaning, width.unwrap_or(64));
             }
-            Value::Integer { register, width, meaning } => {
+            FreshValue::Integer { register, width, meaning } => {
                 self.integer(builder, register, meaning, width.unwrap_or(64));
             }
-            Value::Boolean { register: from } => {
+            FreshValue::Boolean { register: from } => {
                 self.bold(builder, Emit::Integer { from, signed: false, style: IntegerStyle::Boolean });
             }
-            Value::BitArray { register: from, width: bits } => {
+            FreshValue::BitArray { register: from, width: bits } => {
                 let style = IntegerStyle::HexadecimalUpper { bits };
                 self.bold(builder, Emit::Integer { from, signed: false, style });
             }
-            Value::BitMap { register: from, map } => {
+            FreshValue::BitMap { register: from, map } => {
                 let labels = add_labels(builder, &map.flags, false);
                 self.script.literal("( ");
                 let style = if self.options.paint.0 { LabelStyle::Painted } else { LabelStyle::Pretty };
@@ -254,14 +254,14 @@ impl Face for PrettyFace<'_> {
                 self.bold(builder, Emit::Integer { from, signed: false, style });
                 self.script.literal(" )");
             }
-            Value::Real { register: from, width } => {
+            FreshValue::Real { register: from, width } => {
                 self.bold(builder, Emit::Real { from, width, style: RealStyle::General });
             }
-            Value::Text { start, length, encoding: of } => {
+            FreshValue::Text { start, length, encoding: of } => {
                 let text = Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Pretty };
                 self.bold(builder, text);
             }
-            Value::Blob { start, length } => {
+            FreshValue::Blob { start, length } => {
                 self.script.literal(format!("{}0x", self.options.paint.start(Tone::Bold)));
                 self.script.emit(builder, Emit::Bytes { start, length, style: BytesStyle::Hexadecimal });
                 self.script.literal(self.options.paint.end());
@@ -269,12 +269,12 @@ impl Face for PrettyFace<'_> {
         }
     }
 
-    fn structure(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.script.literal("{");
         self.members.push(false);
     }
 
-    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+    fn member(&mut self, _: &mut ProgramBuilder, structure: &Structure, index: usize) -> bool {
         let member = &structure.members[index];
         if self.hides_roles && self.members.len() == 1 && !member.class.roles().is_empty() {
             return false;
@@ -289,17 +289,17 @@ impl Face for PrettyFace<'_> {
         true
     }
 
-    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+    fn structure_end(&mut self, _: &mut ProgramBuilder, _: &Structure) {
         self.members.pop();
         self.script.literal(" }");
     }
 
-    fn array(&mut self, builder: &mut Builder, _: Source, _: &FieldClass) {
+    fn array(&mut self, builder: &mut ProgramBuilder, _: NumberSource, _: &FieldClass) {
         self.script.literal("[");
         self.script.flush(builder);
     }
 
-    fn element(&mut self, builder: &mut Builder, index: Reg) {
+    fn element(&mut self, builder: &mut ProgramBuilder, index: Reg) {
         let first = literal_op(builder, b" ");
         let further = literal_op(builder, b", ");
         let arms = vec![(vec![(0, 0)], vec![first])];
@@ -311,44 +311,44 @@ impl Face for PrettyFace<'_> {
         }
     }
 
-    fn element_end(&mut self, builder: &mut Builder) {
+    fn element_end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn array_end(&mut self, _: &mut Builder) {
+    fn array_end(&mut self, _: &mut ProgramBuilder) {
         self.script.literal(" ]");
     }
 
-    fn choice(&mut self, builder: &mut Builder) {
+    fn choice(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 
-    fn present(&mut self, _: &mut Builder, _: &Optional) {
+    fn present(&mut self, _: &mut ProgramBuilder, _: &Optional) {
         self.script.literal("{ ");
     }
 
-    fn present_end(&mut self, builder: &mut Builder, _: &Optional) {
+    fn present_end(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.script.literal(" }");
         self.script.flush(builder);
     }
 
-    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
+    fn absent(&mut self, builder: &mut ProgramBuilder, _: &Optional) {
         self.script.literal("<none>");
         self.script.flush(builder);
     }
 
-    fn option(&mut self, _: &mut Builder, _: &Variant, _: usize) {
+    fn option(&mut self, _: &mut ProgramBuilder, _: &Variant, _: usize) {
         self.script.literal("{ ");
     }
 
-    fn option_end(&mut self, builder: &mut Builder, _: &Variant, _: usize) {
+    fn option_end(&mut self, builder: &mut ProgramBuilder, _: &Variant, _: usize) {
         self.script.literal(" }");
         self.script.flush(builder);
     }
 }
 
 impl BodyFace for PrettyFace<'_> {
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+    fn scope(&mut self, _: &mut ProgramBuilder, scope: Scope) {
         if self.scopes {
             self.script.literal(", ");
         }
@@ -360,7 +360,7 @@ impl BodyFace for PrettyFace<'_> {
         }
     }
 
-    fn end(&mut self, builder: &mut Builder) {
+    fn end(&mut self, builder: &mut ProgramBuilder) {
         self.script.flush(builder);
     }
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::EventRecordClass;
 use kymo_format::{DataStreamClass, FieldKind};
-use kymo_ir::{Fault, Program, State, Window, eval};
-use kymo_jit::Text;
+use kymo_ir::{PacketWindow, ProgramFault, ReadProgram, ReadState, eval};
+use kymo_jit::CompiledText;
 
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
@@ -44,15 +44,15 @@ pub struct Printer {
 
 #[derive(Debug)]
 struct StreamPrinter {
-    packet_context: OnceLock<Program>,
+    packet_context: OnceLock<ReadProgram>,
     classes: Vec<OnceLock<ClassPrinter>>,
 }
 
 #[derive(Debug)]
 struct ClassPrinter {
     head: Vec<u8>,
-    program: Program,
-    compiled: Hot<Text>,
+    program: ReadProgram,
+    compiled: Hot<CompiledText>,
 }
 
 /// The common text of all lines of a packet's events.
@@ -69,7 +69,7 @@ impl PacketText {
 
 /// An event to be printed.
 #[derive(Debug)]
-pub struct Event<'a> {
+pub struct PrinterEvent<'a> {
     /// Index of the data stream class.
     pub stream_class: usize,
     /// Dense index of the event record class.
@@ -77,7 +77,7 @@ pub struct Event<'a> {
     /// Where its body is.
     pub position: u64,
     /// The bytes.
-    pub window: Window<'a>,
+    pub window: PacketWindow<'a>,
     /// The preceding text in the line.
     pub packet: &'a PacketText,
 }
@@ -99,7 +99,7 @@ impl Printer {
     /// # Errors
     ///
     /// The packet's context cannot be read again.
-    pub fn packet(&self, head: &PacketHead, window: Window<'_>) -> Result<PacketText, Fault> {
+    pub fn packet(&self, head: &PacketHead, window: PacketWindow<'_>) -> Result<PacketText, ProgramFault> {
         let mut text = PacketText::default();
         if !shows_packet_context(self.decoder.stream_class(head.stream_class)) {
             return Ok(text);
@@ -117,7 +117,12 @@ impl Printer {
     /// # Errors
     ///
     /// Returns the fault if a field is unreadable; nothing is appended then.
-    pub fn event(&self, event: &Event<'_>, state: &mut State, out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn event(
+        &self,
+        event: &PrinterEvent<'_>,
+        state: &mut ReadState,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ProgramFault> {
         let class = self.streams[event.stream_class].classes[event.event_class]
             .get_or_init(|| self.class(event.stream_class, event.event_class));
         let start = out.len();
@@ -218,14 +223,14 @@ const COMPILE_AFTER: usize = 4000;
 
 impl ClassPrinter {
     /// Machine code, once that is worth it.
-    fn compiled(&self, decoder: &Decoder) -> Option<&Text> {
+    fn compiled(&self, decoder: &Decoder) -> Option<&CompiledText> {
         let engine = decoder.engine()?;
         let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
-        self.compiled.get(1, after, || Text::new(engine, self.program.clone()))
+        self.compiled.get(1, after, || CompiledText::new(engine, self.program.clone()))
     }
 }
 
 /// Classes were lowered for the scan before: the additions of a face cannot fail.
-fn lowered(program: Result<Program, LowerError>) -> Program {
+fn lowered(program: Result<ReadProgram, LowerError>) -> ReadProgram {
     program.expect("every class was lowered when the decoder was made")
 }

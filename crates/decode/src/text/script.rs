@@ -1,24 +1,24 @@
 //! Text operations of a program being written: neighboring literals become one.
 
-use kymo_format::model::{DisplayBase, Mapping, TextEncoding};
-use kymo_ir::{Emit, Encoding, IntegerStyle, Labels, Op};
+use kymo_format::model::{DisplayBase, EnumerationMapping, TextEncoding};
+use kymo_ir::{Emit, Encoding, IntegerStyle, Op, RangeLabels};
 
-use crate::builder::Builder;
+use crate::builder::ProgramBuilder;
 
 /// Literal text that was not written yet.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
+pub(crate) struct PendingText {
     pending: Vec<u8>,
 }
 
-impl Script {
+impl PendingText {
     /// Adds literal text.
     pub(crate) fn literal(&mut self, text: impl AsRef<[u8]>) {
         self.pending.extend_from_slice(text.as_ref());
     }
 
     /// Writes the pending text: before anything that is not literal, and at the edges of blocks.
-    pub(crate) fn flush(&mut self, builder: &mut Builder) {
+    pub(crate) fn flush(&mut self, builder: &mut ProgramBuilder) {
         if self.pending.is_empty() {
             return;
         }
@@ -28,14 +28,14 @@ impl Script {
     }
 
     /// Writes an operation that is not literal.
-    pub(crate) fn emit(&mut self, builder: &mut Builder, emit: Emit) {
+    pub(crate) fn emit(&mut self, builder: &mut ProgramBuilder, emit: Emit) {
         self.flush(builder);
         builder.push(Op::Emit(emit));
     }
 }
 
 /// Operations that write literal text at once, for a block of its own.
-pub(crate) fn literal_op(builder: &mut Builder, text: &[u8]) -> Op {
+pub(crate) fn literal_op(builder: &mut ProgramBuilder, text: &[u8]) -> Op {
     Op::Emit(Emit::Literal(index_of(&mut builder.program.literals, text.into())))
 }
 
@@ -49,10 +49,10 @@ fn index_of(literals: &mut Vec<Box<[u8]>>, literal: Box<[u8]>) -> u16 {
 }
 
 /// Adds labels to the program.
-pub(crate) fn add_labels(builder: &mut Builder, mappings: &[Mapping], signed: bool) -> u16 {
+pub(crate) fn add_labels(builder: &mut ProgramBuilder, mappings: &[EnumerationMapping], signed: bool) -> u16 {
     let (lowest, highest) =
         if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
-    let mut labels = Labels { signed, ranges: Vec::new() };
+    let mut labels = RangeLabels { signed, ranges: Vec::new() };
     for mapping in mappings {
         for range in mapping.ranges.iter().filter(|range| range.upper >= lowest && range.lower <= highest) {
             let (low, high) = (range.lower.max(lowest) as u64, range.upper.min(highest) as u64);

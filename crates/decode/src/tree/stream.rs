@@ -9,11 +9,11 @@ use kymo_format::model::{DataStreamClass, FieldClass, Role, Scope, TraceClass};
 use kymo_format::value::Value;
 use kymo_wire::magic;
 
-use super::{Error, ErrorKind, Reader, read};
+use super::{FieldError, FieldErrorKind, TreeReader, read};
 
 /// One packet and the event records in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
+pub struct PacketRecords {
     /// Where it begins in the file, in bytes.
     pub offset: u64,
     /// Index into [`TraceClass::stream_classes`].
@@ -37,12 +37,12 @@ pub struct Packet {
     /// Sequence number.
     pub sequence: Option<u64>,
     /// Its event records before the fault, if there is one.
-    pub events: Vec<Event>,
+    pub events: Vec<EventRecord>,
 }
 
 /// One event record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct EventRecord {
     /// Where it begins, in bits from the beginning of the packet.
     pub at: u64,
     /// The clock behind its header.
@@ -61,10 +61,10 @@ pub struct Event {
 
 /// A fault that stops the reading of a stream file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum FileFault {
     /// A field cannot be read.
     #[error(transparent)]
-    Field(#[from] Error),
+    Field(#[from] FieldError),
     /// Not a CTF packet.
     #[error("at bit 0: the packet begins with {found:#x}; the magic number is 0xc1fc1fc1")]
     Magic {
@@ -107,13 +107,13 @@ pub enum Fault {
 
 /// Reads a whole stream file: its packets, and the fault that stopped the reading before the end.
 #[must_use]
-pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault>) {
+pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<PacketRecords>, Option<FileFault>) {
     let mut packets = Vec::new();
     let mut clock = 0;
     let mut offset = 0;
     while offset < bytes.len() {
-        let mut packet = Packet { offset: offset as u64, ..Packet::default() };
-        let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet, Short::Refused);
+        let mut packet = PacketRecords { offset: offset as u64, ..PacketRecords::default() };
+        let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet, TruncationRule::Refused);
         offset += (packet.total_bits / 8) as usize;
         packets.push(packet);
         if let Err(fault) = result {
@@ -126,15 +126,15 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
 /// Reads the packet that `bytes` begin with, as far as it goes: of one that is longer than `bytes` there are the events
 /// that are whole. `clock`: in cycles, before it and after.
 #[must_use]
-pub fn read_packet_at(trace: &TraceClass, bytes: &[u8], clock: &mut u64) -> (Packet, Option<Fault>) {
-    let mut packet = Packet::default();
-    let fault = read_packet(trace, bytes, clock, &mut packet, Short::Read).err();
+pub fn read_packet_at(trace: &TraceClass, bytes: &[u8], clock: &mut u64) -> (PacketRecords, Option<FileFault>) {
+    let mut packet = PacketRecords::default();
+    let fault = read_packet(trace, bytes, clock, &mut packet, TruncationRule::Read).err();
     (packet, fault)
 }
 
 /// The treatment of a packet that is longer than its available part.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Short {
+enum TruncationRule {
     Refused,
     Read,
 }
@@ -143,14 +143,14 @@ fn read_packet(
     trace: &TraceClass,
     bytes: &[u8],
     clock: &mut u64,
-    packet: &mut Packet,
-    short: Short,
-) -> Result<(), Fault> {
-    let mut reader = Reader::new(bytes);
+    packet: &mut PacketRecords,
+    short: TruncationRule,
+) -> Result<(), FileFault> {
+    let mut reader = TreeReader::new(bytes);
     packet.header = scope(trace.packet_header.as_ref(), Scope::PacketHeader, &mut reader)?;
     let found = reader.role(Role::PacketMagicNumber);
     if let Some(found) = found.filter(|found| *found != u64::from(magic::PACKET)) {
-        return Err(Fault::Magic { found });
+        return Err(FileFault::Magic { found });
     }
     packet.stream_id = reader.role(Role::DataStreamId);
     let id = reader.role(Role::DataStreamClassId);
@@ -170,20 +170,20 @@ fn read_packet(
     missing.map_or(Ok(()), Err)
 }
 
-fn scope(class: Option<&FieldClass>, scope: Scope, reader: &mut Reader<'_>) -> Result<Option<Value>, Error> {
+fn scope(class: Option<&FieldClass>, scope: Scope, reader: &mut TreeReader<'_>) -> Result<Option<Value>, FieldError> {
     class.map(|class| read(class, scope, reader)).transpose()
 }
 
-fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, Fault> {
+fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, FileFault> {
     let mut classes = trace.stream_classes.iter();
     let found = match id {
         Some(id) => classes.position(|class| class.id == id),
         None => classes.next().map(|_| 0),
     };
-    found.ok_or(Fault::StreamClass { id: id.unwrap_or(0) })
+    found.ok_or(FileFault::StreamClass { id: id.unwrap_or(0) })
 }
 
-fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
+fn note_context(packet: &mut PacketRecords, reader: &TreeReader<'_>) {
     let begins = reader.role(Role::DefaultClockTimestamp).is_some();
     packet.begin_cycles = begins.then(|| reader.clock());
     packet.end_cycles = reader.role(Role::PacketEndDefaultClockTimestamp);
@@ -193,7 +193,12 @@ fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
 
 /// Without sizes the packet is all that is left of the file. Returns the fault to report after the
 /// available events are read.
-fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64, short: Short) -> Result<Option<Fault>, Fault> {
+fn set_sizes(
+    packet: &mut PacketRecords,
+    reader: &mut TreeReader<'_>,
+    left: u64,
+    short: TruncationRule,
+) -> Result<Option<FileFault>, FileFault> {
     let total = reader.role(Role::PacketTotalLength);
     let content = reader.role(Role::PacketContentLength);
     let total_bits = total.or(content).unwrap_or(left);
@@ -201,11 +206,11 @@ fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64, short: Sho
     let head = reader.position();
     let whole = total_bits.is_multiple_of(8);
     let is_short = total_bits > left;
-    let fault = Fault::Sizes { total: total_bits, content: content_bits, head, left };
+    let fault = FileFault::Sizes { total: total_bits, content: content_bits, head, left };
     if !whole
         || content_bits > total_bits
         || content_bits < head
-        || is_short && short == Short::Refused
+        || is_short && short == TruncationRule::Refused
         || total_bits == 0
     {
         return Err(fault);
@@ -216,7 +221,7 @@ fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64, short: Sho
     Ok(is_short.then_some(fault))
 }
 
-fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event, Fault> {
+fn read_event(class: &DataStreamClass, reader: &mut TreeReader<'_>) -> Result<EventRecord, FileFault> {
     let start = reader.position();
     if let Some(header) = &class.event_header {
         reader.align(header.alignment())?;
@@ -233,11 +238,11 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
         None if class.event_classes.len() == 1 => Some(0),
         None => classes.position(|class| class.id == 0),
     };
-    let index = index.ok_or(Fault::EventClass { at, id: id.unwrap_or(0) })?;
+    let index = index.ok_or(FileFault::EventClass { at, id: id.unwrap_or(0) })?;
     let event_class = &class.event_classes[index];
     let common = class.event_common_context.as_ref();
     let specific = event_class.specific_context.as_ref();
-    let event = Event {
+    let event = EventRecord {
         at,
         cycles,
         class: index,
@@ -247,17 +252,17 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
         payload: scope(event_class.payload.as_ref(), Scope::EventPayload, reader)?,
     };
     if reader.position() == start {
-        return Err(Fault::EmptyEvent { at });
+        return Err(FileFault::EmptyEvent { at });
     }
     Ok(event)
 }
 
-impl Fault {
+impl FileFault {
     /// The bit of the packet at which reading stopped, if the fault has one.
     #[must_use]
     pub fn at(&self) -> Option<u64> {
         match self {
-            Self::Field(Error { at, .. }) | Self::EventClass { at, .. } | Self::EmptyEvent { at } => Some(*at),
+            Self::Field(FieldError { at, .. }) | Self::EventClass { at, .. } | Self::EmptyEvent { at } => Some(*at),
             Self::Magic { .. } => Some(0),
             Self::StreamClass { .. } | Self::Sizes { .. } => None,
         }
@@ -265,7 +270,7 @@ impl Fault {
 
     /// The error in the field, if the fault is one of a field.
     #[must_use]
-    pub fn field(&self) -> Option<&ErrorKind> {
+    pub fn field(&self) -> Option<&FieldErrorKind> {
         match self {
             Self::Field(error) => Some(&error.kind),
             _ => None,

@@ -11,31 +11,31 @@
 //! Sums of two variables are computed in 128 bits. Products and quotients are computed from magnitudes, and get
 //! their sign afterwards, because eBPF divides unsigned numbers only.
 
-use kymo_ir::predicate::{Arithmetic, INTEGER_HIGHEST, INTEGER_LOWEST, Number, Range, Refusal, Relation};
+use kymo_ir::predicate::{Arithmetic, INTEGER_HIGHEST, INTEGER_LOWEST, Number, Refusal, Relation, ValueRange};
 
-use super::assembly::Label;
-use super::instruction::{Condition, Operand, Operation, Register};
-use super::{ANSWER, Compiler, SCRATCH};
+use super::assembly::BpfLabel;
+use super::instruction::{BpfOperand, BpfRegister, JumpCondition, Operation};
+use super::{ANSWER, BpfCompiler, SCRATCH};
 
 /// An operation of two registers, and their known facts.
 struct Pair {
-    left: Register,
-    right: Register,
-    of_left: Range,
-    of_right: Range,
+    left: BpfRegister,
+    right: BpfRegister,
+    of_left: ValueRange,
+    of_right: ValueRange,
     /// The range of exact results.
-    exact: Range,
-    unknown: Label,
+    exact: ValueRange,
+    unknown: BpfLabel,
 }
 
-impl Compiler<'_> {
+impl BpfCompiler<'_> {
     pub(super) fn arithmetic(
         &mut self,
         number: &Number,
         operation: Arithmetic,
         (left, right): (&Number, &Number),
         depth: u8,
-        unknown: Label,
+        unknown: BpfLabel,
     ) -> Result<(), Refusal> {
         let exact = self.predicate.exact_range(number);
         let divides = matches!(operation, Arithmetic::Divide | Arithmetic::Remainder);
@@ -53,8 +53,8 @@ impl Compiler<'_> {
         let (of_left, of_right) = (self.predicate.range(left), self.predicate.range(right));
         let (left, operand) = self.pair(left, right, unknown, depth)?;
         let right = match operand {
-            Operand::Register(right) => right,
-            Operand::Constant(_) => {
+            BpfOperand::Register(right) => right,
+            BpfOperand::Constant(_) => {
                 let register = self.register(number, depth + 1)?;
                 self.code.operation(Operation::Move, register, operand);
                 register
@@ -65,7 +65,7 @@ impl Compiler<'_> {
             Arithmetic::Add => self.sum(&pair, Operation::Add),
             Arithmetic::Subtract => self.sum(&pair, Operation::Subtract),
             Arithmetic::Multiply if exact.is_held() => {
-                self.code.operation(Operation::Multiply, left, Operand::Register(right));
+                self.code.operation(Operation::Multiply, left, BpfOperand::Register(right));
             }
             Arithmetic::Multiply => self.by_magnitudes(&pair, Operation::Multiply),
             Arithmetic::Divide => self.by_magnitudes(&pair, Operation::Divide),
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         operation: Arithmetic,
         (value, constant): (&Number, i128),
         depth: u8,
-        unknown: Label,
+        unknown: BpfLabel,
     ) -> Result<(), Refusal> {
         let to = self.register(number, depth)?;
         let exact = self.predicate.exact_range(number);
@@ -96,7 +96,7 @@ impl Compiler<'_> {
                 _ if constant > 0 => (-(-limits.lowest).div_euclid(constant), limits.highest.div_euclid(constant)),
                 _ => (-limits.highest.div_euclid(-constant), (-limits.lowest).div_euclid(-constant)),
             };
-            let allowed = Range { lowest: allowed.0, highest: allowed.1 };
+            let allowed = ValueRange { lowest: allowed.0, highest: allowed.1 };
             self.within(to, self.predicate.range(value), allowed, unknown);
         }
         let operation = match operation {
@@ -110,18 +110,18 @@ impl Compiler<'_> {
     }
 
     /// A value outside of the allowed range is unknown.
-    fn within(&mut self, value: Register, of_value: Range, allowed: Range, unknown: Label) {
+    fn within(&mut self, value: BpfRegister, of_value: ValueRange, allowed: ValueRange, unknown: BpfLabel) {
         if allowed.lowest > of_value.highest || allowed.highest < of_value.lowest {
             return self.code.jump(unknown);
         }
         let is_signed = !of_value.is_unsigned();
         if allowed.lowest > of_value.lowest {
             let operand = self.constant_operand(allowed.lowest, SCRATCH);
-            self.code.jump_if(Condition::of(Relation::Less, is_signed), value, operand, unknown);
+            self.code.jump_if(JumpCondition::of(Relation::Less, is_signed), value, operand, unknown);
         }
         if allowed.highest < of_value.highest {
             let operand = self.constant_operand(allowed.highest, SCRATCH);
-            self.code.jump_if(Condition::of(Relation::Greater, is_signed), value, operand, unknown);
+            self.code.jump_if(JumpCondition::of(Relation::Greater, is_signed), value, operand, unknown);
         }
     }
 
@@ -129,35 +129,35 @@ impl Compiler<'_> {
     fn sum(&mut self, pair: &Pair, operation: Operation) {
         let &Pair { left, right, of_left, of_right, exact, unknown } = pair;
         if exact.is_held() {
-            return self.code.operation(operation, left, Operand::Register(right));
+            return self.code.operation(operation, left, BpfOperand::Register(right));
         }
         self.upper_half(ANSWER, left, of_left);
         self.upper_half(SCRATCH, right, of_right);
-        self.code.operation(operation, ANSWER, Operand::Register(SCRATCH));
+        self.code.operation(operation, ANSWER, BpfOperand::Register(SCRATCH));
         let no_carry = self.code.label();
         if operation == Operation::Add {
-            self.code.operation(operation, left, Operand::Register(right));
-            self.code.jump_if(Condition::GreaterOrEqual, left, Operand::Register(right), no_carry);
+            self.code.operation(operation, left, BpfOperand::Register(right));
+            self.code.jump_if(JumpCondition::GreaterOrEqual, left, BpfOperand::Register(right), no_carry);
         } else {
             // The difference is computed behind: the jump needs the left one as it was.
             self.code.copy(SCRATCH, left);
-            self.code.operation(operation, left, Operand::Register(right));
-            self.code.jump_if(Condition::GreaterOrEqual, SCRATCH, Operand::Register(right), no_carry);
+            self.code.operation(operation, left, BpfOperand::Register(right));
+            self.code.jump_if(JumpCondition::GreaterOrEqual, SCRATCH, BpfOperand::Register(right), no_carry);
         }
-        self.code.operation(operation, ANSWER, Operand::Constant(1));
+        self.code.operation(operation, ANSWER, BpfOperand::Constant(1));
         self.code.place(no_carry);
         // It is held if the upper half adds nothing.
         self.upper_half(SCRATCH, left, exact);
-        self.code.jump_if(Condition::NotEqual, ANSWER, Operand::Register(SCRATCH), unknown);
+        self.code.jump_if(JumpCondition::NotEqual, ANSWER, BpfOperand::Register(SCRATCH), unknown);
     }
 
     /// The bits above the 64 of a value.
-    fn upper_half(&mut self, to: Register, value: Register, of_value: Range) {
+    fn upper_half(&mut self, to: BpfRegister, value: BpfRegister, of_value: ValueRange) {
         if of_value.is_unsigned() {
-            return self.code.operation(Operation::Move, to, Operand::Constant(0));
+            return self.code.operation(Operation::Move, to, BpfOperand::Constant(0));
         }
         self.code.copy(to, value);
-        self.code.operation(Operation::ShiftRightSigned, to, Operand::Constant(63));
+        self.code.operation(Operation::ShiftRightSigned, to, BpfOperand::Constant(63));
     }
 
     /// A product, quotient or remainder. The answer's register shows whether it is negative.
@@ -165,36 +165,36 @@ impl Compiler<'_> {
         let &Pair { left, right, of_left, of_right, unknown, .. } = pair;
         let is_signed = of_left.lowest < 0 || of_right.lowest < 0;
         if is_signed {
-            self.code.operation(Operation::Move, ANSWER, Operand::Constant(0));
+            self.code.operation(Operation::Move, ANSWER, BpfOperand::Constant(0));
             // A remainder has the sign of the left one.
             self.magnitude(left, of_left, true);
             self.magnitude(right, of_right, operation != Operation::Remainder);
         }
         if operation == Operation::Multiply {
             let is_safe = self.code.label();
-            self.code.jump_if(Condition::Equal, right, Operand::Constant(0), is_safe);
-            self.code.operation(Operation::Move, SCRATCH, Operand::Constant(-1));
-            self.code.operation(Operation::Divide, SCRATCH, Operand::Register(right));
-            self.code.jump_if(Condition::Greater, left, Operand::Register(SCRATCH), unknown);
+            self.code.jump_if(JumpCondition::Equal, right, BpfOperand::Constant(0), is_safe);
+            self.code.operation(Operation::Move, SCRATCH, BpfOperand::Constant(-1));
+            self.code.operation(Operation::Divide, SCRATCH, BpfOperand::Register(right));
+            self.code.jump_if(JumpCondition::Greater, left, BpfOperand::Register(SCRATCH), unknown);
             self.code.place(is_safe);
         } else if of_right.lowest <= 0 && of_right.highest >= 0 {
-            self.code.jump_if(Condition::Equal, right, Operand::Constant(0), unknown);
+            self.code.jump_if(JumpCondition::Equal, right, BpfOperand::Constant(0), unknown);
         }
-        self.code.operation(operation, left, Operand::Register(right));
+        self.code.operation(operation, left, BpfOperand::Register(right));
         if is_signed {
             self.with_sign(pair);
         }
     }
 
-    fn magnitude(&mut self, value: Register, of_value: Range, counts: bool) {
+    fn magnitude(&mut self, value: BpfRegister, of_value: ValueRange, counts: bool) {
         if of_value.is_unsigned() {
             return;
         }
         let is_positive = self.code.label();
-        self.code.jump_if(Condition::GreaterOrEqualSigned, value, Operand::Constant(0), is_positive);
-        self.code.operation(Operation::Multiply, value, Operand::Constant(-1));
+        self.code.jump_if(JumpCondition::GreaterOrEqualSigned, value, BpfOperand::Constant(0), is_positive);
+        self.code.operation(Operation::Multiply, value, BpfOperand::Constant(-1));
         if counts {
-            self.code.operation(Operation::Xor, ANSWER, Operand::Constant(1));
+            self.code.operation(Operation::Xor, ANSWER, BpfOperand::Constant(1));
         }
         self.code.place(is_positive);
     }
@@ -204,16 +204,16 @@ impl Compiler<'_> {
         let &Pair { left, exact, unknown, .. } = pair;
         let is_checked = !exact.is_held() && !exact.is_unsigned();
         let [is_positive, done] = [self.code.label(), self.code.label()];
-        self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(0), is_positive);
+        self.code.jump_if(JumpCondition::Equal, ANSWER, BpfOperand::Constant(0), is_positive);
         if is_checked {
             let operand = self.constant_operand(-INTEGER_LOWEST, SCRATCH);
-            self.code.jump_if(Condition::Greater, left, operand, unknown);
+            self.code.jump_if(JumpCondition::Greater, left, operand, unknown);
         }
-        self.code.operation(Operation::Multiply, left, Operand::Constant(-1));
+        self.code.operation(Operation::Multiply, left, BpfOperand::Constant(-1));
         self.code.jump(done);
         self.code.place(is_positive);
         if is_checked {
-            self.code.jump_if(Condition::LessSigned, left, Operand::Constant(0), unknown);
+            self.code.jump_if(JumpCondition::LessSigned, left, BpfOperand::Constant(0), unknown);
         }
         self.code.place(done);
     }
@@ -225,7 +225,7 @@ impl Compiler<'_> {
         value: &Number,
         (multiply, divide, add): (u64, u64, i64),
         depth: u8,
-        unknown: Label,
+        unknown: BpfLabel,
     ) -> Result<(), Refusal> {
         let to = self.register(number, depth)?;
         let of_value = self.predicate.range(value);
@@ -245,39 +245,39 @@ impl Compiler<'_> {
         self.upper_half(ANSWER, to, of_value);
         self.code.copy(SCRATCH, to);
         if is_signed {
-            self.code.operation(Operation::Xor, SCRATCH, Operand::Register(ANSWER));
+            self.code.operation(Operation::Xor, SCRATCH, BpfOperand::Register(ANSWER));
         }
         let divisor = self.divisor_operand(divide, scratch);
         self.code.operation(Operation::Divide, SCRATCH, divisor);
         if is_signed {
-            self.code.operation(Operation::Xor, SCRATCH, Operand::Register(ANSWER));
+            self.code.operation(Operation::Xor, SCRATCH, BpfOperand::Register(ANSWER));
         }
         // The rest, scaled by itself, fits into 64 bits.
         self.code.copy(ANSWER, SCRATCH);
         self.code.operation(Operation::Multiply, ANSWER, divisor);
-        self.code.operation(Operation::Subtract, to, Operand::Register(ANSWER));
+        self.code.operation(Operation::Subtract, to, BpfOperand::Register(ANSWER));
         let factor = self.constant_operand(i128::from(multiply), ANSWER);
         self.code.operation(Operation::Multiply, to, factor);
         self.code.operation(Operation::Divide, to, divisor);
         self.code.operation(Operation::Multiply, SCRATCH, factor);
-        self.code.operation(Operation::Add, to, Operand::Register(SCRATCH));
+        self.code.operation(Operation::Add, to, BpfOperand::Register(SCRATCH));
         let add = self.constant_operand(i128::from(add), ANSWER);
         self.code.operation(Operation::Add, to, add);
         Ok(())
     }
 
     /// Constants are sign-extended, which must not happen to divisors.
-    fn divisor_operand(&mut self, divisor: u64, scratch: Register) -> Operand {
+    fn divisor_operand(&mut self, divisor: u64, scratch: BpfRegister) -> BpfOperand {
         if i32::try_from(divisor).is_err() {
             self.code.constant(scratch, divisor);
-            return Operand::Register(scratch);
+            return BpfOperand::Register(scratch);
         }
-        Operand::Constant(divisor as i32)
+        BpfOperand::Constant(divisor as i32)
     }
 
     /// The values with scaled ones that can be held; `None`: there are none. Scaled values never
     /// fall where values rise.
-    fn scale_allows(&self, number: &Number, of_value: Range) -> Option<Range> {
+    fn scale_allows(&self, number: &Number, of_value: ValueRange) -> Option<ValueRange> {
         let exact = self.predicate.exact_range(number);
         if exact.is_held() {
             return Some(of_value);
@@ -291,12 +291,12 @@ impl Compiler<'_> {
         // The first value that is high enough, and the first one that is too high.
         let lowest = first(of_value, |value| scaled(value) >= limits.lowest);
         let above = first(of_value, |value| scaled(value) > limits.highest);
-        (lowest < above).then_some(Range { lowest, highest: above - 1 })
+        (lowest < above).then_some(ValueRange { lowest, highest: above - 1 })
     }
 }
 
 /// The first value in a range of which something holds, that holds for all behind it; one beyond the range if for none.
-fn first(range: Range, holds: impl Fn(i128) -> bool) -> i128 {
+fn first(range: ValueRange, holds: impl Fn(i128) -> bool) -> i128 {
     let (mut low, mut high) = (range.lowest, range.highest + 1);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -306,11 +306,11 @@ fn first(range: Range, holds: impl Fn(i128) -> bool) -> i128 {
 }
 
 /// The representable results in this range.
-fn limits(exact: Range) -> Range {
+fn limits(exact: ValueRange) -> ValueRange {
     if exact.is_unsigned() {
-        Range { lowest: 0, highest: INTEGER_HIGHEST }
+        ValueRange { lowest: 0, highest: INTEGER_HIGHEST }
     } else {
-        Range { lowest: INTEGER_LOWEST, highest: i128::from(i64::MAX) }
+        ValueRange { lowest: INTEGER_LOWEST, highest: i128::from(i64::MAX) }
     }
 }
 

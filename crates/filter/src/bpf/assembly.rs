@@ -11,39 +11,39 @@
 //! ```
 
 use super::SCRATCH;
-use super::instruction::{Condition, Instruction, Operand, Operation, Register};
+use super::instruction::{BpfInstruction, BpfOperand, BpfRegister, JumpCondition, Operation};
 
 /// Instructions of a program, at most: every jump inside it can be encoded.
 pub const INSTRUCTIONS_MAX: usize = 1 << 15;
 
 /// A place to jump to. Jumps go forward only: a label is placed behind all jumps to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Label(u32);
+pub(super) struct BpfLabel(u32);
 
 /// Where a label is that has not been placed.
 const NOWHERE: u32 = u32::MAX;
 
 #[derive(Default)]
 pub(super) struct Assembly {
-    instructions: Vec<Instruction>,
+    instructions: Vec<BpfInstruction>,
     /// For each label the instruction that it stands before.
     labels: Vec<u32>,
     /// Jumps in rising order, and where they go.
-    jumps: Vec<(u32, Label)>,
+    jumps: Vec<(u32, BpfLabel)>,
 }
 
 impl Assembly {
-    pub(super) fn label(&mut self) -> Label {
+    pub(super) fn label(&mut self) -> BpfLabel {
         self.labels.push(NOWHERE);
-        Label(self.labels.len() as u32 - 1)
+        BpfLabel(self.labels.len() as u32 - 1)
     }
 
     /// The next pushed instruction stands at the label.
-    pub(super) fn place(&mut self, label: Label) {
+    pub(super) fn place(&mut self, label: BpfLabel) {
         self.labels[label.0 as usize] = self.instructions.len() as u32;
     }
 
-    pub(super) fn push(&mut self, instruction: Instruction) {
+    pub(super) fn push(&mut self, instruction: BpfInstruction) {
         self.instructions.push(instruction);
     }
 
@@ -52,45 +52,45 @@ impl Assembly {
         self.instructions.len() > INSTRUCTIONS_MAX
     }
 
-    pub(super) fn operation(&mut self, operation: Operation, destination: Register, operand: Operand) {
-        self.push(Instruction::operation(operation, destination, operand));
+    pub(super) fn operation(&mut self, operation: Operation, destination: BpfRegister, operand: BpfOperand) {
+        self.push(BpfInstruction::operation(operation, destination, operand));
     }
 
-    pub(super) fn copy(&mut self, destination: Register, source: Register) {
+    pub(super) fn copy(&mut self, destination: BpfRegister, source: BpfRegister) {
         if destination != source {
-            self.operation(Operation::Move, destination, Operand::Register(source));
+            self.operation(Operation::Move, destination, BpfOperand::Register(source));
         }
     }
 
-    pub(super) fn constant(&mut self, destination: Register, value: u64) {
+    pub(super) fn constant(&mut self, destination: BpfRegister, value: u64) {
         match i32::try_from(value as i64) {
-            Ok(value) => self.operation(Operation::Move, destination, Operand::Constant(value)),
-            Err(_) => self.instructions.extend(Instruction::constant(destination, value)),
+            Ok(value) => self.operation(Operation::Move, destination, BpfOperand::Constant(value)),
+            Err(_) => self.instructions.extend(BpfInstruction::constant(destination, value)),
         }
     }
 
     /// Goes to the target if the condition holds. May use the scratch register.
-    pub(super) fn jump_if(&mut self, condition: Condition, left: Register, right: Operand, target: Label) {
+    pub(super) fn jump_if(&mut self, condition: JumpCondition, left: BpfRegister, right: BpfOperand, target: BpfLabel) {
         let right = match right {
             // The kernel sign-extends the constants of all jumps; virtual machines do not agree on unsigned ones.
-            Operand::Constant(value) if value < 0 && !condition.is_signed() => {
+            BpfOperand::Constant(value) if value < 0 && !condition.is_signed() => {
                 assert!(left != SCRATCH, "what is compared is still needed");
                 self.operation(Operation::Move, SCRATCH, right);
-                Operand::Register(SCRATCH)
+                BpfOperand::Register(SCRATCH)
             }
             same => same,
         };
         self.jumps.push((self.instructions.len() as u32, target));
-        self.push(Instruction::jump_if(condition, left, right));
+        self.push(BpfInstruction::jump_if(condition, left, right));
     }
 
-    pub(super) fn jump(&mut self, target: Label) {
+    pub(super) fn jump(&mut self, target: BpfLabel) {
         self.jumps.push((self.instructions.len() as u32, target));
-        self.push(Instruction::jump());
+        self.push(BpfInstruction::jump());
     }
 
     /// The program, without unreachable instructions; `None` if it is too long.
-    pub(super) fn finish(self) -> Option<Vec<Instruction>> {
+    pub(super) fn finish(self) -> Option<Vec<BpfInstruction>> {
         if self.is_full() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Assembly {
                 let distance = places[target] - places[index] - 1;
                 i16::try_from(distance).expect("the program is shorter than jumps are far")
             });
-            program.push(Instruction { offset, ..*instruction });
+            program.push(BpfInstruction { offset, ..*instruction });
         }
         Some(program)
     }

@@ -18,14 +18,14 @@ use std::collections::BTreeMap;
 
 use kymo_ir::predicate::Assembler;
 
-use super::assembly::Label;
-use super::instruction::{Condition, Operand};
+use super::assembly::BpfLabel;
+use super::instruction::{BpfOperand, JumpCondition};
 use super::text::{Inline, can_begin};
-use super::{ANSWER, Compiler, Targets};
+use super::{ANSWER, BpfCompiler, Targets};
 
 /// How far the automaton is: parts found behind the first one, bytes seen of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct State {
+struct GlobState {
     part: usize,
     seen: usize,
 }
@@ -54,32 +54,32 @@ impl<'g> Automaton<'g> {
         Self { parts, shorter, bytes_left }
     }
 
-    fn is_last(&self, state: State) -> bool {
+    fn is_last(&self, state: GlobState) -> bool {
         state.part + 1 == self.parts.len()
     }
 
     /// Bytes that must follow at least.
-    fn missing(&self, state: State) -> usize {
+    fn missing(&self, state: GlobState) -> usize {
         self.bytes_left[state.part] - state.seen
     }
 
     /// Any bytes may follow.
-    fn is_decided(&self, state: State) -> bool {
+    fn is_decided(&self, state: GlobState) -> bool {
         self.is_last(state) && self.parts[state.part].is_empty()
     }
 
     /// The states that follow for certain bytes, the first one of a byte counts; any other byte leads to no bytes seen.
-    fn steps(&self, state: State) -> Vec<(u8, State)> {
+    fn steps(&self, state: GlobState) -> Vec<(u8, GlobState)> {
         let part = &self.parts[state.part];
-        let mut steps: Vec<(u8, State)> = Vec::new();
+        let mut steps: Vec<(u8, GlobState)> = Vec::new();
         let mut seen = state.seen;
         loop {
             if let Some(&byte) = part.get(seen)
                 && steps.iter().all(|(other, _)| *other != byte)
             {
-                let next = State { part: state.part, seen: seen + 1 };
+                let next = GlobState { part: state.part, seen: seen + 1 };
                 let is_found = next.seen == part.len() && !self.is_last(state);
-                steps.push((byte, if is_found { State { part: state.part + 1, seen: 0 } } else { next }));
+                steps.push((byte, if is_found { GlobState { part: state.part + 1, seen: 0 } } else { next }));
             }
             if seen == 0 {
                 return steps;
@@ -103,7 +103,7 @@ fn borders(part: &[u8]) -> Vec<usize> {
     borders
 }
 
-impl Compiler<'_> {
+impl BpfCompiler<'_> {
     pub(super) fn glob(&mut self, place: Inline, parts: &[Box<[u8]>], targets: Targets) {
         let is_possible = parts.iter().all(|part| !part.contains(&0));
         let Some((first, behind)) = parts.split_first().filter(|_| is_possible) else {
@@ -114,7 +114,7 @@ impl Compiler<'_> {
         }
         self.equal(place.offset, first, targets.on_false);
         let automaton = Automaton::new(behind);
-        let start = State { part: 0, seen: 0 };
+        let start = GlobState { part: 0, seen: 0 };
         if automaton.is_decided(start) {
             return self.jump(targets.on_true);
         }
@@ -135,8 +135,8 @@ impl Compiler<'_> {
         place: Inline,
         index: u32,
         automaton: &Automaton<'_>,
-        state: State,
-        next: &mut BTreeMap<State, Label>,
+        state: GlobState,
+        next: &mut BTreeMap<GlobState, BpfLabel>,
         targets: Targets,
     ) {
         let missing = automaton.missing(state);
@@ -148,8 +148,8 @@ impl Compiler<'_> {
             return self.code.jump(at_end);
         }
         self.load_byte(place, index);
-        self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(0), at_end);
-        let mut target = |compiler: &mut Self, state: State| {
+        self.code.jump_if(JumpCondition::Equal, ANSWER, BpfOperand::Constant(0), at_end);
+        let mut target = |compiler: &mut Self, state: GlobState| {
             if automaton.is_decided(state) {
                 return targets.on_true;
             }
@@ -157,9 +157,9 @@ impl Compiler<'_> {
         };
         for (byte, state) in automaton.steps(state) {
             let label = target(self, state);
-            self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(i32::from(byte)), label);
+            self.code.jump_if(JumpCondition::Equal, ANSWER, BpfOperand::Constant(i32::from(byte)), label);
         }
-        let otherwise = target(self, State { seen: 0, ..state });
+        let otherwise = target(self, GlobState { seen: 0, ..state });
         self.code.jump(otherwise);
     }
 }

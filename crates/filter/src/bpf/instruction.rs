@@ -14,7 +14,7 @@ use kymo_units::ByteOrder;
 
 /// One instruction, or half of one with a constant of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Instruction {
+pub struct BpfInstruction {
     /// Class, operation and kind of operand.
     pub opcode: u8,
     /// Register that is written or compared: 0 to 10.
@@ -29,12 +29,12 @@ pub struct Instruction {
 
 /// One of the eleven registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Register(pub u8);
+pub(super) struct BpfRegister(pub u8);
 
 /// The second operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    Register(Register),
+pub(super) enum BpfOperand {
+    Register(BpfRegister),
     /// Sign-extended to 64 bits.
     Constant(i32),
 }
@@ -62,7 +62,7 @@ pub(super) enum Operation {
 /// The condition of a jump on its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Condition {
+pub(super) enum JumpCondition {
     Equal = 0x10,
     NotEqual = 0x50,
     Greater = 0x20,
@@ -88,9 +88,9 @@ const MODE_MEMORY: u8 = 0x60;
 const BYTE_SWAP: u8 = 0xd0;
 const EXIT: u8 = 0x95;
 
-impl Condition {
+impl JumpCondition {
     pub(super) fn is_signed(self) -> bool {
-        use Condition::{GreaterOrEqualSigned, GreaterSigned, LessOrEqualSigned, LessSigned};
+        use JumpCondition::{GreaterOrEqualSigned, GreaterSigned, LessOrEqualSigned, LessSigned};
         matches!(self, GreaterSigned | GreaterOrEqualSigned | LessSigned | LessOrEqualSigned)
     }
 
@@ -111,27 +111,27 @@ impl Condition {
     }
 }
 
-impl Instruction {
-    fn new(opcode: u8, destination: Register, operand: Operand) -> Self {
+impl BpfInstruction {
+    fn new(opcode: u8, destination: BpfRegister, operand: BpfOperand) -> Self {
         let (by, source, immediate) = match operand {
-            Operand::Register(Register(source)) => (BY_REGISTER, source, 0),
-            Operand::Constant(value) => (0, 0, value),
+            BpfOperand::Register(BpfRegister(source)) => (BY_REGISTER, source, 0),
+            BpfOperand::Constant(value) => (0, 0, value),
         };
         Self { opcode: opcode | by, destination: destination.0, source, offset: 0, immediate }
     }
 
-    pub(super) fn operation(operation: Operation, destination: Register, operand: Operand) -> Self {
+    pub(super) fn operation(operation: Operation, destination: BpfRegister, operand: BpfOperand) -> Self {
         Self::new(CLASS_OPERATION | operation as u8, destination, operand)
     }
 
     /// The two instructions that load a constant of 64 bits.
-    pub(super) fn constant(destination: Register, value: u64) -> [Self; 2] {
+    pub(super) fn constant(destination: BpfRegister, value: u64) -> [Self; 2] {
         let half = |opcode, destination, value| Self { opcode, destination, source: 0, offset: 0, immediate: value };
         [half(LOAD_CONSTANT, destination.0, value as i32), half(CLASS_LOAD_CONSTANT, 0, (value >> 32) as i32)]
     }
 
     /// Loads 1, 2, 4 or 8 bytes, with zeros above them.
-    pub(super) fn load(destination: Register, base: Register, offset: i16, bytes: u8) -> Self {
+    pub(super) fn load(destination: BpfRegister, base: BpfRegister, offset: i16, bytes: u8) -> Self {
         let size = match bytes {
             1 => 0x10,
             2 => 0x08,
@@ -143,23 +143,23 @@ impl Instruction {
     }
 
     /// Makes a number of 2, 4 or 8 bytes in this order one of the machine.
-    pub(super) fn byte_order(destination: Register, bytes: u8, order: ByteOrder) -> Self {
+    pub(super) fn byte_order(destination: BpfRegister, bytes: u8, order: ByteOrder) -> Self {
         let to_big = if order == ByteOrder::Big { BY_REGISTER } else { 0 };
         let opcode = CLASS_BYTE_ORDER | BYTE_SWAP | to_big;
         Self { opcode, destination: destination.0, source: 0, offset: 0, immediate: i32::from(bytes) * 8 }
     }
 
     /// Its target is not known yet.
-    pub(super) fn jump_if(condition: Condition, left: Register, right: Operand) -> Self {
+    pub(super) fn jump_if(condition: JumpCondition, left: BpfRegister, right: BpfOperand) -> Self {
         Self::new(CLASS_JUMP | condition as u8, left, right)
     }
 
     pub(super) fn jump() -> Self {
-        Self::new(CLASS_JUMP, Register(0), Operand::Constant(0))
+        Self::new(CLASS_JUMP, BpfRegister(0), BpfOperand::Constant(0))
     }
 
     pub(super) fn exit() -> Self {
-        Self::new(EXIT, Register(0), Operand::Constant(0))
+        Self::new(EXIT, BpfRegister(0), BpfOperand::Constant(0))
     }
 
     /// The instruction behind it is not run after it.
@@ -184,7 +184,7 @@ impl Instruction {
     }
 }
 
-impl Display for Instruction {
+impl Display for BpfInstruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { opcode, destination, source, offset, immediate } = *self;
         match opcode & CLASS {
@@ -213,7 +213,7 @@ impl Display for Instruction {
     }
 }
 
-impl Instruction {
+impl BpfInstruction {
     fn write_operand(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.opcode & BY_REGISTER == 0 { self.immediate.fmt(f) } else { write!(f, "r{}", self.source) }
     }

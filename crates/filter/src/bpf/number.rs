@@ -5,18 +5,18 @@
 //! needs more registers is computed first, so that seven registers are enough for anything that
 //! people write.
 
-use kymo_ir::predicate::{Assembler, Bitwise, Input, InputKind, Number, Place, Range, Refusal, Test};
+use kymo_ir::predicate::{Assembler, Bitwise, Input, InputKind, InputPlace, Number, Refusal, Test, ValueRange};
 use kymo_units::ByteOrder;
 
-use super::assembly::Label;
-use super::instruction::{Condition, Instruction, Operand, Operation, Register};
-use super::{ANSWER, ARGUMENTS, Compiler, TOO_WIDE, Targets, VALUES_MAX, value_register};
+use super::assembly::BpfLabel;
+use super::instruction::{BpfInstruction, BpfOperand, BpfRegister, JumpCondition, Operation};
+use super::{ANSWER, ARGUMENTS, BpfCompiler, TOO_WIDE, Targets, VALUES_MAX, value_register};
 
 const MACHINE_ORDER: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-impl Compiler<'_> {
+impl BpfCompiler<'_> {
     /// Computes a number into the register of this depth; lower ones stay as they are.
-    pub(super) fn number(&mut self, number: &Number, depth: u8, unknown: Label) -> Result<(), Refusal> {
+    pub(super) fn number(&mut self, number: &Number, depth: u8, unknown: BpfLabel) -> Result<(), Refusal> {
         let to = self.register(number, depth)?;
         match number {
             Number::Integer(value) => self.code.constant(to, *value as u64),
@@ -34,7 +34,7 @@ impl Compiler<'_> {
             }
             Number::Complement(value) => {
                 self.number(value, depth, unknown)?;
-                self.code.operation(Operation::Xor, to, Operand::Constant(-1));
+                self.code.operation(Operation::Xor, to, BpfOperand::Constant(-1));
             }
             Number::Scaled { value, multiply, divide, add } => {
                 self.number(value, depth, unknown)?;
@@ -49,14 +49,14 @@ impl Compiler<'_> {
         &mut self,
         left: &Number,
         right: &Number,
-        unknown: Label,
+        unknown: BpfLabel,
         depth: u8,
-    ) -> Result<(Register, Operand), Refusal> {
+    ) -> Result<(BpfRegister, BpfOperand), Refusal> {
         if let Number::Integer(value) = right
             && let Ok(value) = i32::try_from(*value as u64 as i64)
         {
             self.number(left, depth, unknown)?;
-            return Ok((self.register(left, depth)?, Operand::Constant(value)));
+            return Ok((self.register(left, depth)?, BpfOperand::Constant(value)));
         }
         let (of_left, of_right) =
             if registers(left) >= registers(right) { (depth, depth + 1) } else { (depth + 1, depth) };
@@ -67,10 +67,10 @@ impl Compiler<'_> {
             self.number(right, of_right, unknown)?;
             self.number(left, of_left, unknown)?;
         }
-        Ok((self.register(left, of_left)?, Operand::Register(self.register(right, of_right)?)))
+        Ok((self.register(left, of_left)?, BpfOperand::Register(self.register(right, of_right)?)))
     }
 
-    pub(super) fn register(&self, number: &Number, depth: u8) -> Result<Register, Refusal> {
+    pub(super) fn register(&self, number: &Number, depth: u8) -> Result<BpfRegister, Refusal> {
         value_register(depth).ok_or_else(|| self.predicate.number_refusal(number, TOO_WIDE))
     }
 
@@ -79,46 +79,46 @@ impl Compiler<'_> {
     }
 
     /// A constant as an operand, in `scratch` if it is a wide one.
-    pub(super) fn constant_operand(&mut self, value: i128, scratch: Register) -> Operand {
+    pub(super) fn constant_operand(&mut self, value: i128, scratch: BpfRegister) -> BpfOperand {
         let bits = value as u64;
         i32::try_from(bits as i64).map_or_else(
             |_| {
                 self.code.constant(scratch, bits);
-                Operand::Register(scratch)
+                BpfOperand::Register(scratch)
             },
-            Operand::Constant,
+            BpfOperand::Constant,
         )
     }
 
     /// Values in these bounds are compared as signed ones.
     pub(super) fn is_signed_range(&self, bounds: (i128, i128)) -> bool {
-        !Range { lowest: bounds.0, highest: bounds.1 }.is_unsigned()
+        !ValueRange { lowest: bounds.0, highest: bounds.1 }.is_unsigned()
     }
 
-    fn truth(&mut self, test: &Test, to: Register, depth: u8, unknown: Label) -> Result<(), Refusal> {
+    fn truth(&mut self, test: &Test, to: BpfRegister, depth: u8, unknown: BpfLabel) -> Result<(), Refusal> {
         let [on_true, on_false, done] = std::array::from_fn(|_| self.code.label());
         let outer = std::mem::replace(&mut self.depth, depth);
         self.test(test, Targets { on_true, on_false, on_unknown: unknown, next: on_true })?;
         self.depth = outer;
         self.code.place(on_true);
-        self.code.operation(Operation::Move, to, Operand::Constant(1));
+        self.code.operation(Operation::Move, to, BpfOperand::Constant(1));
         self.code.jump(done);
         self.code.place(on_false);
-        self.code.operation(Operation::Move, to, Operand::Constant(0));
+        self.code.operation(Operation::Move, to, BpfOperand::Constant(0));
         self.code.place(done);
         Ok(())
     }
 
-    fn input(&mut self, number: &Number, input: Input, to: Register, unknown: Label) -> Result<(), Refusal> {
+    fn input(&mut self, number: &Number, input: Input, to: BpfRegister, unknown: BpfLabel) -> Result<(), Refusal> {
         let is_signed = match self.predicate.kind(input) {
             InputKind::Integer { signed, .. } => signed,
             InputKind::Real | InputKind::Text(_) => return Err(self.no_reals(number)),
         };
         match self.places[usize::from(input.0)] {
-            Place::Integer { offset, bytes, order } => {
+            InputPlace::Integer { offset, bytes, order } => {
                 self.load(to, offset as i16, bytes, order);
                 if is_signed && bytes < 8 {
-                    let above = Operand::Constant(64 - 8 * i32::from(bytes));
+                    let above = BpfOperand::Constant(64 - 8 * i32::from(bytes));
                     self.code.operation(Operation::ShiftLeft, to, above);
                     self.code.operation(Operation::ShiftRightSigned, to, above);
                 }
@@ -129,22 +129,22 @@ impl Compiler<'_> {
     }
 
     /// Loads an integer; one that is not aligned in pieces that are, as the kernel demands.
-    fn load(&mut self, to: Register, offset: i16, bytes: u8, order: ByteOrder) {
+    fn load(&mut self, to: BpfRegister, offset: i16, bytes: u8, order: ByteOrder) {
         let mut done = 0;
         while done < bytes {
             let at = offset + i16::from(done);
             let size = piece(at as u32, u32::from(bytes - done)) as u8;
             let piece = if done == 0 { to } else { ANSWER };
-            self.code.push(Instruction::load(piece, ARGUMENTS, at, size));
+            self.code.push(BpfInstruction::load(piece, ARGUMENTS, at, size));
             if order != MACHINE_ORDER && size > 1 {
-                self.code.push(Instruction::byte_order(piece, size, order));
+                self.code.push(BpfInstruction::byte_order(piece, size, order));
             }
             let below = if order == ByteOrder::Little { done } else { bytes - done - size };
             if below > 0 {
-                self.code.operation(Operation::ShiftLeft, piece, Operand::Constant(8 * i32::from(below)));
+                self.code.operation(Operation::ShiftLeft, piece, BpfOperand::Constant(8 * i32::from(below)));
             }
             if done > 0 {
-                self.code.operation(Operation::Or, to, Operand::Register(piece));
+                self.code.operation(Operation::Or, to, BpfOperand::Register(piece));
             }
             done += size;
         }
@@ -156,7 +156,7 @@ impl Compiler<'_> {
         operation: Bitwise,
         (left, right): (&Number, &Number),
         depth: u8,
-        unknown: Label,
+        unknown: BpfLabel,
     ) -> Result<(), Refusal> {
         let is_shift = matches!(operation, Bitwise::ShiftLeft | Bitwise::ShiftRight);
         if is_shift && matches!(right, Number::Integer(count) if !(0..64).contains(count)) {
@@ -165,10 +165,11 @@ impl Compiler<'_> {
         }
         let of_right = self.predicate.range(right);
         let (value, operand) = self.pair(left, right, unknown, depth)?;
-        if let (true, Operand::Register(count)) = (is_shift && (of_right.lowest < 0 || of_right.highest > 63), operand)
+        if let (true, BpfOperand::Register(count)) =
+            (is_shift && (of_right.lowest < 0 || of_right.highest > 63), operand)
         {
             // A negative count is a very high one as an unsigned number.
-            self.code.jump_if(Condition::Greater, count, Operand::Constant(63), unknown);
+            self.code.jump_if(JumpCondition::Greater, count, BpfOperand::Constant(63), unknown);
         }
         let operation = match operation {
             Bitwise::And => Operation::And,

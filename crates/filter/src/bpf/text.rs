@@ -12,16 +12,16 @@
 use std::cmp::Ordering;
 
 use kymo_ir::Encoding;
-use kymo_ir::predicate::{Assembler, InputKind, Pattern, Place, Refusal, Relation, Test, Text};
+use kymo_ir::predicate::{Assembler, InputKind, InputPlace, Pattern, Refusal, Relation, Test, TextExpression};
 
-use super::assembly::Label;
-use super::instruction::{Condition, Instruction, Operand};
+use super::assembly::BpfLabel;
+use super::instruction::{BpfInstruction, BpfOperand, JumpCondition};
 use super::number::piece;
-use super::{ANSWER, ARGUMENTS, Compiler, SCRATCH, Targets};
+use super::{ANSWER, ARGUMENTS, BpfCompiler, SCRATCH, Targets};
 
 /// Where a text is.
 #[derive(Clone, Copy)]
-pub(super) enum Located<'t> {
+pub(super) enum TextLocation<'t> {
     Literal(&'t [u8]),
     Inline(Inline),
 }
@@ -33,30 +33,30 @@ pub(super) struct Inline {
 }
 
 /// Where to go for each order of two texts.
-struct Orders {
-    less: Label,
-    equal: Label,
-    greater: Label,
+struct OrderTargets {
+    less: BpfLabel,
+    equal: BpfLabel,
+    greater: BpfLabel,
 }
 
-impl Orders {
+impl OrderTargets {
     fn of(relation: Relation, targets: Targets) -> Self {
         let of = |order| targets.of(relation.holds(order));
         Self { less: of(Ordering::Less), equal: of(Ordering::Equal), greater: of(Ordering::Greater) }
     }
 }
 
-impl Compiler<'_> {
-    fn located<'t>(&self, test: &Test, text: &'t Text) -> Result<Located<'t>, Refusal> {
+impl BpfCompiler<'_> {
+    fn located<'t>(&self, test: &Test, text: &'t TextExpression) -> Result<TextLocation<'t>, Refusal> {
         let input = match text {
-            Text::Literal(bytes) => return Ok(Located::Literal(bytes)),
-            Text::Input(input) => *input,
+            TextExpression::Literal(bytes) => return Ok(TextLocation::Literal(bytes)),
+            TextExpression::Input(input) => *input,
         };
         if self.predicate.kind(input) != InputKind::Text(Encoding::Utf8) {
             return Err(self.predicate.refusal(test, "eBPF takes text as UTF-8 only"));
         }
         match self.places[usize::from(input.0)] {
-            Place::Inline { offset, capacity } => Ok(Located::Inline(Inline { offset, capacity })),
+            InputPlace::Inline { offset, capacity } => Ok(TextLocation::Inline(Inline { offset, capacity })),
             _ => {
                 Err(self.predicate.refusal(test, "eBPF takes text inside of the arguments only, not behind a pointer"))
             }
@@ -66,13 +66,13 @@ impl Compiler<'_> {
     pub(super) fn matches(
         &mut self,
         test: &Test,
-        text: &Text,
+        text: &TextExpression,
         pattern: &Pattern,
         targets: Targets,
     ) -> Result<(), Refusal> {
         let place = match self.located(test, text)? {
-            Located::Inline(place) => place,
-            Located::Literal(bytes) => {
+            TextLocation::Inline(place) => place,
+            TextLocation::Literal(bytes) => {
                 self.jump(targets.of(pattern.matches(bytes)));
                 return Ok(());
             }
@@ -105,13 +105,13 @@ impl Compiler<'_> {
     }
 
     /// Goes on if these bytes are there.
-    pub(super) fn equal(&mut self, mut offset: u32, mut bytes: &[u8], otherwise: Label) {
+    pub(super) fn equal(&mut self, mut offset: u32, mut bytes: &[u8], otherwise: BpfLabel) {
         while !bytes.is_empty() && !self.code.is_full() {
             let size = piece(offset, bytes.len() as u32);
             let (now, rest) = bytes.split_at(size as usize);
-            self.code.push(Instruction::load(ANSWER, ARGUMENTS, offset as i16, size as u8));
+            self.code.push(BpfInstruction::load(ANSWER, ARGUMENTS, offset as i16, size as u8));
             let operand = self.constant_operand(i128::from(machine_number(now)), SCRATCH);
-            self.code.jump_if(Condition::NotEqual, ANSWER, operand, otherwise);
+            self.code.jump_if(JumpCondition::NotEqual, ANSWER, operand, otherwise);
             (offset, bytes) = (offset + size, rest);
         }
     }
@@ -120,20 +120,22 @@ impl Compiler<'_> {
         &mut self,
         test: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets,
     ) -> Result<(), Refusal> {
         match (self.located(test, left)?, self.located(test, right)?) {
-            (Located::Literal(left), Located::Literal(right)) => {
+            (TextLocation::Literal(left), TextLocation::Literal(right)) => {
                 self.jump(targets.of(relation.holds(left.cmp(right))));
             }
-            (Located::Inline(place), Located::Literal(bytes)) => self.with_literal(relation, place, bytes, targets),
-            (Located::Literal(bytes), Located::Inline(place)) => {
+            (TextLocation::Inline(place), TextLocation::Literal(bytes)) => {
+                self.with_literal(relation, place, bytes, targets);
+            }
+            (TextLocation::Literal(bytes), TextLocation::Inline(place)) => {
                 self.with_literal(relation.mirrored(), place, bytes, targets);
             }
-            (Located::Inline(left), Located::Inline(right)) => {
-                self.of_two(left, right, &Orders::of(relation, targets));
+            (TextLocation::Inline(left), TextLocation::Inline(right)) => {
+                self.of_two(left, right, &OrderTargets::of(relation, targets));
             }
         }
         Ok(())
@@ -147,16 +149,16 @@ impl Compiler<'_> {
             }
             _ => {}
         }
-        let orders = Orders::of(relation, targets);
+        let orders = OrderTargets::of(relation, targets);
         for (index, byte) in (0..place.capacity).zip(bytes) {
             self.load_byte(place, index);
             if *byte == 0 || self.code.is_full() {
                 // No text has a zero byte: it ends before, or has a higher one.
                 return self.at_end(orders.less, orders.greater);
             }
-            let operand = Operand::Constant(i32::from(*byte));
-            self.code.jump_if(Condition::Less, ANSWER, operand, orders.less);
-            self.code.jump_if(Condition::Greater, ANSWER, operand, orders.greater);
+            let operand = BpfOperand::Constant(i32::from(*byte));
+            self.code.jump_if(JumpCondition::Less, ANSWER, operand, orders.less);
+            self.code.jump_if(JumpCondition::Greater, ANSWER, operand, orders.greater);
         }
         match bytes.len().cmp(&(place.capacity as usize)) {
             Ordering::Greater => self.code.jump(orders.less),
@@ -168,17 +170,17 @@ impl Compiler<'_> {
         }
     }
 
-    fn of_two(&mut self, left: Inline, right: Inline, orders: &Orders) {
+    fn of_two(&mut self, left: Inline, right: Inline, orders: &OrderTargets) {
         let both = left.capacity.min(right.capacity);
         for index in 0..both {
             if self.code.is_full() {
                 break;
             }
             self.load_byte(left, index);
-            self.code.push(Instruction::load(SCRATCH, ARGUMENTS, (right.offset + index) as i16, 1));
-            self.code.jump_if(Condition::Less, ANSWER, Operand::Register(SCRATCH), orders.less);
-            self.code.jump_if(Condition::Greater, ANSWER, Operand::Register(SCRATCH), orders.greater);
-            self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(0), orders.equal);
+            self.code.push(BpfInstruction::load(SCRATCH, ARGUMENTS, (right.offset + index) as i16, 1));
+            self.code.jump_if(JumpCondition::Less, ANSWER, BpfOperand::Register(SCRATCH), orders.less);
+            self.code.jump_if(JumpCondition::Greater, ANSWER, BpfOperand::Register(SCRATCH), orders.greater);
+            self.code.jump_if(JumpCondition::Equal, ANSWER, BpfOperand::Constant(0), orders.equal);
         }
         match left.capacity.cmp(&right.capacity) {
             Ordering::Equal => self.code.jump(orders.equal),
@@ -194,12 +196,12 @@ impl Compiler<'_> {
     }
 
     pub(super) fn load_byte(&mut self, place: Inline, index: u32) {
-        self.code.push(Instruction::load(ANSWER, ARGUMENTS, (place.offset + index) as i16, 1));
+        self.code.push(BpfInstruction::load(ANSWER, ARGUMENTS, (place.offset + index) as i16, 1));
     }
 
     /// The text ends with the byte that was loaded, or goes on.
-    fn at_end(&mut self, ends: Label, goes_on: Label) {
-        self.code.jump_if(Condition::Equal, ANSWER, Operand::Constant(0), ends);
+    fn at_end(&mut self, ends: BpfLabel, goes_on: BpfLabel) {
+        self.code.jump_if(JumpCondition::Equal, ANSWER, BpfOperand::Constant(0), ends);
         self.code.jump(goes_on);
     }
 }

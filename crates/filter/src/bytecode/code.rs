@@ -12,19 +12,21 @@
 
 use std::collections::HashMap;
 
-use kymo_bytecode::{CONSTANTS_MAX, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS, find_needs, header};
+use kymo_bytecode::{
+    CONSTANTS_MAX, INSTRUCTIONS_MAX, Instruction, LiteralBytes, RegisterSet, TEXTS, find_needs, header,
+};
 use kymo_ir::predicate::Input;
 
 /// A place in the code that jumps lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Label(usize);
+pub(super) struct CodeLabel(usize);
 
 /// Which text each register of texts holds.
 type Held = [Option<Input>; TEXTS as usize];
 
 #[derive(Debug, Default)]
-pub(super) struct Code {
-    instructions: Vec<(Instruction, Option<Label>)>,
+pub(super) struct CodeBuffer {
+    instructions: Vec<(Instruction, Option<CodeLabel>)>,
     /// For each label: where it is, and the texts that registers hold on all the ways there;
     /// `None`: no way is known.
     labels: Vec<(usize, Option<Held>)>,
@@ -36,7 +38,7 @@ pub(super) struct Code {
     next_text: u8,
 }
 
-impl Code {
+impl CodeBuffer {
     pub(super) fn new() -> Self {
         Self { held: Some(Held::default()), ..Self::default() }
     }
@@ -46,9 +48,9 @@ impl Code {
         self.instructions.len() > 4 * INSTRUCTIONS_MAX || self.constants.len() > CONSTANTS_MAX
     }
 
-    pub(super) fn label(&mut self) -> Label {
+    pub(super) fn label(&mut self) -> CodeLabel {
         self.labels.push((0, None));
-        Label(self.labels.len() - 1)
+        CodeLabel(self.labels.len() - 1)
     }
 
     /// An instruction that does not jump. An unreachable one is not written.
@@ -62,7 +64,7 @@ impl Code {
     }
 
     /// An instruction that may jump to a label, if it is one that jumps at all.
-    pub(super) fn push_to(&mut self, instruction: Instruction, label: Label) {
+    pub(super) fn push_to(&mut self, instruction: Instruction, label: CodeLabel) {
         let Some(here) = self.held else { return };
         if instruction.skip().is_none() {
             return self.push(instruction);
@@ -75,12 +77,12 @@ impl Code {
         }
     }
 
-    pub(super) fn jump(&mut self, label: Label) {
+    pub(super) fn jump(&mut self, label: CodeLabel) {
         self.push_to(Instruction::Jump { skip: 0 }, label);
     }
 
     /// The label stands here. It was not placed before.
-    pub(super) fn place(&mut self, label: Label) {
+    pub(super) fn place(&mut self, label: CodeLabel) {
         let (position, there) = &mut self.labels[label.0];
         *position = self.instructions.len();
         self.held = match (self.held, *there) {
@@ -109,10 +111,10 @@ impl Code {
     }
 
     /// Bytes among the constants; `None`: there is no room for them.
-    pub(super) fn constant(&mut self, bytes: &[u8]) -> Option<Literal> {
+    pub(super) fn constant(&mut self, bytes: &[u8]) -> Option<LiteralBytes> {
         let length = u32::try_from(bytes.len()).ok()?;
         if let Some(&offset) = self.known.get(bytes) {
-            return Some(Literal { offset, length });
+            return Some(LiteralBytes { offset, length });
         }
         if self.constants.len() + bytes.len() > CONSTANTS_MAX {
             return None;
@@ -120,7 +122,7 @@ impl Code {
         let offset = self.constants.len() as u32;
         self.constants.extend_from_slice(bytes);
         self.known.insert(bytes.into(), offset);
-        Some(Literal { offset, length })
+        Some(LiteralBytes { offset, length })
     }
 
     /// The program for arguments of `size` bytes; `None`: it has too many instructions.
@@ -140,7 +142,7 @@ impl Code {
                 instruction
             })
             .collect();
-        let mut needs = vec![Registers::default(); instructions.len()];
+        let mut needs = vec![RegisterSet::default(); instructions.len()];
         find_needs(&instructions, &mut needs);
         let mut bytes = header(size, instructions.len() as u16, self.constants.len() as u32).to_vec();
         for (instruction, needs) in instructions.iter().zip(needs) {
@@ -202,7 +204,7 @@ fn compacted(linked: &Linked) -> Linked {
     // The first one that is kept at or behind each index.
     let mut first_kept = vec![count; count + 1];
     for (index, (instruction, target)) in linked.iter().enumerate().rev() {
-        let is_idle = instruction.writes() == Registers::default()
+        let is_idle = instruction.writes() == RegisterSet::default()
             && target.is_some_and(|target| first_kept[target] == first_kept[index + 1]);
         kept[index] &= !is_idle;
         first_kept[index] = if kept[index] { index } else { first_kept[index + 1] };

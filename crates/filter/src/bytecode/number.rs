@@ -3,13 +3,13 @@
 //! Of two operands the one that takes more registers is computed first: then registers suffice for every tree but a very
 //! bushy one. A number that turns out to be unknown jumps away.
 
-use kymo_bytecode::{Arithmetic as Op, Bitwise as BitOp, INTEGERS, Instruction, Operand, REALS, RealArithmetic, Signs};
-use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, Input, Number, Place, Refusal, Test};
+use kymo_bytecode::{ArithmeticOp, BitwiseOp, INTEGERS, Instruction, REALS, RealArithmetic, RightOperand, Signs};
+use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, Input, InputPlace, Number, Refusal, Test};
 
-use super::code::Label;
-use super::{Compiler, TOO_LONG, TOO_WIDE, Targets, signs};
+use super::code::CodeLabel;
+use super::{BytecodeCompiler, TOO_LONG, TOO_WIDE, Targets, signs};
 
-impl Compiler<'_> {
+impl BytecodeCompiler<'_> {
     pub(super) fn take_integer(&mut self) -> Option<u8> {
         let number = self.integers.trailing_ones() as u8;
         (number < INTEGERS).then(|| {
@@ -22,8 +22,8 @@ impl Compiler<'_> {
         self.integers &= !(1 << number);
     }
 
-    pub(super) fn free_operand(&mut self, operand: Operand) {
-        if let Operand::Register(number) = operand {
+    pub(super) fn free_operand(&mut self, operand: RightOperand) {
+        if let RightOperand::Register(number) = operand {
             self.free_integer(number);
         }
     }
@@ -46,20 +46,25 @@ impl Compiler<'_> {
     }
 
     /// Two integers: the first in a register, the second in another one or a constant.
-    pub(super) fn pair(&mut self, left: &Number, right: &Number, unknown: Label) -> Result<(u8, Operand), Refusal> {
+    pub(super) fn pair(
+        &mut self,
+        left: &Number,
+        right: &Number,
+        unknown: CodeLabel,
+    ) -> Result<(u8, RightOperand), Refusal> {
         if let Number::Integer(value) = right {
-            return Ok((self.integer(left, unknown)?, Operand::Constant(*value as u64)));
+            return Ok((self.integer(left, unknown)?, RightOperand::Constant(*value as u64)));
         }
         if registers(right) > registers(left) {
             let right = self.integer(right, unknown)?;
-            return Ok((self.integer(left, unknown)?, Operand::Register(right)));
+            return Ok((self.integer(left, unknown)?, RightOperand::Register(right)));
         }
         let left = self.integer(left, unknown)?;
-        Ok((left, Operand::Register(self.integer(right, unknown)?)))
+        Ok((left, RightOperand::Register(self.integer(right, unknown)?)))
     }
 
     /// An integer in a new register.
-    pub(super) fn integer(&mut self, number: &Number, unknown: Label) -> Result<u8, Refusal> {
+    pub(super) fn integer(&mut self, number: &Number, unknown: CodeLabel) -> Result<u8, Refusal> {
         match number {
             Number::Integer(value) => {
                 let to = self.register_for(number)?;
@@ -92,8 +97,8 @@ impl Compiler<'_> {
                 })
             }
             Number::Complement(value) => {
-                let (to, right) = (self.integer(value, unknown)?, Operand::Constant(u64::MAX));
-                let operation = BitOp::Xor;
+                let (to, right) = (self.integer(value, unknown)?, RightOperand::Constant(u64::MAX));
+                let operation = BitwiseOp::Xor;
                 self.code.push_to(Instruction::Bits { operation, to, left: to, right, skip: 0 }, unknown);
                 Ok(to)
             }
@@ -120,8 +125,8 @@ impl Compiler<'_> {
         &mut self,
         left: &Number,
         right: &Number,
-        unknown: Label,
-        instruction: impl Fn(u8, u8, Operand) -> Instruction,
+        unknown: CodeLabel,
+        instruction: impl Fn(u8, u8, RightOperand) -> Instruction,
     ) -> Result<u8, Refusal> {
         let (left, right) = self.pair(left, right, unknown)?;
         self.free_operand(right);
@@ -129,7 +134,7 @@ impl Compiler<'_> {
         Ok(left)
     }
 
-    fn load(&mut self, number: &Number, input: Input, unknown: Label) -> Result<u8, Refusal> {
+    fn load(&mut self, number: &Number, input: Input, unknown: CodeLabel) -> Result<u8, Refusal> {
         let to = self.register_for(number)?;
         match self.field(input) {
             Some(field) => self.code.push(Instruction::Load { to, field }),
@@ -139,7 +144,7 @@ impl Compiler<'_> {
     }
 
     /// The value of a test as 0 or 1.
-    fn truth(&mut self, number: &Number, test: &Test, unknown: Label) -> Result<u8, Refusal> {
+    fn truth(&mut self, number: &Number, test: &Test, unknown: CodeLabel) -> Result<u8, Refusal> {
         let [on_true, on_false, end] = [(); 3].map(|()| self.code.label());
         self.test(test, Targets { on_true, on_false, on_unknown: unknown, next: on_true })?;
         let to = self.register_for(number)?;
@@ -153,7 +158,7 @@ impl Compiler<'_> {
     }
 
     /// A number as a real in a new register.
-    pub(super) fn real(&mut self, number: &Number, unknown: Label) -> Result<u8, Refusal> {
+    pub(super) fn real(&mut self, number: &Number, unknown: CodeLabel) -> Result<u8, Refusal> {
         let wide = || self.predicate.number_refusal(number, TOO_WIDE);
         if let Number::Arithmetic { operation, left, right } = number
             && self.predicate.is_real(number)
@@ -169,7 +174,7 @@ impl Compiler<'_> {
                 self.code.push(Instruction::RealConstant { to, bits: (*value as f64).to_bits() });
             }
             Number::Input(input) if self.predicate.is_real(number) => match self.places[usize::from(input.0)] {
-                Place::Real { offset, bytes } => {
+                InputPlace::Real { offset, bytes } => {
                     self.code.push(Instruction::LoadReal { to, is_double: bytes == 8, offset: offset as u16 });
                 }
                 _ => self.code.jump(unknown),
@@ -188,7 +193,7 @@ impl Compiler<'_> {
         operation: Arithmetic,
         left: &Number,
         right: &Number,
-        unknown: Label,
+        unknown: CodeLabel,
     ) -> Result<u8, Refusal> {
         let (left, right) = if registers(right) > registers(left) {
             let right = self.real(right, unknown)?;
@@ -209,23 +214,23 @@ impl Compiler<'_> {
     }
 }
 
-fn arithmetic(operation: Arithmetic) -> Op {
+fn arithmetic(operation: Arithmetic) -> ArithmeticOp {
     match operation {
-        Arithmetic::Add => Op::Add,
-        Arithmetic::Subtract => Op::Subtract,
-        Arithmetic::Multiply => Op::Multiply,
-        Arithmetic::Divide => Op::Divide,
-        Arithmetic::Remainder => Op::Remainder,
+        Arithmetic::Add => ArithmeticOp::Add,
+        Arithmetic::Subtract => ArithmeticOp::Subtract,
+        Arithmetic::Multiply => ArithmeticOp::Multiply,
+        Arithmetic::Divide => ArithmeticOp::Divide,
+        Arithmetic::Remainder => ArithmeticOp::Remainder,
     }
 }
 
-fn bitwise(operation: Bitwise) -> BitOp {
+fn bitwise(operation: Bitwise) -> BitwiseOp {
     match operation {
-        Bitwise::And => BitOp::And,
-        Bitwise::Or => BitOp::Or,
-        Bitwise::Xor => BitOp::Xor,
-        Bitwise::ShiftLeft => BitOp::ShiftLeft,
-        Bitwise::ShiftRight => BitOp::ShiftRight,
+        Bitwise::And => BitwiseOp::And,
+        Bitwise::Or => BitwiseOp::Or,
+        Bitwise::Xor => BitwiseOp::Xor,
+        Bitwise::ShiftLeft => BitwiseOp::ShiftLeft,
+        Bitwise::ShiftRight => BitwiseOp::ShiftRight,
     }
 }
 

@@ -1,35 +1,35 @@
 //! Tests of texts.
 
-use kymo_bytecode::{Instruction, PARTS_MAX, Pattern as BytePattern, Place as BytePlace};
-use kymo_ir::predicate::{Input, Pattern, Place, Refusal, Relation, Test, Text};
+use kymo_bytecode::{Instruction, PARTS_MAX, TextPattern, TextPlace};
+use kymo_ir::predicate::{Input, InputPlace, Pattern, Refusal, Relation, Test, TextExpression};
 
-use super::{Compiler, TOO_LONG, Targets, orders};
+use super::{BytecodeCompiler, TOO_LONG, Targets, orders};
 
-impl Compiler<'_> {
+impl BytecodeCompiler<'_> {
     pub(super) fn compare_text(
         &mut self,
         test: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets,
     ) -> Result<(), Refusal> {
         let (input, literal) = match (left, right) {
-            (Text::Literal(_), Text::Input(_)) => {
+            (TextExpression::Literal(_), TextExpression::Input(_)) => {
                 return self.compare_text(test, relation.mirrored(), right, left, targets);
             }
-            (Text::Literal(left), Text::Literal(right)) => {
+            (TextExpression::Literal(left), TextExpression::Literal(right)) => {
                 self.code.jump(targets.of(relation.holds(left.cmp(right))));
                 return Ok(());
             }
-            (Text::Input(left), Text::Input(right)) => {
+            (TextExpression::Input(left), TextExpression::Input(right)) => {
                 let left = self.text(test, *left, None)?;
                 let right = self.text(test, *right, Some(left))?;
                 let jump = |orders| Instruction::CompareTexts { left, right, orders, skip: 0 };
                 self.branch_orders(orders(relation), targets, jump);
                 return Ok(());
             }
-            (Text::Input(input), Text::Literal(literal)) => (*input, literal),
+            (TextExpression::Input(input), TextExpression::Literal(literal)) => (*input, literal),
         };
         match relation {
             Relation::Equal => self.matches_input(test, input, &Pattern::Exactly(literal.clone()), targets),
@@ -49,16 +49,16 @@ impl Compiler<'_> {
     pub(super) fn matches(
         &mut self,
         test: &Test,
-        text: &Text,
+        text: &TextExpression,
         pattern: &Pattern,
         targets: Targets,
     ) -> Result<(), Refusal> {
         match text {
-            Text::Literal(text) => {
+            TextExpression::Literal(text) => {
                 self.code.jump(targets.of(pattern.matches(text)));
                 Ok(())
             }
-            Text::Input(input) => self.matches_input(test, *input, pattern, targets),
+            TextExpression::Input(input) => self.matches_input(test, *input, pattern, targets),
         }
     }
 
@@ -76,11 +76,11 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn pattern(&mut self, test: &Test, pattern: &Pattern) -> Result<BytePattern, Refusal> {
+    fn pattern(&mut self, test: &Test, pattern: &Pattern) -> Result<TextPattern, Refusal> {
         let refuse = |why| self.predicate.refusal(test, why);
         match pattern {
-            Pattern::Exactly(bytes) => self.code.constant(bytes).map(BytePattern::Is),
-            Pattern::Prefix(bytes) => self.code.constant(bytes).map(BytePattern::Begins),
+            Pattern::Exactly(bytes) => self.code.constant(bytes).map(TextPattern::Is),
+            Pattern::Prefix(bytes) => self.code.constant(bytes).map(TextPattern::Begins),
             Pattern::Regex(_) => return Err(refuse("bytecode has no regular expressions")),
             Pattern::Glob(parts) => {
                 let count = u32::try_from(parts.len()).ok().filter(|count| *count <= PARTS_MAX);
@@ -92,7 +92,7 @@ impl Compiler<'_> {
                     bytes.extend_from_slice(part);
                 }
                 let literal = self.code.constant(&bytes);
-                literal.map(|literal| BytePattern::Like { offset: literal.offset, parts: count })
+                literal.map(|literal| TextPattern::Like { offset: literal.offset, parts: count })
             }
         }
         .ok_or_else(|| self.predicate.refusal(test, TOO_LONG))
@@ -107,9 +107,9 @@ impl Compiler<'_> {
             return Ok(register);
         }
         let place = match self.places[usize::from(input.0)] {
-            Place::Inline { offset, capacity } => BytePlace::Inline { offset: offset as u16, capacity },
-            Place::Pointer { offset } => BytePlace::Pointer { offset: offset as u16 },
-            Place::Missing | Place::Integer { .. } | Place::Real { .. } => {
+            InputPlace::Inline { offset, capacity } => TextPlace::Inline { offset: offset as u16, capacity },
+            InputPlace::Pointer { offset } => TextPlace::Pointer { offset: offset as u16 },
+            InputPlace::Missing | InputPlace::Integer { .. } | InputPlace::Real { .. } => {
                 unreachable!("a test of a text that is not there is decided already")
             }
         };

@@ -1,6 +1,6 @@
 //! Random expressions as text, and the tree that the text must become, by a second, plainer idea of the grammar.
 
-use kymo_random::Random;
+use kymo_random::RandomNumbers;
 
 /// A random expression.
 pub(super) struct Written {
@@ -72,7 +72,7 @@ const OPERATORS: [(&str, u8); 16] = [
 ];
 
 /// A random expression, at most this deep.
-pub(super) fn expression(random: &mut Random, depth: usize) -> Written {
+pub(super) fn expression(random: &mut RandomNumbers, depth: usize) -> Written {
     if depth == 0 || random.below(8) == 0 {
         let (text, tree) = LEAVES[random.below(LEAVES.len())];
         return Written { text: text.to_owned(), tree: format!("{tree}\n"), precedence: 12, unary: None };
@@ -87,7 +87,7 @@ pub(super) fn expression(random: &mut Random, depth: usize) -> Written {
 }
 
 /// An operand that must not be looser than this.
-fn operand(random: &mut Random, inner: &Written, precedence: u8) -> String {
+fn operand(random: &mut RandomNumbers, inner: &Written, precedence: u8) -> String {
     let needed = inner.precedence < precedence;
     if needed || random.below(10) == 0 { format!("({})", inner.text) } else { inner.text.clone() }
 }
@@ -96,7 +96,7 @@ fn indented(trees: &[&str]) -> String {
     trees.iter().flat_map(|tree| tree.lines()).map(|line| format!("  {line}\n")).collect()
 }
 
-fn unary(random: &mut Random, depth: usize) -> Written {
+fn unary(random: &mut RandomNumbers, depth: usize) -> Written {
     let symbol = ['-', '+', '!', '~'][random.below(4)];
     let inner = expression(random, depth - 1);
     // Chains are kept short by the parser; that is tested elsewhere.
@@ -107,7 +107,7 @@ fn unary(random: &mut Random, depth: usize) -> Written {
     Written { text, tree: format!("{symbol}\n{}", indented(&[&inner.tree])), precedence: 11, unary: Some(symbol) }
 }
 
-fn binary(random: &mut Random, depth: usize) -> Written {
+fn binary(random: &mut RandomNumbers, depth: usize) -> Written {
     let (symbol, precedence) = OPERATORS[random.below(OPERATORS.len())];
     let (left, right) = (expression(random, depth - 1), expression(random, depth - 1));
     let space = ["", " ", "\n", " /* - */ "][random.below(4)];
@@ -118,7 +118,7 @@ fn binary(random: &mut Random, depth: usize) -> Written {
     Written { text, tree, precedence, unary: None }
 }
 
-fn chain(random: &mut Random, depth: usize) -> Written {
+fn chain(random: &mut RandomNumbers, depth: usize) -> Written {
     let (symbol, precedence) = [("||", 1), ("&&", 2)][random.below(2)];
     let members: Vec<Written> = (0..2 + random.below(3)).map(|_| expression(random, depth - 1)).collect();
     let texts: Vec<String> = members.iter().map(|member| operand(random, member, precedence + 1)).collect();
@@ -127,7 +127,7 @@ fn chain(random: &mut Random, depth: usize) -> Written {
     Written { text: texts.join(&format!(" {symbol} ")), tree, precedence, unary: None }
 }
 
-fn list(random: &mut Random, depth: usize) -> Written {
+fn list(random: &mut RandomNumbers, depth: usize) -> Written {
     let value = expression(random, depth - 1);
     let (mut texts, mut trees) = (Vec::new(), vec![value.tree.clone()]);
     for _ in 0..=random.below(4) {
@@ -147,7 +147,7 @@ fn list(random: &mut Random, depth: usize) -> Written {
     Written { text, tree: format!("in\n{}", indented(&trees)), precedence: 4, unary: None }
 }
 
-fn like(random: &mut Random, depth: usize) -> Written {
+fn like(random: &mut RandomNumbers, depth: usize) -> Written {
     let symbol = ["=~", "!~"][random.below(2)];
     let value = expression(random, depth - 1);
     let text = format!("{} {symbol} \"^a\\\"?.*b\"", operand(random, &value, 3));

@@ -2,30 +2,42 @@
 //! arguments. What the kernel's own verifier says of them is the duty of `bpf_kernel`.
 
 use expect_test::{Expect, expect};
-use kymo_filter::bpf::{self, Instruction};
+use kymo_filter::bpf::{self, BpfInstruction};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{
-    Arithmetic, Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Regex, Relation, Test, Text,
+    ArgumentLayout, Arithmetic, Input, InputClass, InputKind, InputPlace, Number, Pattern, Predicate, Regex, Relation,
+    Test, TextExpression,
 };
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 use kymo_units::ByteOrder;
 
 /// What eBPF is to take whole.
-const TAKEN: Options =
-    Options { reals: false, mixed: false, encodings: false, regex: false, pointers: false, ..Options::ALL };
+const TAKEN: PredicateOptions = PredicateOptions {
+    reals: false,
+    mixed: false,
+    encodings: false,
+    regex: false,
+    pointers: false,
+    ..PredicateOptions::ALL
+};
 
-fn bytes(program: &[Instruction]) -> Vec<u8> {
+fn bytes(program: &[BpfInstruction]) -> Vec<u8> {
     program.iter().flat_map(|instruction| instruction.to_bytes()).collect()
 }
 
-fn text(program: &[Instruction]) -> String {
+fn text(program: &[BpfInstruction]) -> String {
     let lines = program.iter().enumerate().map(|(index, instruction)| format!("{index:<4}{instruction}\n"));
     lines.collect()
 }
 
 /// Runs random events through the program of a predicate, and counts how many are kept.
-fn check(random: &mut Random, predicate: &Predicate, layout: &Layout, program: &[Instruction]) -> usize {
+fn check(
+    random: &mut RandomNumbers,
+    predicate: &Predicate,
+    layout: &ArgumentLayout,
+    program: &[BpfInstruction],
+) -> usize {
     let code = bytes(program);
     let machine = rbpf::EbpfVmRaw::new(Some(&code)).unwrap_or_else(|error| panic!("{error:?}\n{}", text(program)));
     let mut kept = 0;
@@ -45,9 +57,9 @@ fn check(random: &mut Random, predicate: &Predicate, layout: &Layout, program: &
 fn random_predicates_keep_what_the_evaluator_keeps() {
     let (mut taken, mut kept) = (0, 0);
     for seed in 0..4000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let nodes = 1 + random.below(60);
-        let (predicate, layout) = predicates::predicate(random, &Options { nodes, ..TAKEN });
+        let (predicate, layout) = predicates::predicate(random, &PredicateOptions { nodes, ..TAKEN });
         match bpf::compile(&predicate, &layout) {
             Ok(program) => {
                 kept += check(random, &predicate, &layout, &program);
@@ -67,8 +79,9 @@ fn random_predicates_keep_what_the_evaluator_keeps() {
 fn what_is_taken_of_anything_is_right() {
     let mut taken = 0;
     for seed in 0..2000 {
-        let random = &mut Random::new(seed);
-        let (predicate, layout) = predicates::predicate(random, &Options { nodes: 8, ..Options::ALL });
+        let random = &mut RandomNumbers::new(seed);
+        let (predicate, layout) =
+            predicates::predicate(random, &PredicateOptions { nodes: 8, ..PredicateOptions::ALL });
         if let Ok(program) = bpf::compile(&predicate, &layout) {
             check(random, &predicate, &layout, &program);
             taken += 1;
@@ -83,20 +96,20 @@ fn show(root: Test, expected: &Expect) {
     let integer = |signed, bits| InputKind::Integer { signed, bits };
     let utf8 = InputKind::Text(Encoding::Utf8);
     let inputs = [
-        ("prio", integer(true, 32), Place::Integer { offset: 0, bytes: 4, order: ByteOrder::Little }),
-        ("time", integer(false, 64), Place::Integer { offset: 4, bytes: 8, order: ByteOrder::Big }),
-        ("comm", utf8, Place::Inline { offset: 16, capacity: 16 }),
-        ("path", utf8, Place::Pointer { offset: 32 }),
-        ("load", InputKind::Real, Place::Real { offset: 48, bytes: 8 }),
-        ("gone", integer(false, 8), Place::Missing),
+        ("prio", integer(true, 32), InputPlace::Integer { offset: 0, bytes: 4, order: ByteOrder::Little }),
+        ("time", integer(false, 64), InputPlace::Integer { offset: 4, bytes: 8, order: ByteOrder::Big }),
+        ("comm", utf8, InputPlace::Inline { offset: 16, capacity: 16 }),
+        ("path", utf8, InputPlace::Pointer { offset: 32 }),
+        ("load", InputKind::Real, InputPlace::Real { offset: 48, bytes: 8 }),
+        ("gone", integer(false, 8), InputPlace::Missing),
     ];
     let places = inputs.iter().map(|(_, _, place)| *place).collect();
-    let class = |(name, kind, _): (&str, InputKind, Place)| InputClass { name: name.into(), kind, optional: true };
+    let class = |(name, kind, _): (&str, InputKind, InputPlace)| InputClass { name: name.into(), kind, optional: true };
     let predicate = Predicate { inputs: inputs.into_iter().map(class).collect(), root };
-    let layout = Layout { size: 56, places };
+    let layout = ArgumentLayout { size: 56, places };
     match bpf::compile(&predicate, &layout) {
         Ok(program) => {
-            check(&mut Random::new(1), &predicate, &layout, &program);
+            check(&mut RandomNumbers::new(1), &predicate, &layout, &program);
             expected.assert_eq(&text(&program));
         }
         Err(refusal) => expected.assert_eq(&refusal.to_string()),
@@ -112,7 +125,7 @@ fn compare(relation: Relation, left: Number, right: Number) -> Test {
 }
 
 fn matches(number: u16, pattern: Pattern) -> Test {
-    Test::Matches { text: Text::Input(Input(number)), pattern }
+    Test::Matches { text: TextExpression::Input(Input(number)), pattern }
 }
 
 fn bytes_of(text: &str) -> Box<[u8]> {
@@ -245,11 +258,11 @@ fn a_program_is_no_longer_than_jumps_are_far() {
         }],
         root,
     };
-    let place = Place::Integer { offset: 0, bytes: 4, order: ByteOrder::Little };
-    let layout = Layout { size: 4, places: vec![place] };
+    let place = InputPlace::Integer { offset: 0, bytes: 4, order: ByteOrder::Little };
+    let layout = ArgumentLayout { size: 4, places: vec![place] };
     let fitting = predicate(many(8_000));
     let program = bpf::compile(&fitting, &layout).expect("four instructions each");
-    check(&mut Random::new(1), &fitting, &layout, &program);
+    check(&mut RandomNumbers::new(1), &fitting, &layout, &program);
     let refusal = bpf::compile(&predicate(many(10_000)), &layout).expect_err("it is too long");
     assert!(refusal.why.contains("32768"), "{refusal}");
 }

@@ -1,13 +1,14 @@
 //! The kernel's verifier accepts the programs, and its machine code keeps what the evaluator keeps.
 
-use kymo_filter::bpf::{self, Instruction};
+use kymo_filter::bpf::{self, BpfInstruction};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{
-    Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Relation, Test, Text,
+    ArgumentLayout, Input, InputClass, InputKind, InputPlace, Number, Pattern, Predicate, Relation, Test,
+    TextExpression,
 };
-use kymo_probe::Program;
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_probe::KernelProgram;
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 use kymo_units::ByteOrder;
 
 /// Events for each program.
@@ -17,7 +18,7 @@ const EVENTS: usize = 8;
 fn is_available() -> bool {
     // r0 = 0; exit
     let nothing = [[0xb7, 0, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
-    match Program::load(&nothing).and_then(|program| program.test_run(&mut [])) {
+    match KernelProgram::load(&nothing).and_then(|program| program.test_run(&mut [])) {
         Ok(_) => true,
         Err(error) => {
             assert!(error.is_unavailable(), "{error}");
@@ -28,9 +29,14 @@ fn is_available() -> bool {
 }
 
 /// Loads the program of a predicate, runs random events through it, and says how many there were and how many were kept.
-fn check(random: &mut Random, predicate: &Predicate, layout: &Layout, program: &[Instruction]) -> [usize; 2] {
+fn check(
+    random: &mut RandomNumbers,
+    predicate: &Predicate,
+    layout: &ArgumentLayout,
+    program: &[BpfInstruction],
+) -> [usize; 2] {
     let bytes: Vec<[u8; 8]> = program.iter().map(|instruction| instruction.to_bytes()).collect();
-    let loaded = Program::load(&bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
+    let loaded = KernelProgram::load(&bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
     let mut kept = 0;
     for _ in 0..EVENTS {
         let arguments = predicates::arguments(random, predicate, layout);
@@ -47,13 +53,19 @@ fn random_predicates_keep_what_the_evaluator_keeps_in_the_kernel() {
     if !is_available() {
         return;
     }
-    let options =
-        Options { reals: false, mixed: false, encodings: false, regex: false, pointers: false, ..Options::ALL };
+    let options = PredicateOptions {
+        reals: false,
+        mixed: false,
+        encodings: false,
+        regex: false,
+        pointers: false,
+        ..PredicateOptions::ALL
+    };
     let (mut taken, mut events, mut kept, mut longest) = (0, 0, 0, 0);
     for seed in 0..1000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let nodes = 1 + random.below(if seed % 10 == 0 { 600 } else { 60 });
-        let (predicate, layout) = predicates::predicate(random, &Options { nodes, ..options });
+        let (predicate, layout) = predicates::predicate(random, &PredicateOptions { nodes, ..options });
         let Ok(program) = bpf::compile(&predicate, &layout) else { continue };
         let [more, more_kept] = check(random, &predicate, &layout, &program);
         (taken, events, kept) = (taken + 1, events + more, kept + more_kept);
@@ -72,10 +84,10 @@ fn long_programs_are_verified() {
     let comm = InputClass { name: "comm".into(), kind: InputKind::Text(Encoding::Utf8), optional: false };
     let prio = InputClass { name: "prio".into(), kind: InputKind::Integer { signed: true, bits: 32 }, optional: false };
     let places = vec![
-        Place::Inline { offset: 0, capacity: 512 },
-        Place::Integer { offset: 512, bytes: 4, order: ByteOrder::Little },
+        InputPlace::Inline { offset: 0, capacity: 512 },
+        InputPlace::Integer { offset: 512, bytes: 4, order: ByteOrder::Little },
     ];
-    let layout = Layout { size: 516, places };
+    let layout = ArgumentLayout { size: 516, places };
     let value = || Number::Input(Input(1));
     let differs =
         |number| Test::Compare { relation: Relation::NotEqual, left: value(), right: Number::Integer(number) };
@@ -90,12 +102,12 @@ fn long_programs_are_verified() {
     for root in [
         Test::All((0..8_000).map(differs).collect()),
         Test::Among { value: value(), ranges: (0..6_000).map(|number| (number * 5, number * 5 + 2)).collect() },
-        Test::Matches { text: Text::Input(Input(0)), pattern: Pattern::Glob(parts.to_vec()) },
+        Test::Matches { text: TextExpression::Input(Input(0)), pattern: Pattern::Glob(parts.to_vec()) },
         Test::Compare { relation: Relation::GreaterOrEqual, left: sum, right: Number::Integer(99) },
     ] {
         let predicate = Predicate { inputs: vec![comm.clone(), prio.clone()], root };
         let program = bpf::compile(&predicate, &layout).expect("it is not too long");
-        let [_, kept] = check(&mut Random::new(7), &predicate, &layout, &program);
+        let [_, kept] = check(&mut RandomNumbers::new(7), &predicate, &layout, &program);
         println!("{} instructions, {kept} kept", program.len());
     }
 }

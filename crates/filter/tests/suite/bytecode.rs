@@ -5,11 +5,11 @@ use kymo_bytecode::validate;
 use kymo_filter::bytecode;
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{
-    Arithmetic, Bitwise, Datum, Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Regex,
-    Relation, Test, Text,
+    ArgumentLayout, Arithmetic, Bitwise, Datum, Input, InputClass, InputKind, InputPlace, Number, Pattern, Predicate,
+    Regex, Relation, Test, TextExpression,
 };
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 use kymo_units::ByteOrder;
 
 /// Texts behind the pointers of [`predicates::arguments`], which lie in one piece of memory that the evaluator's inputs are
@@ -23,7 +23,7 @@ impl kymo_bytecode::Texts for Pointed {
     }
 }
 
-fn check(random: &mut Random, predicate: &Predicate, layout: &Layout, bytes: &[u8]) -> usize {
+fn check(random: &mut RandomNumbers, predicate: &Predicate, layout: &ArgumentLayout, bytes: &[u8]) -> usize {
     let program = validate(bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
     let mut kept = 0;
     for _ in 0..16 {
@@ -38,13 +38,13 @@ fn check(random: &mut Random, predicate: &Predicate, layout: &Layout, bytes: &[u
     kept
 }
 
-fn pointed(layout: &Layout, arguments: &[u8], data: &[Datum]) -> Pointed {
+fn pointed(layout: &ArgumentLayout, arguments: &[u8], data: &[Datum]) -> Pointed {
     let word = |offset: u32| {
         let bytes = &arguments[offset as usize..][..8];
         u64::from_ne_bytes(bytes.try_into().expect("8 bytes"))
     };
     let texts = layout.places.iter().zip(data).filter_map(|(place, datum)| match (place, datum) {
-        (Place::Pointer { offset }, Datum::Text(text)) => Some((word(*offset), word(*offset + 8), text.to_vec())),
+        (InputPlace::Pointer { offset }, Datum::Text(text)) => Some((word(*offset), word(*offset + 8), text.to_vec())),
         _ => None,
     });
     Pointed(texts.collect())
@@ -54,9 +54,9 @@ fn pointed(layout: &Layout, arguments: &[u8], data: &[Datum]) -> Pointed {
 fn random_predicates_keep_what_the_evaluator_keeps() {
     let (mut taken, mut kept) = (0, 0);
     for seed in 0..4000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let nodes = 1 + random.below(60);
-        let (predicate, layout) = predicates::predicate(random, &Options { nodes, ..Options::PLAIN });
+        let (predicate, layout) = predicates::predicate(random, &PredicateOptions { nodes, ..PredicateOptions::PLAIN });
         match bytecode::compile(&predicate, &layout) {
             Ok(bytes) => {
                 kept += check(random, &predicate, &layout, &bytes);
@@ -75,22 +75,22 @@ fn show(root: Test, expected: &Expect) {
     let integer = |signed, bits| InputKind::Integer { signed, bits };
     let (utf8, wide) = (InputKind::Text(Encoding::Utf8), InputKind::Text(Encoding::Utf16Le));
     let inputs = [
-        ("prio", integer(true, 32), Place::Integer { offset: 0, bytes: 4, order: ByteOrder::Little }),
-        ("cpu", integer(false, 8), Place::Integer { offset: 4, bytes: 1, order: ByteOrder::Little }),
-        ("time", integer(false, 64), Place::Integer { offset: 5, bytes: 8, order: ByteOrder::Big }),
-        ("comm", utf8, Place::Inline { offset: 16, capacity: 16 }),
-        ("path", utf8, Place::Pointer { offset: 32 }),
-        ("load", InputKind::Real, Place::Real { offset: 48, bytes: 8 }),
-        ("gone", integer(false, 8), Place::Missing),
-        ("wide", wide, Place::Inline { offset: 56, capacity: 8 }),
+        ("prio", integer(true, 32), InputPlace::Integer { offset: 0, bytes: 4, order: ByteOrder::Little }),
+        ("cpu", integer(false, 8), InputPlace::Integer { offset: 4, bytes: 1, order: ByteOrder::Little }),
+        ("time", integer(false, 64), InputPlace::Integer { offset: 5, bytes: 8, order: ByteOrder::Big }),
+        ("comm", utf8, InputPlace::Inline { offset: 16, capacity: 16 }),
+        ("path", utf8, InputPlace::Pointer { offset: 32 }),
+        ("load", InputKind::Real, InputPlace::Real { offset: 48, bytes: 8 }),
+        ("gone", integer(false, 8), InputPlace::Missing),
+        ("wide", wide, InputPlace::Inline { offset: 56, capacity: 8 }),
     ];
     let places = inputs.iter().map(|(_, _, place)| *place).collect();
-    let class = |(name, kind, _): (&str, InputKind, Place)| InputClass { name: name.into(), kind, optional: true };
+    let class = |(name, kind, _): (&str, InputKind, InputPlace)| InputClass { name: name.into(), kind, optional: true };
     let predicate = Predicate { inputs: inputs.into_iter().map(class).collect(), root };
-    let layout = Layout { size: 64, places };
+    let layout = ArgumentLayout { size: 64, places };
     match bytecode::compile(&predicate, &layout) {
         Ok(bytes) => {
-            check(&mut Random::new(1), &predicate, &layout, &bytes);
+            check(&mut RandomNumbers::new(1), &predicate, &layout, &bytes);
             expected.assert_eq(&validate(&bytes).expect("check has validated it").to_string());
         }
         Err(refusal) => expected.assert_eq(&refusal.to_string()),
@@ -118,8 +118,8 @@ fn equal(number: u16, value: i128) -> Test {
     compare(Relation::Equal, input(number), Number::Integer(value))
 }
 
-fn text(number: u16) -> Text {
-    Text::Input(Input(number))
+fn text(number: u16) -> TextExpression {
+    TextExpression::Input(Input(number))
 }
 
 fn matches(number: u16, pattern: Pattern) -> Test {
@@ -285,8 +285,10 @@ fn bits_of_fields_are_those_of_64() {
     for (signed, bytes) in [false, true].into_iter().flat_map(|signed| [1, 2, 4, 8].map(|bytes| (signed, bytes))) {
         let kind = InputKind::Integer { signed, bits: 8 * bytes };
         let inputs = vec![InputClass { name: "flags".into(), kind, optional: false }];
-        let layout =
-            Layout { size: bytes.into(), places: vec![Place::Integer { offset: 0, bytes, order: ByteOrder::Big }] };
+        let layout = ArgumentLayout {
+            size: bytes.into(),
+            places: vec![InputPlace::Integer { offset: 0, bytes, order: ByteOrder::Big }],
+        };
         for (mask, relation) in masks.into_iter().flat_map(|mask| relations.map(|relation| (mask, relation))) {
             for value in [0, 1, mask, mask & 0x80, -1] {
                 let (left, right) = (Box::new(Number::Integer(mask)), Box::new(input(0)));
@@ -294,7 +296,7 @@ fn bits_of_fields_are_those_of_64() {
                 let root = compare(relation, bits, Number::Integer(value));
                 let predicate = Predicate { inputs: inputs.clone(), root };
                 let bytes = bytecode::compile(&predicate, &layout).expect("bytecode has bits");
-                check(&mut Random::new(value as u64), &predicate, &layout, &bytes);
+                check(&mut RandomNumbers::new(value as u64), &predicate, &layout, &bytes);
             }
         }
     }
@@ -490,7 +492,7 @@ fn texts_are_loaded_on_every_way() {
 fn texts_have_an_order() {
     let literal = Test::CompareText {
         relation: Relation::GreaterOrEqual,
-        left: Text::Literal((*b"b").into()),
+        left: TextExpression::Literal((*b"b").into()),
         right: text(COMM),
     };
     let other = Test::CompareText { relation: Relation::NotEqual, left: text(COMM), right: text(PATH) };
@@ -547,18 +549,18 @@ fn what_bytecode_cannot_say_is_refused() {
 
 #[test]
 fn places_must_suit() {
-    let refused = |kind, place: Place, size| {
+    let refused = |kind, place: InputPlace, size| {
         let inputs = vec![InputClass { name: "field".into(), kind, optional: false }];
         let predicate = Predicate { inputs, root: Test::Constant(Some(true)) };
-        let layout = Layout { size, places: vec![place] };
+        let layout = ArgumentLayout { size, places: vec![place] };
         bytecode::compile(&predicate, &layout).map_or_else(|refusal| refusal.to_string(), |_| "taken".to_owned())
     };
     let integer = InputKind::Integer { signed: false, bits: 32 };
-    let place = |offset| Place::Integer { offset, bytes: 4, order: ByteOrder::Little };
+    let place = |offset| InputPlace::Integer { offset, bytes: 4, order: ByteOrder::Little };
     let found = [
         refused(integer, place(4), 8),
         refused(integer, place(5), 8),
-        refused(integer, Place::Real { offset: 0, bytes: 4 }, 8),
+        refused(integer, InputPlace::Real { offset: 0, bytes: 4 }, 8),
         refused(InputKind::Text(Encoding::Utf8), place(0), 8),
         refused(integer, place(65536), 1 << 17),
     ];
@@ -581,7 +583,10 @@ fn ten_thousand_predicates_fit_and_more_are_refused() {
         }];
         let root =
             Test::All((0..count).map(|value| compare(Relation::NotEqual, input(0), Number::Integer(value))).collect());
-        let layout = Layout { size: 8, places: vec![Place::Integer { offset: 0, bytes: 8, order: ByteOrder::Little }] };
+        let layout = ArgumentLayout {
+            size: 8,
+            places: vec![InputPlace::Integer { offset: 0, bytes: 8, order: ByteOrder::Little }],
+        };
         bytecode::compile(&Predicate { inputs, root }, &layout)
     };
     let bytes = program(10_000).expect("ten thousand fit");
@@ -607,11 +612,11 @@ fn code_grows_with_the_predicate() {
         }
         let kind = InputKind::Integer { signed: false, bits: 8 };
         let class = InputClass { name: "cpu".into(), kind, optional: false };
-        let place = Place::Integer { offset: 0, bytes: 1, order: ByteOrder::Little };
+        let place = InputPlace::Integer { offset: 0, bytes: 1, order: ByteOrder::Little };
         let predicate = Predicate { inputs: vec![class.clone(), class], root: test };
-        let layout = Layout { size: 1, places: vec![place; 2] };
+        let layout = ArgumentLayout { size: 1, places: vec![place; 2] };
         let bytes = bytecode::compile(&predicate, &layout).expect("it takes few registers");
-        check(&mut Random::new(depth as u64), &predicate, &layout, &bytes);
+        check(&mut RandomNumbers::new(depth as u64), &predicate, &layout, &bytes);
         bytes.len() / 16
     };
     let (few, many) = (instructions(3), instructions(6));

@@ -23,7 +23,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 
-use kymo_filter::{Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict, nearest};
+use kymo_filter::{
+    Constant, Dimension, FieldResolver, Filter, FilterField, FilterProblem, NamePath, NameStep, PathMeaning, Unit,
+    Verdict, nearest,
+};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
 
@@ -32,7 +35,7 @@ use crate::forms;
 /// The fields of one class, as a case declares them.
 #[derive(Clone, Debug, Default)]
 struct Class {
-    fields: Vec<(String, Found)>,
+    fields: Vec<(String, PathMeaning)>,
 }
 
 impl Class {
@@ -43,16 +46,22 @@ impl Class {
         self.fields.push((name.to_owned(), found));
     }
 
-    fn found(&self, name: &str, rest: &str) -> Found {
+    fn found(&self, name: &str, rest: &str) -> PathMeaning {
         let (first, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         match first {
-            "compound" => return Found::Compound { what: Box::leak(rest.to_owned().into_boxed_str()) },
-            "constant" => return Found::Constant(constant(rest)),
+            "compound" => return PathMeaning::Compound { what: Box::leak(rest.to_owned().into_boxed_str()) },
+            "constant" => return PathMeaning::Constant(constant(rest)),
             _ => {}
         }
         let key = 100 + self.fields.len() as u32;
-        let mut field =
-            Field { key, name: name.to_owned(), kind: kind(first), optional: false, labels: Vec::new(), unit: None };
+        let mut field = FilterField {
+            key,
+            name: name.to_owned(),
+            kind: kind(first),
+            optional: false,
+            labels: Vec::new(),
+            unit: None,
+        };
         let mut scale = None;
         let mut words = rest.split_whitespace();
         while let Some(word) = words.next() {
@@ -64,11 +73,16 @@ impl Class {
                 other => panic!("{other} in the declaration of {name}"),
             }
         }
-        let Some(scale) = scale else { return Found::Field(field) };
+        let Some(scale) = scale else { return PathMeaning::Field(field) };
         let (ratio, add) = scale.split_once('+').unwrap_or((scale, "0"));
         let (multiply, divide) = ratio.split_once('/').expect("a ratio");
         let number = |text: &str| text.parse().expect("a number");
-        Found::Scaled { field, multiply: number(multiply), divide: number(divide), add: add.parse().expect("a number") }
+        PathMeaning::Scaled {
+            field,
+            multiply: number(multiply),
+            divide: number(divide),
+            add: add.parse().expect("a number"),
+        }
     }
 }
 
@@ -116,15 +130,15 @@ fn label(text: &str) -> (String, Vec<(i128, i128)>) {
     (name.to_owned(), ranges.split(',').map(range).collect())
 }
 
-impl Fields for Class {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for Class {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let wanted = path.to_string();
         if let Some((_, found)) = self.fields.iter().find(|(name, _)| *name == wanted) {
             return found.clone();
         }
-        let Step::Name(first) = &path.steps[0] else { panic!("{path} begins without a name") };
+        let NameStep::Name(first) = &path.steps[0] else { panic!("{path} begins without a name") };
         let names = self.fields.iter().map(|(name, _)| name.as_str());
-        Found::Missing { near: nearest(if path.is_global { &wanted } else { first }, names) }
+        PathMeaning::Missing { near: nearest(if path.is_global { &wanted } else { first }, names) }
     }
 
     fn instant(&self, text: &str) -> Option<i64> {
@@ -144,7 +158,7 @@ struct Case {
     expected: String,
 }
 
-fn problems(problems: &[Problem], text: &str) -> String {
+fn problems(problems: &[FilterProblem], text: &str) -> String {
     problems.iter().map(|problem| problem.render(text)).collect()
 }
 
@@ -187,7 +201,7 @@ fn values(event: &str) -> Vec<(String, String)> {
 
 fn datum(class: &Class, key: u32, values: &[(String, String)]) -> Datum {
     let field = class.fields.iter().find_map(|(name, found)| match found {
-        Found::Field(field) | Found::Scaled { field, .. } if field.key == key => Some((name, field.kind)),
+        PathMeaning::Field(field) | PathMeaning::Scaled { field, .. } if field.key == key => Some((name, field.kind)),
         _ => None,
     });
     let (name, kind) = field.expect("keys are those of fields");

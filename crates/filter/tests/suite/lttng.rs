@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kymo_filter::{Field, Fields, Filter, Found, Path};
+use kymo_filter::{FieldResolver, Filter, FilterField, NamePath, PathMeaning};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{Datum, InputKind};
 
@@ -64,12 +64,12 @@ fn value(name: &str, number: u64) -> Option<Value> {
 #[derive(Default)]
 struct Event(std::cell::RefCell<Vec<String>>);
 
-impl Fields for Event {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for Event {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let name = path.to_string();
         let (kind, labels) = match value(&name, 0) {
-            None => return Found::Missing { near: Vec::new() },
-            Some(Value::Compound) => return Found::Compound { what: "an array" },
+            None => return PathMeaning::Missing { near: Vec::new() },
+            Some(Value::Compound) => return PathMeaning::Compound { what: "an array" },
             Some(Value::Integer { signed, bits, .. }) => (InputKind::Integer { signed, bits }, Vec::new()),
             Some(Value::Real(_)) => (InputKind::Real, Vec::new()),
             Some(Value::Text(_)) => (InputKind::Text(Encoding::Utf8), Vec::new()),
@@ -82,7 +82,7 @@ impl Fields for Event {
         if place == names.len() {
             names.push(name.clone());
         }
-        Found::Field(Field { key: place as u32, name, kind, optional: false, labels, unit: None })
+        PathMeaning::Field(FilterField { key: place as u32, name, kind, optional: false, labels, unit: None })
     }
 
     fn instant(&self, _: &str) -> Option<i64> {

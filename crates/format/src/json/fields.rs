@@ -5,24 +5,24 @@ use std::collections::HashMap;
 use kymo_units::ByteOrder;
 
 use crate::budget::FIELDS_MAX;
-use crate::json::location::{Frames, Located};
-use crate::json::object::{Object, Result, array, integer, ranges, text, unsigned, wrong};
-use crate::json::problem::Problem;
-use crate::json::reader::{Kind, Value};
+use crate::json::location::{Frames, ResolvedLocation};
+use crate::json::object::{JsonObject, Result, array, integer, ranges, text, unsigned, wrong};
+use crate::json::problem::JsonProblem;
+use crate::json::reader::{JsonKind, JsonValue};
 use crate::model::{
-    BitMap, DisplayBase, DynamicArray, DynamicBlob, DynamicText, FieldClass, FieldKind, FixedBits, FixedInteger,
-    IntegerMeaning, IntegerRange, Mapping, Member, Optional, Role, Scope, StaticArray, StaticBlob, StaticText, Step,
-    Structure, TextEncoding, VariableInteger, Variant, VariantOption,
+    BitMap, DisplayBase, DynamicArray, DynamicBlob, DynamicText, EnumerationMapping, FieldClass, FieldKind,
+    FieldPathStep, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Member, Optional, Role, Scope, StaticArray,
+    StaticBlob, StaticText, Structure, TextEncoding, VariableInteger, Variant, VariantOption,
 };
 
 /// Nesting of fields.
 const DEPTH_MAX: usize = 64;
 
 /// Field classes that have a name.
-pub(crate) type Aliases<'v> = HashMap<String, &'v Value>;
+pub(crate) type Aliases<'v> = HashMap<String, &'v JsonValue>;
 
 /// Reads the field class of one scope, or of an alias.
-pub(crate) struct Fields<'a, 'v> {
+pub(crate) struct JsonFieldReader<'a, 'v> {
     pub(crate) aliases: &'a Aliases<'v>,
     pub(crate) frames: Frames<'a>,
     /// The clock of timestamps.
@@ -32,36 +32,36 @@ pub(crate) struct Fields<'a, 'v> {
     pub(crate) candidate: bool,
 }
 
-impl<'a, 'v> Fields<'a, 'v> {
+impl<'a, 'v> JsonFieldReader<'a, 'v> {
     pub(crate) fn new(aliases: &'a Aliases<'v>, frames: Frames<'a>, clock: Option<usize>) -> Self {
         Self { aliases, frames, clock, depth: 0, candidate: false }
     }
 
     /// The class of a scope: a structure.
-    pub(crate) fn scope(&mut self, value: &'v Value, property: &str) -> Result<FieldClass> {
+    pub(crate) fn scope(&mut self, value: &'v JsonValue, property: &str) -> Result<FieldClass> {
         let class = self.class(value)?;
         match class.kind {
             FieldKind::Structure(_) => Ok(class),
-            _ => Err((value.span.clone(), Problem::NotStructure(property.to_owned()))),
+            _ => Err((value.span.clone(), JsonProblem::NotStructure(property.to_owned()))),
         }
     }
 
     /// A class, or the name of one.
-    pub(crate) fn class(&mut self, value: &'v Value) -> Result<FieldClass> {
+    pub(crate) fn class(&mut self, value: &'v JsonValue) -> Result<FieldClass> {
         self.depth += 1;
         if !self.frames.budget.take_fields(1) {
-            return Err((value.span.clone(), Problem::Fields(FIELDS_MAX)));
+            return Err((value.span.clone(), JsonProblem::Fields(FIELDS_MAX)));
         }
         if self.depth > DEPTH_MAX {
-            return Err((value.span.clone(), Problem::Depth(DEPTH_MAX)));
+            return Err((value.span.clone(), JsonProblem::Depth(DEPTH_MAX)));
         }
         let class = match &value.kind {
-            Kind::Text(name) => match self.aliases.get(name) {
+            JsonKind::Text(name) => match self.aliases.get(name) {
                 Some(alias) => self.class(alias)?,
                 None => {
                     return Err((
                         value.span.clone(),
-                        Problem::Unknown { what: "field class alias", name: name.clone() },
+                        JsonProblem::Unknown { what: "field class alias", name: name.clone() },
                     ));
                 }
             },
@@ -70,13 +70,13 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.depth -= 1;
         let labels = class.integer_meaning().map_or(0, |meaning| meaning.mappings.len());
         if !self.frames.budget.take_fields(labels) {
-            return Err((value.span.clone(), Problem::Fields(FIELDS_MAX)));
+            return Err((value.span.clone(), JsonProblem::Fields(FIELDS_MAX)));
         }
         Ok(class)
     }
 
-    fn object(&mut self, value: &'v Value) -> Result<FieldClass> {
-        let mut object = Object::new(value, "field class")?;
+    fn object(&mut self, value: &'v JsonValue) -> Result<FieldClass> {
+        let mut object = JsonObject::new(value, "field class")?;
         let kind_value = object.need("type")?;
         let kind_name = text(kind_value, "type")?;
         object.what = format!("`{kind_name}`");
@@ -86,7 +86,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         Ok(FieldClass { kind, attributes })
     }
 
-    fn kind(&mut self, object: &Object<'v>, name: &str, value: &Value) -> Result<FieldKind> {
+    fn kind(&mut self, object: &JsonObject<'v>, name: &str, value: &JsonValue) -> Result<FieldKind> {
         Ok(match name {
             "fixed-length-bit-array" => {
                 // Drafts gave bit arrays a base, too; they are always shown in hexadecimal.
@@ -134,31 +134,31 @@ impl<'a, 'v> Fields<'a, 'v> {
         })
     }
 
-    fn integer(&mut self, object: &Object<'v>, signed: bool, old: bool) -> Result<FieldKind> {
+    fn integer(&mut self, object: &JsonObject<'v>, signed: bool, old: bool) -> Result<FieldKind> {
         let bits = bits(object)?;
         let meaning = self.meaning(object, signed, old)?;
         Ok(FieldKind::Integer(FixedInteger { bits, meaning }))
     }
 
-    fn variable(&mut self, object: &Object<'v>, signed: bool, old: bool) -> Result<FieldKind> {
+    fn variable(&mut self, object: &JsonObject<'v>, signed: bool, old: bool) -> Result<FieldKind> {
         Ok(FieldKind::VariableInteger(VariableInteger { meaning: self.meaning(object, signed, old)? }))
     }
 
-    fn meaning(&mut self, object: &Object<'v>, signed: bool, old: bool) -> Result<IntegerMeaning> {
+    fn meaning(&mut self, object: &JsonObject<'v>, signed: bool, old: bool) -> Result<IntegerMeaning> {
         self.candidate |= old;
         let base = match object.get("preferred-display-base") {
             None => DisplayBase::Decimal,
             Some(value) => match value.kind {
-                Kind::Integer(2) => DisplayBase::Binary,
-                Kind::Integer(8) => DisplayBase::Octal,
-                Kind::Integer(10) => DisplayBase::Decimal,
-                Kind::Integer(16) => DisplayBase::Hexadecimal,
+                JsonKind::Integer(2) => DisplayBase::Binary,
+                JsonKind::Integer(8) => DisplayBase::Octal,
+                JsonKind::Integer(10) => DisplayBase::Decimal,
+                JsonKind::Integer(16) => DisplayBase::Hexadecimal,
                 _ => return wrong(value, "preferred-display-base", "2, 8, 10 or 16"),
             },
         };
         let mappings = match object.get("mappings") {
             None if old => {
-                let missing = Problem::Missing { what: object.what.clone(), property: "mappings" };
+                let missing = JsonProblem::Missing { what: object.what.clone(), property: "mappings" };
                 return Err((object.span.clone(), missing));
             }
             None => Vec::new(),
@@ -171,11 +171,11 @@ impl<'a, 'v> Fields<'a, 'v> {
         Ok(IntegerMeaning { signed, base, enumeration, mappings, roles, clock, encoding: None })
     }
 
-    fn roles(&self, object: &Object<'v>) -> Result<Vec<Role>> {
+    fn roles(&self, object: &JsonObject<'v>) -> Result<Vec<Role>> {
         let Some(value) = object.get("roles") else { return Ok(Vec::new()) };
-        let role = |value: &Value| {
+        let role = |value: &JsonValue| {
             let name = text(value, "roles")?;
-            let unknown = || (value.span.clone(), Problem::Unknown { what: "role", name: name.clone() });
+            let unknown = || (value.span.clone(), JsonProblem::Unknown { what: "role", name: name.clone() });
             ROLES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role).ok_or_else(unknown)
         };
         let roles: Vec<Role> = array(value, "roles")?.iter().map(role).collect::<Result<_>>()?;
@@ -183,7 +183,7 @@ impl<'a, 'v> Fields<'a, 'v> {
         Ok(roles.into_iter().filter(|role| self.frames.scope.is_none_or(|scope| belongs(*role, scope))).collect())
     }
 
-    fn static_blob(&mut self, object: &Object<'v>) -> Result<FieldKind> {
+    fn static_blob(&mut self, object: &JsonObject<'v>) -> Result<FieldKind> {
         let length_value = object.need("length")?;
         let length = unsigned(length_value, "length")?;
         let roles = self.roles(object)?;
@@ -193,21 +193,21 @@ impl<'a, 'v> Fields<'a, 'v> {
         Ok(FieldKind::StaticBlob(StaticBlob { length, media_type: media_type(object)?, roles }))
     }
 
-    fn structure(&mut self, object: &Object<'v>) -> Result<Structure> {
+    fn structure(&mut self, object: &JsonObject<'v>) -> Result<Structure> {
         let minimum_alignment = alignment(object, "minimum-alignment")?;
         let members = object.get("member-classes").map_or(Ok(&[][..]), |value| array(value, "member-classes"))?;
         self.frames.enter();
         for (index, value) in members.iter().enumerate() {
-            let member = Object::new(value, "member class")?;
+            let member = JsonObject::new(value, "member class")?;
             let name_value = member.need("name")?;
             let name = text(name_value, "name")?;
             if self.frames.declares(&name) {
-                return Err((name_value.span.clone(), Problem::Twice(format!("the member `{name}`"))));
+                return Err((name_value.span.clone(), JsonProblem::Twice(format!("the member `{name}`"))));
             }
             let class_value = member.need("field-class")?;
             member.attributes()?;
             member.finish()?;
-            self.frames.steps.push(Step::Member(index));
+            self.frames.steps.push(FieldPathStep::Member(index));
             let class = self.class(class_value)?;
             self.frames.steps.pop();
             self.frames.declare(Member { name, class });
@@ -215,30 +215,30 @@ impl<'a, 'v> Fields<'a, 'v> {
         Ok(Structure { members: self.frames.leave(), minimum_alignment })
     }
 
-    fn elements(&mut self, object: &Object<'v>) -> Result<(Box<FieldClass>, u64)> {
+    fn elements(&mut self, object: &JsonObject<'v>) -> Result<(Box<FieldClass>, u64)> {
         let minimum_alignment = alignment(object, "minimum-alignment")?;
-        self.frames.steps.push(Step::Element);
+        self.frames.steps.push(FieldPathStep::Element);
         let element = self.class(object.need("element-field-class")?)?;
         self.frames.steps.pop();
         Ok((Box::new(element), minimum_alignment))
     }
 
-    fn length(&mut self, object: &Object<'v>) -> Result<crate::model::FieldPath> {
+    fn length(&mut self, object: &JsonObject<'v>) -> Result<crate::model::FieldPath> {
         let value = object.need("length-field-location")?;
         let located = self.locate(value, "length-field-location")?;
         let is_length = |class: &FieldClass| class.integer_meaning().is_some_and(|meaning| !meaning.signed);
         if located.targets.iter().all(is_length) {
             return Ok(located.path);
         }
-        Err((value.span.clone(), Problem::Target("an unsigned integer")))
+        Err((value.span.clone(), JsonProblem::Target("an unsigned integer")))
     }
 
-    fn locate(&mut self, value: &'v Value, property: &str) -> Result<Located> {
-        self.candidate |= matches!(value.kind, Kind::Array(_));
+    fn locate(&mut self, value: &'v JsonValue, property: &str) -> Result<ResolvedLocation> {
+        self.candidate |= matches!(value.kind, JsonKind::Array(_));
         self.frames.locate(value, property)
     }
 
-    fn optional(&mut self, object: &Object<'v>) -> Result<Optional> {
+    fn optional(&mut self, object: &JsonObject<'v>) -> Result<Optional> {
         let location = object.need("selector-field-location")?;
         let located = self.locate(location, "selector-field-location")?;
         let ranges_value = object.get("selector-field-ranges");
@@ -250,28 +250,31 @@ impl<'a, 'v> Fields<'a, 'v> {
             match (&ranges, ranges_value) {
                 (None, _) if !booleans && integers => {
                     let what = object.what.clone();
-                    return Err((object.span.clone(), Problem::Missing { what, property: "selector-field-ranges" }));
+                    return Err((
+                        object.span.clone(),
+                        JsonProblem::Missing { what, property: "selector-field-ranges" },
+                    ));
                 }
                 (Some(_), Some(value)) if booleans => {
                     return wrong(value, "selector-field-ranges", "absent where the selector is a boolean");
                 }
                 _ if !booleans && !integers => {
-                    return Err((location.span.clone(), Problem::Target("a boolean or an integer")));
+                    return Err((location.span.clone(), JsonProblem::Target("a boolean or an integer")));
                 }
                 _ => {}
             }
         }
-        self.frames.steps.push(Step::Content);
+        self.frames.steps.push(FieldPathStep::Content);
         let content = self.class(object.need("field-class")?)?;
         self.frames.steps.pop();
         Ok(Optional { selector: located.path, ranges, content })
     }
 
-    fn variant(&mut self, object: &Object<'v>) -> Result<Variant> {
+    fn variant(&mut self, object: &JsonObject<'v>) -> Result<Variant> {
         let location = object.need("selector-field-location")?;
         let located = self.locate(location, "selector-field-location")?;
         if located.targets.iter().any(|class| class.integer_meaning().is_none()) {
-            return Err((location.span.clone(), Problem::Target("an integer")));
+            return Err((location.span.clone(), JsonProblem::Target("an integer")));
         }
         let options_value = object.need("options")?;
         let values = array(options_value, "options")?;
@@ -280,11 +283,11 @@ impl<'a, 'v> Fields<'a, 'v> {
         }
         let mut options: Vec<VariantOption> = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
-            let option = Object::new(value, "variant option")?;
+            let option = JsonObject::new(value, "variant option")?;
             let name = option.text("name")?;
             if name.is_some() && options.iter().any(|other| other.name == name) {
                 let name = name.unwrap_or_default();
-                return Err((value.span.clone(), Problem::Twice(format!("the option `{name}`"))));
+                return Err((value.span.clone(), JsonProblem::Twice(format!("the option `{name}`"))));
             }
             let ranges_value = option.need("selector-field-ranges")?;
             let ranges = ranges(ranges_value, "selector-field-ranges")?;
@@ -296,9 +299,9 @@ impl<'a, 'v> Fields<'a, 'v> {
                 return wrong(ranges_value, "selector-field-ranges", "of 0 or more for an unsigned selector");
             }
             if options.iter().flat_map(|option| &option.ranges).any(overlaps) {
-                return Err((ranges_value.span.clone(), Problem::Overlap));
+                return Err((ranges_value.span.clone(), JsonProblem::Overlap));
             }
-            self.frames.steps.push(Step::Option(index));
+            self.frames.steps.push(FieldPathStep::Option(index));
             let class = self.class(option.need("field-class")?)?;
             self.frames.steps.pop();
             option.attributes()?;
@@ -339,7 +342,7 @@ fn belongs(role: Role, scope: Scope) -> bool {
     }
 }
 
-fn bits(object: &Object<'_>) -> Result<FixedBits> {
+fn bits(object: &JsonObject<'_>) -> Result<FixedBits> {
     let length = object.need("length")?;
     match integer(length, "length")? {
         1..=64 => layout(object, length),
@@ -347,7 +350,7 @@ fn bits(object: &Object<'_>) -> Result<FixedBits> {
     }
 }
 
-fn real(object: &Object<'_>) -> Result<FixedBits> {
+fn real(object: &JsonObject<'_>) -> Result<FixedBits> {
     let length = object.need("length")?;
     match integer(length, "length")? {
         16 | 32 | 64 | 128 => layout(object, length),
@@ -355,7 +358,7 @@ fn real(object: &Object<'_>) -> Result<FixedBits> {
     }
 }
 
-fn layout(object: &Object<'_>, length: &Value) -> Result<FixedBits> {
+fn layout(object: &JsonObject<'_>, length: &JsonValue) -> Result<FixedBits> {
     let length = unsigned(length, "length")? as u32;
     let order = object.need("byte-order")?;
     let byte_order = match text(order, "byte-order")?.as_str() {
@@ -374,17 +377,17 @@ fn layout(object: &Object<'_>, length: &Value) -> Result<FixedBits> {
     Ok(FixedBits { length, byte_order, reversed, alignment: alignment(object, "alignment")? })
 }
 
-fn alignment(object: &Object<'_>, property: &'static str) -> Result<u64> {
+fn alignment(object: &JsonObject<'_>, property: &'static str) -> Result<u64> {
     let Some(value) = object.get(property) else { return Ok(1) };
     match value.kind {
-        Kind::Integer(number) if (1..=1 << 32).contains(&number) && (number as u64).is_power_of_two() => {
+        JsonKind::Integer(number) if (1..=1 << 32).contains(&number) && (number as u64).is_power_of_two() => {
             Ok(number as u64)
         }
         _ => wrong(value, property, "a power of two, at most 2^32"),
     }
 }
 
-fn encoding(object: &Object<'_>) -> Result<TextEncoding> {
+fn encoding(object: &JsonObject<'_>) -> Result<TextEncoding> {
     let Some(value) = object.get("encoding") else { return Ok(TextEncoding::Utf8) };
     Ok(match text(value, "encoding")?.as_str() {
         "utf-8" => TextEncoding::Utf8,
@@ -396,23 +399,23 @@ fn encoding(object: &Object<'_>) -> Result<TextEncoding> {
     })
 }
 
-fn media_type(object: &Object<'_>) -> Result<String> {
+fn media_type(object: &JsonObject<'_>) -> Result<String> {
     Ok(object.text("media-type")?.unwrap_or_else(|| "application/octet-stream".to_owned()))
 }
 
-fn mappings(value: &Value, signed: bool) -> Result<Vec<Mapping>> {
-    let object = Object::new(value, "mappings")?;
-    let mapping = |member: &crate::json::reader::Member| {
+fn mappings(value: &JsonValue, signed: bool) -> Result<Vec<EnumerationMapping>> {
+    let object = JsonObject::new(value, "mappings")?;
+    let mapping = |member: &crate::json::reader::JsonMember| {
         let ranges = ranges(&member.value, "mappings")?;
         if !signed && ranges.iter().any(|range| range.lower < 0) {
             return wrong(&member.value, "mappings", "of 0 or more for an unsigned integer");
         }
-        Ok(Mapping { label: member.name.clone(), ranges })
+        Ok(EnumerationMapping { label: member.name.clone(), ranges })
     };
     object.members().iter().map(mapping).collect()
 }
 
-fn bit_map(object: &Object<'_>) -> Result<BitMap> {
+fn bit_map(object: &JsonObject<'_>) -> Result<BitMap> {
     let bits = bits(object)?;
     let value = object.need("flags")?;
     let flags = mappings(value, false)?;

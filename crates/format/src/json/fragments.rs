@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use kymo_units::Uuid;
 
-use crate::budget::{Budget, Places, StreamPlaces};
-use crate::json::fields::{Aliases, Fields};
+use crate::budget::{Budget, ClassPlaces, StreamPlaces};
+use crate::json::fields::{Aliases, JsonFieldReader};
 use crate::json::location::Frames;
-use crate::json::object::{Object, Result, Span, array, integer, text, unsigned, wrong};
-use crate::json::problem::Problem;
-use crate::json::reader::{Kind, Value};
+use crate::json::object::{JsonObject, Result, Span, array, integer, text, unsigned, wrong};
+use crate::json::problem::JsonProblem;
+use crate::json::reader::{JsonKind, JsonValue};
 use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
@@ -17,8 +17,8 @@ use crate::model::{
 use crate::said;
 
 /// The understood fragments, and the problems of the others.
-pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)>) {
-    let mut reader = Reader {
+pub(crate) fn read(values: &[JsonValue]) -> (TraceClass, ClassPlaces, Vec<(Span, JsonProblem)>) {
+    let mut reader = FragmentReader {
         trace: TraceClass::empty(Dialect::Ctf2),
         aliases: Aliases::new(),
         trace_seen: false,
@@ -26,11 +26,11 @@ pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)
         streams: HashMap::new(),
         events: HashSet::new(),
         budget: Budget::default(),
-        places: Places::default(),
+        places: ClassPlaces::default(),
     };
     let mut errors = Vec::new();
     if values.is_empty() {
-        errors.push((0..0, Problem::Empty));
+        errors.push((0..0, JsonProblem::Empty));
     }
     for (index, value) in values.iter().enumerate() {
         if let Err(problem) = reader.fragment(value, index) {
@@ -44,7 +44,7 @@ pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)
     (reader.trace, reader.places, errors)
 }
 
-struct Reader<'v> {
+struct FragmentReader<'v> {
     trace: TraceClass,
     aliases: Aliases<'v>,
     trace_seen: bool,
@@ -53,21 +53,21 @@ struct Reader<'v> {
     streams: HashMap<u64, usize>,
     events: HashSet<(usize, u64)>,
     budget: Budget,
-    places: Places,
+    places: ClassPlaces,
 }
 
-impl<'v> Reader<'v> {
-    fn fragment(&mut self, value: &'v Value, index: usize) -> Result<()> {
-        let mut object = Object::new(value, "fragment")?;
+impl<'v> FragmentReader<'v> {
+    fn fragment(&mut self, value: &'v JsonValue, index: usize) -> Result<()> {
+        let mut object = JsonObject::new(value, "fragment")?;
         let kind_value = object.need("type")?;
         let kind = text(kind_value, "type")?;
         object.what.clone_from(&kind);
         if index == 0 && kind != "preamble" {
-            return Err((kind_value.span.clone(), Problem::NoPreamble(kind)));
+            return Err((kind_value.span.clone(), JsonProblem::NoPreamble(kind)));
         }
         match kind.as_str() {
             "preamble" if index == 0 => self.preamble(&object)?,
-            "preamble" => return Err((value.span.clone(), Problem::Twice("the preamble".into()))),
+            "preamble" => return Err((value.span.clone(), JsonProblem::Twice("the preamble".into()))),
             "field-class-alias" => self.alias(&object)?,
             "trace-class" => self.trace_class(&object)?,
             "clock-class" => self.clock_class(&object)?,
@@ -78,35 +78,35 @@ impl<'v> Reader<'v> {
         object.finish()
     }
 
-    fn preamble(&mut self, object: &Object<'v>) -> Result<()> {
+    fn preamble(&mut self, object: &JsonObject<'v>) -> Result<()> {
         let version = object.need("version")?;
-        if !matches!(version.kind, Kind::Integer(2)) {
+        if !matches!(version.kind, JsonKind::Integer(2)) {
             return wrong(version, "version", "2");
         }
         self.trace.uuid = object.get("uuid").map(uuid).transpose()?;
         object.attributes().map(drop)
     }
 
-    fn alias(&mut self, object: &Object<'v>) -> Result<()> {
+    fn alias(&mut self, object: &JsonObject<'v>) -> Result<()> {
         let name_value = object.need("name")?;
         let name = text(name_value, "name")?;
         let class = object.need("field-class")?;
         // It is refused here even if it is never used.
-        let mut fields = Fields::new(&self.aliases, Frames::new(None, Vec::new(), &self.budget), None);
+        let mut fields = JsonFieldReader::new(&self.aliases, Frames::new(None, Vec::new(), &self.budget), None);
         fields.class(class)?;
         if fields.candidate {
             self.trace.dialect = Dialect::Ctf2Candidate;
         }
         object.attributes()?;
         if self.aliases.insert(name.clone(), class).is_some() {
-            return Err((name_value.span.clone(), Problem::Twice(format!("the field class alias `{name}`"))));
+            return Err((name_value.span.clone(), JsonProblem::Twice(format!("the field class alias `{name}`"))));
         }
         Ok(())
     }
 
-    fn trace_class(&mut self, object: &Object<'v>) -> Result<()> {
+    fn trace_class(&mut self, object: &JsonObject<'v>) -> Result<()> {
         if std::mem::replace(&mut self.trace_seen, true) {
-            return Err((object.span.clone(), Problem::Twice("the trace class".into())));
+            return Err((object.span.clone(), JsonProblem::Twice("the trace class".into())));
         }
         self.trace.namespace = object.text("namespace")?;
         self.trace.name = object.text("name")?;
@@ -116,10 +116,10 @@ impl<'v> Reader<'v> {
             self.trace.dialect = Dialect::Ctf2Candidate;
         }
         if let Some(value) = object.get("environment") {
-            for member in Object::new(value, "environment")?.members() {
+            for member in JsonObject::new(value, "environment")?.members() {
                 let entry = match &member.value.kind {
-                    Kind::Integer(number) => EnvironmentValue::Integer(*number),
-                    Kind::Text(text) => EnvironmentValue::Text(text.clone()),
+                    JsonKind::Integer(number) => EnvironmentValue::Integer(*number),
+                    JsonKind::Text(text) => EnvironmentValue::Text(text.clone()),
                     _ => return wrong(&member.value, &member.name, "an integer or a string"),
                 };
                 self.trace.environment.push((member.name.clone(), entry));
@@ -137,18 +137,18 @@ impl<'v> Reader<'v> {
     /// The class of a scope, and whether it is written as in the release candidate.
     fn scope(
         &self,
-        value: &'v Value,
+        value: &'v JsonValue,
         property: &str,
         scope: Scope,
         before: Vec<(Scope, &FieldClass)>,
         clock: Option<usize>,
     ) -> Result<(FieldClass, bool)> {
-        let mut fields = Fields::new(&self.aliases, Frames::new(Some(scope), before, &self.budget), clock);
+        let mut fields = JsonFieldReader::new(&self.aliases, Frames::new(Some(scope), before, &self.budget), clock);
         let class = fields.scope(value, property)?;
         Ok((class, fields.candidate))
     }
 
-    fn clock_class(&mut self, object: &Object<'v>) -> Result<()> {
+    fn clock_class(&mut self, object: &JsonObject<'v>) -> Result<()> {
         let name = object.text("name")?;
         let id = match object.get("id") {
             Some(value) => text(value, "id")?,
@@ -159,12 +159,15 @@ impl<'v> Reader<'v> {
                     name
                 }
                 None => {
-                    return Err((object.span.clone(), Problem::Missing { what: object.what.clone(), property: "id" }));
+                    return Err((
+                        object.span.clone(),
+                        JsonProblem::Missing { what: object.what.clone(), property: "id" },
+                    ));
                 }
             },
         };
         if self.clocks.contains_key(&id) {
-            return Err((object.span.clone(), Problem::Twice(format!("the clock class `{id}`"))));
+            return Err((object.span.clone(), JsonProblem::Twice(format!("the clock class `{id}`"))));
         }
         let frequency = object.need("frequency")?;
         let frequency_hz = unsigned(frequency, "frequency")?;
@@ -193,17 +196,17 @@ impl<'v> Reader<'v> {
     }
 
     /// The release candidate's clocks had UUIDs; the final specification gives them a `uid`.
-    fn candidate_uuid(&mut self, object: &Object<'v>) -> Result<Option<Uuid>> {
+    fn candidate_uuid(&mut self, object: &JsonObject<'v>) -> Result<Option<Uuid>> {
         let Some(value) = object.get("uuid") else { return Ok(None) };
         self.trace.dialect = Dialect::Ctf2Candidate;
         uuid(value).map(Some)
     }
 
-    fn data_stream_class(&mut self, object: &Object<'v>) -> Result<()> {
+    fn data_stream_class(&mut self, object: &JsonObject<'v>) -> Result<()> {
         let mut stream = DataStreamClass::empty(object.unsigned("id")?.unwrap_or(0));
         if self.streams.contains_key(&stream.id) {
             let what = format!("the data stream class with the id {}", stream.id);
-            return Err((object.span.clone(), Problem::Twice(what)));
+            return Err((object.span.clone(), JsonProblem::Twice(what)));
         }
         stream.namespace = object.text("namespace")?;
         stream.name = object.text("name")?;
@@ -212,7 +215,7 @@ impl<'v> Reader<'v> {
         if let Some(value) = object.get("default-clock-class-id").or(old) {
             let id = text(value, "default-clock-class-id")?;
             let found = self.clocks.get(&id).copied();
-            let unknown = || (value.span.clone(), Problem::Unknown { what: "clock class", name: id.clone() });
+            let unknown = || (value.span.clone(), JsonProblem::Unknown { what: "clock class", name: id.clone() });
             stream.default_clock = Some(found.ok_or_else(unknown)?);
         }
         stream.attributes = object.attributes()?;
@@ -248,19 +251,19 @@ impl<'v> Reader<'v> {
         scopes.into_iter().filter_map(|(scope, class)| Some((scope, class.as_ref()?))).collect()
     }
 
-    fn event_record_class(&mut self, object: &Object<'v>) -> Result<()> {
+    fn event_record_class(&mut self, object: &JsonObject<'v>) -> Result<()> {
         let id = object.unsigned("id")?.unwrap_or(0);
         let stream_value = object.get("data-stream-class-id");
         let stream_id = stream_value.map(|value| unsigned(value, "data-stream-class-id")).transpose()?.unwrap_or(0);
         let unknown = || {
             let span = stream_value.map_or_else(|| object.span.clone(), |value| value.span.clone());
-            (span, Problem::Unknown { what: "data stream class with the id", name: stream_id.to_string() })
+            (span, JsonProblem::Unknown { what: "data stream class with the id", name: stream_id.to_string() })
         };
         let place = self.streams.get(&stream_id).copied().ok_or_else(unknown)?;
         let stream = &self.trace.stream_classes[place];
         if self.events.contains(&(place, id)) {
             let what = format!("the event record class with the id {id}");
-            return Err((object.span.clone(), Problem::Twice(what)));
+            return Err((object.span.clone(), JsonProblem::Twice(what)));
         }
         let mut event = EventRecordClass {
             id,
@@ -307,7 +310,7 @@ const STREAM_SCOPES: [(&str, Scope); 3] = [
     ("event-record-common-context-field-class", Scope::EventCommonContext),
 ];
 
-fn uuid(value: &Value) -> Result<Uuid> {
+fn uuid(value: &JsonValue) -> Result<Uuid> {
     let expected = "16 integers from 0 to 255";
     let values = array(value, "uuid")?;
     let mut bytes = [0; 16];
@@ -320,9 +323,9 @@ fn uuid(value: &Value) -> Result<Uuid> {
     Ok(Uuid(bytes))
 }
 
-fn offset(object: &Object<'_>, frequency_hz: u64) -> Result<(i64, i128)> {
+fn offset(object: &JsonObject<'_>, frequency_hz: u64) -> Result<(i64, i128)> {
     let Some(value) = object.get("offset-from-origin") else { return Ok((0, 0)) };
-    let offset = Object::new(value, "offset-from-origin")?;
+    let offset = JsonObject::new(value, "offset-from-origin")?;
     let seconds = match offset.get("seconds") {
         None => 0,
         Some(value) => {
@@ -341,16 +344,16 @@ fn offset(object: &Object<'_>, frequency_hz: u64) -> Result<(i64, i128)> {
     Ok((seconds, cycles))
 }
 
-fn origin(object: &Object<'_>) -> Result<ClockOrigin> {
+fn origin(object: &JsonObject<'_>) -> Result<ClockOrigin> {
     let Some(value) = object.get("origin") else { return Ok(ClockOrigin::Unknown) };
-    if let Kind::Text(name) = &value.kind {
+    if let JsonKind::Text(name) = &value.kind {
         return if name == "unix-epoch" {
             Ok(ClockOrigin::UnixEpoch)
         } else {
             wrong(value, "origin", "`unix-epoch` or an object")
         };
     }
-    let origin = Object::new(value, "origin")?;
+    let origin = JsonObject::new(value, "origin")?;
     let custom = ClockOrigin::Custom {
         namespace: origin.text("namespace")?,
         name: text(origin.need("name")?, "name")?,

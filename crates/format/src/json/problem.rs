@@ -2,7 +2,7 @@
 
 /// A problem of CTF 2 metadata.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum JsonProblem {
     /// Not JSON.
     #[error("found {found}, expected {expected}")]
     Unexpected {
@@ -93,7 +93,7 @@ pub enum Problem {
     More(usize),
 }
 
-impl Problem {
+impl JsonProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {

@@ -6,52 +6,52 @@ use std::ops::Range;
 
 use kymo_wire::magic::RECORD_SEPARATOR;
 
-use crate::json::problem::Problem;
+use crate::json::problem::JsonProblem;
 
 /// Nesting of values.
 const DEPTH_MAX: usize = 256;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
-    pub(crate) kind: Kind,
+pub(crate) struct JsonValue {
+    pub(crate) kind: JsonKind,
     pub(crate) span: Range<usize>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum JsonKind {
     Null,
     Boolean(bool),
     Integer(i128),
     Real(f64),
     Text(String),
-    Array(Vec<Value>),
-    Object(Vec<Member>),
+    Array(Vec<JsonValue>),
+    Object(Vec<JsonMember>),
 }
 
 /// A member of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
+pub(crate) struct JsonMember {
     pub(crate) name: String,
     pub(crate) name_span: Range<usize>,
-    pub(crate) value: Value,
+    pub(crate) value: JsonValue,
 }
 
-type Result<T> = std::result::Result<T, (Range<usize>, Problem)>;
+type Result<T> = std::result::Result<T, (Range<usize>, JsonProblem)>;
 
 /// The contents of a text sequence.
-pub(crate) struct Sequence {
+pub(crate) struct TextSequence {
     /// The values up to the first that is no JSON.
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<JsonValue>,
     /// The error that ended them.
-    pub(crate) broken: Option<(Range<usize>, Problem)>,
+    pub(crate) broken: Option<(Range<usize>, JsonProblem)>,
     /// Commas behind the last element, which JSON forbids and some writers leave.
     pub(crate) commas: Vec<Range<usize>>,
 }
 
 /// Reads a text sequence.
-pub(crate) fn sequence(text: &str) -> Sequence {
-    let mut reader = Reader { text, at: 0, depth: 0, commas: Vec::new() };
+pub(crate) fn sequence(text: &str) -> TextSequence {
+    let mut reader = JsonReader { text, at: 0, depth: 0, commas: Vec::new() };
     let mut values = Vec::new();
     loop {
         reader.space();
@@ -59,23 +59,23 @@ pub(crate) fn sequence(text: &str) -> Sequence {
             reader.space();
         }
         if reader.at == text.len() {
-            return Sequence { values, broken: None, commas: reader.commas };
+            return TextSequence { values, broken: None, commas: reader.commas };
         }
         match reader.value() {
             Ok(value) => values.push(value),
-            Err(problem) => return Sequence { values, broken: Some(problem), commas: reader.commas },
+            Err(problem) => return TextSequence { values, broken: Some(problem), commas: reader.commas },
         }
     }
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
     commas: Vec<Range<usize>>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -96,30 +96,32 @@ impl Reader<'_> {
         let rest = &self.text[self.at..];
         let found = rest.chars().next().map_or("the end of the text".to_owned(), |character| format!("`{character}`"));
         let length = rest.chars().next().map_or(0, char::len_utf8);
-        Err((self.at..self.at + length, Problem::Unexpected { found, expected }))
+        Err((self.at..self.at + length, JsonProblem::Unexpected { found, expected }))
     }
 
-    fn value(&mut self) -> Result<Value> {
+    fn value(&mut self) -> Result<JsonValue> {
         self.space();
         let start = self.at;
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err((start..start + 1, Problem::Depth(DEPTH_MAX)));
+            return Err((start..start + 1, JsonProblem::Depth(DEPTH_MAX)));
         }
         let kind = match self.peek() {
             Some(b'{') => self.object()?,
             Some(b'[') => self.array()?,
-            Some(b'"') => Kind::Text(self.string()?),
+            Some(b'"') => JsonKind::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b'a'..=b'z') => self.word()?,
             _ => return self.unexpected("a JSON value"),
         };
         self.depth -= 1;
-        Ok(Value { kind, span: start..self.at })
+        Ok(JsonValue { kind, span: start..self.at })
     }
 
-    fn word(&mut self) -> Result<Kind> {
-        for (word, kind) in [("null", Kind::Null), ("true", Kind::Boolean(true)), ("false", Kind::Boolean(false))] {
+    fn word(&mut self) -> Result<JsonKind> {
+        for (word, kind) in
+            [("null", JsonKind::Null), ("true", JsonKind::Boolean(true)), ("false", JsonKind::Boolean(false))]
+        {
             if self.text[self.at..].starts_with(word) {
                 self.at += word.len();
                 return Ok(kind);
@@ -128,12 +130,12 @@ impl Reader<'_> {
         self.unexpected("a JSON value")
     }
 
-    fn object(&mut self) -> Result<Kind> {
+    fn object(&mut self) -> Result<JsonKind> {
         self.at += 1;
         let mut members = Vec::new();
         self.space();
         if self.eat(b'}') {
-            return Ok(Kind::Object(members));
+            return Ok(JsonKind::Object(members));
         }
         loop {
             self.space();
@@ -148,38 +150,38 @@ impl Reader<'_> {
                 return self.unexpected("`:`");
             }
             let value = self.value()?;
-            members.push(Member { name, name_span, value });
+            members.push(JsonMember { name, name_span, value });
             self.space();
             if self.eat(b'}') {
-                return Ok(Kind::Object(members));
+                return Ok(JsonKind::Object(members));
             }
             if !self.eat(b',') {
                 return self.unexpected("`,` or `}`");
             }
             if self.closes_behind_comma(b'}') {
-                return Ok(Kind::Object(members));
+                return Ok(JsonKind::Object(members));
             }
         }
     }
 
-    fn array(&mut self) -> Result<Kind> {
+    fn array(&mut self) -> Result<JsonKind> {
         self.at += 1;
         let mut elements = Vec::new();
         self.space();
         if self.eat(b']') {
-            return Ok(Kind::Array(elements));
+            return Ok(JsonKind::Array(elements));
         }
         loop {
             elements.push(self.value()?);
             self.space();
             if self.eat(b']') {
-                return Ok(Kind::Array(elements));
+                return Ok(JsonKind::Array(elements));
             }
             if !self.eat(b',') {
                 return self.unexpected("`,` or `]`");
             }
             if self.closes_behind_comma(b']') {
-                return Ok(Kind::Array(elements));
+                return Ok(JsonKind::Array(elements));
             }
         }
     }
@@ -195,7 +197,7 @@ impl Reader<'_> {
         closes
     }
 
-    fn number(&mut self) -> Result<Kind> {
+    fn number(&mut self) -> Result<JsonKind> {
         let start = self.at;
         let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
         while self.peek().is_some_and(is_part) {
@@ -206,10 +208,10 @@ impl Reader<'_> {
         let leading_zero = digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit();
         let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
         let kind = match whole {
-            true => literal.parse().ok().map(Kind::Integer),
-            false => literal.parse().ok().map(Kind::Real),
+            true => literal.parse().ok().map(JsonKind::Integer),
+            false => literal.parse().ok().map(JsonKind::Real),
         };
-        kind.filter(|_| !leading_zero).ok_or((start..self.at, Problem::Number))
+        kind.filter(|_| !leading_zero).ok_or((start..self.at, JsonProblem::Number))
     }
 
     fn string(&mut self) -> Result<String> {
@@ -231,7 +233,7 @@ impl Reader<'_> {
                     return Ok(out);
                 }
                 Some(_) => self.escape(&mut out)?,
-                None => return Err((start..self.at, Problem::UnclosedText)),
+                None => return Err((start..self.at, JsonProblem::UnclosedText)),
             }
         }
     }
@@ -287,21 +289,21 @@ impl Reader<'_> {
     }
 }
 
-impl Value {
+impl JsonValue {
     /// The same value in the form that attributes are kept in.
     pub(crate) fn to_plain(&self) -> serde_json::Value {
         match &self.kind {
-            Kind::Null => serde_json::Value::Null,
-            Kind::Boolean(value) => (*value).into(),
-            Kind::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+            JsonKind::Null => serde_json::Value::Null,
+            JsonKind::Boolean(value) => (*value).into(),
+            JsonKind::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
                 (Ok(value), _) => value.into(),
                 (_, Ok(value)) => value.into(),
                 _ => (*value as f64).into(),
             },
-            Kind::Real(value) => (*value).into(),
-            Kind::Text(value) => value.clone().into(),
-            Kind::Array(values) => values.iter().map(Self::to_plain).collect(),
-            Kind::Object(members) => {
+            JsonKind::Real(value) => (*value).into(),
+            JsonKind::Text(value) => value.clone().into(),
+            JsonKind::Array(values) => values.iter().map(Self::to_plain).collect(),
+            JsonKind::Object(members) => {
                 members.iter().map(|member| (member.name.clone(), member.value.to_plain())).collect()
             }
         }

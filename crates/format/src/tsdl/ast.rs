@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 pub(crate) type Span = Range<usize>;
 
 /// Names with dots between them; most have one.
-pub(crate) type Path<'a> = SmallVec<[Word<'a>; 1]>;
+pub(crate) type Path<'a> = SmallVec<[NameSyntax<'a>; 1]>;
 
 /// A name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word<'a> {
+pub(crate) struct NameSyntax<'a> {
     pub(crate) text: &'a str,
     pub(crate) start: usize,
 }
 
-impl Word<'_> {
+impl NameSyntax<'_> {
     pub(crate) fn span(&self) -> Span {
         self.start..self.start + self.text.len()
     }
@@ -27,21 +27,21 @@ impl Word<'_> {
 
 /// A block: `trace { ... };` and its like.
 #[derive(Debug)]
-pub(crate) struct Block<'a> {
-    pub(crate) keyword: Word<'a>,
-    pub(crate) entries: Vec<Entry<'a>>,
+pub(crate) struct BlockSyntax<'a> {
+    pub(crate) keyword: NameSyntax<'a>,
+    pub(crate) entries: Vec<EntrySyntax<'a>>,
 }
 
 /// An item at the top level.
 #[derive(Debug)]
-pub(crate) enum Item<'a> {
-    Block(Block<'a>),
-    Declaration(Declaration<'a>),
+pub(crate) enum ItemSyntax<'a> {
+    Block(BlockSyntax<'a>),
+    Declaration(TypeDeclaration<'a>),
 }
 
 /// An entry in a block.
 #[derive(Debug)]
-pub(crate) enum Entry<'a> {
+pub(crate) enum EntrySyntax<'a> {
     /// `a.b = value;`
     Value {
         path: Path<'a>,
@@ -50,21 +50,21 @@ pub(crate) enum Entry<'a> {
     /// `a.b := type;`
     Type {
         path: Path<'a>,
-        class: Box<Class<'a>>,
+        class: Box<TypeSyntax<'a>>,
         declarator: Declarator<'a>,
     },
-    Declaration(Box<Declaration<'a>>),
+    Declaration(Box<TypeDeclaration<'a>>),
 }
 
 /// A declaration that names a type.
 #[derive(Debug)]
-pub(crate) enum Declaration<'a> {
+pub(crate) enum TypeDeclaration<'a> {
     /// `typedef type name, name[3];`
-    Typedef { class: Class<'a>, declarators: Declarators<'a> },
+    Typedef { class: TypeSyntax<'a>, declarators: Declarators<'a> },
     /// `typealias type := name;`
-    Alias { class: Class<'a>, declarator: Declarator<'a>, name: String, span: Span },
+    Alias { class: TypeSyntax<'a>, declarator: Declarator<'a>, name: String, span: Span },
     /// `struct name { ... };`
-    Class(Class<'a>),
+    Class(TypeSyntax<'a>),
 }
 
 /// A value.
@@ -83,7 +83,7 @@ pub(crate) enum ExpressionKind<'a> {
 
 /// A type as written, without the parts of a declarator.
 #[derive(Debug)]
-pub(crate) struct Class<'a> {
+pub(crate) struct TypeSyntax<'a> {
     pub(crate) kind: ClassKind<'a>,
     pub(crate) span: Span,
 }
@@ -93,18 +93,18 @@ pub(crate) enum ClassKind<'a> {
     /// `integer { ... }`, `floating_point { ... }`, `string { ... }`.
     Basic {
         keyword: &'a str,
-        attributes: Attributes<'a>,
+        attributes: AttributeSyntax<'a>,
     },
     Enumeration(Enumeration<'a>),
-    Structure(Structure<'a>),
-    Variant(Variant<'a>),
+    Structure(StructureSyntax<'a>),
+    Variant(VariantSyntax<'a>),
     /// A name: its words, separated by one space each.
     Named(Cow<'a, str>),
 }
 
 /// The attributes of a basic type. The same text is read once: tracers repeat themselves thousands of times.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Attributes<'a> {
+pub(crate) struct AttributeSyntax<'a> {
     /// Equal for equal texts, from 0; `None` without braces.
     pub(crate) number: Option<usize>,
     /// Their spans are those of the first occurrence.
@@ -113,14 +113,14 @@ pub(crate) struct Attributes<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Attribute<'a> {
-    pub(crate) name: Word<'a>,
+    pub(crate) name: NameSyntax<'a>,
     pub(crate) value: Expression<'a>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Enumeration<'a> {
-    pub(crate) name: Option<Word<'a>>,
-    pub(crate) base: Option<Box<Class<'a>>>,
+    pub(crate) name: Option<NameSyntax<'a>>,
+    pub(crate) base: Option<Box<TypeSyntax<'a>>>,
     pub(crate) enumerators: Option<Vec<Enumerator<'a>>>,
 }
 
@@ -131,23 +131,23 @@ pub(crate) struct Enumerator<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Structure<'a> {
-    pub(crate) name: Option<Word<'a>>,
+pub(crate) struct StructureSyntax<'a> {
+    pub(crate) name: Option<NameSyntax<'a>>,
     pub(crate) body: Option<Vec<BodyEntry<'a>>>,
     pub(crate) align: Option<Expression<'a>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Variant<'a> {
-    pub(crate) name: Option<Word<'a>>,
+pub(crate) struct VariantSyntax<'a> {
+    pub(crate) name: Option<NameSyntax<'a>>,
     pub(crate) tag: Option<Path<'a>>,
     pub(crate) body: Option<Vec<BodyEntry<'a>>>,
 }
 
 #[derive(Debug)]
 pub(crate) enum BodyEntry<'a> {
-    Fields { class: Class<'a>, declarators: Declarators<'a> },
-    Declaration(Box<Declaration<'a>>),
+    Fields { class: TypeSyntax<'a>, declarators: Declarators<'a> },
+    Declaration(Box<TypeDeclaration<'a>>),
 }
 
 /// At least one; most are alone.
@@ -157,7 +157,7 @@ pub(crate) type Declarators<'a> = SmallVec<[Declarator<'a>; 1]>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declarator<'a> {
     pub(crate) pointers: usize,
-    pub(crate) name: Option<Word<'a>>,
+    pub(crate) name: Option<NameSyntax<'a>>,
     /// From left to right: the first is the outermost.
     pub(crate) lengths: Vec<Expression<'a>>,
 }

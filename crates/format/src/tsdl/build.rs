@@ -9,21 +9,22 @@
 //! ```
 //!
 //! A type that is only declared has no surroundings: its users may provide the facts that it lacks,
-//! so that [`Builder::check_alone`] finds fault only with references that it answers itself.
+//! so that [`FieldClassBuilder::check_alone`] finds fault only with references that it answers itself.
 
 use hashbrown::HashMap;
 use std::rc::Rc;
 
 use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX, TARGET_STEPS};
 use crate::model::{
-    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Mapping, Member, Role,
-    Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
+    DynamicArray, DynamicText, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedInteger,
+    IntegerRange, Member, Role, Scope, StaticArray, StaticBlob, StaticText, Structure, TextEncoding, Variant,
+    VariantOption,
 };
 use crate::tsdl::ast::Span;
-use crate::tsdl::problem::Problem;
+use crate::tsdl::problem::TsdlProblem;
 use crate::tsdl::types::{Proto, Reference, Shared};
 
-type Result<T> = std::result::Result<T, (Span, Problem)>;
+type Result<T> = std::result::Result<T, (Span, TsdlProblem)>;
 
 /// The scopes that were read before the one being built.
 pub(crate) type Roots = Vec<(Scope, Shared)>;
@@ -43,15 +44,15 @@ pub(crate) struct Around<'a> {
 }
 
 /// Builds the field class of one scope.
-pub(crate) struct Builder<'a> {
+pub(crate) struct FieldClassBuilder<'a> {
     scope: Scope,
     span: Span,
     roots: &'a Roots,
     root: Shared,
     /// Clock of unmapped timestamps.
     only_clock: Option<usize>,
-    frames: Vec<Frame>,
-    steps: Vec<Step>,
+    frames: Vec<TsdlFrame>,
+    steps: Vec<FieldPathStep>,
     budget: &'a Budget,
     /// The surroundings of the type are unknown.
     is_alone: bool,
@@ -60,7 +61,7 @@ pub(crate) struct Builder<'a> {
 }
 
 /// A structure around the field being built.
-struct Frame {
+struct TsdlFrame {
     proto: Shared,
     /// Steps that lead to it.
     steps: usize,
@@ -68,7 +69,7 @@ struct Frame {
     declared: usize,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> FieldClassBuilder<'a> {
     pub(crate) fn new(scope: Scope, root: &Shared, span: Span, around: Around<'a>) -> Self {
         let (frames, steps, root) = (Vec::new(), Vec::new(), Rc::clone(root));
         let Around { roots, only_clock, budget } = around;
@@ -100,7 +101,7 @@ impl<'a> Builder<'a> {
             _ => 0,
         };
         if !self.budget.take_fields(1 + labels) {
-            return Err((self.span.clone(), Problem::Fields(FIELDS_MAX)));
+            return Err((self.span.clone(), TsdlProblem::Fields(FIELDS_MAX)));
         }
         let kind = match &proto.kind {
             Proto::Integer(integer) => FieldKind::Integer(self.integer(integer, name)),
@@ -138,11 +139,11 @@ impl<'a> Builder<'a> {
     }
 
     fn structure(&mut self, proto: &Shared, members: &[(String, Shared)], minimum_alignment: u64) -> Result<FieldKind> {
-        self.frames.push(Frame { proto: Rc::clone(proto), steps: self.steps.len(), declared: 0 });
+        self.frames.push(TsdlFrame { proto: Rc::clone(proto), steps: self.steps.len(), declared: 0 });
         let mut built = Vec::with_capacity(members.len());
         for (index, (name, member)) in members.iter().enumerate() {
             self.frames.last_mut().expect("pushed above").declared = index;
-            self.steps.push(Step::Member(index));
+            self.steps.push(FieldPathStep::Member(index));
             let class = self.field(member, name)?;
             self.steps.pop();
             built.push(Member { name: name.clone(), class });
@@ -152,7 +153,7 @@ impl<'a> Builder<'a> {
     }
 
     fn variant(&mut self, tag: Option<&Reference>, options: &[(String, Shared)]) -> Result<FieldKind> {
-        let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
+        let tag = tag.ok_or_else(|| (self.span.clone(), TsdlProblem::NoTag))?;
         let Some((selector, targets)) = self.find(tag)? else {
             options.iter().try_for_each(|(_, option)| self.field(option, "").map(drop))?;
             return Ok(NOT_KNOWN);
@@ -161,14 +162,14 @@ impl<'a> Builder<'a> {
         let integer = match &targets[..] {
             [target] => match &target.kind {
                 Proto::Integer(integer) if integer.meaning.enumeration => integer,
-                _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
+                _ => return Err((tag.span.clone(), TsdlProblem::Tag(dotted(tag)))),
             },
-            _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
+            _ => return Err((tag.span.clone(), TsdlProblem::Tag(dotted(tag)))),
         };
         let labels = LabelIndex::new(&integer.meaning.mappings);
         let mut built = Vec::with_capacity(options.len());
         for (index, (name, option)) in options.iter().enumerate() {
-            self.steps.push(Step::Option(index));
+            self.steps.push(FieldPathStep::Option(index));
             let class = self.field(option, "")?;
             self.steps.pop();
             built.push(VariantOption { name: Some(name.clone()), ranges: labels.ranges(name), class });
@@ -196,7 +197,7 @@ impl<'a> Builder<'a> {
         };
         let is_length = |target: &Shared| matches!(&target.kind, Proto::Integer(integer) if !integer.meaning.signed);
         if !targets.iter().all(is_length) {
-            return Err((length.span.clone(), Problem::Length(dotted(length))));
+            return Err((length.span.clone(), TsdlProblem::Length(dotted(length))));
         }
         if let Some(encoding) = character(element) {
             return Ok(FieldKind::DynamicText(DynamicText { length: path, encoding, alignment: 8 }));
@@ -206,7 +207,7 @@ impl<'a> Builder<'a> {
     }
 
     fn element(&mut self, element: &Shared) -> Result<FieldClass> {
-        self.steps.push(Step::Element);
+        self.steps.push(FieldPathStep::Element);
         let class = self.field(element, "");
         self.steps.pop();
         class
@@ -221,7 +222,8 @@ impl<'a> Builder<'a> {
         }
         found.map(Some).ok_or_else(|| {
             let is_spent = self.budget.steps_ran_out();
-            let problem = if is_spent { Problem::Steps(STEPS_MAX) } else { Problem::Reference(dotted(reference)) };
+            let problem =
+                if is_spent { TsdlProblem::Steps(STEPS_MAX) } else { TsdlProblem::Reference(dotted(reference)) };
             (reference.span.clone(), problem)
         })
     }
@@ -252,7 +254,7 @@ impl<'a> Builder<'a> {
         &self,
         scope: Scope,
         proto: &Shared,
-        steps: &[Step],
+        steps: &[FieldPathStep],
         declared: usize,
         path: &[String],
     ) -> Option<Found> {
@@ -262,15 +264,15 @@ impl<'a> Builder<'a> {
         let (first, rest) = path.split_first()?;
         let index = self.member(members, first)?;
         let mut steps = steps.to_vec();
-        steps.push(Step::Member(index));
+        steps.push(FieldPathStep::Member(index));
         if index < declared {
             return self.descend(scope, &members[index].1, steps, rest);
         }
         // A path may lead through the structures that are being built, and through the option around the user.
-        let is_inside = |frame: &&Frame| {
+        let is_inside = |frame: &&TsdlFrame| {
             frame.steps >= steps.len()
                 && self.steps.starts_with(&steps)
-                && self.steps[steps.len()..frame.steps].iter().all(|step| matches!(step, Step::Option(_)))
+                && self.steps[steps.len()..frame.steps].iter().all(|step| matches!(step, FieldPathStep::Option(_)))
         };
         let inner = self.frames.iter().find(is_inside)?;
         let steps = self.steps[..inner.steps].to_vec();
@@ -280,11 +282,11 @@ impl<'a> Builder<'a> {
 
     /// Names lead from a finished field downwards. A variant has none: a path leads through the option that is
     /// there, and every option must lead to a field.
-    fn descend(&self, scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<Found> {
+    fn descend(&self, scope: Scope, proto: &Shared, mut steps: Vec<FieldPathStep>, path: &[String]) -> Option<Found> {
         match (&proto.kind, path) {
             (Proto::Structure { members, .. }, [first, rest @ ..]) => {
                 let index = self.member(members, first)?;
-                steps.push(Step::Member(index));
+                steps.push(FieldPathStep::Member(index));
                 self.descend(scope, &members[index].1, steps, rest)
             }
             (Proto::Variant { options, .. }, _) => {
@@ -294,7 +296,7 @@ impl<'a> Builder<'a> {
                     inside.push(found.steps);
                     targets.extend(of_option);
                 }
-                steps.push(Step::Selected(inside));
+                steps.push(FieldPathStep::Selected(inside));
                 (!options.is_empty()).then_some((FieldPath { scope, steps }, targets))
             }
             (_, []) => {
@@ -368,7 +370,7 @@ fn is_byte(element: &Shared) -> bool {
 struct LabelIndex<'a>(HashMap<&'a str, Vec<IntegerRange>>);
 
 impl<'a> LabelIndex<'a> {
-    fn new(labels: &'a [Mapping]) -> Self {
+    fn new(labels: &'a [EnumerationMapping]) -> Self {
         let mut index: HashMap<&str, Vec<IntegerRange>> = HashMap::with_capacity(labels.len());
         for mapping in labels {
             index.entry(&mapping.label).or_default().extend(&mapping.ranges);
@@ -389,6 +391,6 @@ impl<'a> LabelIndex<'a> {
 }
 
 /// Values of the tag for which one option is there.
-pub(crate) fn label_ranges(labels: &[Mapping], option: &str) -> Vec<IntegerRange> {
+pub(crate) fn label_ranges(labels: &[EnumerationMapping], option: &str) -> Vec<IntegerRange> {
     LabelIndex::new(labels).ranges(option)
 }

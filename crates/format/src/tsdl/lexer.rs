@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::tsdl::problem::Problem;
+use crate::tsdl::problem::TsdlProblem;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TsdlTokenKind {
     /// A name or a keyword.
     Word,
     /// An integer, with its suffix.
@@ -21,13 +21,13 @@ pub(crate) enum Kind {
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct TsdlToken<'a> {
+    pub(crate) kind: TsdlTokenKind,
     pub(crate) text: &'a str,
     pub(crate) start: usize,
 }
 
-impl Token<'_> {
+impl TsdlToken<'_> {
     pub(crate) fn span(&self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
@@ -51,10 +51,11 @@ struct Spot {
 const KIND_BITS: u32 = 3;
 /// Bytes of a text at most.
 const TEXT_BYTES_MAX: usize = (u32::MAX >> KIND_BITS) as usize;
-const KINDS: [Kind; 5] = [Kind::Word, Kind::Integer, Kind::Text, Kind::Mark, Kind::End];
+const KINDS: [TsdlTokenKind; 5] =
+    [TsdlTokenKind::Word, TsdlTokenKind::Integer, TsdlTokenKind::Text, TsdlTokenKind::Mark, TsdlTokenKind::End];
 
 impl<'a> Tokens<'a> {
-    fn push(&mut self, kind: Kind, span: Range<usize>) {
+    fn push(&mut self, kind: TsdlTokenKind, span: Range<usize>) {
         let length_kind = (span.len() as u32) << KIND_BITS | kind as u32;
         self.spots.push(Spot { start: span.start as u32, length_kind });
     }
@@ -74,17 +75,17 @@ impl<'a> Tokens<'a> {
         let (start, length) = (start as usize, (length_kind >> KIND_BITS) as usize);
         let kind = KINDS[(length_kind & ((1 << KIND_BITS) - 1)) as usize];
         length == text.len()
-            && matches!(kind, Kind::Word | Kind::Mark)
+            && matches!(kind, TsdlTokenKind::Word | TsdlTokenKind::Mark)
             && self.text.as_bytes()[start..start + length] == *text.as_bytes()
     }
 
     /// A token.
-    pub(crate) fn at(&self, number: usize) -> Token<'a> {
+    pub(crate) fn at(&self, number: usize) -> TsdlToken<'a> {
         let spot = self.spots[number];
         let start = spot.start as usize;
         let text = &self.text[start..start + (spot.length_kind >> KIND_BITS) as usize];
         let kind = KINDS[(spot.length_kind & ((1 << KIND_BITS) - 1)) as usize];
-        Token { kind, text, start }
+        TsdlToken { kind, text, start }
     }
 }
 
@@ -120,11 +121,11 @@ const BEGINS: [Begins; 256] = {
 };
 
 /// Splits the text; bytes that form no token are reported and passed over.
-pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, Problem)>) {
+pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, TsdlProblem)>) {
     let mut problems = Vec::new();
     let (read, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));
     if !rest.is_empty() {
-        problems.push((read.len()..text.len(), Problem::TextLength(TEXT_BYTES_MAX)));
+        problems.push((read.len()..text.len(), TsdlProblem::TextLength(TEXT_BYTES_MAX)));
     }
     let text = read;
     let mut tokens = Tokens { text, spots: Vec::with_capacity(text.len() / 4) };
@@ -136,40 +137,40 @@ pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, Problem)>) {
                 at += 1;
                 continue;
             }
-            Begins::Single => (Kind::Mark, at + 1),
+            Begins::Single => (TsdlTokenKind::Mark, at + 1),
             Begins::Mark if byte == b'/' && matches!(bytes.get(at + 1), Some(b'*' | b'/')) => {
                 match comment_end(bytes, at) {
                     Some(end) => at = end,
                     None => {
-                        problems.push((at..at + 2, Problem::UnclosedComment));
+                        problems.push((at..at + 2, TsdlProblem::UnclosedComment));
                         at = bytes.len();
                     }
                 }
                 continue;
             }
             Begins::Word => match text_prefix(bytes, at) {
-                Some(quote) => (Kind::Text, text_end(bytes, quote)),
-                None => (Kind::Word, word_end(bytes, at)),
+                Some(quote) => (TsdlTokenKind::Text, text_end(bytes, quote)),
+                None => (TsdlTokenKind::Word, word_end(bytes, at)),
             },
-            Begins::Integer => (Kind::Integer, word_end(bytes, at)),
-            Begins::Text => (Kind::Text, text_end(bytes, at)),
+            Begins::Integer => (TsdlTokenKind::Integer, word_end(bytes, at)),
+            Begins::Text => (TsdlTokenKind::Text, text_end(bytes, at)),
             Begins::Mark => match mark_length(&bytes[at..]) {
-                Some(length) => (Kind::Mark, at + length),
+                Some(length) => (TsdlTokenKind::Mark, at + length),
                 None => {
                     let end = at + text[at..].chars().next().map_or(1, char::len_utf8);
-                    problems.push((at..end, Problem::Character));
+                    problems.push((at..end, TsdlProblem::Character));
                     at = end;
                     continue;
                 }
             },
         };
         match kind {
-            Kind::Text if !is_closed(&text[at..end]) => problems.push((at..end, Problem::UnclosedText)),
+            TsdlTokenKind::Text if !is_closed(&text[at..end]) => problems.push((at..end, TsdlProblem::UnclosedText)),
             _ => tokens.push(kind, at..end),
         }
         at = end;
     }
-    tokens.push(Kind::End, text.len()..text.len());
+    tokens.push(TsdlTokenKind::End, text.len()..text.len());
     (tokens, problems)
 }
 

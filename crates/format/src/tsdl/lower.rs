@@ -9,24 +9,26 @@ use std::rc::Rc;
 
 use kymo_units::{ByteOrder, Uuid};
 
-use crate::budget::{Budget, Places, StreamPlaces};
+use crate::budget::{Budget, ClassPlaces, StreamPlaces};
 use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
 };
-use crate::seen::Seen;
-use crate::tsdl::ast::{Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word};
-use crate::tsdl::build::{Around, Builder, Roots};
-use crate::tsdl::problem::Problem;
+use crate::seen::NameSet;
+use crate::tsdl::ast::{
+    BlockSyntax, Declarator, EntrySyntax, Expression, ExpressionKind, ItemSyntax, NameSyntax, Span, TypeSyntax,
+};
+use crate::tsdl::build::{Around, FieldClassBuilder, Roots};
+use crate::tsdl::problem::TsdlProblem;
 use crate::tsdl::types::{Proto, Shared, Types};
 
-type Result<T> = std::result::Result<T, (Span, Problem)>;
+type Result<T> = std::result::Result<T, (Span, TsdlProblem)>;
 
 /// The findings of lowering: errors, and doubts that are assumptions.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
-    pub(crate) errors: Vec<(Span, Problem)>,
-    pub(crate) doubts: Vec<(Span, Problem)>,
+pub(crate) struct LoweringFindings {
+    pub(crate) errors: Vec<(Span, TsdlProblem)>,
+    pub(crate) doubts: Vec<(Span, TsdlProblem)>,
 }
 
 /// A stream class, and the types its events may refer to.
@@ -35,7 +37,7 @@ struct StreamDraft {
     roots: Roots,
 }
 
-struct Lower<'s> {
+struct TsdlLowering<'s> {
     trace: TraceClass,
     types: Types,
     packet_header: Option<Shared>,
@@ -43,20 +45,24 @@ struct Lower<'s> {
     /// Places in `streams` by id.
     stream_ids: HashMap<u64, usize>,
     budget: Budget,
-    places: Places,
-    findings: &'s mut Findings,
+    places: ClassPlaces,
+    findings: &'s mut LoweringFindings,
 }
 
 /// Lowers the parsed items.
-pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> (TraceClass, Places) {
-    let mut lower = Lower {
+pub(crate) fn lower(
+    items: &[ItemSyntax<'_>],
+    text_end: usize,
+    findings: &mut LoweringFindings,
+) -> (TraceClass, ClassPlaces) {
+    let mut lower = TsdlLowering {
         trace: TraceClass::empty(Dialect::Ctf1),
         types: Types::new(None, HashMap::new()),
         packet_header: None,
         streams: Vec::new(),
         stream_ids: HashMap::new(),
         budget: Budget::default(),
-        places: Places::default(),
+        places: ClassPlaces::default(),
         findings,
     };
     lower.first(items, text_end);
@@ -66,27 +72,27 @@ pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings
     lower.finish()
 }
 
-fn blocks<'i, 'a>(items: &'i [Item<'a>], keyword: &'i str) -> impl Iterator<Item = &'i Block<'a>> {
+fn blocks<'i, 'a>(items: &'i [ItemSyntax<'a>], keyword: &'i str) -> impl Iterator<Item = &'i BlockSyntax<'a>> {
     items.iter().filter_map(move |item| match item {
-        Item::Block(block) if block.keyword.text == keyword => Some(block),
+        ItemSyntax::Block(block) if block.keyword.text == keyword => Some(block),
         _ => None,
     })
 }
 
-impl Lower<'_> {
+impl TsdlLowering<'_> {
     fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|problem| self.findings.errors.push(problem)).ok()
     }
 
     /// The declarations that all others may need: byte order and clocks.
-    fn first(&mut self, items: &[Item<'_>], text_end: usize) {
+    fn first(&mut self, items: &[ItemSyntax<'_>], text_end: usize) {
         if blocks(items, "trace").next().is_none() {
-            let problem = Problem::Missing { block: "metadata", attribute: "trace" };
+            let problem = TsdlProblem::Missing { block: "metadata", attribute: "trace" };
             self.findings.errors.push((text_end..text_end, problem));
         }
         for (index, block) in blocks(items, "trace").enumerate() {
             if index > 0 {
-                let problem = Problem::Twice { what: "`trace`".into() };
+                let problem = TsdlProblem::Twice { what: "`trace`".into() };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             let result = self.trace_values(block);
@@ -96,7 +102,7 @@ impl Lower<'_> {
         self.types.native = self.trace.native_byte_order.or(Some(ByteOrder::Little));
         for item in items {
             // Of an environment entry that is given twice both are kept, as Babeltrace does.
-            if let Item::Block(block) = item
+            if let ItemSyntax::Block(block) = item
                 && block.keyword.text != "env"
             {
                 let result = once(block);
@@ -109,14 +115,14 @@ impl Lower<'_> {
                 continue;
             };
             if self.types.clocks.insert(clock.id.clone(), self.trace.clock_classes.len()).is_some() {
-                let problem = Problem::Twice { what: format!("the clock `{}`", clock.id) };
+                let problem = TsdlProblem::Twice { what: format!("the clock `{}`", clock.id) };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.trace.clock_classes.push(clock);
         }
     }
 
-    fn trace_values(&mut self, block: &Block<'_>) -> Result<()> {
+    fn trace_values(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         let (mut major, mut minor) = (None, None);
         for (path, value) in values(block) {
             match &*joined(path) {
@@ -129,22 +135,22 @@ impl Lower<'_> {
         }
         for attribute in ["major", "minor", "byte_order"] {
             if !values(block).any(|(path, _)| joined(path) == attribute) {
-                let problem = Problem::Missing { block: "trace", attribute };
+                let problem = TsdlProblem::Missing { block: "trace", attribute };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
         }
         match (major, minor) {
             (Some(1), Some(8)) | (None, _) | (_, None) => Ok(()),
-            (Some(major), Some(minor)) => Err((block.keyword.span(), Problem::Version { major, minor })),
+            (Some(major), Some(minor)) => Err((block.keyword.span(), TsdlProblem::Version { major, minor })),
         }
     }
 
     /// Types and streams in the order of the text.
-    fn in_order(&mut self, items: &[Item<'_>]) {
+    fn in_order(&mut self, items: &[ItemSyntax<'_>]) {
         for item in items {
             let result = match item {
-                Item::Declaration(declaration) => self.types.declare(declaration),
-                Item::Block(block) => match block.keyword.text {
+                ItemSyntax::Declaration(declaration) => self.types.declare(declaration),
+                ItemSyntax::Block(block) => match block.keyword.text {
                     "trace" => self.trace_types(block),
                     "env" => self.environment(block),
                     "stream" => self.stream(block),
@@ -155,51 +161,51 @@ impl Lower<'_> {
         }
     }
 
-    fn trace_types(&mut self, block: &Block<'_>) -> Result<()> {
+    fn trace_types(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         self.types.enter();
         let result = self.trace_types_inside(block);
         self.types.leave();
         result
     }
 
-    fn trace_types_inside(&mut self, block: &Block<'_>) -> Result<()> {
+    fn trace_types_inside(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         for entry in &block.entries {
             match entry {
-                Entry::Type { path, class, declarator } if joined(path) == "packet.header" => {
+                EntrySyntax::Type { path, class, declarator } if joined(path) == "packet.header" => {
                     let root = self.scope_type(class, declarator, "packet.header")?;
                     self.places.packet_header = path[0].span();
                     let around =
                         Around { roots: const { &Vec::new() }, only_clock: self.only_clock(), budget: &self.budget };
-                    let mut builder = Builder::new(Scope::PacketHeader, &root, class.span.clone(), around);
+                    let mut builder = FieldClassBuilder::new(Scope::PacketHeader, &root, class.span.clone(), around);
                     self.trace.packet_header = Some(builder.build()?);
                     self.packet_header = Some(root);
                 }
-                Entry::Type { path, class, .. } => self.unknown_scope("trace", path, class)?,
-                Entry::Declaration(declaration) => self.types.declare(declaration)?,
-                Entry::Value { .. } => {}
+                EntrySyntax::Type { path, class, .. } => self.unknown_scope("trace", path, class)?,
+                EntrySyntax::Declaration(declaration) => self.types.declare(declaration)?,
+                EntrySyntax::Value { .. } => {}
             }
         }
         Ok(())
     }
 
     /// A scope that no reader knows has no effect on the others, if its type is sound.
-    fn unknown_scope(&mut self, block: &'static str, path: &[Word<'_>], class: &Class<'_>) -> Result<()> {
+    fn unknown_scope(&mut self, block: &'static str, path: &[NameSyntax<'_>], class: &TypeSyntax<'_>) -> Result<()> {
         let proto = self.types.class(class)?;
         self.types.keep(&class.span, &proto);
         doubt(&mut self.types.doubts, block, path, &joined(path));
         Ok(())
     }
 
-    fn scope_type(&mut self, class: &Class<'_>, declarator: &Declarator<'_>, name: &str) -> Result<Shared> {
+    fn scope_type(&mut self, class: &TypeSyntax<'_>, declarator: &Declarator<'_>, name: &str) -> Result<Shared> {
         let proto = self.types.class(class)?;
         let proto = self.types.declared(proto, declarator)?;
         match &proto.kind {
             Proto::Structure { .. } => Ok(proto),
-            _ => Err((class.span.clone(), Problem::NotStructure(name.to_owned()))),
+            _ => Err((class.span.clone(), TsdlProblem::NotStructure(name.to_owned()))),
         }
     }
 
-    fn environment(&mut self, block: &Block<'_>) -> Result<()> {
+    fn environment(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         for (path, value) in values(block) {
             if let ExpressionKind::Integer(number) = value.kind {
                 self.types.environment.insert(joined(path).into_owned(), number);
@@ -209,7 +215,7 @@ impl Lower<'_> {
                 ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone().into_owned()),
                 ExpressionKind::Path(_) => {
                     let problem =
-                        Problem::Value { attribute: joined(path).into_owned(), expected: "a number or a string" };
+                        TsdlProblem::Value { attribute: joined(path).into_owned(), expected: "a number or a string" };
                     return Err((value.span.clone(), problem));
                 }
             };
@@ -222,13 +228,13 @@ impl Lower<'_> {
         (self.trace.clock_classes.len() == 1).then_some(0)
     }
 
-    fn stream(&mut self, block: &Block<'_>) -> Result<()> {
+    fn stream(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         self.types.enter();
         let result = self.stream_inside(block);
         self.types.leave();
         let draft = result?;
         if self.stream_ids.contains_key(&draft.class.id) {
-            let problem = Problem::Twice { what: format!("the stream with id {}", draft.class.id) };
+            let problem = TsdlProblem::Twice { what: format!("the stream with id {}", draft.class.id) };
             return Err((block.keyword.span(), problem));
         }
         self.stream_ids.insert(draft.class.id, self.streams.len());
@@ -237,16 +243,16 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn stream_inside(&mut self, block: &Block<'_>) -> Result<StreamDraft> {
+    fn stream_inside(&mut self, block: &BlockSyntax<'_>) -> Result<StreamDraft> {
         let mut protos: [Option<(Shared, Span)>; 3] = [const { None }; 3];
         let mut id = 0;
         for entry in &block.entries {
             match entry {
-                Entry::Value { path, value } => match &*joined(path) {
+                EntrySyntax::Value { path, value } => match &*joined(path) {
                     "id" => id = unsigned(value, "id")?,
                     name => doubt(&mut self.types.doubts, "stream", path, name),
                 },
-                Entry::Type { path, class, declarator } => {
+                EntrySyntax::Type { path, class, declarator } => {
                     let name = joined(path);
                     let Some(scope) = STREAM_SCOPES.iter().position(|(scope, _)| *scope == name) else {
                         self.unknown_scope("stream", path, class)?;
@@ -254,7 +260,7 @@ impl Lower<'_> {
                     };
                     protos[scope] = Some((self.scope_type(class, declarator, &name)?, class.span.clone()));
                 }
-                Entry::Declaration(declaration) => self.types.declare(declaration)?,
+                EntrySyntax::Declaration(declaration) => self.types.declare(declaration)?,
             }
         }
         self.stream_class(id, protos)
@@ -265,7 +271,7 @@ impl Lower<'_> {
         for ((_, scope), proto) in STREAM_SCOPES.iter().zip(protos) {
             let Some((root, span)) = proto else { continue };
             let around = Around { roots: &draft.roots, only_clock: self.only_clock(), budget: &self.budget };
-            let mut builder = Builder::new(*scope, &root, span, around);
+            let mut builder = FieldClassBuilder::new(*scope, &root, span, around);
             let class = builder.build()?;
             draft.class.default_clock = draft.class.default_clock.or(builder.clock);
             draft.roots.push((*scope, root));
@@ -280,7 +286,7 @@ impl Lower<'_> {
         StreamDraft { class, roots }
     }
 
-    fn events(&mut self, items: &[Item<'_>]) {
+    fn events(&mut self, items: &[ItemSyntax<'_>]) {
         if self.streams.is_empty() {
             let draft = self.empty_stream(0);
             self.stream_ids.insert(0, 0);
@@ -296,7 +302,7 @@ impl Lower<'_> {
                 continue;
             };
             if !seen.insert((stream, event.id)) {
-                let problem = Problem::Twice { what: format!("the event with id {}", event.id) };
+                let problem = TsdlProblem::Twice { what: format!("the event with id {}", event.id) };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.streams[stream].class.event_classes.push(event);
@@ -304,7 +310,7 @@ impl Lower<'_> {
         }
     }
 
-    fn event(&mut self, block: &Block<'_>) -> Result<(usize, EventRecordClass)> {
+    fn event(&mut self, block: &BlockSyntax<'_>) -> Result<(usize, EventRecordClass)> {
         let mut event = EventRecordClass {
             id: 0,
             namespace: None,
@@ -320,7 +326,7 @@ impl Lower<'_> {
         let mut types = Vec::new();
         for entry in &block.entries {
             match entry {
-                Entry::Value { path, value } => match &*joined(path) {
+                EntrySyntax::Value { path, value } => match &*joined(path) {
                     "id" => event.id = unsigned(value, "id")?,
                     "stream_id" => stream_id = Some(unsigned(value, "stream_id")?),
                     "name" => event.name = Some(name_of(value)?),
@@ -328,7 +334,7 @@ impl Lower<'_> {
                     "model.emf.uri" => event.emf_uri = Some(text(value, "model.emf.uri")?),
                     name => doubt(&mut self.types.doubts, "event", path, name),
                 },
-                Entry::Type { path, class, declarator } => {
+                EntrySyntax::Type { path, class, declarator } => {
                     let scope = match &*joined(path) {
                         "context" => Scope::EventSpecificContext,
                         "fields" => Scope::EventPayload,
@@ -339,7 +345,7 @@ impl Lower<'_> {
                     };
                     types.push((scope, self.scope_type(class, declarator, &joined(path))?, class.span.clone()));
                 }
-                Entry::Declaration(declaration) => self.types.declare(declaration)?,
+                EntrySyntax::Declaration(declaration) => self.types.declare(declaration)?,
             }
         }
         let stream = self.stream_of(stream_id, block.keyword)?;
@@ -360,7 +366,7 @@ impl Lower<'_> {
         let mut result = Ok(());
         for (scope, root, span) in types {
             let around = Around { roots, only_clock, budget: &self.budget };
-            match Builder::new(scope, &root, span, around).build() {
+            match FieldClassBuilder::new(scope, &root, span, around).build() {
                 Ok(class) if scope == Scope::EventPayload => event.payload = Some(class),
                 Ok(class) => event.specific_context = Some(class),
                 Err(problem) => result = Err(problem),
@@ -371,11 +377,12 @@ impl Lower<'_> {
         result
     }
 
-    fn stream_of(&self, id: Option<u64>, keyword: Word<'_>) -> Result<usize> {
+    fn stream_of(&self, id: Option<u64>, keyword: NameSyntax<'_>) -> Result<usize> {
         let wanted = id.unwrap_or(0);
         let found = self.stream_ids.get(&wanted).copied();
         let only = (id.is_none() && self.streams.len() == 1).then_some(0);
-        let unknown = || (keyword.span(), Problem::Unknown { what: "stream with the id", name: wanted.to_string() });
+        let unknown =
+            || (keyword.span(), TsdlProblem::Unknown { what: "stream with the id", name: wanted.to_string() });
         found.or(only).ok_or_else(unknown)
     }
 
@@ -384,16 +391,16 @@ impl Lower<'_> {
         let budget = Budget::default();
         let mut told: HashSet<usize> = self.findings.errors.iter().map(|(span, _)| span.start).collect();
         for (span, proto) in std::mem::take(&mut self.types.declared) {
-            match Builder::check_alone(&proto, span, &budget) {
+            match FieldClassBuilder::check_alone(&proto, span, &budget) {
                 // Checking types that may be of no use gets only limited time.
-                Ok(()) | Err((_, Problem::Fields(_) | Problem::Steps(_))) => {}
+                Ok(()) | Err((_, TsdlProblem::Fields(_) | TsdlProblem::Steps(_))) => {}
                 Err(problem) if told.insert(problem.0.start) => self.findings.errors.push(problem),
                 Err(_) => {}
             }
         }
     }
 
-    fn finish(self) -> (TraceClass, Places) {
+    fn finish(self) -> (TraceClass, ClassPlaces) {
         self.findings.doubts.extend(self.types.doubts);
         let mut trace = self.trace;
         trace.stream_classes = self.streams.into_iter().map(|draft| draft.class).collect();
@@ -415,42 +422,42 @@ fn scope_of(class: &mut DataStreamClass, scope: Scope) -> &mut Option<FieldClass
     }
 }
 
-fn values<'i, 'a>(block: &'i Block<'a>) -> impl Iterator<Item = (&'i [Word<'a>], &'i Expression<'a>)> {
+fn values<'i, 'a>(block: &'i BlockSyntax<'a>) -> impl Iterator<Item = (&'i [NameSyntax<'a>], &'i Expression<'a>)> {
     block.entries.iter().filter_map(|entry| match entry {
-        Entry::Value { path, value } => Some((&path[..], value)),
+        EntrySyntax::Value { path, value } => Some((&path[..], value)),
         _ => None,
     })
 }
 
 /// No attribute or scope of a block is given twice.
-fn once(block: &Block<'_>) -> Result<()> {
+fn once(block: &BlockSyntax<'_>) -> Result<()> {
     let paths = block.entries.iter().filter_map(|entry| match entry {
-        Entry::Value { path, .. } | Entry::Type { path, .. } => Some((path[0].span(), joined(path))),
-        Entry::Declaration(_) => None,
+        EntrySyntax::Value { path, .. } | EntrySyntax::Type { path, .. } => Some((path[0].span(), joined(path))),
+        EntrySyntax::Declaration(_) => None,
     });
     let paths: Vec<_> = paths.collect();
-    let mut seen = Seen::default();
+    let mut seen = NameSet::default();
     for (span, path) in &paths {
         if !seen.insert(path) {
-            return Err((span.clone(), Problem::Twice { what: format!("`{path}`") }));
+            return Err((span.clone(), TsdlProblem::Twice { what: format!("`{path}`") }));
         }
     }
     Ok(())
 }
 
-fn joined<'a>(path: &[Word<'a>]) -> Cow<'a, str> {
+fn joined<'a>(path: &[NameSyntax<'a>]) -> Cow<'a, str> {
     match path {
         [word] => Cow::Borrowed(word.text),
         _ => Cow::Owned(path.iter().map(|word| word.text).collect::<Vec<_>>().join(".")),
     }
 }
 
-fn doubt(doubts: &mut Vec<(Span, Problem)>, block: &'static str, path: &[Word<'_>], name: &str) {
-    doubts.push((path[0].span(), Problem::UnknownAttribute { block, name: name.to_owned() }));
+fn doubt(doubts: &mut Vec<(Span, TsdlProblem)>, block: &'static str, path: &[NameSyntax<'_>], name: &str) {
+    doubts.push((path[0].span(), TsdlProblem::UnknownAttribute { block, name: name.to_owned() }));
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
-    Err((value.span.clone(), Problem::Value { attribute: attribute.to_owned(), expected }))
+    Err((value.span.clone(), TsdlProblem::Value { attribute: attribute.to_owned(), expected }))
 }
 
 fn number(value: &Expression<'_>, attribute: &str) -> Result<i128> {
@@ -488,7 +495,7 @@ fn trace_byte_order(value: &Expression<'_>) -> Result<ByteOrder> {
     }
 }
 
-fn clock(block: &Block<'_>, doubts: &mut Vec<(Span, Problem)>) -> Result<ClockClass> {
+fn clock(block: &BlockSyntax<'_>, doubts: &mut Vec<(Span, TsdlProblem)>) -> Result<ClockClass> {
     let mut clock = default_clock();
     let mut name = None;
     for (path, value) in values(block) {
@@ -514,7 +521,7 @@ fn clock(block: &Block<'_>, doubts: &mut Vec<(Span, Problem)>) -> Result<ClockCl
             other => doubt(doubts, "clock", path, other),
         }
     }
-    let missing = Problem::Missing { block: "clock", attribute: "name" };
+    let missing = TsdlProblem::Missing { block: "clock", attribute: "name" };
     clock.id = name.ok_or_else(|| (block.keyword.span(), missing))?;
     clock.name = Some(clock.id.clone());
     Ok(clock)

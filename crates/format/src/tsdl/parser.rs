@@ -9,26 +9,27 @@ use hashbrown::HashMap;
 use smallvec::smallvec;
 
 use crate::tsdl::ast::{
-    Attribute, Attributes, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Declarators, Entry,
-    Enumeration, Enumerator, Expression, ExpressionKind, Item, Path, Span, Structure, Variant, Word,
+    Attribute, AttributeSyntax, BlockSyntax, BodyEntry, ClassKind, Declarator, Declarators, EntrySyntax, Enumeration,
+    Enumerator, Expression, ExpressionKind, ItemSyntax, NameSyntax, Path, Span, StructureSyntax, TypeDeclaration,
+    TypeSyntax, VariantSyntax,
 };
-use crate::tsdl::lexer::{Kind, Token, Tokens};
+use crate::tsdl::lexer::{Tokens, TsdlToken, TsdlTokenKind};
 use crate::tsdl::literal;
-use crate::tsdl::problem::Problem;
+use crate::tsdl::problem::TsdlProblem;
 
-type Result<T> = std::result::Result<T, (Span, Problem)>;
+type Result<T> = std::result::Result<T, (Span, TsdlProblem)>;
 
 /// Nesting of types in the text; the model has a limit of its own.
 const DEPTH_MAX: usize = 64;
 /// Attributes with more text than this are read each time.
 const ATTRIBUTES_BYTES: usize = 1024;
 
-pub(crate) struct Parser<'a, 't> {
+pub(crate) struct TsdlParser<'a, 't> {
     tokens: &'t Tokens<'a>,
     at: usize,
     depth: usize,
     /// Attributes that were read, by the text of their type, each with the number of its tokens behind the keyword.
-    known: HashMap<&'a str, (Attributes<'a>, usize)>,
+    known: HashMap<&'a str, (AttributeSyntax<'a>, usize)>,
 }
 
 const BLOCKS: [&str; 6] = ["trace", "env", "clock", "stream", "event", "callsite"];
@@ -51,10 +52,10 @@ const SPECIFIERS: [&str; 12] = [
 ];
 
 /// All understood items, and the problems of the others.
-pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
-    let mut parser = Parser { tokens, at: 0, depth: 0, known: HashMap::new() };
+pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<ItemSyntax<'a>>, Vec<(Span, TsdlProblem)>) {
+    let mut parser = TsdlParser { tokens, at: 0, depth: 0, known: HashMap::new() };
     let (mut items, mut problems) = (Vec::new(), Vec::new());
-    while parser.peek().kind != Kind::End {
+    while parser.peek().kind != TsdlTokenKind::End {
         if parser.eat(";") {
             continue;
         }
@@ -70,18 +71,18 @@ pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<Item<'a>>, Vec<(Span, Probl
     (items, problems)
 }
 
-impl<'a> Parser<'a, '_> {
-    fn peek(&self) -> Token<'a> {
+impl<'a> TsdlParser<'a, '_> {
+    fn peek(&self) -> TsdlToken<'a> {
         self.tokens.at(self.at)
     }
 
-    fn peek_at(&self, ahead: usize) -> Token<'a> {
+    fn peek_at(&self, ahead: usize) -> TsdlToken<'a> {
         self.tokens.at((self.at + ahead).min(self.tokens.len() - 1))
     }
 
-    fn next(&mut self) -> Token<'a> {
+    fn next(&mut self) -> TsdlToken<'a> {
         let token = self.peek();
-        if token.kind != Kind::End {
+        if token.kind != TsdlTokenKind::End {
             self.at += 1;
         }
         token
@@ -106,52 +107,52 @@ impl<'a> Parser<'a, '_> {
     fn unexpected<T>(&self, expected: &'static str) -> Result<T> {
         let token = self.peek();
         let found = match token.kind {
-            Kind::End => "the end of the text".to_owned(),
+            TsdlTokenKind::End => "the end of the text".to_owned(),
             _ => format!("`{}`", token.text),
         };
-        Err((token.span(), Problem::Unexpected { found, expected }))
+        Err((token.span(), TsdlProblem::Unexpected { found, expected }))
     }
 
     /// Goes behind the `;` that ends the item that began at `start`.
     fn recover(&mut self, start: usize) {
         let passed = || (start..self.at).map(|number| self.tokens.at(number));
-        let marks = |mark| passed().filter(|token| token.kind == Kind::Mark && token.text == mark).count();
+        let marks = |mark| passed().filter(|token| token.kind == TsdlTokenKind::Mark && token.text == mark).count();
         let mut open = marks("{").saturating_sub(marks("}"));
         loop {
             let token = self.next();
             match (token.kind, token.text) {
-                (Kind::End, _) => return,
-                (Kind::Mark, "{") => open += 1,
-                (Kind::Mark, "}") => open = open.saturating_sub(1),
-                (Kind::Mark, ";") if open == 0 => return,
+                (TsdlTokenKind::End, _) => return,
+                (TsdlTokenKind::Mark, "{") => open += 1,
+                (TsdlTokenKind::Mark, "}") => open = open.saturating_sub(1),
+                (TsdlTokenKind::Mark, ";") if open == 0 => return,
                 _ => {}
             }
         }
     }
 
-    fn word(&mut self, expected: &'static str) -> Result<Word<'a>> {
+    fn word(&mut self, expected: &'static str) -> Result<NameSyntax<'a>> {
         let token = self.peek();
-        if token.kind != Kind::Word {
+        if token.kind != TsdlTokenKind::Word {
             return self.unexpected(expected);
         }
         self.at += 1;
-        Ok(Word { text: token.text, start: token.start })
+        Ok(NameSyntax { text: token.text, start: token.start })
     }
 
-    fn item(&mut self) -> Result<Item<'a>> {
+    fn item(&mut self) -> Result<ItemSyntax<'a>> {
         let token = self.peek();
-        if token.kind == Kind::Word && BLOCKS.contains(&token.text) && self.peek_at(1).text == "{" {
-            return Ok(Item::Block(self.block()?));
+        if token.kind == TsdlTokenKind::Word && BLOCKS.contains(&token.text) && self.peek_at(1).text == "{" {
+            return Ok(ItemSyntax::Block(self.block()?));
         }
         let declaration = self.declaration()?;
         self.expect(";", "`;`")?;
         match declaration {
-            Some(declaration) => Ok(Item::Declaration(declaration)),
+            Some(declaration) => Ok(ItemSyntax::Declaration(declaration)),
             None => self.unexpected("a block (trace, env, clock, stream, event, callsite) or a type"),
         }
     }
 
-    fn block(&mut self) -> Result<Block<'a>> {
+    fn block(&mut self) -> Result<BlockSyntax<'a>> {
         let keyword = self.word("a block")?;
         self.expect("{", "`{`")?;
         let mut entries = Vec::new();
@@ -163,31 +164,31 @@ impl<'a> Parser<'a, '_> {
             self.expect(";", "`;`")?;
         }
         self.expect(";", "`;` behind the block")?;
-        Ok(Block { keyword, entries })
+        Ok(BlockSyntax { keyword, entries })
     }
 
-    fn entry(&mut self) -> Result<Entry<'a>> {
+    fn entry(&mut self) -> Result<EntrySyntax<'a>> {
         let assigned = (0..).find(|&ahead| !self.is_path_part(ahead)).map(|ahead| self.peek_at(ahead).text);
         let declares = self.is("typealias") || self.is("typedef");
         if declares || !matches!(assigned, Some("=" | ":=")) {
             return match self.declaration()? {
-                Some(declaration) => Ok(Entry::Declaration(Box::new(declaration))),
+                Some(declaration) => Ok(EntrySyntax::Declaration(Box::new(declaration))),
                 None => self.unexpected("an attribute (`name = value`, `name := type`) or a type"),
             };
         }
         let path = self.path()?;
         if self.eat("=") {
-            return Ok(Entry::Value { path, value: self.expression()? });
+            return Ok(EntrySyntax::Value { path, value: self.expression()? });
         }
         self.expect(":=", "`=` or `:=`")?;
         let class = Box::new(self.class()?);
         let declarator = self.declarator()?;
-        Ok(Entry::Type { path, class, declarator })
+        Ok(EntrySyntax::Type { path, class, declarator })
     }
 
     fn is_path_part(&self, ahead: usize) -> bool {
         let token = self.peek_at(ahead);
-        token.kind == Kind::Word || token.text == "." && token.kind == Kind::Mark
+        token.kind == TsdlTokenKind::Word || token.text == "." && token.kind == TsdlTokenKind::Mark
     }
 
     fn path(&mut self) -> Result<Path<'a>> {
@@ -202,12 +203,12 @@ impl<'a> Parser<'a, '_> {
         let token = self.peek();
         let start = token.start;
         let kind = match (token.kind, token.text) {
-            (Kind::Text, text) => {
+            (TsdlTokenKind::Text, text) => {
                 self.at += 1;
                 ExpressionKind::Text(literal::text(text))
             }
-            (Kind::Word, _) => ExpressionKind::Path(self.path()?),
-            (Kind::Integer, _) | (Kind::Mark, "-" | "+") => ExpressionKind::Integer(self.integer()?),
+            (TsdlTokenKind::Word, _) => ExpressionKind::Path(self.path()?),
+            (TsdlTokenKind::Integer, _) | (TsdlTokenKind::Mark, "-" | "+") => ExpressionKind::Integer(self.integer()?),
             _ => return self.unexpected("a number, a string, or a name"),
         };
         Ok(Expression { kind, span: start..self.end() })
@@ -224,20 +225,20 @@ impl<'a> Parser<'a, '_> {
             self.eat("+");
         }
         let token = self.peek();
-        if token.kind != Kind::Integer {
+        if token.kind != TsdlTokenKind::Integer {
             return self.unexpected("a number");
         }
         self.at += 1;
-        let value = literal::integer(token.text).ok_or((token.span(), Problem::Number))?;
+        let value = literal::integer(token.text).ok_or((token.span(), TsdlProblem::Number))?;
         Ok(if negative { -value } else { value })
     }
 
     /// A declaration without its `;`; `None` if no type begins here.
-    fn declaration(&mut self) -> Result<Option<Declaration<'a>>> {
+    fn declaration(&mut self) -> Result<Option<TypeDeclaration<'a>>> {
         if self.eat("typedef") {
             let class = self.class()?;
             let declarators = self.declarators()?;
-            return Ok(Some(Declaration::Typedef { class, declarators }));
+            return Ok(Some(TypeDeclaration::Typedef { class, declarators }));
         }
         if self.eat("typealias") {
             return self.alias().map(Some);
@@ -247,19 +248,19 @@ impl<'a> Parser<'a, '_> {
             // `unsigned typedef long name` is C, too: the specifiers may precede `typedef`.
             if self.eat("typedef") {
                 let declarators = self.declarators()?;
-                return Ok(Some(Declaration::Typedef { class, declarators }));
+                return Ok(Some(TypeDeclaration::Typedef { class, declarators }));
             }
             return Ok(None);
         }
         let class = self.class()?;
         if self.eat("typedef") {
             let declarators = self.declarators()?;
-            return Ok(Some(Declaration::Typedef { class, declarators }));
+            return Ok(Some(TypeDeclaration::Typedef { class, declarators }));
         }
-        Ok(Some(Declaration::Class(class)))
+        Ok(Some(TypeDeclaration::Class(class)))
     }
 
-    fn alias(&mut self) -> Result<Declaration<'a>> {
+    fn alias(&mut self) -> Result<TypeDeclaration<'a>> {
         let class = self.class()?;
         let mut declarator = self.declarator()?;
         self.expect(":=", "`:=`")?;
@@ -270,16 +271,17 @@ impl<'a> Parser<'a, '_> {
         }
         // Lengths may be on either side.
         declarator.lengths.extend(self.declarator()?.lengths);
-        Ok(Declaration::Alias { class, declarator, name, span: start..self.end() })
+        Ok(TypeDeclaration::Alias { class, declarator, name, span: start..self.end() })
     }
 
     fn alias_words(&mut self) -> Result<String> {
-        let compound = matches!(self.peek().text, "struct" | "variant" | "enum") && self.peek_at(1).kind != Kind::Word;
-        if compound || RESERVED.contains(&self.peek().text) && self.peek().kind == Kind::Word {
+        let compound =
+            matches!(self.peek().text, "struct" | "variant" | "enum") && self.peek_at(1).kind != TsdlTokenKind::Word;
+        if compound || RESERVED.contains(&self.peek().text) && self.peek().kind == TsdlTokenKind::Word {
             return self.unexpected("the name of a type, which is no keyword");
         }
         let mut name = self.word("the name of a type")?.text.to_owned();
-        while self.peek().kind == Kind::Word {
+        while self.peek().kind == TsdlTokenKind::Word {
             name.push(' ');
             name.push_str(self.next().text);
         }
@@ -299,7 +301,7 @@ impl<'a> Parser<'a, '_> {
         while self.eat("*") || self.eat("const") {
             declarator.pointers += 1;
         }
-        if self.peek().kind == Kind::Word {
+        if self.peek().kind == TsdlTokenKind::Word {
             declarator.name = Some(self.word("a name")?);
         }
         while self.eat("[") {
@@ -309,21 +311,21 @@ impl<'a> Parser<'a, '_> {
         Ok(declarator)
     }
 
-    fn class(&mut self) -> Result<Class<'a>> {
+    fn class(&mut self) -> Result<TypeSyntax<'a>> {
         let start = self.peek().start;
         if self.depth == DEPTH_MAX {
-            return Err((self.peek().span(), Problem::Depth(DEPTH_MAX)));
+            return Err((self.peek().span(), TsdlProblem::Depth(DEPTH_MAX)));
         }
         self.depth += 1;
         let kind = self.class_kind();
         self.depth -= 1;
-        Ok(Class { kind: kind?, span: start..self.end() })
+        Ok(TypeSyntax { kind: kind?, span: start..self.end() })
     }
 
     fn class_kind(&mut self) -> Result<ClassKind<'a>> {
         let token = self.peek();
         match token.text {
-            "integer" | "floating_point" | "string" if token.kind == Kind::Word => {
+            "integer" | "floating_point" | "string" if token.kind == TsdlTokenKind::Word => {
                 self.at += 1;
                 let attributes = self.attributes(token.start)?;
                 Ok(ClassKind::Basic { keyword: token.text, attributes })
@@ -336,9 +338,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// The attributes of a type, if there are any; its text begins at `start`.
-    fn attributes(&mut self, start: usize) -> Result<Attributes<'a>> {
+    fn attributes(&mut self, start: usize) -> Result<AttributeSyntax<'a>> {
         if !self.is("{") {
-            return Ok(Attributes::default());
+            return Ok(AttributeSyntax::default());
         }
         let text = &self.tokens.text()[start..];
         let near = &text.as_bytes()[..text.len().min(ATTRIBUTES_BYTES)];
@@ -350,14 +352,14 @@ impl<'a> Parser<'a, '_> {
         let first = self.at;
         self.at += 1;
         let list = self.attribute_list()?.into();
-        let attributes = Attributes { number: Some(self.known.len()), list };
+        let attributes = AttributeSyntax { number: Some(self.known.len()), list };
         // There may have been a brace in a comment or a string.
         let is_whole = |text: &&str| start + text.len() == self.end();
         if let Some(text) = text.filter(is_whole) {
             self.known.insert(text, (attributes.clone(), self.at - first));
             return Ok(attributes);
         }
-        Ok(Attributes { number: None, ..attributes })
+        Ok(AttributeSyntax { number: None, ..attributes })
     }
 
     fn attribute_list(&mut self) -> Result<Vec<Attribute<'a>>> {
@@ -379,11 +381,11 @@ impl<'a> Parser<'a, '_> {
         loop {
             let token = self.peek();
             let specifier = SPECIFIERS.contains(&token.text);
-            if token.text == "const" && token.kind == Kind::Word {
+            if token.text == "const" && token.kind == TsdlTokenKind::Word {
                 self.at += 1;
                 continue;
             }
-            let is_part = token.kind == Kind::Word && (specifier || name.is_empty());
+            let is_part = token.kind == TsdlTokenKind::Word && (specifier || name.is_empty());
             if !is_part {
                 break;
             }
@@ -412,14 +414,14 @@ impl<'a> Parser<'a, '_> {
         if name.is_none() && body.is_none() {
             return self.unexpected("`{` or the name of a structure");
         }
-        Ok(ClassKind::Structure(Structure { name, body, align }))
+        Ok(ClassKind::Structure(StructureSyntax { name, body, align }))
     }
 
-    fn optional_name(&mut self) -> Option<Word<'a>> {
+    fn optional_name(&mut self) -> Option<NameSyntax<'a>> {
         let token = self.peek();
-        (token.kind == Kind::Word).then(|| {
+        (token.kind == TsdlTokenKind::Word).then(|| {
             self.at += 1;
-            Word { text: token.text, start: token.start }
+            NameSyntax { text: token.text, start: token.start }
         })
     }
 
@@ -435,7 +437,7 @@ impl<'a> Parser<'a, '_> {
         if name.is_none() && body.is_none() {
             return self.unexpected("`{` or the name of a variant");
         }
-        Ok(ClassKind::Variant(Variant { name, tag, body }))
+        Ok(ClassKind::Variant(VariantSyntax { name, tag, body }))
     }
 
     fn body(&mut self) -> Result<Vec<BodyEntry<'a>>> {
@@ -458,11 +460,11 @@ impl<'a> Parser<'a, '_> {
         }
         let class = self.class()?;
         if self.is(";") {
-            return Ok(BodyEntry::Declaration(Box::new(Declaration::Class(class))));
+            return Ok(BodyEntry::Declaration(Box::new(TypeDeclaration::Class(class))));
         }
         if self.eat("typedef") {
             let declarators = self.declarators()?;
-            return Ok(BodyEntry::Declaration(Box::new(Declaration::Typedef { class, declarators })));
+            return Ok(BodyEntry::Declaration(Box::new(TypeDeclaration::Typedef { class, declarators })));
         }
         let declarators = self.declarators()?;
         if declarators.iter().any(|declarator| declarator.name.is_none()) {
@@ -487,10 +489,10 @@ impl<'a> Parser<'a, '_> {
         while !self.eat("}") {
             let token = self.next();
             let label = match token.kind {
-                Kind::Word => Cow::Borrowed(token.text),
-                Kind::Text => literal::text(token.text),
+                TsdlTokenKind::Word => Cow::Borrowed(token.text),
+                TsdlTokenKind::Text => literal::text(token.text),
                 _ => {
-                    self.at -= usize::from(token.kind != Kind::End);
+                    self.at -= usize::from(token.kind != TsdlTokenKind::End);
                     return self.unexpected("a label or `}`");
                 }
             };
@@ -509,7 +511,7 @@ impl<'a> Parser<'a, '_> {
         let lower = self.integer()?;
         let upper = if self.eat("...") { self.integer()? } else { lower };
         if upper < lower {
-            return Err((start..self.end(), Problem::Range));
+            return Err((start..self.end(), TsdlProblem::Range));
         }
         Ok((lower, upper))
     }

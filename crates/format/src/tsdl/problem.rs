@@ -2,7 +2,7 @@
 
 /// A problem of TSDL text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub enum TsdlProblem {
     /// A comment without its end.
     #[error("the comment is not closed with `*/`")]
     UnclosedComment,
@@ -113,7 +113,7 @@ pub enum Problem {
     Range,
 }
 
-impl Problem {
+impl TsdlProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {

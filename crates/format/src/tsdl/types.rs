@@ -8,13 +8,15 @@ use std::rc::Rc;
 
 use kymo_units::ByteOrder;
 
-use crate::model::{DisplayBase, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Mapping, TextEncoding};
-use crate::seen::Seen;
-use crate::tsdl::ast::{
-    Attribute, Attributes, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression,
-    ExpressionKind, Span, Structure, Variant,
+use crate::model::{
+    DisplayBase, EnumerationMapping, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, TextEncoding,
 };
-use crate::tsdl::problem::Problem;
+use crate::seen::NameSet;
+use crate::tsdl::ast::{
+    Attribute, AttributeSyntax, BodyEntry, ClassKind, Declarator, Enumeration, Expression, ExpressionKind, Span,
+    StructureSyntax, TypeDeclaration, TypeSyntax, VariantSyntax,
+};
+use crate::tsdl::problem::TsdlProblem;
 
 /// Types inside types, at most.
 const DEPTH_MAX: u32 = 65;
@@ -24,7 +26,7 @@ const WEIGHT_MAX: u64 = 1 << 20;
 /// A type with references that are still names. Its depth and size were bounded when it was made,
 /// so that code that walks or drops it needs no bounds of its own.
 #[derive(Debug)]
-pub(crate) struct Type {
+pub(crate) struct UnresolvedType {
     pub(crate) kind: Proto,
     depth: u32,
     /// Fields and labels, those of shared types as often as they occur.
@@ -44,7 +46,7 @@ pub(crate) enum Proto {
 }
 
 /// Types are shared by all that name them.
-pub(crate) type Shared = Rc<Type>;
+pub(crate) type Shared = Rc<UnresolvedType>;
 
 /// A type of that kind, unless it is too large.
 fn typed(kind: Proto, span: &Span) -> Result<Shared> {
@@ -61,12 +63,12 @@ fn typed(kind: Proto, span: &Span) -> Result<Shared> {
     };
     let (depth, weight) = (depth + 1, weight.saturating_add(1));
     if depth > DEPTH_MAX {
-        return Err((span.clone(), Problem::Depth(DEPTH_MAX as usize)));
+        return Err((span.clone(), TsdlProblem::Depth(DEPTH_MAX as usize)));
     }
     if weight > WEIGHT_MAX {
-        return Err((span.clone(), Problem::Fields(WEIGHT_MAX)));
+        return Err((span.clone(), TsdlProblem::Fields(WEIGHT_MAX)));
     }
-    Ok(Rc::new(Type { kind, depth, weight }))
+    Ok(Rc::new(UnresolvedType { kind, depth, weight }))
 }
 
 /// A dotted name, and where it was written.
@@ -80,7 +82,7 @@ pub(crate) struct Reference {
 const KEYWORDS: [&str; 9] =
     ["const", "enum", "floating_point", "integer", "string", "struct", "typealias", "typedef", "variant"];
 
-type Result<T> = std::result::Result<T, (Span, Problem)>;
+type Result<T> = std::result::Result<T, (Span, TsdlProblem)>;
 
 /// The meaning of names, scope in scope.
 #[derive(Debug)]
@@ -91,7 +93,7 @@ pub(crate) struct Types {
     /// Integers of the environment: lengths may refer to them.
     pub(crate) environment: HashMap<String, i128>,
     /// Attributes that the specification does not know.
-    pub(crate) doubts: Vec<(Span, Problem)>,
+    pub(crate) doubts: Vec<(Span, TsdlProblem)>,
     /// Basic types by the numbers of their attributes.
     basic: HashMap<usize, Shared>,
     /// Types that were declared, whether anything uses them or not.
@@ -120,30 +122,30 @@ impl Types {
     fn define(&mut self, name: String, proto: Shared, span: Span) -> Result<()> {
         let scope = self.scopes.last_mut().expect("the outermost scope is never left");
         if scope.contains_key(&name) {
-            return Err((span, Problem::Twice { what: format!("the type `{name}`") }));
+            return Err((span, TsdlProblem::Twice { what: format!("the type `{name}`") }));
         }
         scope.insert(name, proto);
         Ok(())
     }
 
-    pub(crate) fn declare(&mut self, declaration: &Declaration<'_>) -> Result<()> {
+    pub(crate) fn declare(&mut self, declaration: &TypeDeclaration<'_>) -> Result<()> {
         match declaration {
-            Declaration::Class(class) => {
+            TypeDeclaration::Class(class) => {
                 let proto = self.class(class)?;
                 self.keep(&class.span, &proto);
                 Ok(())
             }
-            Declaration::Alias { class, declarator, name, span } => {
+            TypeDeclaration::Alias { class, declarator, name, span } => {
                 let proto = self.class(class)?;
                 let proto = self.declared(proto, declarator)?;
                 self.keep(&class.span, &proto);
                 self.define(name.clone(), proto, span.clone())
             }
-            Declaration::Typedef { class, declarators } => {
+            TypeDeclaration::Typedef { class, declarators } => {
                 let proto = self.class(class)?;
                 for declarator in declarators {
                     let Some(name) = declarator.name else {
-                        return Err((class.span.clone(), Problem::Missing { block: "typedef", attribute: "name" }));
+                        return Err((class.span.clone(), TsdlProblem::Missing { block: "typedef", attribute: "name" }));
                     };
                     let declared = self.declared(Rc::clone(&proto), declarator)?;
                     self.keep(&class.span, &declared);
@@ -167,14 +169,15 @@ impl Types {
             let kind = match &length.kind {
                 ExpressionKind::Integer(value) => {
                     let length = u64::try_from(*value).map_err(|_| {
-                        let problem = Problem::Value { attribute: "length".into(), expected: "0 or more" };
+                        let problem = TsdlProblem::Value { attribute: "length".into(), expected: "0 or more" };
                         (length.span.clone(), problem)
                     })?;
                     Proto::Array { length, element: proto }
                 }
                 ExpressionKind::Path(path) if path.len() == 2 && path[0].text == "env" => {
                     let known = self.environment.get(path[1].text).and_then(|value| u64::try_from(*value).ok());
-                    let problem = || Problem::Unknown { what: "length in the environment", name: path[1].text.into() };
+                    let problem =
+                        || TsdlProblem::Unknown { what: "length in the environment", name: path[1].text.into() };
                     Proto::Array { length: known.ok_or_else(|| (length.span.clone(), problem()))?, element: proto }
                 }
                 ExpressionKind::Path(path) if path.len() == 1 && KEYWORDS.contains(&path[0].text) => {
@@ -185,7 +188,7 @@ impl Types {
                     Proto::Sequence { length: Reference { path, span: length.span.clone() }, element: proto }
                 }
                 ExpressionKind::Text(_) => {
-                    let problem = Problem::Value { attribute: "length".into(), expected: "a number or a field" };
+                    let problem = TsdlProblem::Value { attribute: "length".into(), expected: "a number or a field" };
                     return Err((length.span.clone(), problem));
                 }
             };
@@ -194,7 +197,7 @@ impl Types {
         Ok(proto)
     }
 
-    pub(crate) fn class(&mut self, class: &Class<'_>) -> Result<Shared> {
+    pub(crate) fn class(&mut self, class: &TypeSyntax<'_>) -> Result<Shared> {
         match &class.kind {
             ClassKind::Basic { keyword, attributes } => self.basic(keyword, attributes, &class.span),
             ClassKind::Enumeration(enumeration) => self.enumeration(enumeration, &class.span),
@@ -204,7 +207,7 @@ impl Types {
         }
     }
 
-    fn basic(&mut self, keyword: &str, attributes: &Attributes<'_>, span: &Span) -> Result<Shared> {
+    fn basic(&mut self, keyword: &str, attributes: &AttributeSyntax<'_>, span: &Span) -> Result<Shared> {
         if let Some(known) = attributes.number.and_then(|number| self.basic.get(&number)) {
             return Ok(Rc::clone(known));
         }
@@ -221,7 +224,7 @@ impl Types {
     }
 
     fn named(&self, name: &str, span: &Span) -> Result<Shared> {
-        let unknown = || (span.clone(), Problem::Unknown { what: "type", name: name.to_owned() });
+        let unknown = || (span.clone(), TsdlProblem::Unknown { what: "type", name: name.to_owned() });
         self.look_up(name).ok_or_else(unknown)
     }
 
@@ -242,7 +245,7 @@ impl Types {
                 _ => self.doubt("integer", attribute),
             }
         }
-        let missing = Problem::Missing { block: "integer", attribute: "size" };
+        let missing = TsdlProblem::Missing { block: "integer", attribute: "size" };
         let length = size.ok_or_else(|| (span.clone(), missing))?;
         let alignment = align.unwrap_or(if length % 8 == 0 { 8 } else { 1 });
         let byte_order = self.native_or(order, span)?;
@@ -263,12 +266,12 @@ impl Types {
                 _ => self.doubt("floating_point", attribute),
             }
         }
-        let missing = |attribute| (span.clone(), Problem::Missing { block: "floating_point", attribute });
+        let missing = |attribute| (span.clone(), TsdlProblem::Missing { block: "floating_point", attribute });
         let exponent = exponent.ok_or_else(|| missing("exp_dig"))?;
         let mantissa = mantissa.ok_or_else(|| missing("mant_dig"))?;
         if !matches!((exponent, mantissa), (5, 11) | (8, 24) | (11, 53) | (15, 113)) {
             let expected = "5 and 11, 8 and 24, 11 and 53, or 15 and 113";
-            return Err((span.clone(), Problem::Value { attribute: "exp_dig and mant_dig".into(), expected }));
+            return Err((span.clone(), TsdlProblem::Value { attribute: "exp_dig and mant_dig".into(), expected }));
         }
         let byte_order = self.native_or(order, span)?;
         let length = (exponent + mantissa) as u32;
@@ -288,7 +291,7 @@ impl Types {
     }
 
     fn doubt(&mut self, block: &'static str, attribute: &Attribute<'_>) {
-        let problem = Problem::UnknownAttribute { block, name: attribute.name.text.to_owned() };
+        let problem = TsdlProblem::UnknownAttribute { block, name: attribute.name.text.to_owned() };
         self.doubts.push((attribute.name.span(), problem));
     }
 
@@ -303,7 +306,7 @@ impl Types {
     }
 
     fn native_or(&self, order: Option<ByteOrder>, span: &Span) -> Result<ByteOrder> {
-        let missing = Problem::Missing { block: "trace", attribute: "byte_order" };
+        let missing = TsdlProblem::Missing { block: "trace", attribute: "byte_order" };
         order.or(self.native).ok_or_else(|| (span.clone(), missing))
     }
 
@@ -317,7 +320,7 @@ impl Types {
         if clock.text != "clock" || property.text != "value" {
             return wrong(value, "map", "`clock.NAME.value`");
         }
-        let unknown = || (name.span(), Problem::Unknown { what: "clock", name: name.text.to_owned() });
+        let unknown = || (name.span(), TsdlProblem::Unknown { what: "clock", name: name.text.to_owned() });
         self.clocks.get(name.text).copied().map(Some).ok_or_else(unknown)
     }
 
@@ -331,7 +334,10 @@ impl Types {
             None => self.named("int", span)?,
         };
         let Proto::Integer(base) = &base.kind else {
-            return Err((span.clone(), Problem::Value { attribute: "enum".into(), expected: "of an integer type" }));
+            return Err((
+                span.clone(),
+                TsdlProblem::Value { attribute: "enum".into(), expected: "of an integer type" },
+            ));
         };
         let mut integer = base.clone();
         integer.meaning.enumeration = true;
@@ -341,16 +347,16 @@ impl Types {
         for enumerator in enumerators {
             let (lower, upper) = enumerator.range.unwrap_or((next, next));
             if !values.contains(&lower) || !values.contains(&upper) {
-                return Err((span.clone(), Problem::Enumerator(enumerator.label.clone().into_owned())));
+                return Err((span.clone(), TsdlProblem::Enumerator(enumerator.label.clone().into_owned())));
             }
             next = upper + 1;
-            mappings.push(Mapping {
+            mappings.push(EnumerationMapping {
                 label: enumerator.label.clone().into_owned(),
                 ranges: vec![IntegerRange { lower, upper }],
             });
         }
         if let Some(empty) = mappings.is_empty().then_some(span) {
-            return Err((empty.clone(), Problem::Missing { block: "enum", attribute: "label" }));
+            return Err((empty.clone(), TsdlProblem::Missing { block: "enum", attribute: "label" }));
         }
         integer.meaning.mappings = mappings;
         let proto = typed(Proto::Integer(integer), span)?;
@@ -360,7 +366,7 @@ impl Types {
         Ok(proto)
     }
 
-    fn structure(&mut self, structure: &Structure<'_>, span: &Span) -> Result<Shared> {
+    fn structure(&mut self, structure: &StructureSyntax<'_>, span: &Span) -> Result<Shared> {
         let minimum_alignment = structure.align.as_ref().map_or(Ok(1), alignment)?;
         let Some(body) = &structure.body else {
             let name = structure.name.expect("the parser demands a body or a name");
@@ -374,7 +380,7 @@ impl Types {
         Ok(proto)
     }
 
-    fn variant(&mut self, variant: &Variant<'_>, span: &Span) -> Result<Shared> {
+    fn variant(&mut self, variant: &VariantSyntax<'_>, span: &Span) -> Result<Shared> {
         let tag = variant.tag.as_ref().map(|path| Reference {
             path: path.iter().map(|word| word.text.to_owned()).collect(),
             span: path[0].start..path[path.len() - 1].span().end,
@@ -392,7 +398,7 @@ impl Types {
             }
         };
         if options.is_empty() {
-            return Err((span.clone(), Problem::Missing { block: "variant", attribute: "option" }));
+            return Err((span.clone(), TsdlProblem::Missing { block: "variant", attribute: "option" }));
         }
         let proto = typed(Proto::Variant { tag, options }, span)?;
         if let (Some(name), Some(_)) = (variant.name, &variant.body) {
@@ -410,7 +416,7 @@ impl Types {
 
     fn members_inside(&mut self, body: &[BodyEntry<'_>]) -> Result<Vec<(String, Shared)>> {
         let mut members: Vec<(String, Shared)> = Vec::new();
-        let mut names = Seen::default();
+        let mut names = NameSet::default();
         for entry in body {
             let (class, declarators) = match entry {
                 BodyEntry::Declaration(declaration) => {
@@ -424,7 +430,7 @@ impl Types {
             for declarator in declarators {
                 let name = declarator.name.expect("the parser demands names");
                 if !names.insert(name.text) {
-                    return Err((name.span(), Problem::Twice { what: format!("the field `{}`", name.text) }));
+                    return Err((name.span(), TsdlProblem::Twice { what: format!("the field `{}`", name.text) }));
                 }
                 let declared = self.declared(Rc::clone(&proto), declarator)?;
                 members.push((name.text.to_owned(), declared));
@@ -434,11 +440,13 @@ impl Types {
     }
 
     /// `struct page *p` means the type named `struct page *`.
-    fn pointed(&mut self, class: &Class<'_>, pointers: usize) -> Result<Shared> {
+    fn pointed(&mut self, class: &TypeSyntax<'_>, pointers: usize) -> Result<Shared> {
         let name = match &class.kind {
             _ if pointers == 0 => return self.class(class),
             ClassKind::Named(name) => name.clone().into_owned(),
-            ClassKind::Structure(Structure { name: Some(name), body: None, .. }) => format!("struct {}", name.text),
+            ClassKind::Structure(StructureSyntax { name: Some(name), body: None, .. }) => {
+                format!("struct {}", name.text)
+            }
             _ => return self.class(class),
         };
         self.named(&(name + &" *".repeat(pointers)), &class.span)
@@ -447,11 +455,11 @@ impl Types {
 
 /// No attribute is given twice.
 fn once(attributes: &[Attribute<'_>]) -> Result<()> {
-    let mut seen = Seen::default();
+    let mut seen = NameSet::default();
     for attribute in attributes {
         if !seen.insert(attribute.name.text) {
             let what = format!("the attribute `{}`", attribute.name.text);
-            return Err((attribute.name.span(), Problem::Twice { what }));
+            return Err((attribute.name.span(), TsdlProblem::Twice { what }));
         }
     }
     Ok(())
@@ -464,7 +472,7 @@ fn values(integer: &FixedInteger) -> std::ops::RangeInclusive<i128> {
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
-    Err((value.span.clone(), Problem::Value { attribute: attribute.to_owned(), expected }))
+    Err((value.span.clone(), TsdlProblem::Value { attribute: attribute.to_owned(), expected }))
 }
 
 fn word<'a>(value: &Expression<'a>) -> Option<&'a str> {

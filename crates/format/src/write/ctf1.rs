@@ -18,13 +18,13 @@ use kymo_units::ByteOrder;
 
 use crate::check::has_role;
 use crate::model::{
-    ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicText, FieldClass, FieldKind,
-    FieldPath, FixedBits, FixedInteger, IntegerMeaning, Mapping, Member, Optional, Role, Scope, StaticArray, Step,
-    Structure, TextEncoding, TraceClass, Variant, VariantOption,
+    ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicText, EnumerationMapping,
+    FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, FixedInteger, IntegerMeaning, Member, Optional, Role,
+    Scope, StaticArray, Structure, TextEncoding, TraceClass, Variant, VariantOption,
 };
 use crate::tsdl::label_ranges;
 use crate::write::selectors::{self, Claim, Selectors};
-use crate::write::walk::{self, Owner};
+use crate::write::walk::{self, ScopeOwner};
 use crate::write::{Reason, Unwritable, names};
 
 type Result<T> = std::result::Result<T, Unwritable>;
@@ -41,7 +41,7 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
     let selectors = selectors::collect(trace)?;
     let lower = |owner, scope| {
         let path = FieldPath { scope, steps: Vec::new() };
-        Lower { trace, selectors: &selectors, owner, path, depth: 0 }.scope()
+        Ctf1Lowering { trace, selectors: &selectors, owner, path, depth: 0 }.scope()
     };
     let mut out = trace.clone();
     out.dialect = Dialect::Ctf1;
@@ -49,16 +49,16 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
     (out.namespace, out.name, out.uid, out.attributes) = (None, None, None, None);
     environment(trace)?;
     clock_classes(&mut out.clock_classes);
-    out.packet_header = lower(Owner { stream: None, event: None }, Scope::PacketHeader)?;
+    out.packet_header = lower(ScopeOwner { stream: None, event: None }, Scope::PacketHeader)?;
     for (index, stream) in out.stream_classes.iter_mut().enumerate() {
-        let owner = Owner { stream: Some(index), event: None };
+        let owner = ScopeOwner { stream: Some(index), event: None };
         (stream.namespace, stream.name, stream.uid, stream.attributes) = (None, None, None, None);
         stream.packet_context = lower(owner, Scope::PacketContext)?;
         stream.event_header = lower(owner, Scope::EventHeader)?;
         stream.event_common_context = lower(owner, Scope::EventCommonContext)?;
         stream.default_clock = stream.default_clock.filter(|_| tells_time(stream));
         for (event_index, event) in stream.event_classes.iter_mut().enumerate() {
-            let owner = Owner { event: Some(event_index), ..owner };
+            let owner = ScopeOwner { event: Some(event_index), ..owner };
             (event.namespace, event.uid, event.attributes) = (None, None, None);
             event.specific_context = lower(owner, Scope::EventSpecificContext)?;
             event.payload = lower(owner, Scope::EventPayload)?;
@@ -135,17 +135,17 @@ fn tells_time(stream: &DataStreamClass) -> bool {
 }
 
 /// Builds the class of one scope anew.
-struct Lower<'t> {
+struct Ctf1Lowering<'t> {
     trace: &'t TraceClass,
     selectors: &'t Selectors,
-    owner: Owner,
+    owner: ScopeOwner,
     /// Of the field that is being built, as it was.
     path: FieldPath,
     /// Structures around it.
     depth: usize,
 }
 
-impl<'t> Lower<'t> {
+impl<'t> Ctf1Lowering<'t> {
     fn scope(&mut self) -> Result<Option<FieldClass>> {
         let class = walk::root(self.trace, self.owner, self.path.scope);
         class.map(|class| self.field(class, "")).transpose()
@@ -155,7 +155,7 @@ impl<'t> Lower<'t> {
         Err(Unwritable { place: walk::place(self.trace, self.owner, &self.path), reason })
     }
 
-    fn inside(&mut self, step: Step, class: &FieldClass, name: &str) -> Result<FieldClass> {
+    fn inside(&mut self, step: FieldPathStep, class: &FieldClass, name: &str) -> Result<FieldClass> {
         self.path.steps.push(step);
         let class = self.field(class, name)?;
         self.path.steps.pop();
@@ -224,8 +224,10 @@ impl<'t> Lower<'t> {
         let place = (self.owner.of_scope(self.path.scope), self.path.clone());
         let claimed = self.selectors.mappings.get(&place).cloned();
         let labels = claimed.unwrap_or_else(|| selectors::labels(&meaning, bits));
-        let one = |label: String, range| Mapping { label, ranges: vec![range] };
-        let single = |mapping: Mapping| mapping.ranges.into_iter().map(move |range| one(mapping.label.clone(), range));
+        let one = |label: String, range| EnumerationMapping { label, ranges: vec![range] };
+        let single = |mapping: EnumerationMapping| {
+            mapping.ranges.into_iter().map(move |range| one(mapping.label.clone(), range))
+        };
         meaning.mappings = labels.into_iter().flat_map(single).collect();
         meaning.enumeration = !meaning.mappings.is_empty();
         self.roles(&mut meaning, name)?;
@@ -271,7 +273,7 @@ impl<'t> Lower<'t> {
         let mut taken = HashSet::new();
         self.depth += 1;
         for (index, member) in structure.members.iter().enumerate() {
-            self.path.steps.push(Step::Member(index));
+            self.path.steps.push(FieldPathStep::Member(index));
             let name = self.member_name(member)?;
             if !taken.insert(name.clone()) {
                 return self.fault(Reason::Twice(name));
@@ -304,13 +306,13 @@ impl<'t> Lower<'t> {
         if minimum_alignment > element.alignment() {
             return self.fault(Reason::ArrayAlignment(minimum_alignment));
         }
-        self.inside(Step::Element, element, "").map(Box::new)
+        self.inside(FieldPathStep::Element, element, "").map(Box::new)
     }
 
     fn optional(&mut self, optional: &Optional) -> Result<Variant> {
         let selector = self.reference(&optional.selector)?;
         let [content, none] = self.options() else { unreachable!("an optional claims two labels") };
-        let class = self.inside(Step::Content, &optional.content, "")?;
+        let class = self.inside(FieldPathStep::Content, &optional.content, "")?;
         let empty = FieldClass::new(FieldKind::Structure(Structure { members: Vec::new(), minimum_alignment: 1 }));
         let there = self.option(content, &optional.selector, class)?;
         let absent = self.option(none, &optional.selector, empty)?;
@@ -326,7 +328,7 @@ impl<'t> Lower<'t> {
             if !taken.insert(&claim.name) {
                 return self.fault(Reason::Twice(claim.name.clone()));
             }
-            let class = self.inside(Step::Option(index), &option.class, "")?;
+            let class = self.inside(FieldPathStep::Option(index), &option.class, "")?;
             options.push(self.option(claim, &variant.selector, class)?);
         }
         Ok(Variant { selector, options })
@@ -351,15 +353,15 @@ impl<'t> Lower<'t> {
     fn reference(&self, path: &FieldPath) -> Result<FieldPath> {
         let mut steps = path.steps.clone();
         for (index, step) in steps.iter_mut().enumerate() {
-            if matches!(step, Step::Selected(options) if options.iter().any(|steps| enters_optional(steps))) {
+            if matches!(step, FieldPathStep::Selected(options) if options.iter().any(|steps| enters_optional(steps))) {
                 return self.fault(Reason::Reference);
             }
-            if *step == Step::Content {
+            if *step == FieldPathStep::Content {
                 let around = &path.steps[..=index];
                 if path.scope != self.path.scope || !self.path.steps.starts_with(around) {
                     return self.fault(Reason::Reference);
                 }
-                *step = Step::Option(0);
+                *step = FieldPathStep::Option(0);
             }
         }
         Ok(FieldPath { scope: path.scope, steps })
@@ -367,10 +369,10 @@ impl<'t> Lower<'t> {
 }
 
 /// Whether steps lead into an optional in any option.
-fn enters_optional(steps: &[Step]) -> bool {
+fn enters_optional(steps: &[FieldPathStep]) -> bool {
     steps.iter().any(|step| match step {
-        Step::Content => true,
-        Step::Selected(options) => options.iter().any(|steps| enters_optional(steps)),
+        FieldPathStep::Content => true,
+        FieldPathStep::Selected(options) => options.iter().any(|steps| enters_optional(steps)),
         _ => false,
     })
 }

@@ -15,10 +15,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::model::{
-    ClockClass, DataStreamClass, Dialect, EventRecordClass, FieldClass, FieldKind, FieldPath, IntegerMeaning,
-    IntegerRange, Mapping, Role, Scope, Step, TextEncoding, TraceClass, Variant,
+    ClockClass, DataStreamClass, Dialect, EnumerationMapping, EventRecordClass, FieldClass, FieldKind, FieldPath,
+    FieldPathStep, IntegerMeaning, IntegerRange, Role, Scope, TextEncoding, TraceClass, Variant,
 };
-use crate::write::walk::{self, Owner};
+use crate::write::walk::{self, ScopeOwner};
 use crate::write::{Reason, Unwritable, names};
 
 /// The same trace class in the terms of CTF 2.
@@ -43,16 +43,16 @@ pub fn as_ctf2(trace: &TraceClass) -> Result<TraceClass, Unwritable> {
     if trace.dialect == Dialect::Ctf2Candidate {
         return Ok(out);
     }
-    let lower = |owner, clock| Lower { trace, owner, clock, steps: Vec::new(), scope: Scope::PacketHeader };
-    lower(Owner { stream: None, event: None }, None).scope(Scope::PacketHeader, &mut out.packet_header)?;
+    let lower = |owner, clock| Ctf2Lowering { trace, owner, clock, steps: Vec::new(), scope: Scope::PacketHeader };
+    lower(ScopeOwner { stream: None, event: None }, None).scope(Scope::PacketHeader, &mut out.packet_header)?;
     for (index, stream) in out.stream_classes.iter_mut().enumerate() {
         let DataStreamClass { packet_context, event_header, event_common_context, event_classes, .. } = stream;
-        let mut shared = lower(Owner { stream: Some(index), event: None }, stream.default_clock);
+        let mut shared = lower(ScopeOwner { stream: Some(index), event: None }, stream.default_clock);
         shared.scope(Scope::PacketContext, packet_context)?;
         shared.scope(Scope::EventHeader, event_header)?;
         shared.scope(Scope::EventCommonContext, event_common_context)?;
         for (event_index, event) in event_classes.iter_mut().enumerate() {
-            let mut own = lower(Owner { stream: Some(index), event: Some(event_index) }, None);
+            let mut own = lower(ScopeOwner { stream: Some(index), event: Some(event_index) }, None);
             own.scope(Scope::EventSpecificContext, &mut event.specific_context)?;
             own.scope(Scope::EventPayload, &mut event.payload)?;
         }
@@ -73,22 +73,22 @@ fn clock_class(clock: &mut ClockClass) -> Result<(), Unwritable> {
 }
 
 /// Changes the classes of one owner's scopes.
-struct Lower<'t> {
+struct Ctf2Lowering<'t> {
     /// As it was: selectors are looked up here.
     trace: &'t TraceClass,
-    owner: Owner,
+    owner: ScopeOwner,
     clock: Option<usize>,
     scope: Scope,
-    steps: Vec<Step>,
+    steps: Vec<FieldPathStep>,
 }
 
-impl Lower<'_> {
+impl Ctf2Lowering<'_> {
     fn scope(&mut self, scope: Scope, class: &mut Option<FieldClass>) -> Result<(), Unwritable> {
         self.scope = scope;
         class.as_mut().map_or(Ok(()), |class| self.field(class))
     }
 
-    fn inside(&mut self, step: Step, class: &mut FieldClass) -> Result<(), Unwritable> {
+    fn inside(&mut self, step: FieldPathStep, class: &mut FieldClass) -> Result<(), Unwritable> {
         self.steps.push(step);
         self.field(class)?;
         self.steps.pop();
@@ -105,13 +105,13 @@ impl Lower<'_> {
             FieldKind::Structure(structure) => {
                 let shown = names::displayed(structure.members.iter().map(|member| member.name.as_str()));
                 for (index, (member, name)) in structure.members.iter_mut().zip(shown).enumerate() {
-                    self.inside(Step::Member(index), &mut member.class)?;
+                    self.inside(FieldPathStep::Member(index), &mut member.class)?;
                     member.name = name;
                 }
             }
-            FieldKind::StaticArray(array) => self.inside(Step::Element, &mut array.element)?,
-            FieldKind::DynamicArray(array) => self.inside(Step::Element, &mut array.element)?,
-            FieldKind::Optional(optional) => self.inside(Step::Content, &mut optional.content)?,
+            FieldKind::StaticArray(array) => self.inside(FieldPathStep::Element, &mut array.element)?,
+            FieldKind::DynamicArray(array) => self.inside(FieldPathStep::Element, &mut array.element)?,
+            FieldKind::Optional(optional) => self.inside(FieldPathStep::Content, &mut optional.content)?,
             FieldKind::Variant(variant) => self.variant(variant)?,
             FieldKind::BitArray(_)
             | FieldKind::BitMap(_)
@@ -134,7 +134,7 @@ impl Lower<'_> {
         let beyond = self.beyond(&variant.selector);
         let mut taken = Taken::default();
         for (index, option) in variant.options.iter_mut().enumerate() {
-            self.inside(Step::Option(index), &mut option.class)?;
+            self.inside(FieldPathStep::Option(index), &mut option.class)?;
             let mut free = taken.claim(&option.ranges);
             if free.is_empty() {
                 let none_left = || self.fault(Reason::NoRange);
@@ -180,12 +180,12 @@ fn meaning(meaning: &mut IntegerMeaning, default_clock: Option<usize>) {
 }
 
 /// Labels that occur once each, and values that the integer can have.
-fn merged(mappings: &[Mapping], signed: bool) -> Vec<Mapping> {
+fn merged(mappings: &[EnumerationMapping], signed: bool) -> Vec<EnumerationMapping> {
     let mut places = std::collections::HashMap::new();
-    let mut merged: Vec<Mapping> = Vec::with_capacity(mappings.len());
+    let mut merged: Vec<EnumerationMapping> = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         let place = *places.entry(mapping.label.as_str()).or_insert_with(|| {
-            merged.push(Mapping { label: mapping.label.clone(), ranges: Vec::new() });
+            merged.push(EnumerationMapping { label: mapping.label.clone(), ranges: Vec::new() });
             merged.len() - 1
         });
         let lowest = if signed { i128::MIN } else { 0 };

@@ -3,36 +3,37 @@
 use kymo_units::ByteOrder;
 
 use crate::model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EnvironmentValue, EventRecordClass, FieldClass,
-    FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Mapping, TextEncoding, TraceClass, Variant,
+    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EnumerationMapping, EnvironmentValue,
+    EventRecordClass, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, TextEncoding,
+    TraceClass, Variant,
 };
-use crate::write::Part;
+use crate::write::MetadataPart;
 use crate::write::pretty::{self, Json};
-use crate::write::walk::{self, Owner};
+use crate::write::walk::{self, ScopeOwner};
 
 type Members = Vec<(&'static str, Json)>;
 
 /// Writes a trace class that CTF 2 can express.
 pub(crate) fn text(trace: &TraceClass) -> String {
-    let mut out = part(trace, Part::Beginning);
-    (0..trace.stream_classes.len()).for_each(|stream| out.push_str(&part(trace, Part::Stream(stream))));
+    let mut out = part(trace, MetadataPart::Beginning);
+    (0..trace.stream_classes.len()).for_each(|stream| out.push_str(&part(trace, MetadataPart::Stream(stream))));
     for (index, stream) in trace.stream_classes.iter().enumerate() {
-        (0..stream.event_classes.len()).for_each(|event| out.push_str(&part(trace, Part::Event(index, event))));
+        (0..stream.event_classes.len()).for_each(|event| out.push_str(&part(trace, MetadataPart::Event(index, event))));
     }
     out
 }
 
 /// Writes one part of it.
-pub(crate) fn part(trace: &TraceClass, part: Part) -> String {
+pub(crate) fn part(trace: &TraceClass, part: MetadataPart) -> String {
     let mut out = String::new();
     let mut fragment = |members: Members| {
         out.push('\u{1e}');
         pretty::write(&Json::Object(members), 0, &mut out);
         out.push('\n');
     };
-    let writer = |stream, event| Writer { trace, owner: Owner { stream, event } };
+    let writer = |stream, event| JsonWriter { trace, owner: ScopeOwner { stream, event } };
     match part {
-        Part::Beginning => {
+        MetadataPart::Beginning => {
             fragment(preamble(trace));
             let class = writer(None, None).trace_class();
             if class.len() > 1 {
@@ -40,10 +41,10 @@ pub(crate) fn part(trace: &TraceClass, part: Part) -> String {
             }
             trace.clock_classes.iter().for_each(|clock| fragment(clock_class(clock)));
         }
-        Part::Stream(index) => {
+        MetadataPart::Stream(index) => {
             fragment(writer(Some(index), None).data_stream_class(&trace.stream_classes[index]));
         }
-        Part::Event(index, event) => {
+        MetadataPart::Event(index, event) => {
             let stream = &trace.stream_classes[index];
             fragment(writer(Some(index), Some(event)).event_record_class(stream, &stream.event_classes[event]));
         }
@@ -86,12 +87,12 @@ fn clock_class(clock: &ClockClass) -> Members {
 }
 
 /// Writes field classes of one scope's owner: locations need the scopes before.
-struct Writer<'t> {
+struct JsonWriter<'t> {
     trace: &'t TraceClass,
-    owner: Owner,
+    owner: ScopeOwner,
 }
 
-impl Writer<'_> {
+impl JsonWriter<'_> {
     fn trace_class(&self) -> Members {
         let trace = self.trace;
         let mut members = vec![("type", "trace-class".into())];
@@ -277,7 +278,7 @@ fn meaning(members: &mut Members, meaning: &IntegerMeaning) {
     roles(members, &meaning.roles);
 }
 
-fn mappings(mappings: &[Mapping]) -> Json {
+fn mappings(mappings: &[EnumerationMapping]) -> Json {
     Json::Map(mappings.iter().map(|mapping| (mapping.label.clone(), ranges(&mapping.ranges))).collect())
 }
 

@@ -76,7 +76,7 @@ pub enum Reason {
 
 /// A part of metadata that grows while the trace is written: one after the other, parts are the whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum MetadataPart {
     /// The first part: the trace, its environment and its clocks.
     Beginning,
     /// The data stream class at an index.
@@ -94,7 +94,7 @@ pub enum Part {
 /// # Panics
 ///
 /// If there is no such part.
-pub fn to_json_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable> {
+pub fn to_json_part(trace: &TraceClass, part: MetadataPart) -> Result<String, Unwritable> {
     as_ctf2(trace).map(|trace| json::part(&trace, part))
 }
 
@@ -107,7 +107,7 @@ pub fn to_json_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable
 /// # Panics
 ///
 /// If there is no such part.
-pub fn to_tsdl_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable> {
+pub fn to_tsdl_part(trace: &TraceClass, part: MetadataPart) -> Result<String, Unwritable> {
     tsdl::part(&as_ctf1(trace)?, part)
 }
 

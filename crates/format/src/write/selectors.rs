@@ -12,22 +12,22 @@
 use std::collections::HashMap;
 
 use crate::model::{
-    FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Mapping, Optional, Scope, Step,
-    TraceClass, Variant,
+    EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, IntegerMeaning, IntegerRange,
+    Optional, Scope, TraceClass, Variant,
 };
 use crate::tsdl::label_ranges;
 use crate::write::ctf2::without;
-use crate::write::walk::{self, Owner};
+use crate::write::walk::{self, ScopeOwner};
 use crate::write::{Reason, Unwritable, names};
 
 /// A field of the trace class: the owner of its scope, and its path.
-pub(crate) type Place = (Owner, FieldPath);
+pub(crate) type Place = (ScopeOwner, FieldPath);
 
 /// Labels for the options of every variant and optional, by its own place.
 #[derive(Default)]
 pub(crate) struct Selectors {
     /// Labels that a selector must have, by its place.
-    pub(crate) mappings: HashMap<Place, Vec<Mapping>>,
+    pub(crate) mappings: HashMap<Place, Vec<EnumerationMapping>>,
     /// The needs of a variant's or optional's options, by its place.
     pub(crate) options: HashMap<Place, Vec<Claim>>,
 }
@@ -41,21 +41,21 @@ pub(crate) struct Claim {
 /// The labels that every selector of the trace class needs.
 pub(crate) fn collect(trace: &TraceClass) -> Result<Selectors, Unwritable> {
     let mut selectors = Selectors::default();
-    let mut visit = |owner: Owner, scope| match walk::root(trace, owner, scope) {
+    let mut visit = |owner: ScopeOwner, scope| match walk::root(trace, owner, scope) {
         None => Ok(()),
         Some(class) => {
             let path = FieldPath { scope, steps: Vec::new() };
             Collector { trace, owner, path, selectors: &mut selectors }.field(class)
         }
     };
-    visit(Owner { stream: None, event: None }, Scope::PacketHeader)?;
+    visit(ScopeOwner { stream: None, event: None }, Scope::PacketHeader)?;
     for (index, stream) in trace.stream_classes.iter().enumerate() {
-        let owner = Owner { stream: Some(index), event: None };
+        let owner = ScopeOwner { stream: Some(index), event: None };
         for scope in [Scope::PacketContext, Scope::EventHeader, Scope::EventCommonContext] {
             visit(owner, scope)?;
         }
         for event in 0..stream.event_classes.len() {
-            let owner = Owner { event: Some(event), ..owner };
+            let owner = ScopeOwner { event: Some(event), ..owner };
             visit(owner, Scope::EventSpecificContext)?;
             visit(owner, Scope::EventPayload)?;
         }
@@ -65,13 +65,13 @@ pub(crate) fn collect(trace: &TraceClass) -> Result<Selectors, Unwritable> {
 
 struct Collector<'t, 's> {
     trace: &'t TraceClass,
-    owner: Owner,
+    owner: ScopeOwner,
     path: FieldPath,
     selectors: &'s mut Selectors,
 }
 
 impl Collector<'_, '_> {
-    fn inside(&mut self, step: Step, class: &FieldClass) -> Result<(), Unwritable> {
+    fn inside(&mut self, step: FieldPathStep, class: &FieldClass) -> Result<(), Unwritable> {
         self.path.steps.push(step);
         self.field(class)?;
         self.path.steps.pop();
@@ -82,20 +82,20 @@ impl Collector<'_, '_> {
         match &class.kind {
             FieldKind::Structure(structure) => {
                 for (index, member) in structure.members.iter().enumerate() {
-                    self.inside(Step::Member(index), &member.class)?;
+                    self.inside(FieldPathStep::Member(index), &member.class)?;
                 }
                 Ok(())
             }
-            FieldKind::StaticArray(array) => self.inside(Step::Element, &array.element),
-            FieldKind::DynamicArray(array) => self.inside(Step::Element, &array.element),
+            FieldKind::StaticArray(array) => self.inside(FieldPathStep::Element, &array.element),
+            FieldKind::DynamicArray(array) => self.inside(FieldPathStep::Element, &array.element),
             FieldKind::Optional(optional) => {
                 self.optional(optional)?;
-                self.inside(Step::Content, &optional.content)
+                self.inside(FieldPathStep::Content, &optional.content)
             }
             FieldKind::Variant(variant) => {
                 self.variant(variant)?;
                 for (index, option) in variant.options.iter().enumerate() {
-                    self.inside(Step::Option(index), &option.class)?;
+                    self.inside(FieldPathStep::Option(index), &option.class)?;
                 }
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Collector<'_, '_> {
             let wanted = clipped(&option.ranges, possible);
             let found = label_ranges(&mappings, &name);
             if found.is_empty() && !wanted.is_empty() {
-                mappings.push(Mapping { label: name.clone(), ranges: wanted.clone() });
+                mappings.push(EnumerationMapping { label: name.clone(), ranges: wanted.clone() });
             } else if !same(&found, &wanted) {
                 return Err(self.fault(Reason::Label(shown)));
             }
@@ -137,7 +137,7 @@ impl Collector<'_, '_> {
             };
             let name = spellings.into_iter().find(fits).expect("there are more numbers than labels");
             if label_ranges(&mappings, &name).is_empty() && !wanted.is_empty() {
-                mappings.push(Mapping { label: name.clone(), ranges: wanted.clone() });
+                mappings.push(EnumerationMapping { label: name.clone(), ranges: wanted.clone() });
             }
             options.push(Claim { name, ranges: wanted });
         }
@@ -145,15 +145,15 @@ impl Collector<'_, '_> {
         Ok(())
     }
 
-    fn claim(&mut self, selector: &FieldPath, mappings: Vec<Mapping>, options: Vec<Claim>) {
+    fn claim(&mut self, selector: &FieldPath, mappings: Vec<EnumerationMapping>, options: Vec<Claim>) {
         self.selectors.mappings.insert((self.owner.of_scope(selector.scope), selector.clone()), mappings);
         self.selectors.options.insert((self.owner, self.path.clone()), options);
     }
 
     /// The values that a selector can have, and the labels that it has so far.
-    fn selector(&self, path: &FieldPath) -> Result<(IntegerRange, Vec<Mapping>), Unwritable> {
+    fn selector(&self, path: &FieldPath) -> Result<(IntegerRange, Vec<EnumerationMapping>), Unwritable> {
         let lost = || self.fault(Reason::Reference);
-        if matches!(path.steps.last(), Some(Step::Selected(_))) {
+        if matches!(path.steps.last(), Some(FieldPathStep::Selected(_))) {
             return Err(lost());
         }
         let class = walk::target(self.trace, self.owner, path).ok_or_else(lost)?;
@@ -174,9 +174,12 @@ impl Collector<'_, '_> {
 }
 
 /// The labels of an integer, for values that it can have.
-pub(crate) fn labels(meaning: &IntegerMeaning, bits: &FixedBits) -> Vec<Mapping> {
+pub(crate) fn labels(meaning: &IntegerMeaning, bits: &FixedBits) -> Vec<EnumerationMapping> {
     let possible = values(bits, meaning.signed);
-    let clip = |mapping: &Mapping| Mapping { label: mapping.label.clone(), ranges: clipped(&mapping.ranges, possible) };
+    let clip = |mapping: &EnumerationMapping| EnumerationMapping {
+        label: mapping.label.clone(),
+        ranges: clipped(&mapping.ranges, possible),
+    };
     meaning.mappings.iter().map(clip).filter(|mapping| !mapping.ranges.is_empty()).collect()
 }
 

@@ -6,17 +6,18 @@
 use kymo_units::ByteOrder;
 
 use crate::model::{
-    ClockClass, ClockOrigin, DisplayBase, EnvironmentValue, FieldClass, FieldKind, FieldPath, FixedBits, FixedInteger,
-    Scope, Step, Structure, TextEncoding, TraceClass, Variant,
+    ClockClass, ClockOrigin, DisplayBase, EnvironmentValue, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits,
+    FixedInteger, Scope, Structure, TextEncoding, TraceClass, Variant,
 };
-use crate::write::walk::{self, Owner};
-use crate::write::{Part, Reason, Unwritable, names};
+use crate::write::walk::{self, ScopeOwner};
+use crate::write::{MetadataPart, Reason, Unwritable, names};
 
 type Result<T> = std::result::Result<T, Unwritable>;
 
 /// Writes a trace class that TSDL can express.
 pub(crate) fn text(trace: &TraceClass) -> Result<String> {
-    let mut writer = Writer { trace, out: "/* CTF 1.8 */\n".to_owned(), indent: 0, owner: NOBODY, open: Vec::new() };
+    let mut writer =
+        TsdlWriter { trace, out: "/* CTF 1.8 */\n".to_owned(), indent: 0, owner: NOBODY, open: Vec::new() };
     writer.trace_block()?;
     writer.environment();
     for clock in &trace.clock_classes {
@@ -27,40 +28,40 @@ pub(crate) fn text(trace: &TraceClass) -> Result<String> {
 }
 
 /// Writes one part of it.
-pub(crate) fn part(trace: &TraceClass, part: Part) -> Result<String> {
-    let mut writer = Writer { trace, out: String::new(), indent: 0, owner: NOBODY, open: Vec::new() };
+pub(crate) fn part(trace: &TraceClass, part: MetadataPart) -> Result<String> {
+    let mut writer = TsdlWriter { trace, out: String::new(), indent: 0, owner: NOBODY, open: Vec::new() };
     match part {
-        Part::Beginning => {
+        MetadataPart::Beginning => {
             writer.out.push_str("/* CTF 1.8 */\n");
             writer.trace_block()?;
             writer.environment();
             trace.clock_classes.iter().for_each(|clock| writer.clock(clock));
         }
-        Part::Stream(index) => writer.stream(index)?,
-        Part::Event(index, event) => writer.event_of(index, event)?,
+        MetadataPart::Stream(index) => writer.stream(index)?,
+        MetadataPart::Event(index, event) => writer.event_of(index, event)?,
     }
     Ok(writer.out)
 }
 
-const NOBODY: Owner = Owner { stream: None, event: None };
+const NOBODY: ScopeOwner = ScopeOwner { stream: None, event: None };
 
-struct Writer<'t> {
+struct TsdlWriter<'t> {
     trace: &'t TraceClass,
     out: String,
     indent: usize,
-    owner: Owner,
-    open: Vec<Frame<'t>>,
+    owner: ScopeOwner,
+    open: Vec<WriterFrame<'t>>,
 }
 
 /// A structure that is being written.
-struct Frame<'t> {
+struct WriterFrame<'t> {
     structure: &'t Structure,
     path: FieldPath,
     /// Members that are written or begun.
     begun: usize,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> TsdlWriter<'t> {
     fn line(&mut self, text: &str) {
         self.start();
         self.out.push_str(text);
@@ -145,7 +146,7 @@ impl<'t> Writer<'t> {
     }
 
     fn stream(&mut self, index: usize) -> Result<()> {
-        self.owner = Owner { stream: Some(index), event: None };
+        self.owner = ScopeOwner { stream: Some(index), event: None };
         self.out.push('\n');
         self.open("stream {");
         self.line(&format!("id = {};", self.trace.stream_classes[index].id));
@@ -157,7 +158,7 @@ impl<'t> Writer<'t> {
     }
 
     fn event_of(&mut self, index: usize, event: usize) -> Result<()> {
-        self.owner = Owner { stream: Some(index), event: Some(event) };
+        self.owner = ScopeOwner { stream: Some(index), event: Some(event) };
         let stream = &self.trace.stream_classes[index];
         self.event(stream.id, &stream.event_classes[event])
     }
@@ -215,11 +216,11 @@ impl<'t> Writer<'t> {
                 return Ok(format!("[{}]", blob.length));
             }
             FieldKind::StaticArray(array) => {
-                let lengths = self.class(&array.element, &further(path, Step::Element))?;
+                let lengths = self.class(&array.element, &further(path, FieldPathStep::Element))?;
                 return Ok(format!("[{}]{lengths}", array.length));
             }
             FieldKind::DynamicArray(array) => {
-                let lengths = self.class(&array.element, &further(path, Step::Element))?;
+                let lengths = self.class(&array.element, &further(path, FieldPathStep::Element))?;
                 return Ok(format!("[{}]{lengths}", self.name_of(&array.length, path)?));
             }
             FieldKind::Structure(structure) => self.structure(structure, path)?,
@@ -281,7 +282,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    fn labels(&mut self, mappings: &[crate::model::Mapping]) {
+    fn labels(&mut self, mappings: &[crate::model::EnumerationMapping]) {
         self.out.push_str(" {\n");
         self.indent += 1;
         for mapping in mappings {
@@ -319,10 +320,10 @@ impl<'t> Writer<'t> {
 
     fn structure(&mut self, structure: &'t Structure, path: &FieldPath) -> Result<()> {
         self.out.push_str("struct {");
-        self.open.push(Frame { structure, path: path.clone(), begun: 0 });
+        self.open.push(WriterFrame { structure, path: path.clone(), begun: 0 });
         for (index, member) in structure.members.iter().enumerate() {
             self.open.last_mut().expect("pushed above").begun = index + 1;
-            self.field(index == 0, &member.name, &member.class, &further(path, Step::Member(index)))?;
+            self.field(index == 0, &member.name, &member.class, &further(path, FieldPathStep::Member(index)))?;
         }
         self.open.pop();
         self.end(structure.members.is_empty());
@@ -356,7 +357,7 @@ impl<'t> Writer<'t> {
         self.out.push_str(&format!("variant <{tag}> {{"));
         for (index, option) in variant.options.iter().enumerate() {
             let name = option.name.as_deref().expect("options of CTF 1.8 have names");
-            self.field(index == 0, name, &option.class, &further(path, Step::Option(index)))?;
+            self.field(index == 0, name, &option.class, &further(path, FieldPathStep::Option(index)))?;
         }
         self.end(variant.options.is_empty());
         Ok(())
@@ -372,7 +373,7 @@ impl<'t> Writer<'t> {
                 return Ok(relative);
             }
             // From the root no name leads into the element of an array.
-            if path.steps.contains(&Step::Element) {
+            if path.steps.contains(&FieldPathStep::Element) {
                 return self.fault(user, Reason::Reference);
             }
         }
@@ -383,14 +384,16 @@ impl<'t> Writer<'t> {
     }
 
     fn relative(&self, path: &FieldPath) -> Option<String> {
-        let is_around = |frame: &&Frame<'_>| path.steps.starts_with(&frame.path.steps);
+        let is_around = |frame: &&WriterFrame<'_>| path.steps.starts_with(&frame.path.steps);
         let place = self.open.len() - 1 - self.open.iter().rev().position(|frame| is_around(&frame))?;
         let frame = &self.open[place];
-        let (Step::Member(first), rest) = path.steps[frame.path.steps.len()..].split_first()? else { return None };
+        let (FieldPathStep::Member(first), rest) = path.steps[frame.path.steps.len()..].split_first()? else {
+            return None;
+        };
         let member = &frame.structure.members[*first];
         let names = walk::names(&member.class, rest)?;
         let is_nearer =
-            |frame: &Frame<'_>| frame.structure.members[..frame.begun].iter().any(|it| it.name == member.name);
+            |frame: &WriterFrame<'_>| frame.structure.members[..frame.begun].iter().any(|it| it.name == member.name);
         let reserved = ["trace", "stream", "event", "env"].contains(&member.name.as_str());
         if reserved || self.open[place + 1..].iter().any(is_nearer) {
             return None;
@@ -403,7 +406,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-fn further(path: &FieldPath, step: Step) -> FieldPath {
+fn further(path: &FieldPath, step: FieldPathStep) -> FieldPath {
     let mut steps = path.steps.clone();
     steps.push(step);
     FieldPath { scope: path.scope, steps }

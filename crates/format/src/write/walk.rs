@@ -1,15 +1,15 @@
 //! Fields by their paths, and places by their names.
 
-use crate::model::{FieldClass, FieldKind, FieldPath, Scope, Step, TraceClass};
+use crate::model::{FieldClass, FieldKind, FieldPath, FieldPathStep, Scope, TraceClass};
 
 /// Which data stream class and event record class a scope belongs to, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Owner {
+pub(crate) struct ScopeOwner {
     pub(crate) stream: Option<usize>,
     pub(crate) event: Option<usize>,
 }
 
-impl Owner {
+impl ScopeOwner {
     /// The owner of the field referred to from here: a scope that is shared has fewer owners.
     pub(crate) fn of_scope(self, scope: Scope) -> Self {
         match scope {
@@ -21,7 +21,7 @@ impl Owner {
 }
 
 /// The class of a scope.
-pub(crate) fn root(trace: &TraceClass, owner: Owner, scope: Scope) -> Option<&FieldClass> {
+pub(crate) fn root(trace: &TraceClass, owner: ScopeOwner, scope: Scope) -> Option<&FieldClass> {
     if scope == Scope::PacketHeader {
         return trace.packet_header.as_ref();
     }
@@ -37,15 +37,15 @@ pub(crate) fn root(trace: &TraceClass, owner: Owner, scope: Scope) -> Option<&Fi
 }
 
 /// The field at the end of a path.
-pub(crate) fn target<'t>(trace: &'t TraceClass, owner: Owner, path: &FieldPath) -> Option<&'t FieldClass> {
+pub(crate) fn target<'t>(trace: &'t TraceClass, owner: ScopeOwner, path: &FieldPath) -> Option<&'t FieldClass> {
     root(trace, owner, path.scope)?.at(&path.steps)
 }
 
 /// The names on the way from a class along steps; only members have names that references use.
-pub(crate) fn names<'t>(mut class: &'t FieldClass, mut steps: &[Step]) -> Option<Vec<&'t str>> {
+pub(crate) fn names<'t>(mut class: &'t FieldClass, mut steps: &[FieldPathStep]) -> Option<Vec<&'t str>> {
     let mut names = Vec::new();
     while let Some(step) = steps.first() {
-        if let (FieldKind::Structure(structure), Step::Member(index)) = (&class.kind, step) {
+        if let (FieldKind::Structure(structure), FieldPathStep::Member(index)) = (&class.kind, step) {
             names.push(structure.members.get(*index)?.name.as_str());
         }
         (class, steps) = class.further(steps)?;
@@ -66,7 +66,7 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
 }
 
 /// The place of a field, for messages.
-pub(crate) fn place(trace: &TraceClass, owner: Owner, path: &FieldPath) -> String {
+pub(crate) fn place(trace: &TraceClass, owner: ScopeOwner, path: &FieldPath) -> String {
     let mut out = String::new();
     if let Some(stream) = owner.stream.map(|stream| &trace.stream_classes[stream]) {
         out.push_str(&format!("data stream class {}, ", stream.id));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::range::scaled;
-use super::{Arithmetic, Bitwise, Input, InputKind, Number, Predicate, Relation, Test, Text};
+use super::{Arithmetic, Bitwise, Input, InputKind, Number, Predicate, Relation, Test, TextExpression};
 use crate::emit;
 use crate::style::{Encoding, TextStyle};
 
@@ -47,12 +47,12 @@ impl Inputs for [Datum] {
 
 /// A number that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Known {
+enum KnownNumber {
     Integer(i128),
     Real(f64),
 }
 
-impl Known {
+impl KnownNumber {
     fn real(self) -> f64 {
         match self {
             Self::Integer(value) => value as f64,
@@ -80,10 +80,10 @@ impl Predicate {
                 compare(*relation, self.number(left, inputs)?, self.number(right, inputs)?)
             }
             Test::Among { value, ranges } => match self.number(value, inputs)? {
-                Known::Integer(value) => {
+                KnownNumber::Integer(value) => {
                     Some(ranges.iter().any(|&(lowest, highest)| (lowest..=highest).contains(&value)))
                 }
-                Known::Real(_) => None,
+                KnownNumber::Real(_) => None,
             },
             Test::CompareText { relation, left, right } => {
                 let (left, right) = (self.text(left, inputs)?, self.text(right, inputs)?);
@@ -98,8 +98,8 @@ impl Predicate {
     pub fn computed(&self, number: &Number) -> Option<Number> {
         let nothing: &[Datum] = &[];
         Some(match self.number(number, nothing)? {
-            Known::Integer(value) => Number::Integer(value),
-            Known::Real(value) => Number::Real(value.into()),
+            KnownNumber::Integer(value) => Number::Integer(value),
+            KnownNumber::Real(value) => Number::Real(value.into()),
         })
     }
 
@@ -124,10 +124,10 @@ impl Predicate {
         }
     }
 
-    fn text<'a, I: Inputs + ?Sized>(&'a self, text: &'a Text, inputs: &'a I) -> Option<Cow<'a, [u8]>> {
+    fn text<'a, I: Inputs + ?Sized>(&'a self, text: &'a TextExpression, inputs: &'a I) -> Option<Cow<'a, [u8]>> {
         let input = match text {
-            Text::Literal(bytes) => return Some(Cow::Borrowed(bytes)),
-            Text::Input(input) => *input,
+            TextExpression::Literal(bytes) => return Some(Cow::Borrowed(bytes)),
+            TextExpression::Input(input) => *input,
         };
         let bytes = inputs.text(input)?;
         match self.kind(input) {
@@ -141,43 +141,43 @@ impl Predicate {
         }
     }
 
-    fn number<I: Inputs + ?Sized>(&self, number: &Number, inputs: &I) -> Option<Known> {
+    fn number<I: Inputs + ?Sized>(&self, number: &Number, inputs: &I) -> Option<KnownNumber> {
         match number {
-            Number::Integer(value) => Some(Known::Integer(*value)),
-            Number::Real(value) => Some(Known::Real(value.value())),
+            Number::Integer(value) => Some(KnownNumber::Integer(*value)),
+            Number::Real(value) => Some(KnownNumber::Real(value.value())),
             Number::Input(input) => {
                 let bits = inputs.number(*input)?;
                 match self.kind(*input) {
-                    InputKind::Integer { signed: true, .. } => Some(Known::Integer(i128::from(bits as i64))),
-                    InputKind::Integer { signed: false, .. } => Some(Known::Integer(i128::from(bits))),
-                    InputKind::Real => Some(Known::Real(f64::from_bits(bits))),
+                    InputKind::Integer { signed: true, .. } => Some(KnownNumber::Integer(i128::from(bits as i64))),
+                    InputKind::Integer { signed: false, .. } => Some(KnownNumber::Integer(i128::from(bits))),
+                    InputKind::Real => Some(KnownNumber::Real(f64::from_bits(bits))),
                     InputKind::Text(_) => None,
                 }
             }
-            Number::Truth(test) => self.test(test, inputs).map(|value| Known::Integer(i128::from(value))),
+            Number::Truth(test) => self.test(test, inputs).map(|value| KnownNumber::Integer(i128::from(value))),
             Number::Arithmetic { operation, left, right } => {
                 let (left, right) = (self.number(left, inputs)?, self.number(right, inputs)?);
                 match (left, right) {
-                    (Known::Integer(left), Known::Integer(right)) => {
+                    (KnownNumber::Integer(left), KnownNumber::Integer(right)) => {
                         let value = integers(*operation, left, right)?;
-                        self.exact_range(number).holds(value).then_some(Known::Integer(value))
+                        self.exact_range(number).holds(value).then_some(KnownNumber::Integer(value))
                     }
-                    _ => reals(*operation, left.real(), right.real()).map(Known::Real),
+                    _ => reals(*operation, left.real(), right.real()).map(KnownNumber::Real),
                 }
             }
             Number::Bits { operation, left, right } => {
                 let (left, right) = (self.bits(left, inputs)?, self.bits(right, inputs)?);
                 let value = bits(*operation, left, right)?;
-                Some(Known::Integer(self.range(number).of_bits(value)))
+                Some(KnownNumber::Integer(self.range(number).of_bits(value)))
             }
             Number::Complement(value) => {
                 let bits = !self.bits(value, inputs)?;
-                Some(Known::Integer(self.range(number).of_bits(bits)))
+                Some(KnownNumber::Integer(self.range(number).of_bits(bits)))
             }
             Number::Scaled { value, multiply, divide, add } => {
-                let Known::Integer(value) = self.number(value, inputs)? else { return None };
+                let KnownNumber::Integer(value) = self.number(value, inputs)? else { return None };
                 let value = scaled(value, *multiply, *divide, *add);
-                self.exact_range(number).holds(value).then_some(Known::Integer(value))
+                self.exact_range(number).holds(value).then_some(KnownNumber::Integer(value))
             }
         }
     }
@@ -185,15 +185,15 @@ impl Predicate {
     /// The 64 bits of an integer.
     fn bits<I: Inputs + ?Sized>(&self, number: &Number, inputs: &I) -> Option<u64> {
         match self.number(number, inputs)? {
-            Known::Integer(value) => Some(value as u64),
-            Known::Real(_) => None,
+            KnownNumber::Integer(value) => Some(value as u64),
+            KnownNumber::Real(_) => None,
         }
     }
 }
 
-fn compare(relation: Relation, left: Known, right: Known) -> Option<bool> {
+fn compare(relation: Relation, left: KnownNumber, right: KnownNumber) -> Option<bool> {
     let order = match (left, right) {
-        (Known::Integer(left), Known::Integer(right)) => Some(left.cmp(&right)),
+        (KnownNumber::Integer(left), KnownNumber::Integer(right)) => Some(left.cmp(&right)),
         _ => left.real().partial_cmp(&right.real()),
     };
     // A NaN differs from everything and is neither less nor greater.

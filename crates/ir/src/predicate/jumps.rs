@@ -19,7 +19,7 @@
 //! At the root unknown is false, and stays the same as true or false through `not`, `all` and `any`, so that most filters
 //! have no flag. Each test is written once: code is as long as the predicate.
 
-use super::{Input, Number, Outcomes, Pattern, Relation, Test, Text};
+use super::{Input, Number, Outcomes, Pattern, Relation, Test, TextExpression};
 
 /// Where a test leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,8 +135,8 @@ pub trait Assembler {
         &mut self,
         test: &Test,
         relation: Relation,
-        left: &Text,
-        right: &Text,
+        left: &TextExpression,
+        right: &TextExpression,
         targets: Targets<Self::Label>,
     ) -> Result<(), Self::Error>;
 
@@ -148,7 +148,7 @@ pub trait Assembler {
     fn match_text(
         &mut self,
         test: &Test,
-        text: &Text,
+        text: &TextExpression,
         pattern: &Pattern,
         targets: Targets<Self::Label>,
     ) -> Result<(), Self::Error>;

@@ -8,7 +8,7 @@
 //! ```
 
 use super::range::{arithmetic_range, bits_range, scaled};
-use super::{Arithmetic, Input, InputKind, Number, Predicate, Range, Relation, Test, Text};
+use super::{Arithmetic, Input, InputKind, Number, Predicate, Relation, Test, TextExpression, ValueRange};
 use crate::style::Encoding;
 
 /// A fact about an input.
@@ -19,7 +19,7 @@ pub enum Fact {
     /// It is missing.
     Missing,
     /// It is there, an integer of this range.
-    Integer(Range),
+    Integer(ValueRange),
     /// It is there, this text as UTF-8.
     Text(Box<[u8]>),
     /// It is there.
@@ -74,13 +74,13 @@ impl Outcomes {
 
 /// The knowledge about an expression's value.
 #[derive(Clone, Copy, Debug)]
-struct Estimate {
+struct ValueEstimate {
     /// It may be unknown.
     may_be_unknown: bool,
     /// It may be known.
     may_be_known: bool,
     /// If it is an integer.
-    range: Option<Range>,
+    range: Option<ValueRange>,
 }
 
 impl Predicate {
@@ -138,20 +138,20 @@ impl Predicate {
     }
 
     /// The text, if it is known.
-    fn known<'a>(&self, text: &'a Text, facts: &'a [Fact]) -> Option<&'a [u8]> {
+    fn known<'a>(&self, text: &'a TextExpression, facts: &'a [Fact]) -> Option<&'a [u8]> {
         match text {
-            Text::Literal(bytes) => Some(bytes),
-            Text::Input(input) => match facts.get(usize::from(input.0)) {
+            TextExpression::Literal(bytes) => Some(bytes),
+            TextExpression::Input(input) => match facts.get(usize::from(input.0)) {
                 Some(Fact::Text(bytes)) => Some(bytes),
                 _ => None,
             },
         }
     }
 
-    fn of_texts(&self, texts: [Option<&Text>; 2], facts: &[Fact]) -> Outcomes {
+    fn of_texts(&self, texts: [Option<&TextExpression>; 2], facts: &[Fact]) -> Outcomes {
         let mut outcomes = Outcomes { is_unknown: false, ..Outcomes::ANY };
         for text in texts.into_iter().flatten() {
-            let Text::Input(input) = text else { continue };
+            let TextExpression::Input(input) = text else { continue };
             match self.fact(*input, facts) {
                 Fact::Missing => return Outcomes::of(None),
                 Fact::Anything => outcomes.is_unknown = true,
@@ -161,17 +161,22 @@ impl Predicate {
         outcomes
     }
 
-    fn estimate(&self, number: &Number, facts: &[Fact]) -> Estimate {
-        let known = |range| Estimate { may_be_unknown: false, may_be_known: true, range };
+    fn estimate(&self, number: &Number, facts: &[Fact]) -> ValueEstimate {
+        let known = |range| ValueEstimate { may_be_unknown: false, may_be_known: true, range };
         match number {
-            Number::Integer(value) => known(Some(Range::single(*value))),
+            Number::Integer(value) => known(Some(ValueRange::single(*value))),
             Number::Real(_) => known(None),
             Number::Input(input) => self.of_input(*input, facts),
             Number::Truth(test) => {
                 let outcomes = self.may_be(test, facts);
-                let range = Range { lowest: i128::from(!outcomes.is_false), highest: i128::from(outcomes.is_true) };
+                let range =
+                    ValueRange { lowest: i128::from(!outcomes.is_false), highest: i128::from(outcomes.is_true) };
                 let may_be_known = outcomes.is_true || outcomes.is_false;
-                Estimate { may_be_unknown: outcomes.is_unknown, may_be_known, range: may_be_known.then_some(range) }
+                ValueEstimate {
+                    may_be_unknown: outcomes.is_unknown,
+                    may_be_known,
+                    range: may_be_known.then_some(range),
+                }
             }
             Number::Arithmetic { operation, left, right } => {
                 let (left, right) = (self.estimate(left, facts), self.estimate(right, facts));
@@ -182,7 +187,7 @@ impl Predicate {
                         let by_zero = divides && of_right.lowest <= 0 && of_right.highest >= 0;
                         self.result(number, left.and(right), exact, by_zero)
                     }
-                    _ => Estimate { range: None, ..left.and(right) },
+                    _ => ValueEstimate { range: None, ..left.and(right) },
                 }
             }
             Number::Bits { operation, left, right } => {
@@ -195,39 +200,41 @@ impl Predicate {
                 let is_kept = class.lowest <= bits.lowest && bits.highest <= class.highest;
                 self.result(number, left.and(right), if is_kept { bits } else { class }, may_fail)
             }
-            Number::Complement(value) => Estimate { range: Some(self.range(number)), ..self.estimate(value, facts) },
+            Number::Complement(value) => {
+                ValueEstimate { range: Some(self.range(number)), ..self.estimate(value, facts) }
+            }
             Number::Scaled { value, multiply, divide, add } => {
                 let estimate = self.estimate(value, facts);
                 let Some(range) = estimate.range else { return estimate };
                 let ends = [range.lowest, range.highest].map(|value| scaled(value, *multiply, *divide, *add));
-                self.result(number, estimate, Range { lowest: ends[0], highest: ends[1] }, false)
+                self.result(number, estimate, ValueRange { lowest: ends[0], highest: ends[1] }, false)
             }
         }
     }
 
     /// An integer result in a range, if it can be held.
-    fn result(&self, number: &Number, of: Estimate, exact: Range, may_fail: bool) -> Estimate {
+    fn result(&self, number: &Number, of: ValueEstimate, exact: ValueRange, may_fail: bool) -> ValueEstimate {
         let limits = self.range(number);
-        let range = Range { lowest: exact.lowest.max(limits.lowest), highest: exact.highest.min(limits.highest) };
+        let range = ValueRange { lowest: exact.lowest.max(limits.lowest), highest: exact.highest.min(limits.highest) };
         let fits = range == exact;
         let is_possible = range.lowest <= range.highest;
-        Estimate {
+        ValueEstimate {
             may_be_unknown: of.may_be_unknown || !fits || may_fail,
             may_be_known: of.may_be_known && is_possible,
             range: is_possible.then_some(range),
         }
     }
 
-    fn of_input(&self, input: Input, facts: &[Fact]) -> Estimate {
+    fn of_input(&self, input: Input, facts: &[Fact]) -> ValueEstimate {
         let is_integer = matches!(self.kind(input), InputKind::Integer { .. });
         let class = is_integer.then(|| self.range(&Number::Input(input)));
         match self.fact(input, facts) {
-            Fact::Missing => Estimate { may_be_unknown: true, may_be_known: false, range: None },
-            Fact::Anything => Estimate { may_be_unknown: true, may_be_known: true, range: class },
+            Fact::Missing => ValueEstimate { may_be_unknown: true, may_be_known: false, range: None },
+            Fact::Anything => ValueEstimate { may_be_unknown: true, may_be_known: true, range: class },
             Fact::Integer(range) if is_integer => {
-                Estimate { may_be_unknown: false, may_be_known: true, range: Some(*range) }
+                ValueEstimate { may_be_unknown: false, may_be_known: true, range: Some(*range) }
             }
-            _ => Estimate { may_be_unknown: false, may_be_known: true, range: class },
+            _ => ValueEstimate { may_be_unknown: false, may_be_known: true, range: class },
         }
     }
 
@@ -238,7 +245,7 @@ impl Predicate {
     }
 }
 
-impl Estimate {
+impl ValueEstimate {
     /// Of an expression that needs both.
     fn and(self, other: Self) -> Self {
         Self {
@@ -249,7 +256,7 @@ impl Estimate {
     }
 }
 
-fn compared(relation: Relation, left: Estimate, right: Estimate) -> Outcomes {
+fn compared(relation: Relation, left: ValueEstimate, right: ValueEstimate) -> Outcomes {
     let both = left.and(right);
     if !both.may_be_known {
         return Outcomes::of(None);
@@ -266,7 +273,7 @@ fn compared(relation: Relation, left: Estimate, right: Estimate) -> Outcomes {
     Outcomes { is_true: possible(true), is_false: possible(false), is_unknown: both.may_be_unknown }
 }
 
-fn among(value: Estimate, ranges: &[(i128, i128)]) -> Outcomes {
+fn among(value: ValueEstimate, ranges: &[(i128, i128)]) -> Outcomes {
     let Some(range) = value.range.filter(|_| value.may_be_known) else { return Outcomes::of(None) };
     let is_true = ranges.iter().any(|&(lowest, highest)| lowest <= range.highest && range.lowest <= highest);
     let is_inside = ranges.iter().any(|&(lowest, highest)| lowest <= range.lowest && range.highest <= highest);

@@ -9,7 +9,7 @@ pub const INTEGER_HIGHEST: i128 = u64::MAX as i128;
 
 /// The values that an integer expression may have, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Range {
+pub struct ValueRange {
     /// Lowest.
     pub lowest: i128,
     /// Highest.
@@ -17,11 +17,11 @@ pub struct Range {
 }
 
 /// The range of signed 64 bits.
-const SIGNED: Range = Range { lowest: INTEGER_LOWEST, highest: i64::MAX as i128 };
+const SIGNED: ValueRange = ValueRange { lowest: INTEGER_LOWEST, highest: i64::MAX as i128 };
 /// The range of unsigned 64 bits.
-const UNSIGNED: Range = Range { lowest: 0, highest: INTEGER_HIGHEST };
+const UNSIGNED: ValueRange = ValueRange { lowest: 0, highest: INTEGER_HIGHEST };
 
-impl Range {
+impl ValueRange {
     /// Of one value.
     #[must_use]
     pub fn single(value: i128) -> Self {
@@ -97,7 +97,7 @@ impl Predicate {
 
     /// The values that an integer expression may have.
     #[must_use]
-    pub fn range(&self, number: &Number) -> Range {
+    pub fn range(&self, number: &Number) -> ValueRange {
         match number {
             Number::Complement(value) if self.range(value).needs_unsigned() => UNSIGNED,
             Number::Complement(_) => SIGNED,
@@ -108,12 +108,12 @@ impl Predicate {
     /// The range of the exact results, before one asks whether they can be held. Whether its lowest value is negative
     /// decides how results are held.
     #[must_use]
-    pub fn exact_range(&self, number: &Number) -> Range {
+    pub fn exact_range(&self, number: &Number) -> ValueRange {
         match number {
-            Number::Integer(value) => Range::single(*value),
+            Number::Integer(value) => ValueRange::single(*value),
             Number::Real(_) => SIGNED,
             Number::Input(input) => input_range(self.kind(*input)),
-            Number::Truth(_) => Range { lowest: 0, highest: 1 },
+            Number::Truth(_) => ValueRange { lowest: 0, highest: 1 },
             Number::Arithmetic { operation, left, right } => {
                 arithmetic_range(*operation, self.range(left), self.range(right))
             }
@@ -121,7 +121,7 @@ impl Predicate {
             Number::Complement(_) => self.range(number),
             Number::Scaled { value, multiply, divide, add } => {
                 let range = self.range(value);
-                Range::around([range.lowest, range.highest].map(|value| scaled(value, *multiply, *divide, *add)))
+                ValueRange::around([range.lowest, range.highest].map(|value| scaled(value, *multiply, *divide, *add)))
             }
         }
     }
@@ -135,20 +135,22 @@ pub(super) fn scaled(value: i128, multiply: u64, divide: u64, add: i64) -> i128 
     whole.saturating_mul(i128::from(multiply)).saturating_add(part as i128).saturating_add(i128::from(add))
 }
 
-fn input_range(kind: InputKind) -> Range {
+fn input_range(kind: InputKind) -> ValueRange {
     match kind {
-        InputKind::Integer { signed: false, bits } => Range { lowest: 0, highest: (1_i128 << bits.clamp(1, 64)) - 1 },
+        InputKind::Integer { signed: false, bits } => {
+            ValueRange { lowest: 0, highest: (1_i128 << bits.clamp(1, 64)) - 1 }
+        }
         InputKind::Integer { signed: true, bits } => {
             let half = 1_i128 << (bits.clamp(1, 64) - 1);
-            Range { lowest: -half, highest: half - 1 }
+            ValueRange { lowest: -half, highest: half - 1 }
         }
         InputKind::Real | InputKind::Text(_) => SIGNED,
     }
 }
 
-pub(super) fn arithmetic_range(operation: Arithmetic, left: Range, right: Range) -> Range {
+pub(super) fn arithmetic_range(operation: Arithmetic, left: ValueRange, right: ValueRange) -> ValueRange {
     let corners = |combine: fn(i128, i128) -> i128| {
-        Range::around([
+        ValueRange::around([
             combine(left.lowest, right.lowest),
             combine(left.lowest, right.highest),
             combine(left.highest, right.lowest),
@@ -163,28 +165,28 @@ pub(super) fn arithmetic_range(operation: Arithmetic, left: Range, right: Range)
         Arithmetic::Divide => {
             let most = left.lowest.abs().max(left.highest.abs());
             let lowest = if left.lowest < 0 || right.lowest < 0 { -most } else { 0 };
-            Range { lowest, highest: most }
+            ValueRange { lowest, highest: most }
         }
         Arithmetic::Remainder => {
             let most = (right.lowest.abs().max(right.highest.abs()) - 1).max(0);
             let lowest = if left.lowest < 0 { -most.min(left.lowest.abs()) } else { 0 };
-            Range { lowest, highest: most.min(left.highest.max(0)) }
+            ValueRange { lowest, highest: most.min(left.highest.max(0)) }
         }
     }
 }
 
-pub(super) fn bits_range(operation: Bitwise, left: Range, right: Range) -> Range {
+pub(super) fn bits_range(operation: Bitwise, left: ValueRange, right: ValueRange) -> ValueRange {
     let filled = |value: i128| (1_i128 << (128 - value.leading_zeros())) - 1;
     match operation {
         Bitwise::And if left.is_unsigned() && right.is_unsigned() => {
-            Range { lowest: 0, highest: left.highest.min(right.highest) }
+            ValueRange { lowest: 0, highest: left.highest.min(right.highest) }
         }
-        Bitwise::And if left.is_unsigned() => Range { lowest: 0, highest: left.highest },
-        Bitwise::And if right.is_unsigned() => Range { lowest: 0, highest: right.highest },
+        Bitwise::And if left.is_unsigned() => ValueRange { lowest: 0, highest: left.highest },
+        Bitwise::And if right.is_unsigned() => ValueRange { lowest: 0, highest: right.highest },
         Bitwise::Or | Bitwise::Xor if left.is_unsigned() && right.is_unsigned() => {
-            Range { lowest: 0, highest: filled(left.highest.max(right.highest)) }
+            ValueRange { lowest: 0, highest: filled(left.highest.max(right.highest)) }
         }
-        Bitwise::ShiftRight if left.is_unsigned() => Range { lowest: 0, highest: left.highest },
+        Bitwise::ShiftRight if left.is_unsigned() => ValueRange { lowest: 0, highest: left.highest },
         Bitwise::ShiftLeft if left.is_unsigned() => UNSIGNED,
         _ => SIGNED,
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::{Arithmetic, Bitwise, InputClass, InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
+use super::{Arithmetic, Bitwise, InputClass, InputKind, Number, Pattern, Predicate, Refusal, Test, TextExpression};
 
 impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -99,10 +99,10 @@ impl Predicate {
         f.write_char(')')
     }
 
-    fn write_text(&self, f: &mut Formatter<'_>, text: &Text) -> fmt::Result {
+    fn write_text(&self, f: &mut Formatter<'_>, text: &TextExpression) -> fmt::Result {
         match text {
-            Text::Literal(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            Text::Input(input) => f.write_str(&self.inputs[usize::from(input.0)].name),
+            TextExpression::Literal(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
+            TextExpression::Input(input) => f.write_str(&self.inputs[usize::from(input.0)].name),
         }
     }
 

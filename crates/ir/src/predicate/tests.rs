@@ -28,7 +28,7 @@ fn check(test: Test, signed: Option<i64>, unsigned: Option<u64>) -> Option<bool>
     let value = predicate.test(&predicate.root, &data[..]);
     let fact = |bits: Option<u64>, number: u16| match bits {
         None => Fact::Missing,
-        Some(bits) => Fact::Integer(Range::single(predicate.range(&input(number)).of_bits(bits))),
+        Some(bits) => Fact::Integer(ValueRange::single(predicate.range(&input(number)).of_bits(bits))),
     };
     let facts = [fact(signed.map(|value| value as u64), 0), fact(unsigned, 1)];
     for outcomes in [predicate.outcomes(&facts), predicate.outcomes(&[])] {
@@ -121,7 +121,7 @@ fn globs_take_parts_in_order_without_overlap() {
 fn packets_are_judged_by_what_is_known_of_them() {
     let late = compare(Relation::Greater, input(1), Number::Integer(500));
     let predicate = Predicate { inputs: vec![integer("s", true, 64), integer("time", false, 64)], root: late };
-    let between = |lowest, highest| [Fact::Anything, Fact::Integer(Range { lowest, highest })];
+    let between = |lowest, highest| [Fact::Anything, Fact::Integer(ValueRange { lowest, highest })];
     assert_eq!(predicate.outcomes(&between(100, 200)).constant(), Some(Some(false)));
     assert_eq!(predicate.outcomes(&between(501, 900)).constant(), Some(Some(true)));
     assert_eq!(predicate.outcomes(&between(100, 900)).constant(), None);

@@ -1,7 +1,7 @@
 //! The limits of a predicate, so that evaluating it takes bounded time and stack: depth, size,
 //! types.
 
-use super::{Input, InputKind, Number, Pattern, Predicate, Test, Text};
+use super::{Input, InputKind, Number, Pattern, Predicate, Test, TextExpression};
 
 /// Tests and numbers inside each other, at most.
 pub const DEPTH_MAX: usize = 256;
@@ -42,16 +42,16 @@ impl Predicate {
         if !self.inputs.iter().all(|input| bits_are_fine(input.kind)) {
             return Err(PredicateError::Constant);
         }
-        Walk { predicate: self, nodes: 0 }.test(&self.root, 0)
+        PredicateVerifier { predicate: self, nodes: 0 }.test(&self.root, 0)
     }
 }
 
-struct Walk<'p> {
+struct PredicateVerifier<'p> {
     predicate: &'p Predicate,
     nodes: usize,
 }
 
-impl Walk<'_> {
+impl PredicateVerifier<'_> {
     fn enter(&mut self, depth: usize, nodes: usize) -> Result<(), PredicateError> {
         self.nodes += nodes;
         if depth > DEPTH_MAX {
@@ -107,8 +107,8 @@ impl Walk<'_> {
         class.map(|class| class.kind).ok_or(PredicateError::Input(input.0))
     }
 
-    fn text(&self, text: &Text) -> Result<(), PredicateError> {
-        let Text::Input(input) = text else { return Ok(()) };
+    fn text(&self, text: &TextExpression) -> Result<(), PredicateError> {
+        let TextExpression::Input(input) = text else { return Ok(()) };
         if matches!(self.kind(*input)?, InputKind::Text(_)) { Ok(()) } else { Err(PredicateError::Kind) }
     }
 

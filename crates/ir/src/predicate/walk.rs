@@ -1,6 +1,6 @@
 //! Walks over the inputs of predicates.
 
-use super::{Input, Number, Predicate, Test, Text};
+use super::{Input, Number, Predicate, Test, TextExpression};
 
 impl Test {
     /// Calls `visit` for every input, as often as it occurs, in the order of the text.
@@ -40,7 +40,7 @@ impl Number {
     }
 }
 
-impl Text {
+impl TextExpression {
     fn each_input(&mut self, visit: &mut impl FnMut(&mut Input)) {
         if let Self::Input(input) = self {
             visit(input);

@@ -2,10 +2,12 @@
 
 use kymo_units::ByteOrder;
 
-use super::words::Words;
+use super::words::WordCursor;
 use super::{TextError, TextErrorKind, write};
-use crate::program::{Arm, Block, Cell, Column, Emit, Op, Program, Reg, Slot, Source, Table};
-use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+use crate::program::{
+    Arm, Block, CellType, Emit, NumberSource, Op, OutputSlot, ProgramColumn, ProgramTable, ReadProgram, Reg,
+};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
 use crate::verify::DEPTH_MAX;
 
 type Result<T> = std::result::Result<T, TextError>;
@@ -20,24 +22,24 @@ type Result<T> = std::result::Result<T, TextError>;
 /// let program = kymo_ir::text::read("need 8  r0 = read 0 +8 le  advance 8  slot 0 = r0").unwrap();
 /// assert_eq!((program.registers, program.body.len()), (1, 4));
 /// ```
-pub fn read(text: &str) -> Result<Program> {
-    let mut reader = Reader { words: Words::new(text), program: Program::default(), depth: 0 };
+pub fn read(text: &str) -> Result<ReadProgram> {
+    let mut reader = TextReader { words: WordCursor::new(text), program: ReadProgram::default(), depth: 0 };
     reader.declarations()?;
     let body = reader.operations()?;
     if reader.words.peek().is_some() {
         return reader.words.wrong("an operation");
     }
-    Ok(Program { body, ..reader.program })
+    Ok(ReadProgram { body, ..reader.program })
 }
 
-struct Reader<'t> {
-    words: Words<'t>,
-    program: Program,
+struct TextReader<'t> {
+    words: WordCursor<'t>,
+    program: ReadProgram,
     /// Blocks that are open.
     depth: usize,
 }
 
-impl Reader<'_> {
+impl TextReader<'_> {
     fn declarations(&mut self) -> Result<()> {
         loop {
             if self.words.eat("entry") {
@@ -45,11 +47,11 @@ impl Reader<'_> {
                 self.program.entry.phase = self.number()?;
             } else if self.words.eat("table") {
                 let parent = if self.words.eat("in") { Some(self.small()?) } else { None };
-                self.program.tables.push(Table { parent });
+                self.program.tables.push(ProgramTable { parent });
             } else if self.words.eat("column") {
                 let (table, cell) = (self.small()?, self.words.take("a cell", cell)?);
                 let nullable = self.words.eat("nullable");
-                self.program.columns.push(Column { table, cell, nullable });
+                self.program.columns.push(ProgramColumn { table, cell, nullable });
             } else if self.words.eat("labels") {
                 let labels = self.labels()?;
                 self.program.labels.push(labels);
@@ -59,8 +61,8 @@ impl Reader<'_> {
         }
     }
 
-    fn labels(&mut self) -> Result<Labels> {
-        let mut labels = Labels { signed: self.words.eat("signed"), ranges: Vec::new() };
+    fn labels(&mut self) -> Result<RangeLabels> {
+        let mut labels = RangeLabels { signed: self.words.eat("signed"), ranges: Vec::new() };
         while !labels.ranges.is_empty() || self.words.peek().is_some_and(|word| range(word).is_some()) {
             let (lowest, highest) = self.words.take("a range", range)?;
             labels.ranges.push((lowest, highest, self.words.text()?));
@@ -119,7 +121,7 @@ impl Reader<'_> {
             }
             "cut" => Op::Cut { start: self.register()?, length: self.register()?, unit: self.small()? },
             "slot" => {
-                let slot = Slot(self.small()?);
+                let slot = OutputSlot(self.small()?);
                 self.words.need("=")?;
                 Op::Out { slot, from: self.register()? }
             }
@@ -168,11 +170,11 @@ impl Reader<'_> {
             return Ok(Op::Double { to, from: self.register()?, width: self.small()? });
         }
         if self.words.eat("slot") {
-            return Ok(Op::Load { to, slot: Slot(self.small()?) });
+            return Ok(Op::Load { to, slot: OutputSlot(self.small()?) });
         }
         Ok(match self.source()? {
-            Source::Constant(value) => Op::Set { to, value },
-            Source::Register(from) => Op::Copy { to, from },
+            NumberSource::Constant(value) => Op::Set { to, value },
+            NumberSource::Register(from) => Op::Copy { to, from },
         })
     }
 
@@ -298,11 +300,11 @@ impl Reader<'_> {
         Ok(register)
     }
 
-    fn source(&mut self) -> Result<Source> {
+    fn source(&mut self) -> Result<NumberSource> {
         if self.words.peek().is_some_and(|word| register(word).is_some()) {
-            return self.register().map(Source::Register);
+            return self.register().map(NumberSource::Register);
         }
-        self.words.take("a number or a register", number).map(Source::Constant)
+        self.words.take("a number or a register", number).map(NumberSource::Constant)
     }
 }
 
@@ -326,6 +328,8 @@ fn range(word: &str) -> Option<(u64, u64)> {
     }
 }
 
-fn cell(word: &str) -> Option<Cell> {
-    [Cell::U8, Cell::U16, Cell::U32, Cell::U64, Cell::Span].into_iter().find(|cell| write::cell(*cell) == word)
+fn cell(word: &str) -> Option<CellType> {
+    [CellType::U8, CellType::U16, CellType::U32, CellType::U64, CellType::Span]
+        .into_iter()
+        .find(|cell| write::cell(*cell) == word)
 }

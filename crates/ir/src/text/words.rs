@@ -3,12 +3,12 @@
 use super::{TextError, TextErrorKind};
 
 /// The words that are left.
-pub(super) struct Words<'t> {
+pub(super) struct WordCursor<'t> {
     rest: &'t str,
     line: usize,
 }
 
-impl<'t> Words<'t> {
+impl<'t> WordCursor<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut words = Self { rest: text, line: 1 };
         words.skip();

@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Formatter};
 
 use kymo_units::ByteOrder;
 
-use crate::program::{Cell, Emit, Op, Program, Reg, Source};
-use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
+use crate::program::{CellType, Emit, NumberSource, Op, ReadProgram, Reg};
+use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
 
-impl Display for Program {
+impl Display for ReadProgram {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "entry {} {}", self.entry.modulus_log2, self.entry.phase)?;
         for table in &self.tables {
@@ -27,19 +27,19 @@ impl Display for Program {
     }
 }
 
-fn write_labels(f: &mut Formatter<'_>, labels: &Labels) -> fmt::Result {
+fn write_labels(f: &mut Formatter<'_>, labels: &RangeLabels) -> fmt::Result {
     write!(f, "labels{}", if labels.signed { " signed" } else { "" })?;
     for (index, (lowest, highest, label)) in labels.ranges.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        write!(f, "{comma} {} \"{}\"", Range(*lowest, *highest, labels.signed), label.escape_ascii())?;
+        write!(f, "{comma} {} \"{}\"", RangeText(*lowest, *highest, labels.signed), label.escape_ascii())?;
     }
     writeln!(f)
 }
 
 /// Both ends of a range.
-struct Range(u64, u64, bool);
+struct RangeText(u64, u64, bool);
 
-impl Display for Range {
+impl Display for RangeText {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let number = |value: u64| if self.2 { (value as i64).to_string() } else { value.to_string() };
         let &Self(lowest, highest, _) = self;
@@ -56,7 +56,7 @@ impl Display for Reg {
     }
 }
 
-impl Display for Source {
+impl Display for NumberSource {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constant(value) => write!(f, "{value}"),
@@ -65,7 +65,7 @@ impl Display for Source {
     }
 }
 
-fn block(f: &mut Formatter<'_>, program: &Program, ops: &[Op], depth: usize) -> fmt::Result {
+fn block(f: &mut Formatter<'_>, program: &ReadProgram, ops: &[Op], depth: usize) -> fmt::Result {
     ops.iter().try_for_each(|op| {
         write!(f, "{:1$}", "", depth * 2)?;
         operation(f, program, op, depth)
@@ -73,7 +73,7 @@ fn block(f: &mut Formatter<'_>, program: &Program, ops: &[Op], depth: usize) -> 
 }
 
 /// One operation, up to the end of its line.
-fn operation(f: &mut Formatter<'_>, program: &Program, op: &Op, depth: usize) -> fmt::Result {
+fn operation(f: &mut Formatter<'_>, program: &ReadProgram, op: &Op, depth: usize) -> fmt::Result {
     match op {
         Op::Align { log2 } => writeln!(f, "align {}", 1_u64 << log2),
         Op::Need { bits } => writeln!(f, "need {bits}"),
@@ -107,7 +107,7 @@ fn operation(f: &mut Formatter<'_>, program: &Program, op: &Op, depth: usize) ->
         Op::Switch { on, signed, arms, default } => {
             writeln!(f, "switch {on}{} {{", sign(*signed))?;
             for (ranges, body) in arms {
-                let ranges: Vec<String> = ranges.iter().map(|&(a, b)| Range(a, b, *signed).to_string()).collect();
+                let ranges: Vec<String> = ranges.iter().map(|&(a, b)| RangeText(a, b, *signed).to_string()).collect();
                 write!(f, "{:2$}{}", "", ranges.join(", "), depth * 2 + 2)?;
                 braced(f, program, body, depth + 1)?;
             }
@@ -128,13 +128,13 @@ fn operation(f: &mut Formatter<'_>, program: &Program, op: &Op, depth: usize) ->
     }
 }
 
-fn braced(f: &mut Formatter<'_>, program: &Program, body: &[Op], depth: usize) -> fmt::Result {
+fn braced(f: &mut Formatter<'_>, program: &ReadProgram, body: &[Op], depth: usize) -> fmt::Result {
     writeln!(f, " {{")?;
     block(f, program, body, depth + 1)?;
     writeln!(f, "{:1$}}}", "", depth * 2)
 }
 
-fn print(f: &mut Formatter<'_>, program: &Program, emit: &Emit) -> fmt::Result {
+fn print(f: &mut Formatter<'_>, program: &ReadProgram, emit: &Emit) -> fmt::Result {
     f.write_str("print ")?;
     match *emit {
         Emit::Literal(literal) => match program.literals.get(usize::from(literal)) {
@@ -163,13 +163,13 @@ fn byte_order(order: ByteOrder) -> &'static str {
     }
 }
 
-pub(super) fn cell(cell: Cell) -> &'static str {
+pub(super) fn cell(cell: CellType) -> &'static str {
     match cell {
-        Cell::U8 => "u8",
-        Cell::U16 => "u16",
-        Cell::U32 => "u32",
-        Cell::U64 => "u64",
-        Cell::Span => "span",
+        CellType::U8 => "u8",
+        CellType::U16 => "u16",
+        CellType::U32 => "u32",
+        CellType::U64 => "u64",
+        CellType::Span => "span",
     }
 }
 

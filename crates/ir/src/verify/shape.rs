@@ -2,13 +2,13 @@
 
 use super::{DEPTH_MAX, NEED_MAX, OPERATIONS_MAX, VerifyErrorKind};
 use crate::predicate::{InputKind, PredicateError};
-use crate::program::{Block, Bound, Cell, Emit, Op, Operand, Program};
+use crate::program::{Block, BoundInputs, CellType, Emit, InputOperand, Op, ReadProgram};
 use crate::style::IntegerStyle;
 
 type Checked = Result<(), VerifyErrorKind>;
 
 /// Size, depth and tables.
-pub(super) fn check(program: &Program) -> Checked {
+pub(super) fn check(program: &ReadProgram) -> Checked {
     let mut left = OPERATIONS_MAX;
     measure(&program.body, &mut left, DEPTH_MAX)?;
     bounds("the entry's modulus", u64::from(program.entry.modulus_log2), 0, 63)?;
@@ -42,7 +42,7 @@ fn measure(block: &Block, left: &mut usize, depth: usize) -> Checked {
 }
 
 /// Whether the numbers in an operation name something and lie in their bounds.
-pub(super) fn operands(program: &Program, op: &Op) -> Checked {
+pub(super) fn operands(program: &ReadProgram, op: &Op) -> Checked {
     match op {
         Op::Align { log2 } => bounds("the alignment", u64::from(*log2), 0, 32),
         Op::Need { bits } => bounds("the need", *bits, 0, NEED_MAX),
@@ -71,7 +71,7 @@ pub(super) fn operands(program: &Program, op: &Op) -> Checked {
 }
 
 /// Whether a predicate's inputs are in registers, each of its own kind.
-fn bound(program: &Program, bound: &Bound) -> Checked {
+fn bound(program: &ReadProgram, bound: &BoundInputs) -> Checked {
     bound.predicate.verify().map_err(VerifyErrorKind::Predicate)?;
     let inputs = &bound.predicate.inputs;
     if inputs.len() != bound.operands.len() {
@@ -82,8 +82,8 @@ fn bound(program: &Program, bound: &Bound) -> Checked {
     for (input, operand) in inputs.iter().zip(&bound.operands) {
         let is_text = matches!(input.kind, InputKind::Text(_));
         let (all, present) = match *operand {
-            Operand::Number { value, present } if !is_text => ([value; 2], present),
-            Operand::Text { start, length, present } if is_text => ([start, length], present),
+            InputOperand::Number { value, present } if !is_text => ([value; 2], present),
+            InputOperand::Text { start, length, present } if is_text => ([start, length], present),
             _ => return Err(VerifyErrorKind::Predicate(PredicateError::Kind)),
         };
         let mut all = all.into_iter().chain(present);
@@ -92,7 +92,7 @@ fn bound(program: &Program, bound: &Bound) -> Checked {
     Ok(())
 }
 
-fn emitted(program: &Program, emit: Emit) -> Checked {
+fn emitted(program: &ReadProgram, emit: Emit) -> Checked {
     match emit {
         Emit::Literal(literal) => within("literal", literal, program.literals.len()),
         Emit::Label { labels, .. } | Emit::Flags { labels, .. } => within("labels", labels, program.labels.len()),
@@ -111,9 +111,9 @@ fn emitted(program: &Program, emit: Emit) -> Checked {
     }
 }
 
-fn cell(program: &Program, column: u16, is_span: bool) -> Checked {
+fn cell(program: &ReadProgram, column: u16, is_span: bool) -> Checked {
     within("column", column, program.columns.len())?;
-    let holds_span = program.columns[usize::from(column)].cell == Cell::Span;
+    let holds_span = program.columns[usize::from(column)].cell == CellType::Span;
     if holds_span == is_span { Ok(()) } else { Err(VerifyErrorKind::Cell { column }) }
 }
 

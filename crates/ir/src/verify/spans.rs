@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::program::{Block, Emit, Op, Reg, Source};
+use crate::program::{Block, Emit, NumberSource, Op, Reg};
 
 /// Facts that hold on every path to here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spans {
+pub(super) struct SpanFacts {
     /// (first byte, length): so many bytes are there.
     pairs: BTreeSet<(Reg, Reg)>,
     /// At first byte so many bytes are there.
@@ -17,7 +17,7 @@ pub(super) struct Spans {
     loose: BTreeSet<(Reg, Reg)>,
 }
 
-impl Spans {
+impl SpanFacts {
     pub(super) fn holds(&self, start: Reg, length: Reg) -> bool {
         let fixed = self.fixed.get(&start).zip(self.constants.get(&length));
         self.pairs.contains(&(start, length)) || fixed.is_some_and(|(there, length)| length <= there)
@@ -66,13 +66,13 @@ impl Spans {
     }
 
     /// `length` bytes from `start` on are there.
-    pub(super) fn take(&mut self, start: Reg, length: Source) {
+    pub(super) fn take(&mut self, start: Reg, length: NumberSource) {
         self.forget(start);
         match length {
-            Source::Constant(length) => {
+            NumberSource::Constant(length) => {
                 self.fixed.insert(start, length);
             }
-            Source::Register(length) => {
+            NumberSource::Register(length) => {
                 self.pairs.insert((start, length));
             }
         }
@@ -114,9 +114,9 @@ impl Spans {
 
 /// Registers that an operation reads and writes itself, blocks inside not counted.
 pub(super) fn registers(op: &Op) -> ([Option<Reg>; 2], [Option<Reg>; 2]) {
-    let source = |source: &Source| match source {
-        Source::Constant(_) => None,
-        Source::Register(register) => Some(*register),
+    let source = |source: &NumberSource| match source {
+        NumberSource::Constant(_) => None,
+        NumberSource::Register(register) => Some(*register),
     };
     match op {
         Op::Read { to, .. } | Op::Set { to, .. } | Op::Load { to, .. } => ([None; 2], [Some(*to), None]),

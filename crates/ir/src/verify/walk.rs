@@ -1,25 +1,25 @@
 //! The walk over all paths.
 
 use super::shape::{operands, within};
-use super::spans::{Spans, registers};
+use super::spans::{SpanFacts, registers};
 use super::{VerifyError, VerifyErrorKind};
 use crate::EMPTY_ELEMENTS_MAX;
-use crate::program::{Block, Bound, Emit, Op, Operand, Phase, Program, Reg, Source};
+use crate::program::{BitPhase, Block, BoundInputs, Emit, InputOperand, NumberSource, Op, ReadProgram, Reg};
 
 type Checked = Result<(), VerifyErrorKind>;
 
 /// The knowledge on every path to here.
 #[derive(Clone, Debug)]
-struct Known {
-    phase: Phase,
+struct PathFacts {
+    phase: BitPhase,
     covered: u64,
-    spans: Spans,
+    spans: SpanFacts,
     /// A `StoreList` before its loop.
-    list: Option<(u16, Source)>,
+    list: Option<(u16, NumberSource)>,
 }
 
-pub(super) struct Walk<'a> {
-    program: &'a Program,
+pub(super) struct ProgramVerifier<'a> {
+    program: &'a ReadProgram,
     /// The number of the next operation.
     at: usize,
     /// Tables with an open row, the innermost last.
@@ -31,26 +31,26 @@ pub(super) struct Walk<'a> {
     depth: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ProgramVerifier<'a> {
     /// `idle_max`: rounds of loops inside each other that may take no bits.
-    pub(super) fn new(program: &'a Program, idle_max: u64) -> Self {
+    pub(super) fn new(program: &'a ReadProgram, idle_max: u64) -> Self {
         let open = if program.tables.is_empty() { Vec::new() } else { vec![0] };
         Self { program, at: 0, open, idle: 1, idle_max, depth: 0 }
     }
 
     pub(super) fn run(mut self) -> Result<(), VerifyError> {
-        let mut known = Known { phase: self.program.entry, covered: 0, spans: Spans::default(), list: None };
+        let mut known = PathFacts { phase: self.program.entry, covered: 0, spans: SpanFacts::default(), list: None };
         self.block(&self.program.body, &mut known)
     }
 
-    fn block(&mut self, block: &Block, known: &mut Known) -> Result<(), VerifyError> {
+    fn block(&mut self, block: &Block, known: &mut PathFacts) -> Result<(), VerifyError> {
         self.depth += 1;
         let checked = self.operations(block, known);
         self.depth -= 1;
         checked
     }
 
-    fn operations(&mut self, block: &Block, known: &mut Known) -> Result<(), VerifyError> {
+    fn operations(&mut self, block: &Block, known: &mut PathFacts) -> Result<(), VerifyError> {
         for op in block {
             let at = self.at;
             self.at += 1;
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
         reads.into_iter().chain(writes).flatten().try_for_each(|register| within("register", register.0, count))
     }
 
-    fn op(&mut self, op: &Op, known: &mut Known) -> Checked {
+    fn op(&mut self, op: &Op, known: &mut PathFacts) -> Checked {
         self.position(op, known)?;
         self.tables(op, known)?;
         match op {
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks the position that an operation needs, and notes the knowledge behind it.
-    fn position(&self, op: &Op, known: &mut Known) -> Checked {
+    fn position(&self, op: &Op, known: &mut PathFacts) -> Checked {
         match op {
             Op::Need { bits } => known.covered = known.covered.max(*bits),
             Op::Read { offset, width, .. } => covers(known.covered, u64::from(*offset) + u64::from(*width))?,
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
                 known.covered -= bits;
             }
             Op::Leb { .. } | Op::Text { .. } | Op::Bytes { .. } if !known.phase.is_aligned(3) => {
-                let Phase { modulus_log2, phase } = known.phase;
+                let BitPhase { modulus_log2, phase } = known.phase;
                 return Err(VerifyErrorKind::InsideByte { modulus_log2, phase });
             }
             Op::Leb { .. } | Op::Text { .. } | Op::Bytes { .. } | Op::Skip { .. } | Op::Align { .. } => {
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn tables(&mut self, op: &Op, known: &mut Known) -> Checked {
+    fn tables(&mut self, op: &Op, known: &mut PathFacts) -> Checked {
         let columns = &self.program.columns;
         match op {
             Op::Store { column, .. } | Op::StoreSpan { column, .. } => {
@@ -159,17 +159,17 @@ impl<'a> Walk<'a> {
     fn repeat(
         &mut self,
         at: usize,
-        count: Source,
+        count: NumberSource,
         index: Option<Reg>,
         body: &Block,
-        known: &mut Known,
+        known: &mut PathFacts,
     ) -> Result<(), VerifyError> {
         let idle = self.idle;
         if least_bits(body) == 0 {
             let rounds = match count {
-                Source::Constant(count) => self.idle.saturating_mul(count.max(1)),
+                NumberSource::Constant(count) => self.idle.saturating_mul(count.max(1)),
                 // The evaluator stops each loop by itself after so many rounds; loops inside loops multiply.
-                Source::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
+                NumberSource::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
             };
             self.idle = rounds;
             if rounds > self.idle_max {
@@ -211,12 +211,16 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn switch<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>, known: &mut Known) -> Result<(), VerifyError> {
-        let before = Known { covered: 0, ..known.clone() };
+    fn switch<'b>(
+        &mut self,
+        blocks: impl Iterator<Item = &'b Block>,
+        known: &mut PathFacts,
+    ) -> Result<(), VerifyError> {
+        let before = PathFacts { covered: 0, ..known.clone() };
         let mut moves = false;
-        let mut joined: Option<Known> = None;
+        let mut joined: Option<PathFacts> = None;
         for block in blocks {
-            let mut inside = Known { list: None, ..before.clone() };
+            let mut inside = PathFacts { list: None, ..before.clone() };
             let open = self.open.clone();
             self.block(block, &mut inside)?;
             if let Some(&table) = open.last().filter(|_| self.open != open) {
@@ -242,17 +246,17 @@ impl<'a> Walk<'a> {
 }
 
 /// Registers that hold texts a predicate asks for: first byte and length.
-fn texts(bound: &Bound) -> impl Iterator<Item = (Reg, Reg)> {
+fn texts(bound: &BoundInputs) -> impl Iterator<Item = (Reg, Reg)> {
     bound.operands.iter().filter_map(|operand| match *operand {
-        Operand::Text { start, length, .. } => Some((start, length)),
-        Operand::Number { .. } => None,
+        InputOperand::Text { start, length, .. } => Some((start, length)),
+        InputOperand::Number { .. } => None,
     })
 }
 
 /// The knowledge about registers behind an operation.
-fn written(op: &Op, known: &mut Known) -> Checked {
+fn written(op: &Op, known: &mut PathFacts) -> Checked {
     let (_, writes) = registers(op);
-    if let Some((table, Source::Register(count))) = known.list
+    if let Some((table, NumberSource::Register(count))) = known.list
         && writes.contains(&Some(count))
     {
         return Err(VerifyErrorKind::List { table });
@@ -260,9 +264,9 @@ fn written(op: &Op, known: &mut Known) -> Checked {
     let spans = &mut known.spans;
     match op {
         Op::Text { start, length, .. } => {
-            differ(*start, Source::Register(*length))?;
+            differ(*start, NumberSource::Register(*length))?;
             spans.forget(*length);
-            spans.take(*start, Source::Register(*length));
+            spans.take(*start, NumberSource::Register(*length));
         }
         Op::Bytes { start, length } => {
             differ(*start, *length)?;
@@ -276,15 +280,15 @@ fn written(op: &Op, known: &mut Known) -> Checked {
     Ok(())
 }
 
-fn is_span(start: Reg, length: Reg, known: &Known) -> Checked {
+fn is_span(start: Reg, length: Reg, known: &PathFacts) -> Checked {
     if known.spans.holds(start, length) {
         return Ok(());
     }
     Err(VerifyErrorKind::NoSpan { start: start.0, length: length.0 })
 }
 
-fn differ(start: Reg, length: Source) -> Checked {
-    if length == Source::Register(start) {
+fn differ(start: Reg, length: NumberSource) -> Checked {
+    if length == NumberSource::Register(start) {
         return Err(VerifyErrorKind::SameRegister { register: start.0 });
     }
     Ok(())
@@ -312,11 +316,11 @@ fn has_movement(block: &Block) -> bool {
 fn least_bits(block: &Block) -> u64 {
     let bits = |op: &Op| match op {
         Op::Advance { bits } => *bits,
-        Op::Skip { count: Source::Constant(count), bits } => count.saturating_mul(*bits),
-        Op::Bytes { length: Source::Constant(length), .. } => length.saturating_mul(8),
+        Op::Skip { count: NumberSource::Constant(count), bits } => count.saturating_mul(*bits),
+        Op::Bytes { length: NumberSource::Constant(length), .. } => length.saturating_mul(8),
         Op::Leb { .. } => 8,
         Op::Text { unit, .. } => u64::from(*unit) * 8,
-        Op::Repeat { count: Source::Constant(count), body, .. } => count.saturating_mul(least_bits(body)),
+        Op::Repeat { count: NumberSource::Constant(count), body, .. } => count.saturating_mul(least_bits(body)),
         Op::Switch { arms, default, .. } => {
             arms.iter().map(|(_, block)| block).chain(default).map(least_bits).min().unwrap_or(0)
         }

@@ -1,8 +1,8 @@
 //! What the verifier passes can be run on any bytes: seeded random programs, most of them refused, never panic.
 
 use kymo_ir::{
-    BytesStyle, Emit, Encoding, IntegerStyle, Op, Phase, Program, Reg, Slot, Source, State, TextStyle, Window, eval,
-    verify,
+    BitPhase, BytesStyle, Emit, Encoding, IntegerStyle, NumberSource, Op, OutputSlot, PacketWindow, ReadProgram,
+    ReadState, Reg, TextStyle, eval, verify,
 };
 use kymo_units::ByteOrder;
 
@@ -20,8 +20,8 @@ impl Random {
         Reg(self.below(4) as u16)
     }
 
-    fn source(&mut self) -> Source {
-        if self.below(2) == 0 { Source::Constant(self.below(5)) } else { Source::Register(self.register()) }
+    fn source(&mut self) -> NumberSource {
+        if self.below(2) == 0 { NumberSource::Constant(self.below(5)) } else { NumberSource::Register(self.register()) }
     }
 
     fn order(&mut self) -> ByteOrder {
@@ -54,10 +54,10 @@ impl Random {
             }
             6 => {
                 let emit = Op::Emit(Emit::Bytes { start, length, style: BytesStyle::HexadecimalSpaced });
-                vec![Op::Align { log2: 3 }, Op::Bytes { start, length: Source::Register(length) }, emit]
+                vec![Op::Align { log2: 3 }, Op::Bytes { start, length: NumberSource::Register(length) }, emit]
             }
             7 => vec![Op::Clock { from: to, bits: self.source() }, Op::Order { order, reversed }],
-            8 => vec![Op::Out { slot: Slot(1), from: to }, Op::Load { to: start, slot: Slot(1) }],
+            8 => vec![Op::Out { slot: OutputSlot(1), from: to }, Op::Load { to: start, slot: OutputSlot(1) }],
             9 => vec![Op::Emit(Emit::Integer { from: to, signed, style: IntegerStyle::Grouped })],
             10 => vec![Op::Repeat { count: self.source(), index: Some(to), body: self.block(depth - 1) }],
             _ => {
@@ -74,8 +74,8 @@ fn verified_programs_never_panic() {
     let mut random = Random(88_172_645_463_325_252);
     let mut passed = 0;
     for _ in 0..20_000 {
-        let entry = Phase { modulus_log2: 3, phase: 0 };
-        let program = Program { entry, registers: 4, body: random.block(2), ..Program::default() };
+        let entry = BitPhase { modulus_log2: 3, phase: 0 };
+        let program = ReadProgram { entry, registers: 4, body: random.block(2), ..ReadProgram::default() };
         if verify::verify(&program).is_err() {
             continue;
         }
@@ -83,8 +83,8 @@ fn verified_programs_never_panic() {
         let bytes: Vec<u8> =
             (0..64).map(|_| [0, 0, 1, 2, 3, 0x80, 0xff, random.below(256) as u8][random.below(8) as usize]).collect();
         let (origin, end) = (random.below(3), 48 * 8 - random.below(9));
-        let window = Window::new(&bytes, origin, end);
-        let mut state = State { clock: 0, slots: vec![0; 2] };
+        let window = PacketWindow::new(&bytes, origin, end);
+        let mut state = ReadState { clock: 0, slots: vec![0; 2] };
         let mut out = Vec::new();
         if let Ok(behind) = eval::emit(&program, window, origin * 8, &mut state, &mut out) {
             assert!((origin * 8..=end).contains(&behind), "{behind} in {origin}..{end}: {program:?}");

@@ -1,6 +1,8 @@
 //! What the verifier refuses, one program for each reason, and its neighbours that pass.
 
-use kymo_ir::{BytesStyle, Cell, Column, Emit, Op, Phase, Program, Reg, Source, Table, verify};
+use kymo_ir::{
+    BitPhase, BytesStyle, CellType, Emit, NumberSource, Op, ProgramColumn, ProgramTable, ReadProgram, Reg, verify,
+};
 use kymo_units::ByteOrder;
 
 const R0: Reg = Reg(0);
@@ -11,15 +13,15 @@ fn read(offset: u32, width: u8) -> Op {
 }
 
 fn check(name: &str, body: Vec<Op>, expected: &str) {
-    let table = |parent| Table { parent };
-    let column = |table, cell| Column { table, cell, nullable: false };
-    let program = Program {
-        entry: Phase { modulus_log2: 3, phase: 0 },
+    let table = |parent| ProgramTable { parent };
+    let column = |table, cell| ProgramColumn { table, cell, nullable: false };
+    let program = ReadProgram {
+        entry: BitPhase { modulus_log2: 3, phase: 0 },
         registers: 2,
         tables: vec![table(None), table(Some(0))],
-        columns: vec![column(0, Cell::Span), column(1, Cell::U8), column(0, Cell::U64)],
+        columns: vec![column(0, CellType::Span), column(1, CellType::U8), column(0, CellType::U64)],
         body,
-        ..Program::default()
+        ..ReadProgram::default()
     };
     let found = verify::verify(&program).map_or_else(|error| error.to_string(), |()| "passes".to_owned());
     assert_eq!(found, expected, "{name}");
@@ -54,16 +56,17 @@ fn bytes_begin_at_an_edge_and_are_where_they_were_taken() {
 fn loops_take_bits_or_end_soon() {
     let idle = |count| vec![Op::Repeat { count, index: None, body: vec![Op::Set { to: R0, value: 1 }] }];
     let refused = "operation 0: the loop, with those around it, may make more than 65536 rounds that take no bits";
-    check("few rounds", idle(Source::Constant(1 << 16)), "passes");
-    check("many rounds", idle(Source::Constant((1 << 16) + 1)), refused);
-    check("unknown rounds end at run time", idle(Source::Register(R1)), "passes");
-    let nested = vec![Op::Repeat { count: Source::Constant(2), index: None, body: idle(Source::Register(R1)) }];
+    check("few rounds", idle(NumberSource::Constant(1 << 16)), "passes");
+    check("many rounds", idle(NumberSource::Constant((1 << 16) + 1)), refused);
+    check("unknown rounds end at run time", idle(NumberSource::Register(R1)), "passes");
+    let nested =
+        vec![Op::Repeat { count: NumberSource::Constant(2), index: None, body: idle(NumberSource::Register(R1)) }];
     check("loops multiply", nested, &refused.replace("operation 0", "operation 1"));
 }
 
 #[test]
 fn rows_are_written_by_the_loop_of_their_list() {
-    let count = Source::Constant(2);
+    let count = NumberSource::Constant(2);
     let list = Op::StoreList { column: 0, table: 1, count };
     let store = Op::Store { column: 1, from: R0 };
     let row = Op::Row { table: 1 };

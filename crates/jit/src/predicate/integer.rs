@@ -3,18 +3,18 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use kymo_ir::predicate::{Assembler, Range, Relation};
+use kymo_ir::predicate::{Assembler, Relation, ValueRange};
 
-use super::{Operands, Targets, Writer, signed, unsigned};
+use super::{Operands, PredicateWriter, Targets, signed, unsigned};
 
 /// An integer in 64 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Integer {
+pub(super) struct WideInteger {
     pub(super) value: Value,
-    pub(super) range: Range,
+    pub(super) range: ValueRange,
 }
 
-impl Integer {
+impl WideInteger {
     fn is_within(self, lowest: i128, highest: i128) -> bool {
         lowest <= self.range.lowest && self.range.highest <= highest
     }
@@ -24,8 +24,14 @@ impl Integer {
     }
 }
 
-impl<O: Operands> Writer<'_, '_, O> {
-    pub(super) fn compare_integers(&mut self, relation: Relation, left: Integer, right: Integer, targets: Targets) {
+impl<O: Operands> PredicateWriter<'_, '_, O> {
+    pub(super) fn compare_integers(
+        &mut self,
+        relation: Relation,
+        left: WideInteger,
+        right: WideInteger,
+        targets: Targets,
+    ) {
         if let Some(value) = certain(relation, left.range, right.range) {
             return self.jump(targets.of(value));
         }
@@ -47,13 +53,13 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.branch(holds, targets.on_true, targets.on_false);
     }
 
-    fn narrow(&mut self, condition: IntCC, left: Integer, right: Integer) -> Value {
+    fn narrow(&mut self, condition: IntCC, left: WideInteger, right: WideInteger) -> Value {
         let [left, right] = [left, right].map(|of| self.builder.ins().ireduce(types::I32, of.value));
         self.builder.ins().icmp(condition, left, right)
     }
 
     /// One that may be negative with one that may be too high for signed 64 bits.
-    fn mixed(&mut self, relation: Relation, left: Integer, right: Integer, targets: Targets) -> Value {
+    fn mixed(&mut self, relation: Relation, left: WideInteger, right: WideInteger, targets: Targets) -> Value {
         let is_negative = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, left.value, 0);
         self.leave_if(is_negative, targets.of(relation.holds(std::cmp::Ordering::Less)));
         self.builder.ins().icmp(unsigned(relation), left.value, right.value)
@@ -61,7 +67,7 @@ impl<O: Operands> Writer<'_, '_, O> {
 }
 
 /// The certain result for all values.
-fn certain(relation: Relation, left: Range, right: Range) -> Option<bool> {
+fn certain(relation: Relation, left: ValueRange, right: ValueRange) -> Option<bool> {
     let orders = [
         (left.lowest < right.highest, std::cmp::Ordering::Less),
         (left.lowest <= right.highest && right.lowest <= left.highest, std::cmp::Ordering::Equal),

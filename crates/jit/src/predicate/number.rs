@@ -3,24 +3,26 @@
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
-use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, InputKind, Number, Range, Relation, Test};
+use kymo_ir::predicate::{Arithmetic, Assembler, Bitwise, InputKind, Number, Relation, Test, ValueRange};
 
-use super::integer::Integer;
+use super::integer::WideInteger;
 use super::refuse::factors;
-use super::{Operands, Targets, Writer};
+use super::{Operands, PredicateWriter, Targets};
 
 /// A number that is known.
 #[derive(Clone, Copy)]
-pub(super) enum Held {
-    Integer(Integer),
+pub(super) enum HeldNumber {
+    Integer(WideInteger),
     /// A double.
     Real(Value),
 }
 
-impl<O: Operands> Writer<'_, '_, O> {
+impl<O: Operands> PredicateWriter<'_, '_, O> {
     pub(super) fn compare(&mut self, relation: Relation, left: &Number, right: &Number, targets: Targets) {
         match (self.number(left, targets.on_unknown), self.number(right, targets.on_unknown)) {
-            (Held::Integer(left), Held::Integer(right)) => self.compare_integers(relation, left, right, targets),
+            (HeldNumber::Integer(left), HeldNumber::Integer(right)) => {
+                self.compare_integers(relation, left, right, targets);
+            }
             (left, right) => {
                 let (left, right) = (self.real(left), self.real(right));
                 // A NaN is neither less nor greater, and differs.
@@ -39,18 +41,18 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// The value; where it is unknown, goes to `unknown`.
-    pub(super) fn number(&mut self, number: &Number, unknown: Block) -> Held {
+    pub(super) fn number(&mut self, number: &Number, unknown: Block) -> HeldNumber {
         match number {
             Number::Integer(value) => {
-                let range = Range::single(*value);
-                Held::Integer(Integer { value: self.constant(*value as u64), range })
+                let range = ValueRange::single(*value);
+                HeldNumber::Integer(WideInteger { value: self.constant(*value as u64), range })
             }
-            Number::Real(value) => Held::Real(self.double(value.value())),
+            Number::Real(value) => HeldNumber::Real(self.double(value.value())),
             Number::Input(input) => {
                 self.require(*input, unknown);
                 let value = self.operands.number(self.builder, *input);
                 if self.predicate.kind(*input) == InputKind::Real {
-                    return Held::Real(self.builder.ins().bitcast(types::F64, MemFlagsData::new(), value));
+                    return HeldNumber::Real(self.builder.ins().bitcast(types::F64, MemFlagsData::new(), value));
                 }
                 self.integer(number, value)
             }
@@ -60,14 +62,14 @@ impl<O: Operands> Writer<'_, '_, O> {
             }
             Number::Arithmetic { operation, left, right } => {
                 match (self.number(left, unknown), self.number(right, unknown)) {
-                    (Held::Integer(left), Held::Integer(right)) => {
+                    (HeldNumber::Integer(left), HeldNumber::Integer(right)) => {
                         let exact = self.predicate.exact_range(number);
                         let value = self.arithmetic(*operation, left, right, exact, unknown);
                         self.integer(number, value)
                     }
                     (left, right) => {
                         let (left, right) = (self.real(left), self.real(right));
-                        Held::Real(self.reals(*operation, left, right))
+                        HeldNumber::Real(self.reals(*operation, left, right))
                     }
                 }
             }
@@ -91,15 +93,15 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// A number that the verifier let be an integer alone.
-    pub(super) fn whole(&mut self, number: &Number, unknown: Block) -> Integer {
+    pub(super) fn whole(&mut self, number: &Number, unknown: Block) -> WideInteger {
         match self.number(number, unknown) {
-            Held::Integer(integer) => integer,
-            Held::Real(_) => unreachable!("the verifier refuses reals here"),
+            HeldNumber::Integer(integer) => integer,
+            HeldNumber::Real(_) => unreachable!("the verifier refuses reals here"),
         }
     }
 
-    fn integer(&mut self, number: &Number, value: Value) -> Held {
-        Held::Integer(Integer { value, range: self.predicate.range(number) })
+    fn integer(&mut self, number: &Number, value: Value) -> HeldNumber {
+        HeldNumber::Integer(WideInteger { value, range: self.predicate.range(number) })
     }
 
     fn truth(&mut self, test: &Test, unknown: Block) -> Value {
@@ -122,11 +124,11 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().bitcast(types::F64, MemFlagsData::new(), bits)
     }
 
-    fn real(&mut self, number: Held) -> Value {
+    fn real(&mut self, number: HeldNumber) -> Value {
         match number {
-            Held::Real(value) => value,
-            Held::Integer(of) if of.fits_signed() => self.builder.ins().fcvt_from_sint(types::F64, of.value),
-            Held::Integer(of) => self.builder.ins().fcvt_from_uint(types::F64, of.value),
+            HeldNumber::Real(value) => value,
+            HeldNumber::Integer(of) if of.fits_signed() => self.builder.ins().fcvt_from_sint(types::F64, of.value),
+            HeldNumber::Integer(of) => self.builder.ins().fcvt_from_uint(types::F64, of.value),
         }
     }
 
@@ -140,7 +142,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
     }
 
-    fn bits(&mut self, operation: Bitwise, left: Value, right: Integer, unknown: Block) -> Value {
+    fn bits(&mut self, operation: Bitwise, left: Value, right: WideInteger, unknown: Block) -> Value {
         let is_shift = matches!(operation, Bitwise::ShiftLeft | Bitwise::ShiftRight);
         if is_shift && !(right.range.lowest >= 0 && right.range.highest < 64) {
             // As bits, a negative count is far too high, as it must be.
@@ -160,9 +162,9 @@ impl<O: Operands> Writer<'_, '_, O> {
     fn arithmetic(
         &mut self,
         operation: Arithmetic,
-        left: Integer,
-        right: Integer,
-        exact: Range,
+        left: WideInteger,
+        right: WideInteger,
+        exact: ValueRange,
         unknown: Block,
     ) -> Value {
         if matches!(operation, Arithmetic::Divide | Arithmetic::Remainder) {
@@ -199,7 +201,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// In 128 bits. A product fits unless both are above 2^63, which is looked after elsewhere.
-    fn wide(&mut self, of: Integer) -> Value {
+    fn wide(&mut self, of: WideInteger) -> Value {
         if of.range.is_unsigned() {
             self.builder.ins().uextend(types::I128, of.value)
         } else {
@@ -208,7 +210,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// The low 64 bits of 128, if a result of this exact range is held in them.
-    fn fitting(&mut self, value: Value, exact: Range, unknown: Block) -> Value {
+    fn fitting(&mut self, value: Value, exact: ValueRange, unknown: Block) -> Value {
         let (low, high) = self.builder.ins().isplit(value);
         if exact.is_unsigned() {
             self.leave_if(high, unknown);
@@ -221,7 +223,14 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// Quotients and remainders toward zero: of magnitudes, and then the sign.
-    fn divided(&mut self, operation: Arithmetic, left: Integer, right: Integer, exact: Range, unknown: Block) -> Value {
+    fn divided(
+        &mut self,
+        operation: Arithmetic,
+        left: WideInteger,
+        right: WideInteger,
+        exact: ValueRange,
+        unknown: Block,
+    ) -> Value {
         if right.range.lowest <= 0 && right.range.highest >= 0 {
             let is_zero = self.builder.ins().icmp_imm_u(IntCC::Equal, right.value, 0);
             self.leave_if(is_zero, unknown);
@@ -251,7 +260,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// The magnitude, and all bits set if it is negative; `None`: it never is.
-    fn magnitude(&mut self, of: Integer) -> (Value, Option<Value>) {
+    fn magnitude(&mut self, of: WideInteger) -> (Value, Option<Value>) {
         if of.range.is_unsigned() {
             return (of.value, None);
         }
@@ -266,9 +275,16 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// `floor(value * multiply / divide) + add`; the rest times `multiply` fits in 64 bits, or it would be refused.
-    fn scaled(&mut self, of: Integer, (multiply, divide): (u64, u64), add: i64, exact: Range, unknown: Block) -> Value {
+    fn scaled(
+        &mut self,
+        of: WideInteger,
+        (multiply, divide): (u64, u64),
+        add: i64,
+        exact: ValueRange,
+        unknown: Block,
+    ) -> Value {
         if (multiply, divide) == (1, 1) {
-            let add = Integer { value: self.constant(add as u64), range: Range::single(i128::from(add)) };
+            let add = WideInteger { value: self.constant(add as u64), range: ValueRange::single(i128::from(add)) };
             return self.arithmetic(Arithmetic::Add, of, add, exact, unknown);
         }
         let (whole, part) = self.quotient(of, divide);
@@ -297,7 +313,7 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// The quotient rounded down, and the rest if there may be one.
-    fn quotient(&mut self, of: Integer, divide: u64) -> (Value, Option<Value>) {
+    fn quotient(&mut self, of: WideInteger, divide: u64) -> (Value, Option<Value>) {
         if divide == 1 {
             return (of.value, None);
         }

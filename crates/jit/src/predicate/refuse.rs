@@ -7,7 +7,7 @@
 //! record by then.
 
 use kymo_ir::Encoding;
-use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
+use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, TextExpression};
 
 /// Parts, and words of text, of predicates that are worth compiling together: each takes microseconds.
 pub(crate) const SIZE_MAX: usize = 4096;
@@ -36,7 +36,7 @@ pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<usize, Refusal> {
     if let Err(error) = predicate.verify() {
         return Err(Refusal { part: error.to_string(), why: "the predicate is not sound" });
     }
-    let mut walk = Walk { predicate, size: 0, refused: None };
+    let mut walk = RefusalWalk { predicate, size: 0, refused: None };
     walk.test(&predicate.root);
     if walk.size > SIZE_MAX {
         let part = format!("{} parts", walk.size);
@@ -47,7 +47,7 @@ pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<usize, Refusal> {
 
 /// Whether machine code covers a test.
 pub(super) fn refuse_test(predicate: &Predicate, test: &Test) -> Result<(), Refusal> {
-    let mut walk = Walk { predicate, size: 0, refused: None };
+    let mut walk = RefusalWalk { predicate, size: 0, refused: None };
     walk.test(test);
     walk.refused.map_or(Ok(()), Err)
 }
@@ -61,14 +61,14 @@ pub(super) fn factors(multiply: u64, divide: u64) -> (u64, u64) {
     (multiply / common, divide / common)
 }
 
-struct Walk<'p> {
+struct RefusalWalk<'p> {
     predicate: &'p Predicate,
     size: usize,
     /// The first part that is not covered.
     refused: Option<Refusal>,
 }
 
-impl Walk<'_> {
+impl RefusalWalk<'_> {
     fn refuse(&mut self, test: &Test, why: &'static str) {
         let predicate = self.predicate;
         self.refused.get_or_insert_with(|| predicate.refusal(test, why));
@@ -91,7 +91,7 @@ impl Walk<'_> {
             Test::CompareText { left, right, .. } => {
                 for text in [left, right] {
                     self.text(text, test);
-                    if matches!(text, Text::Literal(bytes) if bytes.len() > ORDERED_MAX) {
+                    if matches!(text, TextExpression::Literal(bytes) if bytes.len() > ORDERED_MAX) {
                         self.refuse(test, "machine code orders by short texts alone");
                     }
                 }
@@ -103,11 +103,11 @@ impl Walk<'_> {
         }
     }
 
-    fn text(&mut self, text: &Text, test: &Test) {
+    fn text(&mut self, text: &TextExpression, test: &Test) {
         match text {
-            Text::Literal(bytes) => self.size += bytes.len() / 8,
-            Text::Input(input) if self.predicate.kind(*input) == InputKind::Text(Encoding::Utf8) => {}
-            Text::Input(_) => self.refuse(test, "machine code reads no text but UTF-8"),
+            TextExpression::Literal(bytes) => self.size += bytes.len() / 8,
+            TextExpression::Input(input) if self.predicate.kind(*input) == InputKind::Text(Encoding::Utf8) => {}
+            TextExpression::Input(_) => self.refuse(test, "machine code reads no text but UTF-8"),
         }
     }
 

@@ -8,12 +8,12 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
-use kymo_ir::predicate::{Assembler, Pattern, Relation, Text};
+use kymo_ir::predicate::{Assembler, Pattern, Relation, TextExpression};
 
 use crate::translate::zero_bytes;
 
 use super::refuse::ORDERED_MAX;
-use super::{Operands, Span, Targets, Writer, integer, little, unsigned};
+use super::{ByteSpan, Operands, PredicateWriter, Targets, integer, little, unsigned};
 
 /// A text with its length.
 #[derive(Clone, Copy)]
@@ -23,26 +23,26 @@ struct Sized {
 }
 
 /// The kind of a subject.
-enum Subject<'t> {
+enum SubjectKind<'t> {
     Literal(&'t [u8]),
-    Input(Span),
+    Input(ByteSpan),
 }
 
-impl<O: Operands> Writer<'_, '_, O> {
-    fn subject<'t>(&mut self, text: &'t Text, unknown: Block) -> Subject<'t> {
+impl<O: Operands> PredicateWriter<'_, '_, O> {
+    fn subject<'t>(&mut self, text: &'t TextExpression, unknown: Block) -> SubjectKind<'t> {
         match text {
-            Text::Literal(bytes) => Subject::Literal(bytes),
-            Text::Input(input) => {
+            TextExpression::Literal(bytes) => SubjectKind::Literal(bytes),
+            TextExpression::Input(input) => {
                 self.require(*input, unknown);
-                Subject::Input(self.operands.text(self.builder, *input))
+                SubjectKind::Input(self.operands.text(self.builder, *input))
             }
         }
     }
 
-    pub(super) fn matches(&mut self, text: &Text, pattern: &Pattern, targets: Targets) {
+    pub(super) fn matches(&mut self, text: &TextExpression, pattern: &Pattern, targets: Targets) {
         let span = match self.subject(text, targets.on_unknown) {
-            Subject::Literal(bytes) => return self.jump(targets.of(pattern.matches(bytes))),
-            Subject::Input(span) => span,
+            SubjectKind::Literal(bytes) => return self.jump(targets.of(pattern.matches(bytes))),
+            SubjectKind::Input(span) => span,
         };
         match pattern {
             Pattern::Exactly(bytes) => self.exactly(span, bytes, targets),
@@ -52,35 +52,35 @@ impl<O: Operands> Writer<'_, '_, O> {
         }
     }
 
-    fn exactly(&mut self, span: Span, bytes: &[u8], targets: Targets) {
+    fn exactly(&mut self, span: ByteSpan, bytes: &[u8], targets: Targets) {
         match span {
-            Span::Sized { address, length } => {
+            ByteSpan::Sized { address, length } => {
                 let differs = self.builder.ins().icmp_imm_u(IntCC::NotEqual, length, bytes.len() as i64);
                 self.leave_if(differs, targets.on_false);
                 self.same_bytes(address, 0, bytes, targets.on_false);
             }
-            Span::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
+            ByteSpan::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
                 return self.jump(targets.on_false);
             }
-            Span::Ended { address, capacity } if bytes.len() == capacity as usize => {
+            ByteSpan::Ended { address, capacity } if bytes.len() == capacity as usize => {
                 self.same_bytes(address, 0, bytes, targets.on_false);
             }
             // The zero byte behind it is compared as well.
-            Span::Ended { address, .. } => self.same_bytes(address, 0, &[bytes, &[0]].concat(), targets.on_false),
+            ByteSpan::Ended { address, .. } => self.same_bytes(address, 0, &[bytes, &[0]].concat(), targets.on_false),
         }
         self.jump(targets.on_true);
     }
 
-    fn prefix(&mut self, span: Span, bytes: &[u8], targets: Targets) {
+    fn prefix(&mut self, span: ByteSpan, bytes: &[u8], targets: Targets) {
         let address = match span {
-            Span::Sized { address, length } => {
+            ByteSpan::Sized { address, length } => {
                 self.at_least(length, bytes.len(), targets.on_false);
                 address
             }
-            Span::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
+            ByteSpan::Ended { capacity, .. } if bytes.len() > capacity as usize || bytes.contains(&0) => {
                 return self.jump(targets.on_false);
             }
-            Span::Ended { address, .. } => address,
+            ByteSpan::Ended { address, .. } => address,
         };
         self.same_bytes(address, 0, bytes, targets.on_false);
         self.jump(targets.on_true);
@@ -127,10 +127,10 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().load(class, little(), address, offset)
     }
 
-    fn sized(&mut self, span: Span) -> Sized {
+    fn sized(&mut self, span: ByteSpan) -> Sized {
         match span {
-            Span::Sized { address, length } => Sized { address, length },
-            Span::Ended { address, capacity } => Sized { address, length: self.first_zero(address, capacity) },
+            ByteSpan::Sized { address, length } => Sized { address, length },
+            ByteSpan::Ended { address, capacity } => Sized { address, length: self.first_zero(address, capacity) },
         }
     }
 
@@ -184,7 +184,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.switch_to_block(none);
     }
 
-    fn glob(&mut self, span: Span, parts: &[Box<[u8]>], targets: Targets) {
+    fn glob(&mut self, span: ByteSpan, parts: &[Box<[u8]>], targets: Targets) {
         let [first, middle @ .., last] = parts else { return self.jump(targets.on_false) };
         if middle.is_empty() && last.is_empty() {
             return self.prefix(span, first, targets);
@@ -221,13 +221,20 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.ins().iadd_imm_s(at, part.len() as i64)
     }
 
-    pub(super) fn compare_text(&mut self, relation: Relation, left: &Text, right: &Text, targets: Targets) {
+    pub(super) fn compare_text(
+        &mut self,
+        relation: Relation,
+        left: &TextExpression,
+        right: &TextExpression,
+        targets: Targets,
+    ) {
         let (left, right) = (self.subject(left, targets.on_unknown), self.subject(right, targets.on_unknown));
         let (left, right) = match (left, right) {
-            (Subject::Literal(left), Subject::Literal(right)) => {
+            (SubjectKind::Literal(left), SubjectKind::Literal(right)) => {
                 return self.jump(targets.of(relation.holds(left.cmp(right))));
             }
-            (Subject::Input(span), Subject::Literal(bytes)) | (Subject::Literal(bytes), Subject::Input(span))
+            (SubjectKind::Input(span), SubjectKind::Literal(bytes))
+            | (SubjectKind::Literal(bytes), SubjectKind::Input(span))
                 if matches!(relation, Relation::Equal | Relation::NotEqual) =>
             {
                 let (equal, other) =
@@ -240,10 +247,10 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     /// The bytes in memory: those of a literal are put on the stack.
-    fn placed(&mut self, subject: Subject<'_>) -> Sized {
+    fn placed(&mut self, subject: SubjectKind<'_>) -> Sized {
         let bytes = match subject {
-            Subject::Input(span) => return self.sized(span),
-            Subject::Literal(bytes) => bytes,
+            SubjectKind::Input(span) => return self.sized(span),
+            SubjectKind::Literal(bytes) => bytes,
         };
         // One place does for all of a function: it is read before the next literal is written.
         let known = self.builder.func.sized_stack_slots.keys().next();

@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use kymo_ir::predicate::{Datum, InputClass, InputKind, Predicate};
 use kymo_ir::{
-    Bound, ClassTest, Op, Operand, Phase, Program, Records, Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, Source,
-    State, Window, eval, verify,
+    BitPhase, BoundInputs, ClassTest, InputOperand, NumberSource, Op, PacketWindow, ReadProgram, ReadState, Records,
+    Reg, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, eval, verify,
 };
-use kymo_jit::{Engine, Scan};
-use kymo_random::Random;
-use kymo_random::predicates::{Options, event, predicate};
+use kymo_jit::{JitEngine, Scan};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{PredicateOptions, event, predicate};
 use kymo_units::ByteOrder;
 use proptest::prelude::*;
 
-const ALIGNED: Phase = Phase { modulus_log2: 3, phase: 0 };
+const ALIGNED: BitPhase = BitPhase { modulus_log2: 3, phase: 0 };
 /// Registers of each input: value or first byte, length, whether it is there, and one to spare.
 const REGISTERS: u16 = 4;
 
@@ -29,23 +29,25 @@ fn read(to: Reg, width: u8, signed: bool, advance: u64) -> Vec<Op> {
 }
 
 /// Reads the event record's inputs, each into its registers.
-fn reads(inputs: &[InputClass], singles: &[bool]) -> (Vec<Op>, Vec<Operand>) {
+fn reads(inputs: &[InputClass], singles: &[bool]) -> (Vec<Op>, Vec<InputOperand>) {
     let (mut body, mut operands) = (Vec::new(), Vec::new());
     for (number, input) in inputs.iter().enumerate() {
         let [value, length, there, spare] = [0, 1, 2, 3].map(|register| Reg(number as u16 * REGISTERS + register));
         let present = input.optional.then_some(there);
         let (field, operand) = match input.kind {
-            InputKind::Integer { signed, bits } => (read(value, bits, signed, 64), Operand::Number { value, present }),
+            InputKind::Integer { signed, bits } => {
+                (read(value, bits, signed, 64), InputOperand::Number { value, present })
+            }
             InputKind::Real => {
                 let width = if singles[number] { 32 } else { 64 };
                 let mut field = read(spare, width, false, u64::from(width));
                 field.push(Op::Double { to: value, from: spare, width });
-                (field, Operand::Number { value, present })
+                (field, InputOperand::Number { value, present })
             }
             InputKind::Text(_) => {
                 let mut field = read(length, 8, false, 8);
-                field.push(Op::Bytes { start: value, length: Source::Register(length) });
-                (field, Operand::Text { start: value, length, present })
+                field.push(Op::Bytes { start: value, length: NumberSource::Register(length) });
+                (field, InputOperand::Text { start: value, length, present })
             }
         };
         operands.push(operand);
@@ -99,31 +101,31 @@ fn cut(predicate: &Predicate, singles: &[bool], event: &mut [Datum]) {
 fn plan(predicate: &Predicate, singles: &[bool], fixed_bits: u64) -> ScanPlan {
     let registers = predicate.inputs.len() as u16 * REGISTERS;
     let (body, operands) = reads(&predicate.inputs, singles);
-    let body = Program { entry: ALIGNED, registers, body, ..Program::default() };
+    let body = ReadProgram { entry: ALIGNED, registers, body, ..ReadProgram::default() };
     let mut test = body.clone();
-    test.predicates = vec![Bound { predicate: Arc::new(predicate.clone()), operands }];
+    test.predicates = vec![BoundInputs { predicate: Arc::new(predicate.clone()), operands }];
     test.body.push(Op::Keep { predicate: 0 });
     let mut header = read(Reg(0), 8, false, 8);
     header.push(Op::Out { slot: SLOT_EVENT_CLASS, from: Reg(0) });
     let fixed = vec![Op::Need { bits: fixed_bits }, Op::Advance { bits: fixed_bits }];
     ScanPlan {
-        header: Program { entry: ALIGNED, registers: 1, body: header, ..Program::default() },
+        header: ReadProgram { entry: ALIGNED, registers: 1, body: header, ..ReadProgram::default() },
         ids: (0..4).map(|id| (id, id as u32)).collect(),
         class_body: vec![0, 0, 0, 1],
-        bodies: vec![body, Program { entry: ALIGNED, body: fixed, ..Program::default() }],
+        bodies: vec![body, ReadProgram { entry: ALIGNED, body: fixed, ..ReadProgram::default() }],
         tests: vec![test],
         class_test: vec![ClassTest::Always, ClassTest::Never, ClassTest::Test(0), ClassTest::Test(0)],
         ..ScanPlan::default()
     }
 }
 
-fn state() -> State {
-    State { clock: 7, slots: vec![0; 4] }
+fn state() -> ReadState {
+    ReadState { clock: 7, slots: vec![0; 4] }
 }
 
 /// The positions that a scan finds, a few records at a time.
 fn scanned(
-    mut scan: impl FnMut(&mut u64, &mut State, &mut Records, usize) -> ScanStop,
+    mut scan: impl FnMut(&mut u64, &mut ReadState, &mut Records, usize) -> ScanStop,
 ) -> (Vec<u64>, Vec<u32>, ScanStop) {
     let (mut positions, mut classes) = (Vec::new(), Vec::new());
     let (mut position, mut state, mut records) = (0, state(), Records::default());
@@ -139,9 +141,9 @@ fn scanned(
 }
 
 fn check(seed: u64, compile_after: u32) {
-    let mut random = Random::new(seed);
+    let mut random = RandomNumbers::new(seed);
     let random = &mut random;
-    let options = if seed.is_multiple_of(4) { Options::ALL } else { Options::PLAIN };
+    let options = if seed.is_multiple_of(4) { PredicateOptions::ALL } else { PredicateOptions::PLAIN };
     let (predicate, _) = predicate(random, &options);
     let singles: Vec<bool> = predicate.inputs.iter().map(|_| random.below(3) == 0).collect();
     let first = record(&predicate, &event(random, &predicate), &singles);
@@ -163,11 +165,11 @@ fn check(seed: u64, compile_after: u32) {
     let cut_off = if random.below(4) == 0 { random.below(60) as u64 } else { 0 };
     let bits = bytes.len() as u64 * 8 - cut_off;
     bytes.extend([0xaa; SLACK]);
-    let window = Window::new(&bytes, 0, bits);
+    let window = PacketWindow::new(&bytes, 0, bits);
     let found = scanned(|at, state, records, limit| eval::scan(&plan, window, at, state, records, limit));
     assert!(expected.starts_with(&found.0), "seed {seed}: {:?}, not {expected:?}\n{predicate}", found.0);
     assert!(cut_off > 0 || found.2 == ScanStop::End && found.0 == expected, "seed {seed}");
-    let Some(engine) = Engine::new() else { return println!("NO MACHINE CODE HERE: not run") };
+    let Some(engine) = JitEngine::new() else { return println!("NO MACHINE CODE HERE: not run") };
     let scan = Scan::new(&engine, &plan, compile_after).expect("the header is for machine code");
     let compiled = scanned(|at, state, records, limit| scan.run(window, at, state, records, limit));
     assert_eq!(compiled, found, "seed {seed}\n{predicate}");

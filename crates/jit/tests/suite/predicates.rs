@@ -2,28 +2,29 @@
 
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{
-    Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Refusal, Regex, Relation, Test, Text,
+    ArgumentLayout, Input, InputClass, InputKind, InputPlace, Number, Pattern, Predicate, Refusal, Regex, Relation,
+    Test, TextExpression,
 };
-use kymo_jit::{LoadedFilter, NativeFilter, Target};
-use kymo_random::Random;
-use kymo_random::predicates::{Options, arguments, data, predicate};
+use kymo_jit::{LoadedFilter, NativeFilter, NativeTarget};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{PredicateOptions, arguments, data, predicate};
 use proptest::prelude::*;
 
-fn target() -> Option<Target> {
-    let target = Target::host();
+fn target() -> Option<NativeTarget> {
+    let target = NativeTarget::host();
     if target.is_none() {
         println!("NO MACHINE CODE HERE: not run");
     }
     target
 }
 
-fn compiled(predicate: &Predicate, layout: &Layout) -> Option<Result<LoadedFilter, Refusal>> {
+fn compiled(predicate: &Predicate, layout: &ArgumentLayout) -> Option<Result<LoadedFilter, Refusal>> {
     let filter = NativeFilter::new(&target()?, predicate, layout);
     Some(filter.map(|filter| filter.load().expect("tests run where code may be executed")))
 }
 
 /// How many of these events are kept; by both alike.
-fn same_by_both(random: &mut Random, predicate: &Predicate, layout: &Layout) -> Option<usize> {
+fn same_by_both(random: &mut RandomNumbers, predicate: &Predicate, layout: &ArgumentLayout) -> Option<usize> {
     let filter = match compiled(predicate, layout)? {
         Ok(filter) => filter,
         Err(refusal) => {
@@ -51,30 +52,30 @@ proptest! {
 
     #[test]
     fn random_predicates_mean_what_the_evaluator_says(seed: u64, nodes in 1_usize..60) {
-        let mut random = Random::new(seed);
-        let (predicate, layout) = predicate(&mut random, &Options { nodes, ..Options::PLAIN });
+        let mut random = RandomNumbers::new(seed);
+        let (predicate, layout) = predicate(&mut random, &PredicateOptions { nodes, ..PredicateOptions::PLAIN });
         same_by_both(&mut random, &predicate, &layout);
     }
 
     #[test]
     fn random_integers_mean_what_the_evaluator_says(seed: u64) {
-        let mut random = Random::new(seed);
-        let options = Options { arithmetic: true, products: true, scaled: true, nodes: 8, ..Options::INTEGERS };
+        let mut random = RandomNumbers::new(seed);
+        let options = PredicateOptions { arithmetic: true, products: true, scaled: true, nodes: 8, ..PredicateOptions::INTEGERS };
         let (predicate, layout) = predicate(&mut random, &options);
         same_by_both(&mut random, &predicate, &layout);
     }
 
     #[test]
     fn random_texts_mean_what_the_evaluator_says(seed: u64) {
-        let mut random = Random::new(seed);
-        let (mut predicate, layout) = predicate(&mut random, &Options { nodes: 4, ..Options::PLAIN });
+        let mut random = RandomNumbers::new(seed);
+        let (mut predicate, layout) = predicate(&mut random, &PredicateOptions { nodes: 4, ..PredicateOptions::PLAIN });
         let Some(text) = (0..predicate.inputs.len()).find(|&number| predicate.is_utf8(Input(number as u16))) else {
             return Ok(());
         };
-        let part = |random: &mut Random| random.bytes(3).iter().map(|byte| b'a' + byte % 2).collect::<Box<[u8]>>();
+        let part = |random: &mut RandomNumbers| random.bytes(3).iter().map(|byte| b'a' + byte % 2).collect::<Box<[u8]>>();
         let parts = [part(&mut random), part(&mut random), part(&mut random)];
         let pattern = Pattern::Glob(parts.iter().map(|part| part[..random.below(3).max(1)].into()).collect());
-        predicate.root = Test::Matches { text: Text::Input(Input(text as u16)), pattern };
+        predicate.root = Test::Matches { text: TextExpression::Input(Input(text as u16)), pattern };
         same_by_both(&mut random, &predicate, &layout);
     }
 }
@@ -87,8 +88,8 @@ fn random_predicates_are_compiled_and_turn_out_both_ways() {
     }
     let (mut compiled, mut both) = (0, 0);
     for seed in 0..500 {
-        let mut random = Random::new(seed);
-        let (predicate, layout) = predicate(&mut random, &Options::PLAIN);
+        let mut random = RandomNumbers::new(seed);
+        let (predicate, layout) = predicate(&mut random, &PredicateOptions::PLAIN);
         let Some(kept) = same_by_both(&mut random, &predicate, &layout) else { continue };
         compiled += 1;
         both += usize::from(kept > 0 && kept < 20);
@@ -101,17 +102,17 @@ fn text(encoding: Encoding) -> Vec<InputClass> {
 }
 
 fn is(pattern: Pattern) -> Test {
-    Test::Matches { text: Text::Input(Input(0)), pattern }
+    Test::Matches { text: TextExpression::Input(Input(0)), pattern }
 }
 
-const COMM: Place = Place::Inline { offset: 0, capacity: 16 };
+const COMM: InputPlace = InputPlace::Inline { offset: 0, capacity: 16 };
 
-fn comm() -> Layout {
-    Layout { size: 16, places: vec![COMM] }
+fn comm() -> ArgumentLayout {
+    ArgumentLayout { size: 16, places: vec![COMM] }
 }
 
 /// What is refused, and the part that people are shown.
-fn refused(inputs: Vec<InputClass>, root: Test, layout: &Layout) -> String {
+fn refused(inputs: Vec<InputClass>, root: Test, layout: &ArgumentLayout) -> String {
     let Some(target) = target() else { return String::new() };
     let refusal = NativeFilter::new(&target, &Predicate { inputs, root }, layout).expect_err("it is refused");
     refusal.to_string()
@@ -130,9 +131,9 @@ fn what_is_refused_is_named() {
     assert_eq!(found, "machine code has no regular expressions: comm =~ \"a+\"");
     let found = refused(text(Encoding::Utf16Le), is(exactly()), &comm());
     assert_eq!(found, "machine code reads no text but UTF-8: comm is \"cat\"");
-    let found = refused(utf8(), is(exactly()), &Layout { size: 15, places: vec![COMM] });
+    let found = refused(utf8(), is(exactly()), &ArgumentLayout { size: 15, places: vec![COMM] });
     assert_eq!(found, "the place is not inside of the structure: comm");
-    let found = refused(utf8(), is(exactly()), &Layout { size: 15, places: Vec::new() });
+    let found = refused(utf8(), is(exactly()), &ArgumentLayout { size: 15, places: Vec::new() });
     assert_eq!(found, "the layout has a place for each input: all inputs");
     let many = Test::All((0..10_000).map(|_| is(exactly())).collect());
     let found = refused(utf8(), many, &comm());
@@ -157,8 +158,10 @@ fn depth_takes_neither_the_stack_nor_time() {
     let kind = InputKind::Integer { signed: true, bits: 64 };
     let inputs = vec![InputClass { name: "x".into(), kind, optional: true }];
     let predicate = Predicate { inputs, root: test };
-    for place in [Place::Missing, Place::Integer { offset: 0, bytes: 8, order: kymo_units::ByteOrder::Little }] {
-        let layout = Layout { size: 8, places: vec![place] };
+    for place in
+        [InputPlace::Missing, InputPlace::Integer { offset: 0, bytes: 8, order: kymo_units::ByteOrder::Little }]
+    {
+        let layout = ArgumentLayout { size: 8, places: vec![place] };
         let Some(filter) = compiled(&predicate, &layout) else { return };
         let filter = filter.expect("it is said");
         for value in [-1_i64, 5, 50, 500] {
@@ -181,7 +184,7 @@ fn calls_that_would_leave_their_memory_panic() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| filter.run(bytes))).is_err()
     };
     assert!(panics(&filter, b"cat\0"), "the arguments are too short");
-    let pointer = Layout { size: 16, places: vec![Place::Pointer { offset: 0 }] };
+    let pointer = ArgumentLayout { size: 16, places: vec![InputPlace::Pointer { offset: 0 }] };
     let filter = compiled(&cat, &pointer).expect("as before").expect("it is said");
     assert!(panics(&filter, &[0; 16]), "nobody made sure of the pointer");
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use kymo_lane::{ABI, Definition, Layout, MAGIC, Recorder, Refused, View};
+use kymo_lane::{ABI, DefinitionPlace, LayoutRefusal, MAGIC, MemoryLayout, MemoryView, RecorderSide};
 
 /// Memory that ends.
 struct Bytes(RefCell<Vec<u8>>);
@@ -19,7 +19,7 @@ impl Bytes {
     }
 }
 
-impl View for &Bytes {
+impl MemoryView for &Bytes {
     type Fault = Beyond;
 
     fn word(&self, at: u64) -> Result<u64, Beyond> {
@@ -62,8 +62,14 @@ impl Random {
     }
 }
 
-const LAYOUT: Layout =
-    Layout { events: 16, lanes: 8, sub_buffers: 4, sub_buffer_bytes: 4096, registry_bytes: 4096, filter_bytes: 4096 };
+const LAYOUT: MemoryLayout = MemoryLayout {
+    events: 16,
+    lanes: 8,
+    sub_buffers: 4,
+    sub_buffer_bytes: 4096,
+    registry_bytes: 4096,
+    filter_bytes: 4096,
+};
 
 /// Memory of that layout in which half of all bytes are nonsense.
 fn nonsense(random: &mut Random) -> Bytes {
@@ -100,9 +106,9 @@ fn nothing_beyond_is_asked_for() {
     let (mut seen, mut defined, mut path) = (0, 0, [0; 100]);
     for _ in 0..3000 {
         let bytes = nonsense(&mut random);
-        let layout = Layout::read(&&bytes, LAYOUT.bytes()).expect("it is there");
+        let layout = MemoryLayout::read(&&bytes, LAYOUT.bytes()).expect("it is there");
         assert_eq!(layout, Ok(LAYOUT));
-        let recorder = Recorder::new(&bytes, LAYOUT);
+        let recorder = RecorderSide::new(&bytes, LAYOUT);
         for number in 0..LAYOUT.sub_buffers {
             let Some(found) = recorder.look(number).expect("it is there") else { continue };
             seen += 1;
@@ -113,7 +119,7 @@ fn nothing_beyond_is_asked_for() {
             recorder.free(&found).expect("it is there");
             assert_eq!(recorder.look(number).expect("it is there"), None, "it is free");
         }
-        let mut last: Option<Definition> = None;
+        let mut last: Option<DefinitionPlace> = None;
         while let Some(definition) = recorder.definition(last.as_ref()).expect("it is there") {
             defined += 1;
             recorder.said(&definition, &mut [0; 8192]).expect("it is there");
@@ -145,27 +151,30 @@ fn sizes_that_cannot_be_are_refused() {
     let read = |at: usize, value: u64, length: u64| {
         let changed = Bytes(RefCell::new(bytes.0.borrow().clone()));
         changed.0.borrow_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
-        Layout::read(&&changed, length).expect("it is there")
+        MemoryLayout::read(&&changed, length).expect("it is there")
     };
     let all = LAYOUT.bytes();
     assert_eq!(read(0, MAGIC, all), Ok(LAYOUT));
-    assert_eq!(read(0, 0, all), Err(Refused::NoProgram), "it has not begun yet");
-    assert_eq!(read(0, MAGIC, 100), Err(Refused::NoProgram));
-    assert_eq!(read(8, ABI + 1, all), Err(Refused::Version(ABI + 1)));
-    assert_eq!(read(24, 0, all), Err(Refused::Size { what: "lanes", found: 0, most: 65535 }));
-    assert_eq!(read(24, 1 << 40, all), Err(Refused::Size { what: "lanes", found: 1 << 40, most: 65535 }));
-    assert_eq!(read(40, 5000, all), Err(Refused::Size { what: "bytes of a sub-buffer", found: 5000, most: 1 << 20 }));
+    assert_eq!(read(0, 0, all), Err(LayoutRefusal::NoProgram), "it has not begun yet");
+    assert_eq!(read(0, MAGIC, 100), Err(LayoutRefusal::NoProgram));
+    assert_eq!(read(8, ABI + 1, all), Err(LayoutRefusal::Version(ABI + 1)));
+    assert_eq!(read(24, 0, all), Err(LayoutRefusal::Size { what: "lanes", found: 0, most: 65535 }));
+    assert_eq!(read(24, 1 << 40, all), Err(LayoutRefusal::Size { what: "lanes", found: 1 << 40, most: 65535 }));
+    assert_eq!(
+        read(40, 5000, all),
+        Err(LayoutRefusal::Size { what: "bytes of a sub-buffer", found: 5000, most: 1 << 20 })
+    );
     assert_eq!(
         read(32, (1 << 16) + 1, all),
-        Err(Refused::Size { what: "sub-buffers", found: (1 << 16) + 1, most: 1 << 16 })
+        Err(LayoutRefusal::Size { what: "sub-buffers", found: (1 << 16) + 1, most: 1 << 16 })
     );
-    let more = Layout { sub_buffers: 5, ..LAYOUT }.bytes();
-    assert_eq!(read(32, 5, all), Err(Refused::Size { what: "bytes of all", found: more, most: all }));
+    let more = MemoryLayout { sub_buffers: 5, ..LAYOUT }.bytes();
+    assert_eq!(read(32, 5, all), Err(LayoutRefusal::Size { what: "bytes of all", found: more, most: all }));
     {
         let mut words = bytes.0.borrow_mut();
         words[32..40].copy_from_slice(&(1_u64 << 11).to_le_bytes());
         words[40..48].copy_from_slice(&(1_u64 << 20).to_le_bytes());
     }
-    let pool = Refused::Size { what: "bytes of sub-buffers", found: 1 << 31, most: 1 << 30 };
-    assert_eq!(Layout::read(&&bytes, u64::MAX).expect("it is there"), Err(pool));
+    let pool = LayoutRefusal::Size { what: "bytes of sub-buffers", found: 1 << 31, most: 1 << 30 };
+    assert_eq!(MemoryLayout::read(&&bytes, u64::MAX).expect("it is there"), Err(pool));
 }

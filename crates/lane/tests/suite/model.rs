@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 
-use kymo_lane::{Layout, Memory, Program, Recorder, Rings, Seen, Thread, View};
+use kymo_lane::{
+    MemoryLayout, MemoryView, ProgramMemory, ProgramSide, RecorderSide, Rings, SubBufferSnapshot, WriterThread,
+};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -40,16 +42,16 @@ const READY: u64 = 272;
 const DESCRIPTORS: u64 = 4096 * 3;
 const FREED: u64 = 4096 * 4;
 
-fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
-    Layout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8, filter_bytes: 4096 }
+fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> MemoryLayout {
+    MemoryLayout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8, filter_bytes: 4096 }
 }
 
 impl Cells {
-    fn new(layout: &Layout, overwrites: bool) -> Self {
+    fn new(layout: &MemoryLayout, overwrites: bool) -> Self {
         Self::where_somebody_sleeps(layout, overwrites, None)
     }
 
-    fn where_somebody_sleeps(layout: &Layout, overwrites: bool, sleep: Option<Sleep>) -> Self {
+    fn where_somebody_sleeps(layout: &MemoryLayout, overwrites: bool, sleep: Option<Sleep>) -> Self {
         let mut places: Vec<u64> = HEADER.into();
         let (lanes, descriptors, freed) = (4096 * 2, DESCRIPTORS, FREED);
         places.extend((0..2).flat_map(|lane| (0..5).map(move |word| lanes + 64 * lane + 8 * word)));
@@ -81,7 +83,7 @@ impl Cells {
     }
 }
 
-impl Memory for Cells {
+impl ProgramMemory for Cells {
     fn load(&self, at: u64, order: Ordering) -> u64 {
         if at == ASLEEP && self.sleep.is_none() { 0 } else { self.cell(at).load(order) }
     }
@@ -138,7 +140,7 @@ impl Eyes {
     }
 }
 
-impl View for Eyes {
+impl MemoryView for Eyes {
     type Fault = Infallible;
 
     fn word(&self, at: u64) -> Result<u64, Infallible> {
@@ -168,7 +170,7 @@ impl View for Eyes {
     }
 
     fn settle(&self) {
-        Memory::fence(&*self.0, Ordering::SeqCst);
+        ProgramMemory::fence(&*self.0, Ordering::SeqCst);
     }
 
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Infallible> {
@@ -196,18 +198,18 @@ fn word_of(bytes: &[u8]) -> u64 {
 type Copied = BTreeMap<(u16, u64, u32), u64>;
 
 /// What is there: by looking at one after the other, or at all at once.
-fn look(recorder: &Recorder<Eyes>, at_once: bool) -> Vec<Seen> {
+fn look(recorder: &RecorderSide<Eyes>, at_once: bool) -> Vec<SubBufferSnapshot> {
     let ready = recorder.layout().sub_buffers;
     if !at_once {
         return (0..ready).filter_map(|number| told(recorder.look(number))).collect();
     }
     let mut all = Vec::new();
-    told(recorder.look_all(ready, &mut vec![0; Recorder::<Eyes>::look_bytes(ready)], |seen| all.push(seen)));
+    told(recorder.look_all(ready, &mut vec![0; RecorderSide::<Eyes>::look_bytes(ready)], |seen| all.push(seen)));
     all
 }
 
 /// Copies everything that is there and was not copied, and frees what is full.
-fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, freed: &mut BTreeSet<(u16, u64)>) {
+fn drain(recorder: &RecorderSide<Eyes>, at_once: bool, copied: &mut Copied, freed: &mut BTreeSet<(u16, u64)>) {
     for seen in look(recorder, at_once) {
         // Who looks at all at once may see whose it was before it was given back; what was taken is not taken again.
         if at_once && freed.contains(&(seen.lane, seen.sequence)) {
@@ -231,9 +233,9 @@ fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, freed: &
 }
 
 /// A thread writes so many events; each is its number and when it was, from 1.
-fn write(cells: &Cells, layout: Layout, tid: u32, events: u64) {
-    let program = Program::of(cells, layout);
-    let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are two");
+fn write(cells: &Cells, layout: MemoryLayout, tid: u32, events: u64) {
+    let program = ProgramSide::of(cells, layout);
+    let mut lane = program.lane(WriterThread { tid, ..WriterThread::default() }).expect("there are two");
     for number in 1..=events {
         if let Some(slot) = program.room(&mut lane, 0, EVENT, || number) {
             program.put(slot.at, &(u64::from(tid) << 32 | number).to_le_bytes());
@@ -244,7 +246,7 @@ fn write(cells: &Cells, layout: Layout, tid: u32, events: u64) {
 }
 
 /// Events of each thread come once and in order, and with those that were counted as lost they are all.
-fn check(recorder: &Recorder<Eyes>, copied: &Copied, threads: &[(u32, u64)]) {
+fn check(recorder: &RecorderSide<Eyes>, copied: &Copied, threads: &[(u32, u64)]) {
     for &(tid, _) in threads {
         let its: Vec<u64> = copied.values().filter(|event| *event >> 32 == u64::from(tid)).copied().collect();
         assert!(its.is_sorted_by(|one, next| one < next), "{its:?}");
@@ -283,7 +285,7 @@ fn what_is_published_is_copied_once() {
                 let cells = Arc::clone(&cells);
                 loom::thread::spawn(move || write(&cells, layout, 7, 2))
             };
-            let recorder = Recorder::new(Eyes::on(cells), layout);
+            let recorder = RecorderSide::new(Eyes::on(cells), layout);
             let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
             drain(&recorder, at_once, &mut copied, &mut freed);
             writer.join().expect("it does not panic");
@@ -303,7 +305,7 @@ fn two_threads_never_have_the_same() {
             let cells = Arc::clone(&cells);
             loom::thread::spawn(move || write(&cells, layout, tid, events))
         });
-        let recorder = Recorder::new(Eyes::on(cells), layout);
+        let recorder = RecorderSide::new(Eyes::on(cells), layout);
         let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
         drain(&recorder, at_once, &mut copied, &mut freed);
         writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
@@ -322,10 +324,12 @@ fn a_lane_is_not_taken_from_a_thread_that_takes_it() {
         let taker = {
             let cells = Arc::clone(&cells);
             loom::thread::spawn(move || {
-                Program::of(&*cells, layout).lane(Thread { tid: 8, ..Thread::default() }).expect("there are two")
+                ProgramSide::of(&*cells, layout)
+                    .lane(WriterThread { tid: 8, ..WriterThread::default() })
+                    .expect("there are two")
             })
         };
-        let recorder = Recorder::new(Eyes::on(cells), layout);
+        let recorder = RecorderSide::new(Eyes::on(cells), layout);
         // Without it, loom tries no way in which the other thread is between its stores at the first read.
         loom::thread::yield_now();
         let ended = told(recorder.holder(0)).filter(|holder| holder.tid == Some(7));
@@ -345,7 +349,7 @@ fn what_is_overwritten_is_not_taken_for_what_was() {
                 let cells = Arc::clone(&cells);
                 loom::thread::spawn(move || write(&cells, layout, 7, 1 + u64::from(sub_buffers)))
             };
-            let recorder = Recorder::new(Eyes::on(cells), layout);
+            let recorder = RecorderSide::new(Eyes::on(cells), layout);
             let look = |is_over: bool| {
                 for seen in look(&recorder, at_once) {
                     let mut bytes = [0; 8];
@@ -376,7 +380,7 @@ fn who_has_nothing_takes_the_oldest_of_others() {
             let cells = Arc::clone(&cells);
             loom::thread::spawn(move || write(&cells, layout, tid, events))
         });
-        let recorder = Recorder::new(Eyes::on(cells), layout);
+        let recorder = RecorderSide::new(Eyes::on(cells), layout);
         let look = || {
             let seen = look(&recorder, at_once);
             for seen in &seen {
@@ -406,7 +410,7 @@ fn sleep_while_a_thread_turns(sleep: Sleep) {
         let cells = Arc::clone(&cells);
         loom::thread::spawn(move || write(&cells, layout, 7, 2))
     };
-    let recorder = Recorder::new(Eyes::on(Arc::clone(&cells)), layout);
+    let recorder = RecorderSide::new(Eyes::on(Arc::clone(&cells)), layout);
     told(recorder.sleep(Rings::ForAll));
     let seen = look(&recorder, false).len();
     writer.join().expect("it does not panic");

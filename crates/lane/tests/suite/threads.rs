@@ -8,7 +8,10 @@ use std::convert::Infallible;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 
-use kymo_lane::{Identity, Layout, Mapped, Mode, Program, Recorder, Thread, View, Wants};
+use kymo_lane::{
+    Identity, Mapped, MemoryLayout, MemoryView, OverflowMode, ProgramSide, RecorderSide, RecordingSettings,
+    WriterThread,
+};
 
 /// Memory that begins at a multiple of a page.
 #[repr(align(4096))]
@@ -21,7 +24,7 @@ struct Pages(Vec<Page>);
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    fn of(layout: &Layout) -> Self {
+    fn of(layout: &MemoryLayout) -> Self {
         Self((0..layout.bytes().div_ceil(4096)).map(|_| Page { _bytes: UnsafeCell::new([0; 4096]) }).collect())
     }
 
@@ -47,7 +50,7 @@ impl Eyes<'_> {
     }
 }
 
-impl View for Eyes<'_> {
+impl MemoryView for Eyes<'_> {
     type Fault = Infallible;
 
     fn word(&self, at: u64) -> Result<u64, Infallible> {
@@ -81,8 +84,8 @@ impl View for Eyes<'_> {
 const THREADS: u32 = 3;
 const EVENTS: u32 = 200_000;
 
-fn layout(events: u32, sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
-    Layout { events, lanes: 8, sub_buffers, sub_buffer_bytes, registry_bytes: 4096, filter_bytes: 4096 }
+fn layout(events: u32, sub_buffers: u32, sub_buffer_bytes: u32) -> MemoryLayout {
+    MemoryLayout { events, lanes: 8, sub_buffers, sub_buffer_bytes, registry_bytes: 4096, filter_bytes: 4096 }
 }
 
 /// What nothing keeps anybody from seeing.
@@ -97,10 +100,10 @@ fn lives(thread: u32) -> u32 {
 }
 
 /// Threads come, write events of 8 to 24 bytes that hold their number and a count, and go; the next one has the lane then.
-fn write(program: &Program<'_, Mapped>, thread: u32, lives: u32, clock: &AtomicU64, begin: &Barrier) {
+fn write(program: &ProgramSide<'_, Mapped>, thread: u32, lives: u32, clock: &AtomicU64, begin: &Barrier) {
     let mut number = 0_u32;
     for _ in 0..lives {
-        let mut lane = program.lane(Thread { tid: thread, ..Thread::default() }).expect("there are enough");
+        let mut lane = program.lane(WriterThread { tid: thread, ..WriterThread::default() }).expect("there are enough");
         if number == 0 {
             begin.wait();
         }
@@ -140,8 +143,8 @@ fn nothing_is_lost_that_is_not_counted() {
     let layout = layout(16, 12, 4096);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
-    let recorder = Recorder::new(Eyes(&pages), layout);
+    let program = ProgramSide::begin(&memory, layout, &Identity::default()).expect("there is memory");
+    let recorder = RecorderSide::new(Eyes(&pages), layout);
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
     // Of each lane, the sub-buffer that comes next, and how much of it is known.
     let mut known: HashMap<u16, (u64, u32)> = HashMap::new();
@@ -207,9 +210,9 @@ fn what_is_overwritten_is_never_torn() {
     let layout = layout(16, 6, 512);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
-    let recorder = Recorder::new(Eyes(&pages), layout);
-    told(recorder.say(&Wants { mode: Mode::OverwriteOldest, lane: 2, pool: 6, contexts: 0 }));
+    let program = ProgramSide::begin(&memory, layout, &Identity::default()).expect("there is memory");
+    let recorder = RecorderSide::new(Eyes(&pages), layout);
+    told(recorder.say(&RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 2, pool: 6, contexts: 0 }));
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
     let (mut taken, mut gone) = (0, 0);
     let mut look = || {
@@ -257,12 +260,12 @@ fn what_an_ended_thread_left_open_is_overwritten() {
     let layout = layout(16, 4, 512);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
-    let recorder = Recorder::new(Eyes(&pages), layout);
-    told(recorder.say(&Wants { mode: Mode::OverwriteOldest, lane: 2, pool: 4, contexts: 0 }));
+    let program = ProgramSide::begin(&memory, layout, &Identity::default()).expect("there is memory");
+    let recorder = RecorderSide::new(Eyes(&pages), layout);
+    told(recorder.say(&RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 2, pool: 4, contexts: 0 }));
     let mut time = 1;
     let mut write = |tid: u32, events: u32| {
-        let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are enough");
+        let mut lane = program.lane(WriterThread { tid, ..WriterThread::default() }).expect("there are enough");
         for number in 0..events {
             time += 1;
             if let Some(slot) = program.room(&mut lane, 0, 64, || time) {
@@ -292,8 +295,8 @@ fn definitions_without_room_are_reported() {
     {
         let pages = Pages::of(&layout);
         let memory = pages.mapped();
-        let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
-        let recorder = Recorder::new(Eyes(&pages), layout);
+        let program = ProgramSide::begin(&memory, layout, &Identity::default()).expect("there is memory");
+        let recorder = RecorderSide::new(Eyes(&pages), layout);
         (0..count).for_each(|_| _ = program.define(&vec![b'a'; bytes]));
         assert_eq!(told(recorder.is_full()), is_full, "{count} of {bytes} bytes");
     }
@@ -304,8 +307,8 @@ fn definitions_are_there_when_they_are_whole() {
     let layout = layout(100, 4, 512);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
-    let recorder = Recorder::new(Eyes(&pages), layout);
+    let program = ProgramSide::begin(&memory, layout, &Identity::default()).expect("there is memory");
+    let recorder = RecorderSide::new(Eyes(&pages), layout);
     let defined = AtomicU64::new(0);
     let mut found: Vec<(u16, Vec<u8>)> = Vec::new();
     std::thread::scope(|scope| {

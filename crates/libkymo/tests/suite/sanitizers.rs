@@ -55,10 +55,10 @@ fn threads_do_not_race() {
 fn handlers_are_clean() {
     for compiler in ["gcc", "clang-14"] {
         run(compiler, "storm.c", ADDRESSES, &["stay", "both", "500"], |recording| {
-            assert!(recording.count("storm:handled") > 0)
+            assert!(recording.count("storm:handled") > 0);
         });
         run(compiler, "storm.c", ADDRESSES, &["jump", "stack", "500"], |recording| {
-            assert!(recording.count("storm:handled") > 0)
+            assert!(recording.count("storm:handled") > 0);
         });
     }
 }

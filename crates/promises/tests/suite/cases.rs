@@ -7,10 +7,10 @@ use kymo_cases::{Case, FILES, parse};
 use kymo_decode::Compile;
 use kymo_ir::ScanStop;
 use kymo_promises::packets;
-use kymo_promises::reading::{Reader, Reading};
+use kymo_promises::reading::{FileContents, PlainReader};
 
 /// What stopped the reading.
-fn fault(reading: &Reading) -> Option<String> {
+fn fault(reading: &FileContents) -> Option<String> {
     let of_record = |stop: ScanStop| match stop {
         ScanStop::Fault(fault) => Some(format!("at bit {}: {}", fault.at, fault.kind)),
         ScanStop::End | ScanStop::Full => None,
@@ -26,7 +26,7 @@ fn check(case: &Case) {
     for number in 0..12 {
         packets::same_by_all(&trace, &case.bytes, number).expect(&case.name);
     }
-    let reader = Reader::new(&trace, Compile::AtOnce, 0).expect("it was decoded just now");
+    let reader = PlainReader::new(&trace, Compile::AtOnce, 0).expect("it was decoded just now");
     let reading = reader.read(&case.bytes, case.bytes.len());
     assert_eq!(fault(&reading), case.fault, "{}", case.name);
 }

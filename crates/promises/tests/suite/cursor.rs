@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use kymo_cases::{Case, FILES, parse};
 use kymo_decode::Compile;
-use kymo_ir::{Fault, ScanStop};
-use kymo_promises::reading::Reader;
+use kymo_ir::{ProgramFault, ScanStop};
+use kymo_promises::reading::PlainReader;
 use kymo_scan::{
-    Content, Cursor, CursorSetup, Item, KeyMaker, NothingKnown, Stop, StreamFaultKind, Trace, TraceOptions,
+    BatchContent, Cursor, CursorItem, CursorSetup, KeyMaker, NothingKnown, StopFlag, StreamFaultKind, Trace,
+    TraceOptions,
 };
 use kymo_source::BufferPool;
 
@@ -18,13 +19,13 @@ use kymo_source::BufferPool;
 #[derive(Debug, Default, PartialEq)]
 struct Walked {
     records: Vec<(u64, u32, u64, u64)>,
-    faults: Vec<(u64, Fault)>,
+    faults: Vec<(u64, ProgramFault)>,
 }
 
 fn in_one_piece(trace: &Path, bytes: &[u8]) -> Walked {
     let metadata = fs::read(trace.join("metadata")).expect("it was just written");
     let class = Arc::new(kymo_format::parse(&metadata).trace_class.expect("cases are sound"));
-    let reader = Reader::new(&class, Compile::Never, 0).expect("cases can be decoded");
+    let reader = PlainReader::new(&class, Compile::Never, 0).expect("cases can be decoded");
     let mut walked = Walked::default();
     for (number, packet) in (0..).zip(reader.read(bytes, bytes.len()).packets) {
         let records = packet.events.iter().map(|event| (number, event.class, event.cycles, event.position));
@@ -52,7 +53,7 @@ fn by_cursor(trace: &Path, compile: Compile, chunk_bytes: usize) -> Walked {
             chunk_bytes,
             marks: false,
             filter: None,
-            stop: Stop::default(),
+            stop: StopFlag::default(),
         };
         let mut cursor = Cursor::new(setup, BufferPool::default());
         while let Some(item) = cursor.next_item() {
@@ -63,16 +64,16 @@ fn by_cursor(trace: &Path, compile: Compile, chunk_bytes: usize) -> Walked {
 }
 
 impl Walked {
-    fn take(&mut self, item: Item) {
+    fn take(&mut self, item: CursorItem) {
         match item {
-            Item::Batch(batch) => {
-                let Content::Events(events) = batch.content else { return };
+            CursorItem::Batch(batch) => {
+                let BatchContent::Events(events) = batch.content else { return };
                 let (number, records) = (events.packet.number, &events.records);
                 for (row, &class) in records.classes.iter().enumerate() {
                     self.records.push((number, class, records.cycles[row], records.positions[row]));
                 }
             }
-            Item::Fault(fault) => match fault.kind {
+            CursorItem::Fault(fault) => match fault.kind {
                 StreamFaultKind::Record { fault: of_record, .. } => self.faults.push((fault.packet, of_record)),
                 other => panic!("{other}"),
             },

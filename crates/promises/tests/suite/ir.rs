@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_ir::{Cell, Fault, Program, Records, ScanStop, text, verify};
-use kymo_jit::Engine;
-use kymo_promises::programs::{Found, Programs};
+use kymo_ir::{CellType, ProgramFault, ReadProgram, Records, ScanStop, text, verify};
+use kymo_jit::JitEngine;
+use kymo_promises::programs::{EngineFindings, Programs};
 
 #[derive(Debug, Default)]
 struct Case {
@@ -70,12 +70,12 @@ fn parse(text: &str) -> Vec<Case> {
     cases
 }
 
-fn program(source: &str, name: &str) -> Program {
+fn program(source: &str, name: &str) -> ReadProgram {
     text::read(source).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn show(found: &Found, bodies: &[Program], left: &[&str]) -> Vec<String> {
-    let error = |fault: &Fault| format!("error at bit {}: {}", fault.at, fault.kind);
+fn show(found: &EngineFindings, bodies: &[ReadProgram], left: &[&str]) -> Vec<String> {
+    let error = |fault: &ProgramFault| format!("error at bit {}: {}", fault.at, fault.kind);
     let mut lines = Vec::new();
     for (row, text) in found.texts.iter().enumerate() {
         let Records { cycles, classes, positions } = &found.records;
@@ -92,7 +92,7 @@ fn show(found: &Found, bodies: &[Program], left: &[&str]) -> Vec<String> {
             let number = number as u16;
             let cell = |row: usize| match (cells.validity(number), column.cell) {
                 (Some(validity), _) if validity[row] == 0 => "-".to_owned(),
-                (_, Cell::Span) => format!("{0}+{1}", cells.span(number, row).0, cells.span(number, row).1),
+                (_, CellType::Span) => format!("{0}+{1}", cells.span(number, row).0, cells.span(number, row).1),
                 _ => cells.value(number, row).to_string(),
             };
             let shown: Vec<String> = (0..cells.rows(column.table)).map(cell).collect();
@@ -109,7 +109,7 @@ fn show(found: &Found, bodies: &[Program], left: &[&str]) -> Vec<String> {
 /// What the evaluator says about a case; machine code must say the same.
 fn run(case: &Case) -> Vec<String> {
     let header = case.header.as_ref().map(|header| program(header, &case.name));
-    let bodies: Vec<Program> = case.bodies.iter().map(|(_, body)| program(body, &case.name)).collect();
+    let bodies: Vec<ReadProgram> = case.bodies.iter().map(|(_, body)| program(body, &case.name)).collect();
     if let Some(error) = bodies.iter().find_map(|program| verify::verify(program).err()) {
         return vec![format!("refused: {error}")];
     }
@@ -143,7 +143,7 @@ fn updated(text: &str, found: &BTreeMap<String, Vec<String>>) -> String {
 
 #[test]
 fn every_case_by_both_engines() {
-    let no_engine = Engine::new().is_none();
+    let no_engine = JitEngine::new().is_none();
     if no_engine {
         println!("NO MACHINE CODE HERE: the evaluator alone is tested");
     }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_promises::index::Indexed;
-use kymo_promises::random::Random;
+use kymo_promises::index::IndexedFolder;
+use kymo_promises::random::RandomNumbers;
 use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Runs a promise on inputs made from seeds, and says which seed broke it.
-fn smoke(inputs: u64, mut hold: impl FnMut(&mut Random)) {
+fn smoke(inputs: u64, mut hold: impl FnMut(&mut RandomNumbers)) {
     let begin = Instant::now();
     for seed in 0..inputs {
         if begin.elapsed() > TIME_MAX {
             println!("stopped after {seed} of {inputs} inputs: this machine is slow");
             return;
         }
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hold(&mut Random::new(seed))));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hold(&mut RandomNumbers::new(seed))));
         assert!(result.is_ok(), "the promise is broken for seed {seed}");
     }
 }
@@ -87,7 +87,7 @@ fn metadata() {
 
 #[test]
 fn index() {
-    let indexed = Indexed::new();
+    let indexed = IndexedFolder::new();
     let seeds = indexed.seeds();
     seeds.iter().for_each(|seed| indexed.hold(seed));
     smoke(3000, |random| {
@@ -126,7 +126,7 @@ fn filters_that_say_the_same() {
 fn filters_of_any_size() {
     for count in [63, 64, 65, 127, 128, 255, 256, 257, 1000, 10_000, 70_000] {
         for text in filters::extremes(count) {
-            filters::hold(&text, &mut Random::new(count as u64));
+            filters::hold(&text, &mut RandomNumbers::new(count as u64));
         }
     }
 }
@@ -144,15 +144,15 @@ fn bytecode() {
 
 #[cfg(target_os = "linux")]
 mod recorders {
-    use kymo_promises::random::Random;
-    use kymo_promises::recorded::Stage;
+    use kymo_promises::random::RandomNumbers;
+    use kymo_promises::recorded::RecordingStage;
     use kymo_promises::{definitions, recording};
 
     use super::smoke;
 
     #[test]
     fn definitions() {
-        let (stage, mut tried, mut named) = (Stage::new(), 0, 0);
+        let (stage, mut tried, mut named) = (RecordingStage::new(), 0, 0);
         smoke(1500, |random| {
             tried += 1;
             named += usize::from(definitions::hold(&definitions::text(random), &stage));
@@ -163,9 +163,9 @@ mod recorders {
 
     #[test]
     fn recording() {
-        let (stage, mut tried, mut refused, mut events, mut damaged) = (Stage::new(), 0, 0, 0, 0);
+        let (stage, mut tried, mut refused, mut events, mut damaged) = (RecordingStage::new(), 0, 0, 0, 0);
         // A sub-buffer with the largest number that there is.
-        recording::hold(&mut Random::new(1_002_232), &stage);
+        recording::hold(&mut RandomNumbers::new(1_002_232), &stage);
         smoke(1500, |random| {
             let outcome = recording::hold(random, &stage);
             tried += 1;

@@ -1,6 +1,6 @@
 //! Random trace classes and values: what is written is read by every engine, and damaged copies are read alike.
 
-use kymo_promises::random::Random;
+use kymo_promises::random::RandomNumbers;
 use kymo_promises::written;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -14,7 +14,7 @@ fn what_is_written_is_read_by_every_engine() {
     let events = std::cell::Cell::new(0);
     let input = (proptest::collection::vec(any::<u32>(), 0..400), any::<u64>());
     let result = runner.run(&input, |(choices, seed)| {
-        events.set(events.get() + written::hold(choices, &mut Random::new(seed)));
+        events.set(events.get() + written::hold(choices, &mut RandomNumbers::new(seed)));
         Ok(())
     });
     if let Err(error) = result {

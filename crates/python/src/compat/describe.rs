@@ -1,8 +1,9 @@
 //! Traces, streams and classes as plain dictionaries, from which Python's part makes its objects.
 
 use kymo_session::messages::model::{
-    Attributes, ClockClass, DataStreamClass, Dialect, DisplayBase, EnvironmentValue, EventRecordClass, FieldClass,
-    FieldKind, FieldPath, IntegerMeaning, IntegerRange, Mapping, Scope, Step, display_name,
+    Attributes, ClockClass, DataStreamClass, Dialect, DisplayBase, EnumerationMapping, EnvironmentValue,
+    EventRecordClass, FieldClass, FieldKind, FieldPath, FieldPathStep, IntegerMeaning, IntegerRange, Scope,
+    display_name,
 };
 use kymo_session::messages::{MessageTrace, MessagesFacts, StreamTraits};
 use pyo3::prelude::*;
@@ -247,7 +248,7 @@ impl<'py> Describer<'py, '_> {
         })
     }
 
-    fn mappings(&self, mappings: &[Mapping]) -> PyResult<Bound<'py, PyList>> {
+    fn mappings(&self, mappings: &[EnumerationMapping]) -> PyResult<Bound<'py, PyList>> {
         let made = PyList::empty(self.py);
         for mapping in mappings {
             made.append((&mapping.label, self.ranges(&mapping.ranges)?))?;
@@ -285,10 +286,10 @@ impl<'py> Describer<'py, '_> {
         let steps = PyList::empty(self.py);
         for step in &path.steps {
             match step {
-                Step::Member(index) | Step::Option(index) => steps.append(index)?,
-                Step::Content => steps.append("content")?,
-                Step::Element => steps.append("element")?,
-                Step::Selected(_) => break,
+                FieldPathStep::Member(index) | FieldPathStep::Option(index) => steps.append(index)?,
+                FieldPathStep::Content => steps.append("content")?,
+                FieldPathStep::Element => steps.append("element")?,
+                FieldPathStep::Selected(_) => break,
             }
         }
         Ok(Some((scope, steps).into_pyobject(self.py)?))

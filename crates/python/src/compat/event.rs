@@ -8,14 +8,14 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 
-use super::plan::{Found, Known, KnownClass, Plan, Shelf, StructurePlan};
-use super::structure::{Content, Structure, string};
+use super::plan::{FieldPlan, KnownClass, PlanShelf, PlannedField, StreamPlans, StructurePlan};
+use super::structure::{MemberSource, Structure, string};
 use super::unreadable;
 
 /// A message with an event.
 #[pyclass(frozen, subclass, freelist = 64, name = "_EventMessageConst", module = "kymograph.compat.bt2")]
 pub(crate) struct EventMessage {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) shelf: Arc<PlanShelf>,
     pub(super) at: EventAt,
 }
 
@@ -46,7 +46,7 @@ fn no_clock() -> PyErr {
     )
 }
 
-impl Known {
+impl StreamPlans {
     /// `_PacketConst`
     pub(super) fn packet(&self, py: Python<'_>, stream: usize, packet: &Arc<Packet>) -> PyResult<Py<PyAny>> {
         let known = &self.streams[stream];
@@ -61,12 +61,12 @@ impl Known {
             None => None,
             Some(plan) => {
                 let values = fields.read(packet);
-                let member = |(index, plan): (usize, &Arc<Plan>)| {
+                let member = |(index, plan): (usize, &Arc<FieldPlan>)| {
                     let values = values.as_ref().ok_or_else(unreadable)?;
                     plan.object(py, self, fields.field(values, index))
                 };
                 let members: PyResult<Vec<Py<PyAny>>> = plan.members.iter().enumerate().map(member).collect();
-                Some(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?)
+                Some(Py::new(py, Structure::new(py, Arc::clone(plan), MemberSource::Members(members?)))?)
             }
         };
         let object = self.maker.call_method1(py, intern!(py, "packet"), (&known.object, context))?;
@@ -78,7 +78,7 @@ impl Known {
 /// An event.
 #[pyclass(frozen, subclass, freelist = 64, name = "_EventConst", module = "kymograph.compat.bt2")]
 pub(crate) struct Event {
-    shelf: Arc<Shelf>,
+    shelf: Arc<PlanShelf>,
     at: EventAt,
 }
 
@@ -94,7 +94,7 @@ impl Event {
         of: impl Fn(&KnownClass) -> Option<&Arc<StructurePlan>>,
     ) -> PyResult<Option<Py<Structure>>> {
         let Some(plan) = of(self.known(py)?) else { return Ok(None) };
-        let content = Content::Scope { shelf: Arc::clone(&self.shelf), at: self.at };
+        let content = MemberSource::Scope { shelf: Arc::clone(&self.shelf), at: self.at };
         Py::new(py, Structure::new(py, Arc::clone(plan), content)).map(Some)
     }
 }
@@ -150,21 +150,21 @@ impl Event {
         let (batch, known) = (&self.shelf.batch, &self.shelf.known);
         let class = self.known(py)?;
         let find = |name: &str| {
-            let own = batch.class_fields(self.at).position(name).map(Found::Event);
+            let own = batch.class_fields(self.at).position(name).map(PlannedField::Event);
             let packet = || known.facts.streams[batch.stream(self.at)].packet_fields.position(name);
-            own.or_else(|| packet().map(Found::Packet)).unwrap_or(Found::Nowhere)
+            own.or_else(|| packet().map(PlannedField::Packet)).unwrap_or(PlannedField::Nowhere)
         };
         match class.names.get(name, find)? {
-            Found::Event(index) => {
+            PlannedField::Event(index) => {
                 let field = batch.field(self.at, index).ok_or_else(unreadable)?;
                 class.fields[index].object(py, known, field)
             }
-            Found::Packet(index) => {
+            PlannedField::Packet(index) => {
                 let plan = known.context(py, batch.stream(self.at))?.ok_or_else(unreadable)?;
                 let field = batch.packet_field(self.at, index).ok_or_else(unreadable)?;
                 plan.members[index].object(py, known, field)
             }
-            Found::Nowhere => Err(PyKeyError::new_err(name.clone().unbind())),
+            PlannedField::Nowhere => Err(PyKeyError::new_err(name.clone().unbind())),
         }
     }
 }
@@ -172,7 +172,7 @@ impl Event {
 /// A clock's value at some time.
 #[pyclass(frozen, subclass, freelist = 64, name = "_ClockSnapshotConst", module = "kymograph.compat.bt2")]
 pub(crate) struct ClockSnapshot {
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<StreamPlans>,
     pub(super) stream: usize,
     pub(super) value: u64,
     pub(super) nanos: Option<i64>,
@@ -180,7 +180,7 @@ pub(crate) struct ClockSnapshot {
 
 impl ClockSnapshot {
     /// That of a stream at these cycles.
-    pub(super) fn at(known: &Arc<Known>, stream: usize, value: u64) -> Self {
+    pub(super) fn at(known: &Arc<StreamPlans>, stream: usize, value: u64) -> Self {
         let nanos = known.facts.streams[stream].clock.and_then(|clock| clock.nanos(value));
         Self { known: Arc::clone(known), stream, value, nanos }
     }

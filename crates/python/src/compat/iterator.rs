@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use kymo_session::messages::{MarkKind, MarkMessage, Messages, MessagesQuestion, Row};
+use kymo_session::messages::{MarkKind, MarkMessage, MessageRow, Messages, MessagesQuestion};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::event::{ClockSnapshot, EventMessage};
-use super::plan::{Known, Shelf};
+use super::plan::{PlanShelf, StreamPlans};
 use crate::errors::no_messages;
 use crate::interpreter::{detached, staying};
 use crate::pull::{next_batch, pulled};
@@ -18,15 +18,15 @@ use crate::session::Session;
 /// The native part of `TraceCollectionMessageIterator`.
 #[pyclass(subclass, module = "kymograph._native")]
 pub(crate) struct MessageIterator {
-    begun: Option<Begun>,
-    shelf: Option<Arc<Shelf>>,
+    begun: Option<IteratorState>,
+    shelf: Option<Arc<PlanShelf>>,
     next: usize,
 }
 
-struct Begun {
+struct IteratorState {
     /// The lock is never contended: the caller has the iterator for itself.
     messages: Mutex<Messages>,
-    known: Arc<Known>,
+    known: Arc<StreamPlans>,
 }
 
 #[pymethods]
@@ -52,8 +52,8 @@ impl MessageIterator {
             MessagesQuestion { begin_ns, end_ns, stream_intersection, marks: true, ..MessagesQuestion::default() };
         let messages = detached(py, || session.inner().messages(&question));
         let messages = messages.map_err(|failure| no_messages(py, &failure))?;
-        let known = Arc::new(Known::new(py, Arc::clone(messages.facts()), maker)?);
-        self.begun = Some(Begun { messages: Mutex::new(messages), known });
+        let known = Arc::new(StreamPlans::new(py, Arc::clone(messages.facts()), maker)?);
+        self.begun = Some(IteratorState { messages: Mutex::new(messages), known });
         Ok(())
     }
 
@@ -68,11 +68,11 @@ impl MessageIterator {
                 if let Some(&row) = shelf.batch.rows().get(self.next) {
                     self.next += 1;
                     return match row {
-                        Row::Event(at) => {
+                        MessageRow::Event(at) => {
                             let message = EventMessage { shelf: Arc::clone(shelf), at };
                             Py::new(py, message).map(|message| Some(message.into_any()))
                         }
-                        Row::Mark(mark) => shelf.mark(py, shelf.batch.mark(mark)).map(Some),
+                        MessageRow::Mark(mark) => shelf.mark(py, shelf.batch.mark(mark)).map(Some),
                     };
                 }
                 self.shelf = None;
@@ -81,13 +81,13 @@ impl MessageIterator {
             let Some(batch) = next_batch(py, pulled(&mut begun.messages))? else {
                 return Err(begun.end(py));
             };
-            self.shelf = Some(Arc::new(Shelf { batch, known: Arc::clone(&begun.known) }));
+            self.shelf = Some(Arc::new(PlanShelf { batch, known: Arc::clone(&begun.known) }));
             self.next = 0;
         }
     }
 }
 
-impl Begun {
+impl IteratorState {
     /// The exception at the end: unreadable parts are reported after all the rest was given out.
     fn end(&mut self, py: Python<'_>) -> PyErr {
         let unreadable = pulled(&mut self.messages).report().unreadable.iter();
@@ -99,7 +99,7 @@ impl Begun {
     }
 }
 
-impl Shelf {
+impl PlanShelf {
     /// A message that is not an event.
     fn mark(&self, py: Python<'_>, mark: &MarkMessage) -> PyResult<Py<PyAny>> {
         let known = &self.known;

@@ -4,23 +4,23 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kymo_session::messages::model::Scope;
-use kymo_session::messages::{MessageBatch, MessagesFacts, Shape};
+use kymo_session::messages::{ColumnShape, MessageBatch, MessagesFacts};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::pull::Names;
+use crate::pull::NameCache;
 
 /// A batch, and the known facts about its classes.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct PlanShelf {
     pub(super) batch: Arc<MessageBatch>,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<StreamPlans>,
 }
 
 /// The known facts about all streams.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct StreamPlans {
     pub(super) facts: Arc<MessagesFacts>,
     pub(super) maker: Py<PyAny>,
     pub(super) streams: Vec<KnownStream>,
@@ -47,8 +47,8 @@ pub(super) struct KnownClass {
     pub(super) name: Py<PyAny>,
     pub(super) id: Py<PyAny>,
     /// In the order of its fields.
-    pub(super) fields: Vec<Arc<Plan>>,
-    pub(super) names: Names<Found>,
+    pub(super) fields: Vec<Arc<FieldPlan>>,
+    pub(super) names: NameCache<PlannedField>,
     pub(super) payload: Option<Arc<StructurePlan>>,
     pub(super) specific_context: Option<Arc<StructurePlan>>,
     pub(super) common_context: Option<Arc<StructurePlan>>,
@@ -56,7 +56,7 @@ pub(super) struct KnownClass {
 
 /// Where a field is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Found {
+pub(super) enum PlannedField {
     Event(usize),
     Packet(usize),
     Nowhere,
@@ -64,9 +64,9 @@ pub(super) enum Found {
 
 /// How a field becomes an object.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FieldPlan {
     pub(super) cls: Py<PyAny>,
-    pub(super) children: Vec<Arc<Plan>>,
+    pub(super) children: Vec<Arc<FieldPlan>>,
     /// Of a structure.
     pub(super) structure: Option<Arc<StructurePlan>>,
 }
@@ -75,14 +75,14 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct StructurePlan {
     pub(super) cls: Py<PyAny>,
-    pub(super) members: Vec<Arc<Plan>>,
+    pub(super) members: Vec<Arc<FieldPlan>>,
     pub(super) keys: Vec<String>,
     /// In a scope: index of its first field among all of the event class.
     pub(super) first: usize,
-    pub(super) names: Names<Option<usize>>,
+    pub(super) names: NameCache<Option<usize>>,
 }
 
-impl Known {
+impl StreamPlans {
     pub(super) fn new(py: Python<'_>, facts: Arc<MessagesFacts>, maker: Py<PyAny>) -> PyResult<Self> {
         let description = super::describe::facts(py, &facts)?;
         let objects: Vec<Py<PyAny>> = maker.call_method1(py, intern!(py, "streams"), (description,))?.extract(py)?;
@@ -148,7 +148,7 @@ impl Known {
             id: object.getattr(py, "id")?,
             object,
             fields: plans,
-            names: Names::default(),
+            names: NameCache::default(),
             payload,
             specific_context,
             common_context,
@@ -176,16 +176,16 @@ impl Known {
 impl StructurePlan {
     fn new<'a>(
         cls: &Bound<'_, PyAny>,
-        members: impl Iterator<Item = (&'a str, &'a Shape)>,
+        members: impl Iterator<Item = (&'a str, &'a ColumnShape)>,
         first: usize,
     ) -> PyResult<Self> {
         let classes: Vec<Bound<'_, PyAny>> = cls.getattr("_children")?.extract()?;
         let (mut plans, mut keys) = (Vec::new(), Vec::new());
         for ((name, shape), class) in members.zip(classes) {
             keys.push(name.to_owned());
-            plans.push(Arc::new(Plan::new(&class, shape)?));
+            plans.push(Arc::new(FieldPlan::new(&class, shape)?));
         }
-        Ok(Self { cls: cls.clone().unbind(), members: plans, keys, first, names: Names::default() })
+        Ok(Self { cls: cls.clone().unbind(), members: plans, keys, first, names: NameCache::default() })
     }
 
     /// Index of the member of that name.
@@ -195,18 +195,18 @@ impl StructurePlan {
     }
 }
 
-impl Plan {
-    fn new(cls: &Bound<'_, PyAny>, shape: &Shape) -> PyResult<Self> {
+impl FieldPlan {
+    fn new(cls: &Bound<'_, PyAny>, shape: &ColumnShape) -> PyResult<Self> {
         let mut structure = None;
-        let shapes: Vec<&Shape> = match shape {
-            Shape::Structure { members } => {
+        let shapes: Vec<&ColumnShape> = match shape {
+            ColumnShape::Structure { members } => {
                 let members = members.iter().map(|(name, shape)| (name.as_str(), shape));
                 structure = Some(Arc::new(StructurePlan::new(cls, members, 0)?));
                 Vec::new()
             }
-            Shape::List { element, .. } => vec![element],
-            Shape::Optional { content, .. } => vec![content],
-            Shape::Variant { options, .. } => options.iter().map(|(_, shape)| shape).collect(),
+            ColumnShape::List { element, .. } => vec![element],
+            ColumnShape::Optional { content, .. } => vec![content],
+            ColumnShape::Variant { options, .. } => options.iter().map(|(_, shape)| shape).collect(),
             _ => Vec::new(),
         };
         let mut children = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kymo_session::messages::{EventAt, FieldRef, Shape, Value};
+use kymo_session::messages::{ColumnShape, EventAt, FieldRef, MessageValue};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyList, PyMapping, PyString};
 
 use super::fields::{self, Field};
-use super::plan::{Known, Plan, Shelf, StructurePlan};
+use super::plan::{FieldPlan, PlanShelf, StreamPlans, StructurePlan};
 use super::unreadable;
 use crate::event::text;
 
@@ -19,18 +19,18 @@ use crate::event::text;
 #[pyclass(frozen, subclass, freelist = 64, mapping, extends = Field, name = "_StructureFieldConst", module = "kymograph.compat.bt2")]
 pub(crate) struct Structure {
     plan: Arc<StructurePlan>,
-    content: Content,
+    content: MemberSource,
 }
 
 /// Where the members are.
-pub(super) enum Content {
-    Scope { shelf: Arc<Shelf>, at: EventAt },
+pub(super) enum MemberSource {
+    Scope { shelf: Arc<PlanShelf>, at: EventAt },
     Members(Vec<Py<PyAny>>),
 }
 
 impl Structure {
     #[inline]
-    pub(super) fn new(py: Python<'_>, plan: Arc<StructurePlan>, content: Content) -> PyClassInitializer<Self> {
+    pub(super) fn new(py: Python<'_>, plan: Arc<StructurePlan>, content: MemberSource) -> PyClassInitializer<Self> {
         let cls = plan.cls.clone_ref(py);
         PyClassInitializer::from(Field { cls }).add_subclass(Self { plan, content })
     }
@@ -38,8 +38,8 @@ impl Structure {
     #[inline]
     fn member(&self, py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
         match &self.content {
-            Content::Members(members) => Ok(members[index].clone_ref(py)),
-            Content::Scope { shelf, at } => {
+            MemberSource::Members(members) => Ok(members[index].clone_ref(py)),
+            MemberSource::Scope { shelf, at } => {
                 let field = shelf.batch.field(*at, self.plan.first + index).ok_or_else(unreadable)?;
                 self.plan.members[index].object(py, &shelf.known, field)
             }
@@ -151,47 +151,55 @@ pub(super) fn string<'a, 'py>(key: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<
     })
 }
 
-impl Plan {
+impl FieldPlan {
     /// The field as an object.
     #[inline]
-    pub(super) fn object(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+    pub(super) fn object(&self, py: Python<'_>, known: &StreamPlans, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
         match field.value() {
-            Value::Unsigned(number) if is_enumeration(field) => fields::unsigned_enumeration(py, &self.cls, number),
-            Value::Unsigned(number) => fields::unsigned(py, &self.cls, number),
-            Value::Signed(number) if is_enumeration(field) => fields::signed_enumeration(py, &self.cls, number),
-            Value::Signed(number) => fields::signed(py, &self.cls, number),
-            Value::Boolean(is_true) => fields::boolean(py, &self.cls, is_true),
-            Value::Real(number) => fields::real(py, &self.cls, number, is_single(field)),
-            Value::Text(bytes, encoding) => fields::string(py, &self.cls, text(py, bytes, encoding)?, bytes.len()),
+            MessageValue::Unsigned(number) if is_enumeration(field) => {
+                fields::unsigned_enumeration(py, &self.cls, number)
+            }
+            MessageValue::Unsigned(number) => fields::unsigned(py, &self.cls, number),
+            MessageValue::Signed(number) if is_enumeration(field) => fields::signed_enumeration(py, &self.cls, number),
+            MessageValue::Signed(number) => fields::signed(py, &self.cls, number),
+            MessageValue::Boolean(is_true) => fields::boolean(py, &self.cls, is_true),
+            MessageValue::Real(number) => fields::real(py, &self.cls, number, is_single(field)),
+            MessageValue::Text(bytes, encoding) => {
+                fields::string(py, &self.cls, text(py, bytes, encoding)?, bytes.len())
+            }
             _ => self.compound(py, known, field),
         }
     }
 
-    fn compound(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+    fn compound(&self, py: Python<'_>, known: &StreamPlans, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
         let maker = known.maker.bind(py);
         let made = match field.value() {
-            Value::Structure => {
+            MessageValue::Structure => {
                 let plan = self.structure.as_ref().ok_or_else(unreadable)?;
                 let members = plan.members.iter().zip(field.members());
                 let members: PyResult<Vec<Py<PyAny>>> =
                     members.map(|(plan, (_, member))| plan.object(py, known, member)).collect();
-                return Ok(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?.into_any());
+                return Ok(
+                    Py::new(py, Structure::new(py, Arc::clone(plan), MemberSource::Members(members?)))?.into_any()
+                );
             }
-            Value::List(_) => {
+            MessageValue::List(_) => {
                 let element = |element| self.children[0].object(py, known, element);
                 let elements: PyResult<Vec<Py<PyAny>>> = field.elements().map(element).collect();
                 maker.call_method1(intern!(py, "array"), (&self.cls, PyList::new(py, elements?)?))?
             }
-            Value::Optional(content) => {
+            MessageValue::Optional(content) => {
                 let content = content.map(|content| self.children[0].object(py, known, content)).transpose()?;
                 maker.call_method1(intern!(py, "option"), (&self.cls, content))?
             }
-            Value::Variant(index, option) => {
+            MessageValue::Variant(index, option) => {
                 let option = self.children[index].object(py, known, option)?;
                 maker.call_method1(intern!(py, "variant"), (&self.cls, index, option))?
             }
-            Value::Blob(bytes) => maker.call_method1(intern!(py, "blob"), (&self.cls, PyBytes::new(py, bytes)))?,
-            Value::Bits(bits) => maker.call_method1(intern!(py, "bits"), (&self.cls, bits))?,
+            MessageValue::Blob(bytes) => {
+                maker.call_method1(intern!(py, "blob"), (&self.cls, PyBytes::new(py, bytes)))?
+            }
+            MessageValue::Bits(bits) => maker.call_method1(intern!(py, "bits"), (&self.cls, bits))?,
             _ => return Err(unreadable()),
         };
         Ok(made.unbind())
@@ -200,10 +208,10 @@ impl Plan {
 
 #[inline]
 fn is_enumeration(field: FieldRef<'_>) -> bool {
-    matches!(field.shape(), Shape::Integer { labels: Some(_), .. })
+    matches!(field.shape(), ColumnShape::Integer { labels: Some(_), .. })
 }
 
 /// Of a real, whether it has 32 bits.
 fn is_single(field: FieldRef<'_>) -> bool {
-    matches!(field.shape(), Shape::Real { cell, .. } if cell.width() == 4)
+    matches!(field.shape(), ColumnShape::Real { cell, .. } if cell.width() == 4)
 }

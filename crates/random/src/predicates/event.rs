@@ -3,13 +3,15 @@
 use kymo_units::ByteOrder;
 
 use super::{LETTERS, address, edge, piece, real};
-use crate::numbers::Random;
+use crate::numbers::RandomNumbers;
 use kymo_ir::Encoding;
-use kymo_ir::predicate::{Datum, Input, InputKind, Layout, Number, Pattern, Place, Predicate, Range, Test, Text};
+use kymo_ir::predicate::{
+    ArgumentLayout, Datum, Input, InputKind, InputPlace, Number, Pattern, Predicate, Test, TextExpression, ValueRange,
+};
 
 /// A value for each input; those that may be missing sometimes are.
 #[must_use]
-pub fn event(random: &mut Random, predicate: &Predicate) -> Vec<Datum> {
+pub fn event(random: &mut RandomNumbers, predicate: &Predicate) -> Vec<Datum> {
     let likely = Likely::of(predicate);
     let input = |(number, input): (usize, &kymo_ir::predicate::InputClass)| {
         if input.optional && random.below(4) == 0 {
@@ -29,29 +31,29 @@ pub fn event(random: &mut Random, predicate: &Predicate) -> Vec<Datum> {
 
 /// The structure of one event: an input that has a place is there.
 #[must_use]
-pub fn arguments(random: &mut Random, predicate: &Predicate, layout: &Layout) -> Vec<u8> {
+pub fn arguments(random: &mut RandomNumbers, predicate: &Predicate, layout: &ArgumentLayout) -> Vec<u8> {
     let likely = Likely::of(predicate);
     let mut bytes = random.bytes(layout.size as usize);
     for (number, place) in layout.places.iter().enumerate() {
         match *place {
-            Place::Missing => {}
-            Place::Integer { offset, bytes: count, order } => {
+            InputPlace::Missing => {}
+            InputPlace::Integer { offset, bytes: count, order } => {
                 let range = predicate.range(&Number::Input(Input(number as u16)));
                 let value = likely.integer(random, range) as u64;
                 put_integer(&mut bytes[offset as usize..][..usize::from(count)], value, order);
             }
-            Place::Real { offset, bytes: 4 } => {
+            InputPlace::Real { offset, bytes: 4 } => {
                 put(&mut bytes, offset, &(likely.real(random) as f32).to_ne_bytes());
             }
-            Place::Real { offset, .. } => put(&mut bytes, offset, &likely.real(random).to_ne_bytes()),
-            Place::Inline { offset, capacity } => {
+            InputPlace::Real { offset, .. } => put(&mut bytes, offset, &likely.real(random).to_ne_bytes()),
+            InputPlace::Inline { offset, capacity } => {
                 let encoding = encoding(predicate, number);
                 let mut text = encoded(&likely.text(random), encoding);
                 text.push(0);
                 text.truncate(capacity as usize);
                 put(&mut bytes, offset, &text);
             }
-            Place::Pointer { offset } => {
+            InputPlace::Pointer { offset } => {
                 let text = likely.piece(random);
                 put(&mut bytes, offset, &address(text).to_ne_bytes());
                 put(&mut bytes, offset + 8, &(text.len() as u64).to_ne_bytes());
@@ -67,25 +69,25 @@ pub fn arguments(random: &mut Random, predicate: &Predicate, layout: &Layout) ->
 ///
 /// If the structure is shorter than its layout, or a pointer leads elsewhere.
 #[must_use]
-pub fn data(predicate: &Predicate, layout: &Layout, arguments: &[u8]) -> Vec<Datum> {
-    let datum = |(number, place): (usize, &Place)| match *place {
-        Place::Missing => Datum::Missing,
-        Place::Integer { offset, bytes, order } => {
+pub fn data(predicate: &Predicate, layout: &ArgumentLayout, arguments: &[u8]) -> Vec<Datum> {
+    let datum = |(number, place): (usize, &InputPlace)| match *place {
+        InputPlace::Missing => Datum::Missing,
+        InputPlace::Integer { offset, bytes, order } => {
             let signed = matches!(predicate.inputs[number].kind, InputKind::Integer { signed: true, .. });
             Datum::Number(integer(&arguments[offset as usize..][..usize::from(bytes)], signed, order))
         }
-        Place::Real { offset, bytes: 4 } => {
+        InputPlace::Real { offset, bytes: 4 } => {
             let bytes = &arguments[offset as usize..][..4];
             let single = f32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             Datum::Number(f64::from(single).to_bits())
         }
-        Place::Real { offset, .. } => Datum::Number(word(arguments, offset)),
-        Place::Inline { offset, capacity } => {
+        InputPlace::Real { offset, .. } => Datum::Number(word(arguments, offset)),
+        InputPlace::Inline { offset, capacity } => {
             let bytes = &arguments[offset as usize..][..capacity as usize];
             let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
             Datum::Text(bytes[..end].into())
         }
-        Place::Pointer { offset } => {
+        InputPlace::Pointer { offset } => {
             let start = word(arguments, offset) - address(&LETTERS);
             Datum::Text(LETTERS[start as usize..][..word(arguments, offset + 8) as usize].into())
         }
@@ -187,8 +189,8 @@ impl Likely {
         }
     }
 
-    fn literal(&mut self, text: &Text) {
-        if let Text::Literal(bytes) = text {
+    fn literal(&mut self, text: &TextExpression) {
+        if let TextExpression::Literal(bytes) = text {
             self.texts.push(bytes.to_vec());
         }
     }
@@ -208,7 +210,7 @@ impl Likely {
     }
 
     /// One of a range, if need be by clamping values that are too high or too low.
-    fn integer(&self, random: &mut Random, range: Range) -> i128 {
+    fn integer(&self, random: &mut RandomNumbers, range: ValueRange) -> i128 {
         let value = match self.integers.get(random.below(self.integers.len())) {
             Some(constant) if random.below(2) == 0 => constant + random.below(3) as i128 - 1,
             _ => edge(random),
@@ -219,12 +221,12 @@ impl Likely {
         range.lowest + (value - range.lowest).rem_euclid(range.highest - range.lowest + 1)
     }
 
-    fn real(&self, random: &mut Random) -> f64 {
+    fn real(&self, random: &mut RandomNumbers) -> f64 {
         let constant = self.reals.get(random.below(self.reals.len())).filter(|_| random.below(2) == 0);
         constant.copied().unwrap_or_else(|| real(random))
     }
 
-    fn text(&self, random: &mut Random) -> Vec<u8> {
+    fn text(&self, random: &mut RandomNumbers) -> Vec<u8> {
         let Some(likely) = self.texts.get(random.below(self.texts.len())) else { return piece(random).to_vec() };
         let mut text = likely.clone();
         match random.below(6) {
@@ -241,7 +243,7 @@ impl Likely {
     }
 
     /// A text that lies in memory for good, if there is one that begins as a likely one does.
-    fn piece(&self, random: &mut Random) -> &'static [u8] {
+    fn piece(&self, random: &mut RandomNumbers) -> &'static [u8] {
         let likely = self.text(random);
         match memchr::memmem::find(&LETTERS, &likely) {
             Some(start) => {

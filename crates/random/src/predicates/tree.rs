@@ -1,23 +1,23 @@
 //! Random tests and numbers.
 
-use super::{Options, edge, piece, real};
-use crate::numbers::Random;
+use super::{PredicateOptions, edge, piece, real};
+use crate::numbers::RandomNumbers;
 use kymo_ir::predicate::{
-    Arithmetic, Bitwise, Input, InputClass, InputKind, Number, Pattern, Regex, Relation, Test, Text,
+    Arithmetic, Bitwise, Input, InputClass, InputKind, Number, Pattern, Regex, Relation, Test, TextExpression,
 };
 
 /// Tests inside each other, at most.
 const DEPTH: usize = 5;
 
 /// A test over inputs.
-pub(super) fn root(random: &mut Random, options: &Options, inputs: &[InputClass]) -> Test {
+pub(super) fn root(random: &mut RandomNumbers, options: &PredicateOptions, inputs: &[InputClass]) -> Test {
     let nodes = options.nodes;
-    Maker { random, options, inputs, nodes }.test(DEPTH)
+    PredicateMaker { random, options, inputs, nodes }.test(DEPTH)
 }
 
-struct Maker<'a> {
-    random: &'a mut Random,
-    options: &'a Options,
+struct PredicateMaker<'a> {
+    random: &'a mut RandomNumbers,
+    options: &'a PredicateOptions,
     inputs: &'a [InputClass],
     /// The remaining nodes; without any there are leaves alone.
     nodes: usize,
@@ -25,12 +25,12 @@ struct Maker<'a> {
 
 /// The types of numbers.
 #[derive(Clone, Copy, PartialEq)]
-enum Class {
+enum NumberType {
     Integer,
     Real,
 }
 
-impl Maker<'_> {
+impl PredicateMaker<'_> {
     fn below(&mut self, count: usize) -> usize {
         self.random.below(count)
     }
@@ -53,7 +53,7 @@ impl Maker<'_> {
             6 if inner => Test::Not(Box::new(self.test(depth - 1))),
             7 if self.coin() => Test::Constant([Some(true), Some(false), None][self.below(3)]),
             7 => Test::Has(Input(self.below(self.inputs.len()) as u16)),
-            8 | 9 => Test::Among { value: self.number(depth, Class::Integer), ranges: self.ranges() },
+            8 | 9 => Test::Among { value: self.number(depth, NumberType::Integer), ranges: self.ranges() },
             10..=12 if self.options.text => self.text_test(),
             _ => self.compare(depth),
         }
@@ -75,12 +75,12 @@ impl Maker<'_> {
         Test::Compare { relation: self.relation(), left, right }
     }
 
-    fn class(&mut self) -> Class {
-        if self.options.reals && self.below(4) == 0 { Class::Real } else { Class::Integer }
+    fn class(&mut self) -> NumberType {
+        if self.options.reals && self.below(4) == 0 { NumberType::Real } else { NumberType::Integer }
     }
 
     /// The class of a number beside one of this class.
-    fn beside(&mut self, class: Class) -> Class {
+    fn beside(&mut self, class: NumberType) -> NumberType {
         if self.options.mixed { self.class() } else { class }
     }
 
@@ -106,13 +106,13 @@ impl Maker<'_> {
         numbers.find(|&number| is_wanted(self.inputs[number].kind)).map(|number| Input(number as u16))
     }
 
-    fn number(&mut self, depth: usize, class: Class) -> Number {
+    fn number(&mut self, depth: usize, class: NumberType) -> Number {
         let inner = self.spend(depth);
         match class {
-            Class::Real => self.real(depth, inner),
-            Class::Integer if inner && self.options.arithmetic && self.coin() => self.computed(depth - 1),
-            Class::Integer if inner && self.options.scaled && self.below(8) == 0 => self.scaled(depth - 1),
-            Class::Integer => {
+            NumberType::Real => self.real(depth, inner),
+            NumberType::Integer if inner && self.options.arithmetic && self.coin() => self.computed(depth - 1),
+            NumberType::Integer if inner && self.options.scaled && self.below(8) == 0 => self.scaled(depth - 1),
+            NumberType::Integer => {
                 let input = self.input(|kind| matches!(kind, InputKind::Integer { .. }));
                 let constant = Number::Integer(edge(self.random));
                 input.filter(|_| self.below(3) > 0).map_or(constant, Number::Input)
@@ -124,7 +124,7 @@ impl Maker<'_> {
         if inner && self.options.arithmetic && self.below(3) == 0 {
             let operations = [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply, Arithmetic::Divide];
             let operation = operations[self.below(if self.options.products { 4 } else { 2 })];
-            let (one, beside) = (Class::Real, self.beside(Class::Real));
+            let (one, beside) = (NumberType::Real, self.beside(NumberType::Real));
             let (left, right) = if self.coin() { (one, beside) } else { (beside, one) };
             let (left, right) = (self.number(depth - 1, left), self.number(depth - 1, right));
             return Number::Arithmetic { operation, left: Box::new(left), right: Box::new(right) };
@@ -135,7 +135,7 @@ impl Maker<'_> {
     }
 
     fn integer(&mut self, depth: usize) -> Box<Number> {
-        Box::new(self.number(depth, Class::Integer))
+        Box::new(self.number(depth, NumberType::Integer))
     }
 
     fn computed(&mut self, depth: usize) -> Number {
@@ -175,9 +175,9 @@ impl Maker<'_> {
         Number::Scaled { value: self.integer(depth), multiply, divide, add }
     }
 
-    fn text(&mut self) -> Text {
+    fn text(&mut self) -> TextExpression {
         let input = self.input(|kind| matches!(kind, InputKind::Text(_))).filter(|_| self.below(8) > 0);
-        input.map_or_else(|| Text::Literal(piece(self.random).into()), Text::Input)
+        input.map_or_else(|| TextExpression::Literal(piece(self.random).into()), TextExpression::Input)
     }
 
     fn text_test(&mut self) -> Test {

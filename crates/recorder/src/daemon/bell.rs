@@ -27,18 +27,18 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The bell of a folder, and the thread that hears it.
 #[derive(Debug)]
-pub(crate) struct Bell {
-    which: kymo_lane::Bell,
-    said: Arc<Said>,
+pub(crate) struct FolderBell {
+    which: kymo_lane::BellIdentity,
+    said: Arc<BellState>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct BellState {
     has_rung: AtomicBool,
     is_gone: AtomicBool,
 }
 
-impl Bell {
+impl FolderBell {
     /// The bell of a folder, which is made if there is none; `tell` is called when it has rung, or
     /// is gone.
     pub(crate) fn hear(folder: &Path, tell: impl Fn() + Send + 'static) -> io::Result<Self> {
@@ -50,7 +50,7 @@ impl Bell {
         let bell = kymo_tracer::Bell::map(file.as_raw_fd()).ok_or_else(|| io::Error::other("it is no bell"))?;
         // If this fails, the file gets its memory with the first ring.
         let _ = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 4);
-        let (which, said) = (bell.which(), Arc::new(Said::default()));
+        let (which, said) = (bell.which(), Arc::new(BellState::default()));
         let (its, known) = (Arc::clone(&said), count(&file));
         let wait = move || {
             wait(&file, &bell, known, || {
@@ -65,7 +65,7 @@ impl Bell {
     }
 
     /// Identity of the bell; `None`: it is gone.
-    pub(crate) fn which(&self) -> Option<kymo_lane::Bell> {
+    pub(crate) fn which(&self) -> Option<kymo_lane::BellIdentity> {
         (!self.said.is_gone.load(Ordering::Acquire)).then_some(self.which)
     }
 
@@ -105,7 +105,8 @@ mod tests {
     fn it_is_heard_until_somebody_cuts_it_off() {
         let folder = tempfile::tempdir().expect("there is room");
         let (say, told) = mpsc::channel();
-        let bell = Bell::hear(folder.path(), move || say.send(()).expect("somebody waits")).expect("it can be made");
+        let bell =
+            FolderBell::hear(folder.path(), move || say.send(()).expect("somebody waits")).expect("it can be made");
         assert!(bell.which().is_some() && !bell.has_rung());
         let file = File::options().read(true).write(true).open(folder.path().join("bell")).expect("it is there");
         let rings = kymo_tracer::Bell::map(file.as_raw_fd()).expect("it is a bell");
@@ -119,7 +120,7 @@ mod tests {
         // is back.
         file.set_len(0).expect("it is ours");
         assert!(!rings.ring());
-        let another = Bell::hear(folder.path(), || {}).expect("it is made as long again");
+        let another = FolderBell::hear(folder.path(), || {}).expect("it is made as long again");
         assert_eq!(another.which(), Some(rings.which()));
         assert!(rings.ring());
         told.recv_timeout(Duration::from_secs(20)).expect("it is heard again");

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use crate::daemon::bell::Bell;
+use crate::daemon::bell::FolderBell;
 use crate::folder::{at, own_user};
-use crate::protocol::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
-use crate::writing::Writing;
+use crate::protocol::{self, QUESTION_BYTES_MAX, RecorderReply, RecorderRequest, VERSION};
+use crate::writing::WriterState;
 
 /// Clients that are connected at the same time.
 const TALKING_MAX: usize = 256;
@@ -37,9 +37,9 @@ pub(crate) enum Heard {
         /// The client: a number that no other client has.
         who: u64,
         /// The request.
-        question: Question,
+        question: RecorderRequest,
         /// Where the reply goes.
-        answer: mpsc::Sender<Answer>,
+        answer: mpsc::Sender<RecorderReply>,
     },
     /// A program has rung, or the bell is gone.
     Rung,
@@ -56,13 +56,13 @@ pub(crate) struct Ear {
     /// Receives the events at the socket.
     pub(crate) heard: Receiver<Heard>,
     /// The bell that programs ring; `None`: there is none.
-    pub(crate) bell: Option<Bell>,
+    pub(crate) bell: Option<FolderBell>,
     talking: Arc<AtomicUsize>,
 }
 
 impl Ear {
     /// Listens at a path; a socket that was there before belongs to no recorder.
-    pub(crate) fn open(path: &Path, writing: &Writing) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, writing: &WriterState) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(path, &error)),
             _ => {}
@@ -73,7 +73,8 @@ impl Ear {
         let talking = Arc::new(AtomicUsize::new(0));
         // If the channel is full, the recorder has so many requests that it is awake anyway.
         let rung = say.clone();
-        let bell = path.parent().and_then(|folder| Bell::hear(folder, move || _ = rung.try_send(Heard::Rung)).ok());
+        let bell =
+            path.parent().and_then(|folder| FolderBell::hear(folder, move || _ = rung.try_send(Heard::Rung)).ok());
         let ear = Self { heard, bell, talking: Arc::clone(&talking) };
         let writing = writing.clone();
         std::thread::Builder::new()
@@ -88,7 +89,7 @@ impl Ear {
     }
 }
 
-fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUsize>, writing: &Writing) {
+fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUsize>, writing: &WriterState) {
     for who in 0.. {
         let Ok((stream, _)) = socket.accept() else {
             // For example, there are no more descriptors: that passes.
@@ -119,17 +120,17 @@ fn is_trusted(stream: &UnixStream) -> bool {
     who.is_ok_and(|who| who.uid.is_root() || who.uid.as_raw() == own_user())
 }
 
-fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Writing) -> io::Result<()> {
+fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &WriterState) -> io::Result<()> {
     let (mut from, mut to) = (BufReader::new(stream), stream);
     let mut is_known = false;
-    while let Some(question) = protocol::hear::<Question>(&mut from, QUESTION_BYTES_MAX)? {
+    while let Some(question) = protocol::hear::<RecorderRequest>(&mut from, QUESTION_BYTES_MAX)? {
         let answer = match (&question, is_known) {
-            (Question::Hello { version }, _) => {
+            (RecorderRequest::Hello { version }, _) => {
                 is_known = *version == VERSION;
                 let kymo = env!("CARGO_PKG_VERSION").to_owned();
-                Answer::Hello { version: VERSION, kymo, pid: std::process::id() }
+                RecorderReply::Hello { version: VERSION, kymo, pid: std::process::id() }
             }
-            (_, false) => Answer::Refused { message: "the client did not send its protocol version".to_owned() },
+            (_, false) => RecorderReply::Refused { message: "the client did not send its protocol version".to_owned() },
             (_, true) => {
                 let (answer, answered) = mpsc::channel();
                 say.send(Heard::Asked { who, question, answer }).map_err(io::Error::other)?;
@@ -144,11 +145,11 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Wr
 /// Waits for the recorder's reply, and reports again and again that it takes long: the recorder may
 /// wait for a disk.
 fn wait(
-    answered: &Receiver<Answer>,
+    answered: &Receiver<RecorderReply>,
     to: &mut impl io::Write,
-    writing: &Writing,
+    writing: &WriterState,
     patience: Duration,
-) -> io::Result<Answer> {
+) -> io::Result<RecorderReply> {
     let asked = Instant::now();
     loop {
         match answered.recv_timeout(patience) {
@@ -157,7 +158,10 @@ fn wait(
             Err(RecvTimeoutError::Timeout) => {
                 let written = writing.now().filter(|(_, since)| *since >= patience / 2);
                 let writes_to = written.map(|(folder, _)| folder);
-                protocol::say(to, &Answer::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 })?;
+                protocol::say(
+                    to,
+                    &RecorderReply::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 },
+                )?;
             }
         }
     }
@@ -169,9 +173,9 @@ mod tests {
 
     #[test]
     fn who_waits_long_is_told_what_for() {
-        let (writing, patience) = (Writing::default(), Duration::from_millis(20));
+        let (writing, patience) = (WriterState::default(), Duration::from_millis(20));
         let (answer, answered) = mpsc::channel();
-        let (mut to, refused) = (Vec::new(), Answer::Refused { message: "no".to_owned() });
+        let (mut to, refused) = (Vec::new(), RecorderReply::Refused { message: "no".to_owned() });
         let ended = std::thread::scope(|scope| {
             let (to, telling) = (&mut to, writing.clone());
             let waits = scope.spawn(move || wait(&answered, to, &telling, patience));
@@ -185,8 +189,8 @@ mod tests {
         });
         assert_eq!(ended.expect("it was answered"), refused);
         let (mut from, mut told) = (to.as_slice(), Vec::new());
-        while let Some(said) = protocol::hear::<Answer>(&mut from, 1000).expect("whole lines") {
-            let Answer::Later { writes_to, .. } = said else { panic!("{said:?}") };
+        while let Some(said) = protocol::hear::<RecorderReply>(&mut from, 1000).expect("whole lines") {
+            let RecorderReply::Later { writes_to, .. } = said else { panic!("{said:?}") };
             told.push(writes_to);
         }
         let slow = Some(Path::new("/traces/slow").to_owned());

@@ -6,13 +6,13 @@ use std::path::Path;
 use super::Daemon;
 use crate::folder::own_user;
 use crate::program::Program;
-use crate::protocol::Answer;
+use crate::protocol::RecorderReply;
 use crate::recover::rescue;
 
 impl Daemon {
     /// Writes the events that dead programs have left and that no session wants, and deletes their
     /// memory once it is written.
-    pub(crate) fn recover(&mut self, output: &Path) -> Result<Answer, String> {
+    pub(crate) fn recover(&mut self, output: &Path) -> Result<RecorderReply, String> {
         self.look_everywhere();
         let mut dead = Vec::new();
         for seen in std::mem::take(&mut self.seen) {
@@ -25,7 +25,7 @@ impl Daemon {
             }
         }
         if dead.is_empty() {
-            return Ok(Answer::Recovered { rescued: None });
+            return Ok(RecorderReply::Recovered { rescued: None });
         }
         // In the order in which they are written.
         dead.sort_by_key(|(program, _)| program.identity().clock as u8);
@@ -40,7 +40,7 @@ impl Daemon {
                 let is_whole = rescued.problems.is_empty();
                 left.retain(|seen| !is_whole || seen.found.delete().is_err());
                 self.seen.append(&mut left);
-                Ok(Answer::Recovered { rescued: Some(rescued) })
+                Ok(RecorderReply::Recovered { rescued: Some(rescued) })
             }
             Err(message) => {
                 self.seen.append(&mut left);

@@ -9,37 +9,37 @@ use kymo_schema::definition::EventClass;
 use crate::daemon::Daemon;
 use crate::daemon::started;
 use crate::filters;
-use crate::program::{Patience, Process};
+use crate::program::{DrainTiming, Process};
 use crate::protocol::{
-    Answer, CLASSES_BYTES_MAX, ClassStatus, Classes, Keep, Matched, ProgramStatus, Question, SessionOptions,
-    SessionStatus, Status,
+    CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
+    SessionOptions, SessionStatus, Status,
 };
-use crate::select::{Rule, Selection, Step};
-use crate::session::Session;
-use crate::session::serve::Who;
+use crate::select::{SelectionRule, SelectionStep, SessionSelection};
+use crate::session::RecordingSession;
+use crate::session::serve::ProgramId;
 
 /// Sessions that may run at the same time.
 const SESSIONS_MAX: usize = 64;
 
 impl Daemon {
     /// Acts on a request; `Err`: why not, in sentences.
-    pub(crate) fn reply(&mut self, who: u64, question: Question) -> Result<Answer, String> {
+    pub(crate) fn reply(&mut self, who: u64, question: RecorderRequest) -> Result<RecorderReply, String> {
         match question {
-            Question::Hello { .. } => Err("it was said which version is spoken".to_owned()),
-            Question::Start { options } => self.start(who, *options),
-            Question::Take { session, step } => self.take(session.as_deref(), step),
-            Question::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
-            Question::Stop { session, all } => self.stop(session.as_deref(), all),
-            Question::Progress { session } => self.progress(&session),
-            Question::Own { session } => self.own(who, &session),
-            Question::Recover { output } => self.recover(&output),
-            Question::Status => Ok(Answer::Status(Box::new(self.status()))),
-            Question::Sessions => Ok(Answer::Sessions { sessions: self.short_statuses() }),
-            Question::Classes { session } => self.classes_of(&session),
+            RecorderRequest::Hello { .. } => Err("it was said which version is spoken".to_owned()),
+            RecorderRequest::Start { options } => self.start(who, *options),
+            RecorderRequest::Take { session, step } => self.take(session.as_deref(), step),
+            RecorderRequest::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
+            RecorderRequest::Stop { session, all } => self.stop(session.as_deref(), all),
+            RecorderRequest::Progress { session } => self.progress(&session),
+            RecorderRequest::Own { session } => self.own(who, &session),
+            RecorderRequest::Recover { output } => self.recover(&output),
+            RecorderRequest::Status => Ok(RecorderReply::Status(Box::new(self.status()))),
+            RecorderRequest::Sessions => Ok(RecorderReply::Sessions { sessions: self.short_statuses() }),
+            RecorderRequest::Classes { session } => self.classes_of(&session),
         }
     }
 
-    fn start(&mut self, who: u64, mut options: SessionOptions) -> Result<Answer, String> {
+    fn start(&mut self, who: u64, mut options: SessionOptions) -> Result<RecorderReply, String> {
         if self.sessions.len() >= SESSIONS_MAX {
             return Err(format!("there are {SESSIONS_MAX} sessions already"));
         }
@@ -57,7 +57,7 @@ impl Daemon {
         }
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
-        let session = Session::begin(options, owner, &mut self.clocks);
+        let session = RecordingSession::begin(options, owner, &mut self.clocks);
         let mut session = session.map_err(|error| not_begun(&output, &error))?;
         session.writing = self.writing.clone();
         let name = session.name.clone();
@@ -67,7 +67,7 @@ impl Daemon {
         self.has_changed = true;
         // Programs that already run are switched on before the client gets the reply.
         self.find();
-        Ok(Answer::Started { session: name, output })
+        Ok(RecorderReply::Started { session: name, output })
     }
 
     fn free_name(&self, name: &str) -> String {
@@ -97,14 +97,18 @@ impl Daemon {
     }
 
     /// All known event classes, each with its program.
-    fn classes(&self) -> Vec<(&Who, &EventClass)> {
+    fn classes(&self) -> Vec<(&ProgramId, &EventClass)> {
         let served = self.served.iter().flat_map(|served| served.events().map(|(_, class)| (&served.who, &**class)));
         let seen = self.seen.iter().flat_map(|seen| seen.events.iter().map(|class| (&seen.who, &**class)));
         served.chain(seen).collect()
     }
 
     /// The event classes that a rule of a session could match, if the session exists.
-    fn classes_within(&self, rule: &Rule, session: Option<&Session>) -> Vec<(&Who, &EventClass)> {
+    fn classes_within(
+        &self,
+        rule: &SelectionRule,
+        session: Option<&RecordingSession>,
+    ) -> Vec<(&ProgramId, &EventClass)> {
         let mut classes = self.classes();
         classes.retain(|(who, _)| is_within(rule, session, who));
         classes
@@ -112,7 +116,7 @@ impl Daemon {
 
     /// Notes about the filter of a rule, for the events that it matches; `Err`: why the filter is
     /// refused.
-    fn check(&self, rule: &Rule, session: Option<&Session>) -> Result<Vec<String>, String> {
+    fn check(&self, rule: &SelectionRule, session: Option<&RecordingSession>) -> Result<Vec<String>, String> {
         let Some(filter) = &rule.filter else { return Ok(Vec::new()) };
         let classes = self.classes_within(rule, session);
         let matching = classes
@@ -123,7 +127,7 @@ impl Daemon {
         filters::check(filter, &matching).map_err(|refusal| refusal.0)
     }
 
-    fn take(&mut self, session: Option<&str>, step: Step) -> Result<Answer, String> {
+    fn take(&mut self, session: Option<&str>, step: SelectionStep) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         self.find();
         let known = &self.sessions[at];
@@ -132,17 +136,18 @@ impl Daemon {
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
         // Events recorded until now follow the old selection.
-        self.drain(Patience::Now);
+        self.drain(DrainTiming::Now);
         self.sessions[at].select(selection);
         self.sessions[at].keep(&self.folder);
         self.has_changed = true;
         self.find();
-        Ok(Answer::Taken { matched })
+        Ok(RecorderReply::Taken { matched })
     }
 
-    fn matched(&self, rule: &Rule, session: &Session) -> Matched {
+    fn matched(&self, rule: &SelectionRule, session: &RecordingSession) -> Matched {
         let classes = self.classes_within(rule, Some(session));
-        let its = |(who, class): &&(&Who, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
+        let its =
+            |(who, class): &&(&ProgramId, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
         let matched: Vec<_> = classes.iter().filter(its).map(|(who, _)| who.identity.process()).collect();
         let (events, programs) = (matched.len() as u64, BTreeSet::from_iter(matched));
         let all = self.served.iter().map(|served| &served.who).chain(self.seen.iter().map(|seen| &seen.who));
@@ -150,7 +155,7 @@ impl Daemon {
         let all_programs: BTreeSet<_> = all.map(|who| who.identity.process()).collect();
         let names: Vec<String> = classes.iter().map(|(_, class)| class.full_name()).collect();
         let nothing = |pattern: &&String| {
-            let alone = Rule { events: vec![(*pattern).clone()], ..Rule::default() };
+            let alone = SelectionRule { events: vec![(*pattern).clone()], ..SelectionRule::default() };
             !names.iter().any(|name| alone.takes_name(name))
         };
         let near = |pattern: &String| {
@@ -169,7 +174,7 @@ impl Daemon {
         }
     }
 
-    fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<Answer, String> {
+    fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         if self.sessions[at].options.keep == Keep::Oldest {
             return Err(format!(
@@ -180,58 +185,58 @@ impl Daemon {
         }
         self.find();
         // The session keeps the events that other sessions drain.
-        self.drain(Patience::Now);
+        self.drain(DrainTiming::Now);
         let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
         let snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;
         let flight = std::mem::take(&mut self.sessions[at].flight);
         let summary = self.write_snapshot(snapshot, &flight);
         self.sessions[at].flight = flight;
-        Ok(Answer::Snapshot { output: summary.output.clone(), summary })
+        Ok(RecorderReply::Snapshot { output: summary.output.clone(), summary })
     }
 
-    fn stop(&mut self, session: Option<&str>, all: bool) -> Result<Answer, String> {
+    fn stop(&mut self, session: Option<&str>, all: bool) -> Result<RecorderReply, String> {
         let names: Vec<String> = if all {
             self.sessions.iter().map(|session| session.name.clone()).collect()
         } else if let Some(ended) = session.and_then(|name| self.ended.iter().rfind(|summary| summary.session == name))
             && self.sessions.iter().all(|session| session.name != ended.session)
         {
-            return Ok(Answer::Stopped { summaries: vec![ended.clone()] });
+            return Ok(RecorderReply::Stopped { summaries: vec![ended.clone()] });
         } else {
             vec![self.sessions[self.named(session)?].name.clone()]
         };
         let summaries = names.iter().filter_map(|name| self.end(name)).collect();
-        Ok(Answer::Stopped { summaries })
+        Ok(RecorderReply::Stopped { summaries })
     }
 
-    fn own(&mut self, who: u64, name: &str) -> Result<Answer, String> {
+    fn own(&mut self, who: u64, name: &str) -> Result<RecorderReply, String> {
         let at = self.named(Some(name))?;
         self.sessions[at].claim(who);
         self.progress(name)
     }
 
-    fn progress(&self, name: &str) -> Result<Answer, String> {
-        let running = self.sessions.iter().find(|session| session.name == name).map(Session::summary);
+    fn progress(&self, name: &str) -> Result<RecorderReply, String> {
+        let running = self.sessions.iter().find(|session| session.name == name).map(RecordingSession::summary);
         let ended = || self.ended.iter().rfind(|summary| summary.session == name).cloned();
         let summary = running.or_else(ended).ok_or_else(|| format!("there is no session `{name}`"))?;
-        Ok(Answer::Progress { summary })
+        Ok(RecorderReply::Progress { summary })
     }
 
     /// Status of sessions.
     fn session_statuses(&self) -> Vec<SessionStatus> {
-        self.sessions.iter().map(Session::status).collect()
+        self.sessions.iter().map(RecordingSession::status).collect()
     }
 
     /// The same without the parts that may be long.
     fn short_statuses(&self) -> Vec<SessionStatus> {
         let mut all = self.session_statuses();
-        all.iter_mut().for_each(|status| status.options.selection = Selection::default());
+        all.iter_mut().for_each(|status| status.options.selection = SessionSelection::default());
         all
     }
 
     /// Events that a session could record, from known definitions only: clients may ask this all
     /// the time, and it wakes no program.
-    fn classes_of(&self, name: &str) -> Result<Answer, String> {
+    fn classes_of(&self, name: &str) -> Result<RecorderReply, String> {
         let session = &self.sessions[self.named(Some(name))?];
         let mut classes = BTreeMap::<String, (ClassStatus, BTreeSet<Process>)>::new();
         let its = self.served.iter().filter(|served| !served.is_dead && session.takes_program(&served.who));
@@ -248,7 +253,7 @@ impl Daemon {
             programs: programs.len() as u64,
             ..status
         });
-        Ok(Answer::Classes(bounded(all.collect())))
+        Ok(RecorderReply::Classes(bounded(all.collect())))
     }
 
     fn status(&mut self) -> Status {
@@ -268,12 +273,12 @@ impl Daemon {
 
 /// Whether a rule may match a program: a rule of a session with other rules too may be limited to
 /// the programs that those match.
-fn is_within(rule: &Rule, session: Option<&Session>, who: &Who) -> bool {
+fn is_within(rule: &SelectionRule, session: Option<&RecordingSession>, who: &ProgramId) -> bool {
     !rule.is_within || session.is_some_and(|session| session.takes_program(who))
 }
 
 /// The first classes, up to the size that one reply may have.
-fn bounded(mut classes: Vec<ClassStatus>) -> Classes {
+fn bounded(mut classes: Vec<ClassStatus>) -> ClassesStatus {
     let sums = classes.iter().scan(0, |sum, class| {
         *sum += class.bytes();
         Some(*sum)
@@ -281,7 +286,7 @@ fn bounded(mut classes: Vec<ClassStatus>) -> Classes {
     let told = sums.take_while(|sum| *sum <= CLASSES_BYTES_MAX).count();
     let more = (classes.len() - told) as u64;
     classes.truncate(told);
-    Classes { classes, more }
+    ClassesStatus { classes, more }
 }
 
 /// Why a folder cannot hold a trace.
@@ -297,7 +302,7 @@ fn not_begun(output: &Path, error: &io::Error) -> String {
 }
 
 /// One status for each process, in the order in which they were found.
-fn by_process<'w>(all: impl Iterator<Item = (&'w Who, ProgramStatus)>) -> Vec<ProgramStatus> {
+fn by_process<'w>(all: impl Iterator<Item = (&'w ProgramId, ProgramStatus)>) -> Vec<ProgramStatus> {
     let (mut programs, mut places) = (Vec::<ProgramStatus>::new(), BTreeMap::new());
     for (who, status) in all {
         let place = *places.entry(who.identity.process()).or_insert(programs.len());
@@ -322,9 +327,9 @@ mod tests {
             ..ClassStatus::default()
         };
         let all: Vec<ClassStatus> = (0..10).map(|number| class(number, 1000)).collect();
-        assert_eq!(bounded(all.clone()), Classes { classes: all, more: 0 });
-        let Classes { classes, more } = bounded((0..5000).map(|number| class(number, 1000)).collect());
+        assert_eq!(bounded(all.clone()), ClassesStatus { classes: all, more: 0 });
+        let ClassesStatus { classes, more } = bounded((0..5000).map(|number| class(number, 1000)).collect());
         assert_eq!((classes.len(), more), (CLASSES_BYTES_MAX / 1008, 5000 - CLASSES_BYTES_MAX as u64 / 1008));
-        assert_eq!(bounded(vec![class(0, 2 * CLASSES_BYTES_MAX)]), Classes { classes: Vec::new(), more: 1 });
+        assert_eq!(bounded(vec![class(0, 2 * CLASSES_BYTES_MAX)]), ClassesStatus { classes: Vec::new(), more: 1 });
     }
 }

@@ -19,7 +19,7 @@ use kymo_lane::{Arena, NoArena};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::why::Why;
+use super::why::FallbackReason;
 
 /// Filters begin at pages; programs execute only complete ones.
 const PAGE: u32 = 4096;
@@ -30,7 +30,7 @@ pub(super) const TRAP: u8 = if cfg!(target_arch = "x86_64") { 0xcc } else { 0 };
 
 /// A program's arena, opened.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(super) struct ProgramArena {
     file: File,
     /// Number of pages, and the first one that was never used.
     pages: u32,
@@ -39,21 +39,21 @@ pub(super) struct Code {
 
 /// The program that the memory has to belong to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Owner {
+pub(super) struct ArenaOwner {
     /// The program's PID here.
     pub(super) pid: Option<u32>,
     /// Its user, the owner of its control file.
     pub(super) user: u32,
 }
 
-impl Code {
+impl ProgramArena {
     /// Opens the arena of a program.
-    pub(super) fn open(arena: Result<Arena, NoArena>, owner: Owner) -> Result<Self, Why> {
-        let arena = arena.map_err(Why::NoArena)?;
+    pub(super) fn open(arena: Result<Arena, NoArena>, owner: ArenaOwner) -> Result<Self, FallbackReason> {
+        let arena = arena.map_err(FallbackReason::NoArena)?;
         if arena.machine != MACHINE {
-            return Err(Why::Machine);
+            return Err(FallbackReason::Machine);
         }
-        let pid = owner.pid.ok_or(Why::Number)?;
+        let pid = owner.pid.ok_or(FallbackReason::Number)?;
         let by_descriptor = open(&format!("/proc/{pid}/fd/{}", arena.descriptor), &arena, owner.user);
         let found = by_descriptor.or_else(|why| {
             let end = arena.address.saturating_add(arena.bytes.into());
@@ -79,16 +79,16 @@ impl Code {
 
     /// Writes whole pages where no code was executed before, and returns their offset. They are
     /// never written again.
-    pub(super) fn write(&mut self, mut bytes: Vec<u8>) -> Result<u32, Why> {
+    pub(super) fn write(&mut self, mut bytes: Vec<u8>) -> Result<u32, FallbackReason> {
         bytes.resize(bytes.len().next_multiple_of(PAGE as usize), TRAP);
         let at = self.next * PAGE;
         if bytes.len() > self.room() {
-            return Err(Why::ArenaFull);
+            return Err(FallbackReason::ArenaFull);
         }
         // The write never passes the checked end: if the program truncates its file meanwhile, the
         // file becomes longer again, and no longer than it was.
         self.next += bytes.len() as u32 / PAGE;
-        self.file.write_all_at(&bytes, at.into()).map_err(|_| Why::Unwritable)?;
+        self.file.write_all_at(&bytes, at.into()).map_err(|_| FallbackReason::Unwritable)?;
         Ok(at)
     }
 }
@@ -97,15 +97,16 @@ impl Code {
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
 /// Opens a file if it is a program's memory; returns its size too.
-fn open(path: &str, arena: &Arena, user: u32) -> Result<(File, u64), Why> {
+fn open(path: &str, arena: &Arena, user: u32) -> Result<(File, u64), FallbackReason> {
     let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
-        Errno::ACCESS | Errno::PERM => Why::Permission,
-        _ => Why::Descriptor,
+        Errno::ACCESS | Errno::PERM => FallbackReason::Permission,
+        _ => FallbackReason::Descriptor,
     })?;
-    let bytes = check(&found, arena, user).ok_or(Why::Descriptor)?;
+    let bytes = check(&found, arena, user).ok_or(FallbackReason::Descriptor)?;
     // Opens the very file that was checked.
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let file = rustix::fs::open(again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Why::Permission)?;
+    let file = rustix::fs::open(again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|_| FallbackReason::Permission)?;
     Ok((file.into(), bytes))
 }
 

@@ -10,19 +10,19 @@
 //! lengths say, is missing.
 
 use kymo_ir::predicate::{Input, Inputs, Predicate};
-use kymo_lane::{Thread, contexts};
+use kymo_lane::{WriterThread, contexts};
 use kymo_schema::definition::EventClass;
-use kymo_schema::field::{Kind, Scalar};
+use kymo_schema::field::{FieldType, ScalarType};
 use smallvec::SmallVec;
 
 use super::class::ClassFilter;
-use super::names::{Carried, Facts, Source};
+use super::names::{EventContext, InputSource, ProgramConstants};
 
 /// An event as it was recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded<'a> {
+pub struct RecordedEvent<'a> {
     /// The thread that recorded it.
-    pub thread: &'a Thread,
+    pub thread: &'a WriterThread,
     /// Contexts that it carries: [`kymo_lane::contexts`].
     pub contexts: u64,
     /// The bytes of the contexts.
@@ -33,30 +33,30 @@ pub struct Recorded<'a> {
 
 /// A filter for the recorder to evaluate, on events of one class of a program.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RecorderFilter {
     predicate: Predicate,
     /// Place of each input.
-    places: Vec<Place>,
+    places: Vec<RecordedPlace>,
     /// Ends of the first stretches: where the length is in the stretch, and bytes of each counted
     /// element.
     ends: Vec<(usize, usize)>,
     /// Kinds of the program's own contexts, by number.
-    own: Vec<Option<Kind>>,
+    own: Vec<Option<FieldType>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum RecordedPlace {
     /// So many bytes after the begin of a stretch.
     Field {
         stretch: usize,
         offset: usize,
-        what: What,
+        what: RecordedShape,
     },
-    Carried(Carried),
+    Carried(EventContext),
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum RecordedShape {
     One(One),
     /// `u16`, then so many bytes.
     Text,
@@ -78,7 +78,7 @@ enum One {
 impl ClassFilter {
     /// The filter for the recorder to evaluate.
     #[must_use]
-    pub fn asked(&self, class: &EventClass, facts: Facts<'_>) -> Asked {
+    pub fn asked(&self, class: &EventClass, facts: ProgramConstants<'_>) -> RecorderFilter {
         let mut ends = Vec::new();
         let mut at = 0;
         let fields: Vec<(usize, usize)> = class
@@ -96,36 +96,43 @@ impl ClassFilter {
                 place
             })
             .collect();
-        let place = |source: &Source| {
+        let place = |source: &InputSource| {
             let (field, index) = match *source {
-                Source::Field(field) => (usize::from(field), 0),
-                Source::Element(field, index) => (usize::from(field), index as usize),
-                Source::Carried(carried) => return Place::Carried(carried),
+                InputSource::Field(field) => (usize::from(field), 0),
+                InputSource::Element(field, index) => (usize::from(field), index as usize),
+                InputSource::Carried(carried) => return RecordedPlace::Carried(carried),
             };
             let (stretch, offset) = fields[field];
             match &class.fields[field].kind {
-                Kind::Scalar(scalar) => Place::Field { stretch, offset, what: What::One(one(scalar)) },
-                Kind::Text => Place::Field { stretch, offset, what: What::Text },
-                Kind::FixedText(bytes) => Place::Field { stretch, offset, what: What::Fixed(*bytes as usize) },
-                Kind::Array(element, _) => {
-                    let offset = offset + index * usize::from(element.bytes());
-                    Place::Field { stretch, offset, what: What::One(one(element)) }
+                FieldType::Scalar(scalar) => {
+                    RecordedPlace::Field { stretch, offset, what: RecordedShape::One(one(scalar)) }
                 }
-                Kind::Sequence(element) => Place::Field { stretch, offset, what: What::Element(index, one(element)) },
+                FieldType::Text => RecordedPlace::Field { stretch, offset, what: RecordedShape::Text },
+                FieldType::FixedText(bytes) => {
+                    RecordedPlace::Field { stretch, offset, what: RecordedShape::Fixed(*bytes as usize) }
+                }
+                FieldType::Array(element, _) => {
+                    let offset = offset + index * usize::from(element.bytes());
+                    RecordedPlace::Field { stretch, offset, what: RecordedShape::One(one(element)) }
+                }
+                FieldType::Sequence(element) => {
+                    RecordedPlace::Field { stretch, offset, what: RecordedShape::Element(index, one(element)) }
+                }
             }
         };
-        let places: Vec<Place> = self.sources.iter().map(place).collect();
-        let needed = |place: &Place| if let Place::Field { stretch, .. } = place { *stretch } else { 0 };
+        let places: Vec<RecordedPlace> = self.sources.iter().map(place).collect();
+        let needed =
+            |place: &RecordedPlace| if let RecordedPlace::Field { stretch, .. } = place { *stretch } else { 0 };
         ends.truncate(places.iter().map(needed).max().unwrap_or(0));
         let own = facts.contexts.iter().map(|own| own.as_ref().map(|own| own.field.kind.clone())).collect();
-        Asked { predicate: self.predicate.clone(), places, ends, own }
+        RecorderFilter { predicate: self.predicate.clone(), places, ends, own }
     }
 }
 
-impl Asked {
+impl RecorderFilter {
     /// Whether the filter keeps the event.
     #[must_use]
-    pub fn keeps(&self, event: &Recorded<'_>) -> bool {
+    pub fn keeps(&self, event: &RecordedEvent<'_>) -> bool {
         let mut begins = SmallVec::from_slice(&[0]);
         let mut begin = 0_usize;
         for &(at, each) in &self.ends {
@@ -133,25 +140,25 @@ impl Asked {
             begin += at + 2 + count * each;
             begins.push(begin);
         }
-        self.predicate.keeps(&Event { asked: self, event, begins })
+        self.predicate.keeps(&FilterEvent { asked: self, event, begins })
     }
 
     /// Place of a context that the event carries.
-    fn carried(&self, event: &Recorded<'_>, wanted: Carried) -> Option<(usize, What)> {
+    fn carried(&self, event: &RecordedEvent<'_>, wanted: EventContext) -> Option<(usize, RecordedShape)> {
         let mut at = 0;
-        let mut has = |bit: u64, bytes: usize, carried: Option<Carried>| {
+        let mut has = |bit: u64, bytes: usize, carried: Option<EventContext>| {
             let is_there = event.contexts & bit != 0;
             let begin = at;
             at += if is_there { bytes } else { 0 };
             (is_there && carried == Some(wanted)).then_some(begin)
         };
-        let unsigned = |bytes| What::One(One::Unsigned(bytes));
+        let unsigned = |bytes| RecordedShape::One(One::Unsigned(bytes));
         for (bit, bytes, carried, what) in [
-            (contexts::CPU, 2, Carried::Cpu, unsigned(2)),
-            (contexts::PID, 4, Carried::Pid, unsigned(4)),
-            (contexts::TID, 4, Carried::Tid, unsigned(4)),
-            (contexts::NAME, 16, Carried::Name, What::Fixed(16)),
-            (contexts::IP, 8, Carried::Ip, unsigned(8)),
+            (contexts::CPU, 2, EventContext::Cpu, unsigned(2)),
+            (contexts::PID, 4, EventContext::Pid, unsigned(4)),
+            (contexts::TID, 4, EventContext::Tid, unsigned(4)),
+            (contexts::NAME, 16, EventContext::Name, RecordedShape::Fixed(16)),
+            (contexts::IP, 8, EventContext::Ip, unsigned(8)),
         ] {
             if let Some(begin) = has(bit, bytes, Some(carried)) {
                 return Some((begin, what));
@@ -165,8 +172,15 @@ impl Asked {
                 continue;
             }
             let kind = own.as_ref()?;
-            if wanted == Carried::Own(number) {
-                return Some((at, if let Kind::Scalar(scalar) = kind { What::One(one(scalar)) } else { What::Text }));
+            if wanted == EventContext::Own(number) {
+                return Some((
+                    at,
+                    if let FieldType::Scalar(scalar) = kind {
+                        RecordedShape::One(one(scalar))
+                    } else {
+                        RecordedShape::Text
+                    },
+                ));
             }
             at += match size(kind) {
                 Size::Fixed(bytes) => bytes,
@@ -178,55 +192,59 @@ impl Asked {
 }
 
 /// An event that a filter is evaluated on.
-struct Event<'e> {
-    asked: &'e Asked,
-    event: &'e Recorded<'e>,
+struct FilterEvent<'e> {
+    asked: &'e RecorderFilter,
+    event: &'e RecordedEvent<'e>,
     /// Where stretches begin.
     begins: SmallVec<[usize; 8]>,
 }
 
-impl<'e> Event<'e> {
+impl<'e> FilterEvent<'e> {
     /// The bytes that hold an input, its offset in them, and its kind.
-    fn place(&self, input: Input) -> Option<(&'e [u8], usize, What)> {
+    fn place(&self, input: Input) -> Option<(&'e [u8], usize, RecordedShape)> {
         match *self.asked.places.get(usize::from(input.0))? {
-            Place::Field { stretch, offset, what } => {
+            RecordedPlace::Field { stretch, offset, what } => {
                 Some((self.event.fields, self.begins.get(stretch)? + offset, what))
             }
-            Place::Carried(carried) => {
+            RecordedPlace::Carried(carried) => {
                 let (at, what) = self.asked.carried(self.event, carried)?;
                 Some((self.event.carried, at, what))
             }
         }
     }
 
-    fn is_carried(&self, input: Input, what: Carried) -> bool {
-        matches!(self.asked.places.get(usize::from(input.0)), Some(Place::Carried(carried)) if *carried == what)
+    fn is_carried(&self, input: Input, what: EventContext) -> bool {
+        matches!(self.asked.places.get(usize::from(input.0)), Some(RecordedPlace::Carried(carried)) if *carried == what)
     }
 }
 
-impl Inputs for Event<'_> {
+impl Inputs for FilterEvent<'_> {
     fn number(&self, input: Input) -> Option<u64> {
         let Some((bytes, at, what)) = self.place(input) else {
             // A lane belongs to one thread.
-            return self.is_carried(input, Carried::Tid).then_some(self.event.thread.tid.into());
+            return self.is_carried(input, EventContext::Tid).then_some(self.event.thread.tid.into());
         };
         match what {
             // This value stands for an unknown CPU.
-            What::One(one) if self.is_carried(input, Carried::Cpu) => one.of(bytes, at).filter(|cpu| *cpu != 0xffff),
-            What::One(one) => one.of(bytes, at),
-            What::Element(index, one) if index < length(bytes, at)? => one.of(bytes, at + 2 + index * one.bytes()),
-            What::Element(..) | What::Text | What::Fixed(_) => None,
+            RecordedShape::One(one) if self.is_carried(input, EventContext::Cpu) => {
+                one.of(bytes, at).filter(|cpu| *cpu != 0xffff)
+            }
+            RecordedShape::One(one) => one.of(bytes, at),
+            RecordedShape::Element(index, one) if index < length(bytes, at)? => {
+                one.of(bytes, at + 2 + index * one.bytes())
+            }
+            RecordedShape::Element(..) | RecordedShape::Text | RecordedShape::Fixed(_) => None,
         }
     }
 
     fn text(&self, input: Input) -> Option<&[u8]> {
         let Some((bytes, at, what)) = self.place(input) else {
-            return self.is_carried(input, Carried::Name).then(|| before_zero(&self.event.thread.name));
+            return self.is_carried(input, EventContext::Name).then(|| before_zero(&self.event.thread.name));
         };
         match what {
-            What::Text => bytes.get(at + 2..)?.get(..length(bytes, at)?),
-            What::Fixed(count) => bytes.get(at..)?.get(..count).map(before_zero),
-            What::One(_) | What::Element(..) => None,
+            RecordedShape::Text => bytes.get(at + 2..)?.get(..length(bytes, at)?),
+            RecordedShape::Fixed(count) => bytes.get(at..)?.get(..count).map(before_zero),
+            RecordedShape::One(_) | RecordedShape::Element(..) => None,
         }
     }
 }
@@ -265,24 +283,24 @@ enum Size {
     Each(usize),
 }
 
-fn size(kind: &Kind) -> Size {
+fn size(kind: &FieldType) -> Size {
     match kind {
-        Kind::Scalar(scalar) => Size::Fixed(scalar.bytes().into()),
-        Kind::FixedText(bytes) => Size::Fixed(*bytes as usize),
-        Kind::Array(element, count) => Size::Fixed(usize::from(element.bytes()) * *count as usize),
-        Kind::Text => Size::Each(1),
-        Kind::Sequence(element) => Size::Each(element.bytes().into()),
+        FieldType::Scalar(scalar) => Size::Fixed(scalar.bytes().into()),
+        FieldType::FixedText(bytes) => Size::Fixed(*bytes as usize),
+        FieldType::Array(element, count) => Size::Fixed(usize::from(element.bytes()) * *count as usize),
+        FieldType::Text => Size::Each(1),
+        FieldType::Sequence(element) => Size::Each(element.bytes().into()),
     }
 }
 
-fn one(scalar: &Scalar) -> One {
+fn one(scalar: &ScalarType) -> One {
     match scalar {
-        Scalar::Integer(integer) | Scalar::Enumeration(integer, _) => match integer.is_signed {
+        ScalarType::Integer(integer) | ScalarType::Enumeration(integer, _) => match integer.is_signed {
             true => One::Signed(integer.bytes.into()),
             false => One::Unsigned(integer.bytes.into()),
         },
-        Scalar::Real(bytes) => One::Real((*bytes).into()),
-        Scalar::Boolean => One::Boolean,
+        ScalarType::Real(bytes) => One::Real((*bytes).into()),
+        ScalarType::Boolean => One::Boolean,
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use kymo_filter::{Binding, Fields, Verdict};
-use kymo_filter::{Filter, Found, Missing, Note, Problem, ProblemKind};
-use kymo_ir::predicate::{Input, Layout, Place, Predicate, Refusal, Test};
+use kymo_filter::{Binding, FieldResolver, Verdict};
+use kymo_filter::{Filter, FilterNote, FilterProblem, MissingName, PathMeaning, ProblemKind};
+use kymo_ir::predicate::{ArgumentLayout, Input, InputPlace, Predicate, Refusal, Test};
 use kymo_lane::contexts;
 use kymo_schema::definition::EventClass;
-use kymo_schema::field::{Kind, Scalar};
+use kymo_schema::field::{FieldType, ScalarType};
 use kymo_units::ByteOrder;
 
-use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
+use super::names::{ClassNames, EventContext, InputSource, ProgramConstants, is_of_traces};
 
 /// Meaning of a filter for a class of events, or of several filters of which at least one has to be
 /// true.
@@ -19,10 +19,10 @@ use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
 pub struct ClassFilter {
     pub(super) predicate: Predicate,
     /// Source of each input.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<InputSource>,
     verdict: Verdict,
-    missing: Vec<Missing>,
-    notes: Vec<Note>,
+    missing: Vec<MissingName>,
+    notes: Vec<FilterNote>,
 }
 
 impl ClassFilter {
@@ -35,16 +35,17 @@ impl ClassFilter {
     /// ```
     /// use kymo_filter::{Filter, Verdict};
     /// use kymo_schema::definition::{Definition, parse};
-    /// use kymo_recorder::filters::{ClassFilter, Facts};
+    /// use kymo_recorder::filters::{ClassFilter, ProgramConstants};
     /// let Ok(Definition::Event(event)) = parse(b"event net:sent\nfield u16 port\n") else { panic!() };
-    /// let verdict = |text| ClassFilter::new(&Filter::parse(text).unwrap(), &event, Facts::default()).unwrap().verdict();
+    /// let verdict = |text| ClassFilter::new(&Filter::parse(text).unwrap(), &event, ProgramConstants::default()).unwrap().verdict();
     /// assert_eq!(verdict("port == 80"), Verdict::Depends);
     /// assert_eq!(verdict("event.name == \"net:*\""), Verdict::AlwaysTrue);
     /// assert_eq!(verdict("prot == 80"), Verdict::NeverTrue);
     /// ```
-    pub fn new(filter: &Filter, class: &EventClass, facts: Facts<'_>) -> Result<Self, Vec<Problem>> {
+    pub fn new(filter: &Filter, class: &EventClass, facts: ProgramConstants<'_>) -> Result<Self, Vec<FilterProblem>> {
         let names = ClassNames::new(class, facts);
-        let unknown: Vec<Problem> = filter.paths().into_iter().filter_map(|path| of_traces(&names, path)).collect();
+        let unknown: Vec<FilterProblem> =
+            filter.paths().into_iter().filter_map(|path| of_traces(&names, path)).collect();
         if !unknown.is_empty() {
             return Err(unknown);
         }
@@ -55,7 +56,7 @@ impl ClassFilter {
     }
 
     #[cfg(test)]
-    pub(super) fn of(predicate: Predicate, sources: Vec<Source>) -> Self {
+    pub(super) fn of(predicate: Predicate, sources: Vec<InputSource>) -> Self {
         Self { predicate, sources, verdict: Verdict::Depends, missing: Vec::new(), notes: Vec::new() }
     }
 
@@ -109,13 +110,13 @@ impl ClassFilter {
     /// Names that the class does not have: their values are unknown, and an event is kept only if
     /// the whole filter is true.
     #[must_use]
-    pub fn missing(&self) -> &[Missing] {
+    pub fn missing(&self) -> &[MissingName] {
         &self.missing
     }
 
     /// Notes for people about how the filter was understood.
     #[must_use]
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[FilterNote] {
         &self.notes
     }
 
@@ -123,14 +124,14 @@ impl ClassFilter {
     /// their names.
     #[must_use]
     pub fn carried(&self) -> u64 {
-        let bit = |source: &Source| match source {
-            Source::Field(_) | Source::Element(..) => 0,
-            Source::Carried(carried) => match carried {
-                Carried::Cpu => contexts::CPU,
-                Carried::Pid => contexts::PID,
-                Carried::Tid | Carried::Name => 0,
-                Carried::Ip => contexts::IP,
-                Carried::Own(number) => contexts::FIRST_OWN << number,
+        let bit = |source: &InputSource| match source {
+            InputSource::Field(_) | InputSource::Element(..) => 0,
+            InputSource::Carried(carried) => match carried {
+                EventContext::Cpu => contexts::CPU,
+                EventContext::Pid => contexts::PID,
+                EventContext::Tid | EventContext::Name => 0,
+                EventContext::Ip => contexts::IP,
+                EventContext::Own(number) => contexts::FIRST_OWN << number,
             },
         };
         self.sources.iter().fold(0, |all, source| all | bit(source))
@@ -141,44 +142,46 @@ impl ClassFilter {
     /// # Errors
     ///
     /// The first part that programs do not have when they evaluate the filter.
-    pub(super) fn layout(&self, class: &EventClass) -> Result<Layout, Refusal> {
+    pub(super) fn layout(&self, class: &EventClass) -> Result<ArgumentLayout, Refusal> {
         let (size, places) = arguments(class);
-        let place = |(number, source): (usize, &Source)| {
+        let place = |(number, source): (usize, &InputSource)| {
             let refuse = |why| Err(Refusal { part: self.predicate.inputs[number].name.to_string(), why });
             match *source {
-                Source::Field(field) => Ok(places[usize::from(field)]),
-                Source::Element(..) => refuse("elements of arrays are not looked at in programs"),
-                Source::Carried(_) => refuse("context fields are not known before events are recorded"),
+                InputSource::Field(field) => Ok(places[usize::from(field)]),
+                InputSource::Element(..) => refuse("elements of arrays are not looked at in programs"),
+                InputSource::Carried(_) => refuse("context fields are not known before events are recorded"),
             }
         };
         let places = self.sources.iter().enumerate().map(place).collect::<Result<_, _>>()?;
-        Ok(Layout { size, places })
+        Ok(ArgumentLayout { size, places })
     }
 }
 
 /// The problem with a name that only traces know.
-fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::Path, Range<usize>)) -> Option<Problem> {
-    let Found::Missing { near } = names.find(&path) else { return None };
+fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::NamePath, Range<usize>)) -> Option<FilterProblem> {
+    let PathMeaning::Missing { near } = names.find(&path) else { return None };
     let help = near.first().map(|near| format!("there is `{near}`"));
-    is_of_traces(&path).then(|| Problem { span, kind: ProblemKind::NotWhileRecorded(path.to_string()), help })
+    is_of_traces(&path).then(|| FilterProblem { span, kind: ProblemKind::NotWhileRecorded(path.to_string()), help })
 }
 
 /// The structure of a class' arguments: its size, and the place of each field; for arrays, the
 /// place of their address.
-fn arguments(class: &EventClass) -> (u32, Vec<Place>) {
+fn arguments(class: &EventClass) -> (u32, Vec<InputPlace>) {
     let mut size = 0_u32;
-    let place = |kind: &Kind| {
+    let place = |kind: &FieldType| {
         let (bytes, alignment) = match kind {
-            Kind::Scalar(scalar) => (scalar.bytes().into(), u32::from(scalar.bytes())),
-            Kind::Array(..) => (8, 8),
-            Kind::Text | Kind::FixedText(_) | Kind::Sequence(_) => (16, 8),
+            FieldType::Scalar(scalar) => (scalar.bytes().into(), u32::from(scalar.bytes())),
+            FieldType::Array(..) => (8, 8),
+            FieldType::Text | FieldType::FixedText(_) | FieldType::Sequence(_) => (16, 8),
         };
         let offset = size.next_multiple_of(alignment.max(1));
         size = offset + bytes;
         match kind {
-            Kind::Scalar(Scalar::Real(bytes)) => Place::Real { offset, bytes: *bytes },
-            Kind::Scalar(scalar) => Place::Integer { offset, bytes: scalar.bytes(), order: ByteOrder::Little },
-            _ => Place::Pointer { offset },
+            FieldType::Scalar(ScalarType::Real(bytes)) => InputPlace::Real { offset, bytes: *bytes },
+            FieldType::Scalar(scalar) => {
+                InputPlace::Integer { offset, bytes: scalar.bytes(), order: ByteOrder::Little }
+            }
+            _ => InputPlace::Pointer { offset },
         }
     };
     let places = class.fields.iter().map(|field| &field.kind).map(place).collect();
@@ -204,7 +207,7 @@ mod tests {
             Ok(filter) => filter,
             Err(problems) => return problems.iter().map(|problem| problem.render(text)).collect(),
         };
-        let facts = Facts { pid: Some(12), contexts: &[] };
+        let facts = ProgramConstants { pid: Some(12), contexts: &[] };
         match ClassFilter::new(&filter, &class, facts) {
             Ok(bound) => {
                 let mut said = format!("{:?}\n{}", bound.verdict(), bound.predicate);
@@ -241,7 +244,7 @@ mod tests {
               port == 80
               up == 1
               host begins with "a"
-            Layout { size: 73, places: [Integer { offset: 0, bytes: 2, order: Little }, Integer { offset: 32, bytes: 1, order: Little }, Pointer { offset: 8 }] }
+            ArgumentLayout { size: 73, places: [Integer { offset: 0, bytes: 2, order: Little }, Integer { offset: 32, bytes: 1, order: Little }, Pointer { offset: 8 }] }
             --- state == "busy" || load > 0.5 || flags & 4
             Depends
             input 0  state: u8
@@ -251,14 +254,14 @@ mod tests {
               state == 1
               (flags & 4) != 0
               load > 0.5
-            Layout { size: 73, places: [Integer { offset: 24, bytes: 1, order: Little }, Integer { offset: 40, bytes: 8, order: Little }, Real { offset: 28, bytes: 4 }] }
+            ArgumentLayout { size: 73, places: [Integer { offset: 24, bytes: 1, order: Little }, Integer { offset: 40, bytes: 8, order: Little }, Real { offset: 28, bytes: 4 }] }
             --- http.status == 200 || http_status == 4
             Depends
             input 0  http.status: u8
             any
               http.status == 200
               http.status == 4
-            Layout { size: 73, places: [Integer { offset: 72, bytes: 1, order: Little }] }
+            ArgumentLayout { size: 73, places: [Integer { offset: 72, bytes: 1, order: Little }] }
         "#]].assert_eq(&all_said(&all));
     }
 
@@ -284,11 +287,11 @@ mod tests {
             there is no `mac[3]`
                 mac[3] == 7
                 ^^^^^^
-            Layout { size: 73, places: [] }
+            ArgumentLayout { size: 73, places: [] }
             --- values[3] == 7 || has(values)
             AlwaysTrue
             true
-            Layout { size: 73, places: [] }
+            ArgumentLayout { size: 73, places: [] }
             --- $ctx.vtid == 3 && port > 2
             Depends
             input 0  $ctx.vtid: u32, may be missing
@@ -300,11 +303,11 @@ mod tests {
             --- $ctx.vpid == 12
             AlwaysTrue
             true
-            Layout { size: 73, places: [] }
+            ArgumentLayout { size: 73, places: [] }
             --- event.name == "net:*" && event.log_level <= 6
             AlwaysTrue
             true
-            Layout { size: 73, places: [] }
+            ArgumentLayout { size: 73, places: [] }
         "#]]
         .assert_eq(&all_said(&all));
     }
@@ -321,7 +324,7 @@ mod tests {
                 prot == 80
                 ^^^^
             help: did you mean `port`?
-            Layout { size: 73, places: [] }
+            ArgumentLayout { size: 73, places: [] }
             --- time > 5 && port == 1
             `time` is known of traces, not while events are recorded
                 time > 5 && port == 1
@@ -352,7 +355,8 @@ mod tests {
     fn one_of_several_says_yes() {
         let class = class("field u16 port\nfield text host\n");
         let bound = |text| {
-            ClassFilter::new(&Filter::parse(text).expect("it is one"), &class, Facts::default()).expect("it is typed")
+            ClassFilter::new(&Filter::parse(text).expect("it is one"), &class, ProgramConstants::default())
+                .expect("it is typed")
         };
         let any = |texts: &[&'static str]| {
             let all: Vec<ClassFilter> = texts.iter().map(|text| bound(text)).collect();

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use kymo_filter::bytecode;
-use kymo_ir::predicate::{Layout, Predicate, Refusal};
-use kymo_jit::{NativeFilter, Target};
+use kymo_ir::predicate::{ArgumentLayout, Predicate, Refusal};
+use kymo_jit::{NativeFilter, NativeTarget};
 
 /// Filters that the compiler remembers. Beyond them, it compiles some again.
 const FILTERS_MAX: usize = 4096;
 
 /// A filter, as the compiler gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Question {
+pub(super) struct FilterSource {
     pub(super) predicate: Predicate,
-    pub(super) layout: Layout,
+    pub(super) layout: ArgumentLayout,
 }
 
 /// Compiles filters for programs on this machine.
 #[derive(Debug)]
-pub struct Compiler {
-    target: Option<Target>,
-    known: HashMap<Question, Arc<Compiled>>,
+pub struct FilterCompiler {
+    target: Option<NativeTarget>,
+    known: HashMap<FilterSource, Arc<Compiled>>,
 }
 
 /// A filter in both forms, each made at its first use.
@@ -31,15 +31,15 @@ pub(super) struct Compiled {
     bytecode: OnceLock<Result<Vec<u8>, Refusal>>,
 }
 
-impl Default for Compiler {
+impl Default for FilterCompiler {
     fn default() -> Self {
-        Self { target: Target::host(), known: HashMap::new() }
+        Self { target: NativeTarget::host(), known: HashMap::new() }
     }
 }
 
-impl Compiler {
+impl FilterCompiler {
     /// The entry of a filter, which is made if there is none.
-    pub(super) fn filter(&mut self, question: &Question) -> Arc<Compiled> {
+    pub(super) fn filter(&mut self, question: &FilterSource) -> Arc<Compiled> {
         if let Some(known) = self.known.get(question) {
             return Arc::clone(known);
         }
@@ -51,7 +51,7 @@ impl Compiler {
         filter
     }
 
-    pub(super) fn native<'c>(&self, question: &Question, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
+    pub(super) fn native<'c>(&self, question: &FilterSource, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
         let compile = || {
             let target = self.target.as_ref();
             let target = target.ok_or(Refusal {
@@ -63,7 +63,7 @@ impl Compiler {
         filter.native.get_or_init(compile).as_deref().map_err(Clone::clone)
     }
 
-    pub(super) fn bytecode<'c>(question: &Question, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
+    pub(super) fn bytecode<'c>(question: &FilterSource, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
         let compile = || bytecode::compile(&question.predicate, &question.layout);
         filter.bytecode.get_or_init(compile).as_deref().map_err(Clone::clone)
     }

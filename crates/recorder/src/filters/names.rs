@@ -12,26 +12,26 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use kymo_filter::{Constant, Field, Fields, Found, Path, Step, nearest};
+use kymo_filter::{Constant, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, nearest};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::InputKind;
 use kymo_schema::definition::{ContextClass, EventClass};
-use kymo_schema::field::{Integer, Kind, Scalar};
+use kymo_schema::field::{FieldType, IntegerType, ScalarType};
 
 /// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Source {
+pub(crate) enum InputSource {
     /// A field of the event, by its number.
     Field(u16),
     /// An element of an array or a sequence.
     Element(u16, u32),
     /// A context that the event carries.
-    Carried(Carried),
+    Carried(EventContext),
 }
 
 /// A context of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Carried {
+pub(crate) enum EventContext {
     Cpu,
     Pid,
     Tid,
@@ -43,7 +43,7 @@ pub(crate) enum Carried {
 
 /// Facts about a program before any event.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Facts<'a> {
+pub struct ProgramConstants<'a> {
     /// Its PID in its own namespace.
     pub pid: Option<u32>,
     /// Contexts that its events may carry, by number.
@@ -53,21 +53,21 @@ pub struct Facts<'a> {
 /// One class of events.
 pub(crate) struct ClassNames<'a> {
     class: &'a EventClass,
-    facts: Facts<'a>,
+    facts: ProgramConstants<'a>,
     /// Sources that the filter uses, by key.
-    known: RefCell<Vec<Source>>,
+    known: RefCell<Vec<InputSource>>,
 }
 
 /// Contexts of events, with the names that LTTng and others use.
-const CARRIED: [(&str, Carried); 8] = [
-    ("cpu_id", Carried::Cpu),
-    ("vpid", Carried::Pid),
-    ("pid", Carried::Pid),
-    ("vtid", Carried::Tid),
-    ("tid", Carried::Tid),
-    ("procname", Carried::Name),
-    ("thread_name", Carried::Name),
-    ("ip", Carried::Ip),
+const CARRIED: [(&str, EventContext); 8] = [
+    ("cpu_id", EventContext::Cpu),
+    ("vpid", EventContext::Pid),
+    ("pid", EventContext::Pid),
+    ("vtid", EventContext::Tid),
+    ("tid", EventContext::Tid),
+    ("procname", EventContext::Name),
+    ("thread_name", EventContext::Name),
+    ("ip", EventContext::Ip),
 ];
 
 /// Words of the language that only traces can answer.
@@ -75,8 +75,8 @@ const OF_TRACES: [&str; 7] = ["time", "cycles", "packet", "stream", "trace", "en
 const OF_EVENTS: [&str; 2] = ["event.name", "event.log_level"];
 
 /// Whether a name that no field has is one that traces have.
-pub(crate) fn is_of_traces(path: &Path) -> bool {
-    matches!(path.steps.first(), Some(Step::Name(word)) if OF_TRACES.contains(&word.as_str()))
+pub(crate) fn is_of_traces(path: &NamePath) -> bool {
+    matches!(path.steps.first(), Some(NameStep::Name(word)) if OF_TRACES.contains(&word.as_str()))
 }
 
 /// The name of a field in the metadata of a trace.
@@ -89,17 +89,17 @@ fn is_named(own: &str, name: &str) -> bool {
 }
 
 impl<'a> ClassNames<'a> {
-    pub(crate) fn new(class: &'a EventClass, facts: Facts<'a>) -> Self {
+    pub(crate) fn new(class: &'a EventClass, facts: ProgramConstants<'a>) -> Self {
         Self { class, facts, known: RefCell::default() }
     }
 
     /// Sources of the values with these keys.
-    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<Source> {
+    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<InputSource> {
         let known = self.known.borrow();
         keys.iter().map(|key| known[*key as usize]).collect()
     }
 
-    fn key(&self, source: Source) -> u32 {
+    fn key(&self, source: InputSource) -> u32 {
         let mut known = self.known.borrow_mut();
         let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
             known.push(source);
@@ -108,12 +108,18 @@ impl<'a> ClassNames<'a> {
         place as u32
     }
 
-    fn scalar(&self, source: Source, name: &str, scalar: &Scalar, optional: bool) -> Found {
-        let mut field =
-            Field { key: 0, name: name.to_owned(), kind: InputKind::Real, optional, labels: Vec::new(), unit: None };
+    fn scalar(&self, source: InputSource, name: &str, scalar: &ScalarType, optional: bool) -> PathMeaning {
+        let mut field = FilterField {
+            key: 0,
+            name: name.to_owned(),
+            kind: InputKind::Real,
+            optional,
+            labels: Vec::new(),
+            unit: None,
+        };
         match scalar {
-            Scalar::Integer(integer) => field.kind = of_integer(*integer),
-            Scalar::Enumeration(integer, labels) => {
+            ScalarType::Integer(integer) => field.kind = of_integer(*integer),
+            ScalarType::Enumeration(integer, labels) => {
                 field.kind = of_integer(*integer);
                 for label in labels {
                     let range = (label.value, label.value);
@@ -123,101 +129,101 @@ impl<'a> ClassNames<'a> {
                     }
                 }
             }
-            Scalar::Real(_) => {}
-            Scalar::Boolean => field.kind = InputKind::Integer { signed: false, bits: 1 },
+            ScalarType::Real(_) => {}
+            ScalarType::Boolean => field.kind = InputKind::Integer { signed: false, bits: 1 },
         }
         field.key = self.key(source);
-        Found::Field(field)
+        PathMeaning::Field(field)
     }
 
-    fn text(&self, source: Source, name: &str, optional: bool) -> Found {
+    fn text(&self, source: InputSource, name: &str, optional: bool) -> PathMeaning {
         let (key, kind) = (self.key(source), InputKind::Text(Encoding::Utf8));
-        Found::Field(Field { key, name: name.to_owned(), kind, optional, labels: Vec::new(), unit: None })
+        PathMeaning::Field(FilterField { key, name: name.to_owned(), kind, optional, labels: Vec::new(), unit: None })
     }
 
     /// A field of the payload. Names may contain dots, which paths have too.
-    fn field(&self, steps: &[Step], name: &str) -> Option<Found> {
-        let named = steps.iter().take_while(|step| matches!(step, Step::Name(_))).count();
-        let joined = steps[..named].iter().map(|step| if let Step::Name(name) = step { name } else { "" });
+    fn field(&self, steps: &[NameStep], name: &str) -> Option<PathMeaning> {
+        let named = steps.iter().take_while(|step| matches!(step, NameStep::Name(_))).count();
+        let joined = steps[..named].iter().map(|step| if let NameStep::Name(name) = step { name } else { "" });
         let joined = joined.collect::<Vec<_>>().join(".");
         let number = self.class.fields.iter().position(|field| is_named(&field.name, &joined))?;
-        let source = Source::Field(number as u16);
+        let source = InputSource::Field(number as u16);
         Some(match (&self.class.fields[number].kind, &steps[named..]) {
-            (Kind::Scalar(scalar), []) => self.scalar(source, name, scalar, false),
-            (Kind::Text | Kind::FixedText(_), []) => self.text(source, name, false),
-            (Kind::Array(element, count), [Step::Index(index)]) if *index < u64::from(*count) => {
-                self.scalar(Source::Element(number as u16, *index as u32), name, element, false)
+            (FieldType::Scalar(scalar), []) => self.scalar(source, name, scalar, false),
+            (FieldType::Text | FieldType::FixedText(_), []) => self.text(source, name, false),
+            (FieldType::Array(element, count), [NameStep::Index(index)]) if *index < u64::from(*count) => {
+                self.scalar(InputSource::Element(number as u16, *index as u32), name, element, false)
             }
-            (Kind::Sequence(element), [Step::Index(index)]) if *index <= u64::from(u16::MAX) => {
-                self.scalar(Source::Element(number as u16, *index as u32), name, element, true)
+            (FieldType::Sequence(element), [NameStep::Index(index)]) if *index <= u64::from(u16::MAX) => {
+                self.scalar(InputSource::Element(number as u16, *index as u32), name, element, true)
             }
-            (Kind::Array(..) | Kind::Sequence(_), []) => Found::Compound { what: "an array" },
-            (Kind::Text | Kind::FixedText(_), _) => Found::Compound { what: "a character of text" },
-            _ => Found::Missing { near: Vec::new() },
+            (FieldType::Array(..) | FieldType::Sequence(_), []) => PathMeaning::Compound { what: "an array" },
+            (FieldType::Text | FieldType::FixedText(_), _) => PathMeaning::Compound { what: "a character of text" },
+            _ => PathMeaning::Missing { near: Vec::new() },
         })
     }
 
     /// A context that events carry.
-    fn context(&self, wanted: &str, name: &str) -> Option<Found> {
+    fn context(&self, wanted: &str, name: &str) -> Option<PathMeaning> {
         if let Some(own) = self.own(wanted, name) {
             return Some(own);
         }
         let carried = CARRIED.iter().find(|(known, _)| *known == wanted)?.1;
-        let integer = |bytes| Scalar::Integer(Integer::unsigned(bytes));
-        let source = Source::Carried(carried);
+        let integer = |bytes| ScalarType::Integer(IntegerType::unsigned(bytes));
+        let source = InputSource::Carried(carried);
         Some(match (carried, self.facts.pid) {
-            (Carried::Pid, Some(pid)) => Found::Constant(Constant::Integer(pid.into())),
-            (Carried::Name, _) => self.text(source, name, true),
-            (Carried::Cpu, _) => self.scalar(source, name, &integer(2), true),
-            (Carried::Ip, _) => self.scalar(source, name, &integer(8), true),
+            (EventContext::Pid, Some(pid)) => PathMeaning::Constant(Constant::Integer(pid.into())),
+            (EventContext::Name, _) => self.text(source, name, true),
+            (EventContext::Cpu, _) => self.scalar(source, name, &integer(2), true),
+            (EventContext::Ip, _) => self.scalar(source, name, &integer(8), true),
             _ => self.scalar(source, name, &integer(4), true),
         })
     }
 
     /// A context that the program defines.
-    fn own(&self, wanted: &str, name: &str) -> Option<Found> {
+    fn own(&self, wanted: &str, name: &str) -> Option<PathMeaning> {
         let own = self.facts.contexts.iter().flatten().find(|own| is_named(&own.field.name, wanted))?;
-        let source = Source::Carried(Carried::Own(own.id));
+        let source = InputSource::Carried(EventContext::Own(own.id));
         Some(match &own.field.kind {
-            Kind::Scalar(scalar) => self.scalar(source, name, scalar, true),
+            FieldType::Scalar(scalar) => self.scalar(source, name, scalar, true),
             _ => self.text(source, name, true),
         })
     }
 
     /// One of the language's own words.
-    fn word(&self, word: &str, rest: &[Step], name: &str) -> Option<Found> {
+    fn word(&self, word: &str, rest: &[NameStep], name: &str) -> Option<PathMeaning> {
         match (word, rest) {
             ("payload", [_, ..]) => self.field(rest, name),
-            ("ctx", [Step::Name(context)]) => self.context(context, name),
-            ("app", [Step::Name(context)]) => {
+            ("ctx", [NameStep::Name(context)]) => self.context(context, name),
+            ("app", [NameStep::Name(context)]) => {
                 self.own(&format!("app.{context}"), name).or_else(|| self.own(context, name))
             }
-            ("event", [Step::Name(what)]) => match what.as_str() {
-                "name" => Some(Found::Constant(Constant::Text(self.class.full_name()))),
-                "log_level" | "loglevel" => Some(Found::Constant(Constant::Integer(self.class.level.into()))),
+            ("event", [NameStep::Name(what)]) => match what.as_str() {
+                "name" => Some(PathMeaning::Constant(Constant::Text(self.class.full_name()))),
+                "log_level" | "loglevel" => Some(PathMeaning::Constant(Constant::Integer(self.class.level.into()))),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    fn missing(&self, name: &str) -> Found {
+    fn missing(&self, name: &str) -> PathMeaning {
         let fields = self.class.fields.iter().map(|field| field.name.as_str());
         let own = self.facts.contexts.iter().flatten().map(|own| own.field.name.as_str());
         let names = fields.chain(own).chain(CARRIED.iter().map(|(name, _)| *name)).chain(OF_EVENTS);
         let wanted = name.trim_start_matches('$');
-        Found::Missing { near: nearest(wanted.strip_prefix("ctx.").unwrap_or(wanted), names) }
+        PathMeaning::Missing { near: nearest(wanted.strip_prefix("ctx.").unwrap_or(wanted), names) }
     }
 }
 
-fn of_integer(integer: Integer) -> InputKind {
+fn of_integer(integer: IntegerType) -> InputKind {
     InputKind::Integer { signed: integer.is_signed, bits: 8 * integer.bytes }
 }
 
-impl Fields for ClassNames<'_> {
-    fn find(&self, path: &Path) -> Found {
+impl FieldResolver for ClassNames<'_> {
+    fn find(&self, path: &NamePath) -> PathMeaning {
         let name = path.to_string();
-        let Some((Step::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
+        let Some((NameStep::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
         let found = if path.is_global {
             self.word(word, rest, &name)
         } else {
@@ -227,7 +233,7 @@ impl Fields for ClassNames<'_> {
             found.or_else(|| if is_bare { self.word(word, rest, &name) } else { None })
         };
         match found {
-            None | Some(Found::Missing { .. }) => self.missing(&name),
+            None | Some(PathMeaning::Missing { .. }) => self.missing(&name),
             Some(found) => found,
         }
     }

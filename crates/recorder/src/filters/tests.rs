@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kymo_ir::predicate::{Datum, InputKind, Predicate};
-use kymo_lane::{Thread, contexts};
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_lane::{WriterThread, contexts};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 use kymo_schema::definition::ContextClass;
-use kymo_schema::field::{Field, Integer, Kind, Scalar};
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 
-use super::names::{Carried, Source};
+use super::names::{EventContext, InputSource};
 use super::*;
 
 /// Purpose of a field of an event.
@@ -31,21 +31,21 @@ struct Shaped {
     contexts: Vec<Option<Arc<ContextClass>>>,
 }
 
-fn integer(bits: u8, is_signed: bool) -> Scalar {
-    Scalar::Integer(Integer { bytes: bits.div_ceil(8).next_power_of_two(), is_signed, is_hex: false })
+fn integer(bits: u8, is_signed: bool) -> ScalarType {
+    ScalarType::Integer(IntegerType { bytes: bits.div_ceil(8).next_power_of_two(), is_signed, is_hex: false })
 }
 
-fn filler(random: &mut Random) -> Kind {
+fn filler(random: &mut RandomNumbers) -> FieldType {
     match random.below(5) {
-        0 => Kind::Text,
-        1 => Kind::Sequence(integer(16, false)),
-        2 => Kind::Array(integer(32, true), 3),
-        3 => Kind::Scalar(Scalar::Real(4)),
-        _ => Kind::Scalar(Scalar::Boolean),
+        0 => FieldType::Text,
+        1 => FieldType::Sequence(integer(16, false)),
+        2 => FieldType::Array(integer(32, true), 3),
+        3 => FieldType::Scalar(ScalarType::Real(4)),
+        _ => FieldType::Scalar(ScalarType::Boolean),
     }
 }
 
-fn shaped(random: &mut Random, predicate: &Predicate) -> Shaped {
+fn shaped(random: &mut RandomNumbers, predicate: &Predicate) -> Shaped {
     let mut fields = Vec::new();
     let (mut plans, mut sources, mut own) = (Vec::new(), Vec::new(), Vec::new());
     for (number, input) in predicate.inputs.iter().enumerate() {
@@ -53,33 +53,34 @@ fn shaped(random: &mut Random, predicate: &Predicate) -> Shaped {
         let at = (fields.len() + fillers.len()) as u16;
         let element = 1 + random.below(3);
         let scalar = match input.kind {
-            InputKind::Integer { bits: 1, signed: false } => Some(Scalar::Boolean),
+            InputKind::Integer { bits: 1, signed: false } => Some(ScalarType::Boolean),
             InputKind::Integer { bits, signed } => Some(integer(bits, signed)),
-            InputKind::Real => Some(Scalar::Real(8)),
+            InputKind::Real => Some(ScalarType::Real(8)),
             InputKind::Text(_) => None,
         };
         let (plan, kind, source) = match scalar {
             // An input that may be missing is an element after the end, or a context that is not
             // carried.
             Some(scalar) if input.optional && random.below(2) == 0 => {
-                (Plan::Element(number, element), Kind::Sequence(scalar), Source::Element(at, element as u32))
+                (Plan::Element(number, element), FieldType::Sequence(scalar), InputSource::Element(at, element as u32))
             }
             kind if input.optional => {
-                let kind = kind.map_or(Kind::Text, Kind::Scalar);
-                let class = ContextClass { id: own.len() as u8, field: Field { name: format!("c{number}"), kind } };
+                let kind = kind.map_or(FieldType::Text, FieldType::Scalar);
+                let class =
+                    ContextClass { id: own.len() as u8, field: DefinedField { name: format!("c{number}"), kind } };
                 own.push(Some(Arc::new(class)));
-                sources.push(Source::Carried(Carried::Own(own.len() as u8 - 1)));
+                sources.push(InputSource::Carried(EventContext::Own(own.len() as u8 - 1)));
                 continue;
             }
-            None => (Plan::Whole(number), Kind::Text, Source::Field(at)),
+            None => (Plan::Whole(number), FieldType::Text, InputSource::Field(at)),
             Some(scalar) if random.below(3) == 0 => {
-                (Plan::Element(number, element), Kind::Array(scalar, 4), Source::Element(at, element as u32))
+                (Plan::Element(number, element), FieldType::Array(scalar, 4), InputSource::Element(at, element as u32))
             }
-            Some(scalar) => (Plan::Whole(number), Kind::Scalar(scalar), Source::Field(at)),
+            Some(scalar) => (Plan::Whole(number), FieldType::Scalar(scalar), InputSource::Field(at)),
         };
         sources.push(source);
         for (plan, kind) in fillers.into_iter().chain([(plan, kind)]) {
-            fields.push(Field { name: format!("f{}", fields.len()), kind });
+            fields.push(DefinedField { name: format!("f{}", fields.len()), kind });
             plans.push(plan);
         }
     }
@@ -89,11 +90,11 @@ fn shaped(random: &mut Random, predicate: &Predicate) -> Shaped {
     Shaped { class, plans, filter, contexts: own }
 }
 
-fn put(bytes: &mut Vec<u8>, random: &mut Random, kind: &Kind, value: Option<(&Datum, usize)>) {
-    let one = |bytes: &mut Vec<u8>, scalar: &Scalar, value: u64| {
+fn put(bytes: &mut Vec<u8>, random: &mut RandomNumbers, kind: &FieldType, value: Option<(&Datum, usize)>) {
+    let one = |bytes: &mut Vec<u8>, scalar: &ScalarType, value: u64| {
         bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(scalar.bytes())]);
     };
-    let all = |bytes: &mut Vec<u8>, random: &mut Random, scalar: &Scalar, count: usize| {
+    let all = |bytes: &mut Vec<u8>, random: &mut RandomNumbers, scalar: &ScalarType, count: usize| {
         for index in 0..count {
             match value {
                 Some((Datum::Number(value), at)) if at == index => one(bytes, scalar, *value),
@@ -102,9 +103,9 @@ fn put(bytes: &mut Vec<u8>, random: &mut Random, kind: &Kind, value: Option<(&Da
         }
     };
     match (kind, value) {
-        (Kind::Scalar(scalar), _) => all(bytes, random, scalar, 1),
-        (Kind::Array(scalar, count), _) => all(bytes, random, scalar, *count as usize),
-        (Kind::Sequence(scalar), value) => {
+        (FieldType::Scalar(scalar), _) => all(bytes, random, scalar, 1),
+        (FieldType::Array(scalar, count), _) => all(bytes, random, scalar, *count as usize),
+        (FieldType::Sequence(scalar), value) => {
             let count = match value {
                 Some((Datum::Missing, at)) => random.below(at + 1),
                 Some((_, at)) => at + 1 + random.below(3),
@@ -123,19 +124,19 @@ fn put(bytes: &mut Vec<u8>, random: &mut Random, kind: &Kind, value: Option<(&Da
 
 impl Shaped {
     /// The bytes of an event: its set of contexts, their bytes, and the bytes of its fields.
-    fn event(&self, random: &mut Random, data: &[Datum]) -> (u64, Vec<u8>, Vec<u8>) {
+    fn event(&self, random: &mut RandomNumbers, data: &[Datum]) -> (u64, Vec<u8>, Vec<u8>) {
         let (mut mask, mut carried, mut fields) = (0, Vec::new(), Vec::new());
         for (bit, bytes) in [(contexts::CPU, 2), (contexts::TID, 4), (contexts::NAME, 16), (contexts::STACK, 0)] {
             if random.below(2) == 0 {
                 mask |= bit;
                 carried.extend(random.bytes(bytes));
                 if bit == contexts::STACK {
-                    put(&mut carried, random, &Kind::Sequence(integer(64, false)), None);
+                    put(&mut carried, random, &FieldType::Sequence(integer(64, false)), None);
                 }
             }
         }
         for (number, source) in self.filter.sources.iter().enumerate() {
-            let Source::Carried(Carried::Own(own)) = source else { continue };
+            let InputSource::Carried(EventContext::Own(own)) = source else { continue };
             if data[number] != Datum::Missing {
                 mask |= contexts::FIRST_OWN << own;
                 let class = self.contexts[usize::from(*own)].as_ref().expect("it is there");
@@ -158,16 +159,16 @@ impl Shaped {
 fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
     let (mut kept, mut dropped) = (0, 0);
     for seed in 0..3000 {
-        let random = &mut Random::new(seed);
-        let options = Options { encodings: false, nodes: 1 + random.below(40), ..Options::ALL };
+        let random = &mut RandomNumbers::new(seed);
+        let options = PredicateOptions { encodings: false, nodes: 1 + random.below(40), ..PredicateOptions::ALL };
         let (predicate, _) = predicates::predicate(random, &options);
         let shaped = shaped(random, &predicate);
-        let asked = shaped.filter.asked(&shaped.class, Facts { pid: None, contexts: &shaped.contexts });
+        let asked = shaped.filter.asked(&shaped.class, ProgramConstants { pid: None, contexts: &shaped.contexts });
         for _ in 0..4 {
             let data = predicates::event(random, &predicate);
             let (contexts, carried, mut fields) = shaped.event(random, &data);
-            let thread = Thread::default();
-            let event = Recorded { thread: &thread, contexts, carried: &carried, fields: &fields };
+            let thread = WriterThread::default();
+            let event = RecordedEvent { thread: &thread, contexts, carried: &carried, fields: &fields };
             let expected = predicate.keeps(&data[..]);
             assert_eq!(asked.keeps(&event), expected, "{predicate}{data:?}\n{:?}\n{fields:x?}", shaped.class.fields);
             *if expected { &mut kept } else { &mut dropped } += 1;
@@ -176,7 +177,7 @@ fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
                 fields = random.damaged(&fields);
                 let contexts = random.any();
                 let carried = random.damaged(&carried);
-                let _ = asked.keeps(&Recorded { thread: &thread, contexts, carried: &carried, fields: &fields });
+                let _ = asked.keeps(&RecordedEvent { thread: &thread, contexts, carried: &carried, fields: &fields });
             }
         }
     }
@@ -192,12 +193,12 @@ fn threads_are_known_of_lanes_that_carry_nothing() {
     };
     let keeps = |text: &str, mask: u64, carried: &[u8]| {
         let filter = kymo_filter::Filter::parse(text).expect("it is one");
-        let filter = ClassFilter::new(&filter, &class, Facts::default()).expect("it is typed");
+        let filter = ClassFilter::new(&filter, &class, ProgramConstants::default()).expect("it is typed");
         let mut name = [0; 16];
         name[..6].copy_from_slice(b"worker");
-        let thread = Thread { tid: 7, level: 0, name };
-        let event = Recorded { thread: &thread, contexts: mask, carried, fields: &[1] };
-        filter.asked(&class, Facts::default()).keeps(&event)
+        let thread = WriterThread { tid: 7, level: 0, name };
+        let event = RecordedEvent { thread: &thread, contexts: mask, carried, fields: &[1] };
+        filter.asked(&class, ProgramConstants::default()).keeps(&event)
     };
     assert!(keeps("$ctx.vtid == 7 && $ctx.procname == \"wor*\" && x", 0, &[]));
     assert!(keeps("$ctx.tid == 9", contexts::TID, &[9, 0, 0, 0]));

@@ -1,17 +1,17 @@
 //! Filters as people write them, for the existing events.
 
-use kymo_filter::{Fields, Filter, Found, Path, Problem, nearest};
+use kymo_filter::{FieldResolver, Filter, FilterProblem, NamePath, PathMeaning, nearest};
 use kymo_schema::definition::EventClass;
 
 use super::class::ClassFilter;
-use super::names::{ClassNames, Facts};
+use super::names::{ClassNames, ProgramConstants};
 
 /// Errors of an expression: lines for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong(pub String);
 
 impl Wrong {
-    fn new(problems: &[Problem], text: &str) -> Self {
+    fn new(problems: &[FilterProblem], text: &str) -> Self {
         Self(problems.iter().map(|problem| problem.render(text)).collect())
     }
 }
@@ -26,7 +26,7 @@ impl ClassFilter {
     pub fn of_texts<'t>(
         texts: impl IntoIterator<Item = &'t str>,
         class: &EventClass,
-        facts: Facts<'_>,
+        facts: ProgramConstants<'_>,
     ) -> Result<Self, Wrong> {
         let mut filters = Vec::new();
         let mut wrong = None;
@@ -55,7 +55,7 @@ pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> 
     let (mut asked, mut lacking) = (0, Vec::new());
     let mut notes: Vec<String> = Vec::new();
     for class in classes {
-        match ClassFilter::new(&filter, class, Facts::default()) {
+        match ClassFilter::new(&filter, class, ProgramConstants::default()) {
             Ok(bound) => {
                 asked += 1;
                 if bound.missing().iter().any(|missing| !missing.is_asked_for) {
@@ -88,13 +88,13 @@ pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> 
 }
 
 /// Names that none of the classes has.
-fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> Vec<Problem> {
-    let has = |class: &EventClass, path: &Path| {
-        !matches!(ClassNames::new(class, Facts::default()).find(path), Found::Missing { .. })
+fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> Vec<FilterProblem> {
+    let has = |class: &EventClass, path: &NamePath| {
+        !matches!(ClassNames::new(class, ProgramConstants::default()).find(path), PathMeaning::Missing { .. })
     };
     let names = filter.paths().into_iter();
     let unknown = names.filter(|(path, _)| !classes.is_empty() && !classes.iter().any(|class| has(class, path)));
-    let problem = |(path, span): (Path, std::ops::Range<usize>)| {
+    let problem = |(path, span): (NamePath, std::ops::Range<usize>)| {
         let fields = classes.iter().flat_map(|class| class.fields.iter().map(|field| field.name.as_str()));
         filter.unknown_name(span, &nearest(&path.to_string(), fields))
     };
@@ -137,7 +137,8 @@ mod tests {
     #[test]
     fn of_several_those_are_asked_that_can_be() {
         let sent = class("event net:sent\nfield text host\n");
-        let of = |texts: &[&'static str]| ClassFilter::of_texts(texts.iter().copied(), &sent, Facts::default());
+        let of =
+            |texts: &[&'static str]| ClassFilter::of_texts(texts.iter().copied(), &sent, ProgramConstants::default());
         assert_eq!(
             of(&["host == 1", "host == \"a\""]).map(|filter| filter.verdict()),
             Ok(kymo_filter::Verdict::Depends)

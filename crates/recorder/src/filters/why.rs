@@ -5,7 +5,7 @@ use kymo_lane::NoArena;
 
 /// Why a filter does not run as machine code, or not in the program at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum FallbackReason {
     /// The program offers no memory for machine code.
     #[error("{}", no_arena(*.0))]
     NoArena(NoArena),

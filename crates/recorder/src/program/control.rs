@@ -12,13 +12,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{Ordering, fence};
 
-use kymo_lane::View;
+use kymo_lane::MemoryView;
 
 /// The file of a program.
 #[derive(Debug)]
 pub struct Control(pub(crate) File);
 
-impl View for Control {
+impl MemoryView for Control {
     type Fault = io::Error;
 
     fn word(&self, at: u64) -> io::Result<u64> {

@@ -14,12 +14,12 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Losses, Recorder, Seen, Thread};
+use kymo_lane::{Losses, RecorderSide, SubBufferSnapshot, WriterThread};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::step_max;
-use crate::program::run::{End, Run, Sink};
-use crate::program::{Control, Drained, Known, Patience};
+use crate::program::run::{EventRun, LaneEnd, RunSink};
+use crate::program::{Control, DrainTiming, Drained, ProgramFacts};
 
 /// How long events wait for more events before the recorder writes a packet.
 const WAIT: Duration = Duration::from_millis(100);
@@ -60,7 +60,7 @@ pub struct Position {
 
 /// How far a recorder has drained a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct DrainProgress {
     /// Where the trace of each lane ends.
     pub positions: HashMap<u16, Position>,
     /// Events that were lost because a thread had no lane, as far as the trace counts them.
@@ -79,7 +79,7 @@ impl Position {
     }
 }
 
-impl Progress {
+impl DrainProgress {
     /// Of two states that are known of one program, one that is behind both.
     #[must_use]
     pub fn later(mut self, other: &Self) -> Self {
@@ -108,12 +108,12 @@ impl Progress {
 
 /// State of a lane.
 #[derive(Clone, Copy, Debug)]
-struct LaneState {
+struct DrainedLane {
     position: Position,
-    thread: Thread,
+    thread: WriterThread,
     /// Since when events have been waiting.
     waits: Option<Instant>,
-    /// The sink still has to get an [`End`] for it.
+    /// The sink still has to get a [`LaneEnd`] for it.
     is_open: bool,
     /// The thread was gone when it had this sub-buffer: no more events come into it.
     gone_at: Option<u64>,
@@ -121,8 +121,8 @@ struct LaneState {
     is_resumed: bool,
 }
 
-impl LaneState {
-    fn new(position: Position, thread: Thread) -> Self {
+impl DrainedLane {
+    fn new(position: Position, thread: WriterThread) -> Self {
         Self { position, thread, waits: None, is_open: false, gone_at: None, is_resumed: false }
     }
 }
@@ -130,7 +130,7 @@ impl LaneState {
 /// The lanes of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    lanes: HashMap<u16, LaneState>,
+    lanes: HashMap<u16, DrainedLane>,
     room: Vec<u8>,
     bytes: Vec<u8>,
     discarded: u64,
@@ -147,22 +147,22 @@ pub(crate) struct Lanes {
     next: u16,
 }
 
-type Memory = Recorder<Control>;
+type Memory = RecorderSide<Control>;
 
 impl Lanes {
     /// How far the recorder has drained the program.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> DrainProgress {
         let positions = self.lanes.iter().map(|(lane, state)| (*lane, state.position)).collect();
-        Progress { positions, discarded: self.discarded, cut: self.cut }
+        DrainProgress { positions, discarded: self.discarded, cut: self.cut }
     }
 
     /// Goes on where earlier recorders were.
-    pub(crate) fn resume(&mut self, progress: &Progress) {
+    pub(crate) fn resume(&mut self, progress: &DrainProgress) {
         self.discarded = self.discarded.max(progress.discarded);
         self.cut = self.cut.max(progress.cut);
         self.tells_all = true;
         for (lane, position) in &progress.positions {
-            let state = LaneState { is_resumed: true, ..LaneState::new(*position, Thread::default()) };
+            let state = DrainedLane { is_resumed: true, ..DrainedLane::new(*position, WriterThread::default()) };
             let known = self.lanes.entry(*lane).or_insert(state);
             known.position = known.position.later(*position);
         }
@@ -170,7 +170,7 @@ impl Lanes {
 
     /// All sub-buffers that are present, by lane and in order. A gap between them has been looked
     /// for twice.
-    pub(crate) fn look(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
+    pub(crate) fn look(&mut self, memory: &Memory) -> io::Result<Vec<SubBufferSnapshot>> {
         // The look is not atomic: a lane may take its next sub-buffer at a place that the look has
         // passed. Sequence numbers show that; a second look, after the first, then sees both.
         let first = self.look_once(memory)?;
@@ -184,9 +184,9 @@ impl Lanes {
         if is_whole { Ok(first) } else { self.look_once(memory) }
     }
 
-    pub(crate) fn look_once(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
+    pub(crate) fn look_once(&mut self, memory: &Memory) -> io::Result<Vec<SubBufferSnapshot>> {
         let ready = memory.ready()?;
-        self.room.resize(Recorder::<Control>::look_bytes(ready), 0);
+        self.room.resize(RecorderSide::<Control>::look_bytes(ready), 0);
         let mut all = Vec::new();
         memory.look_all(ready, &mut self.room, |seen| all.push(seen))?;
         all.sort_unstable_by_key(|seen| (seen.lane, seen.sequence));
@@ -199,10 +199,10 @@ impl Lanes {
     pub(crate) fn drain(
         &mut self,
         memory: &Memory,
-        known: &Known,
-        all: &[Seen],
-        patience: Patience,
-        sink: &mut dyn Sink,
+        known: &ProgramFacts,
+        all: &[SubBufferSnapshot],
+        patience: DrainTiming,
+        sink: &mut dyn RunSink,
     ) -> io::Result<Drained> {
         let mut drained = Drained::default();
         let (mut freed, mut done, mut looked) = (0_u32, Ok(()), 0_u64);
@@ -213,14 +213,14 @@ impl Lanes {
         for lane in lanes {
             // Only ordinary rounds may stop here: the last ones of a session or program take
             // everything.
-            if looked >= ROUND_BYTES && matches!(patience, Patience::Wait | Patience::Seldom) {
+            if looked >= ROUND_BYTES && matches!(patience, DrainTiming::Wait | DrainTiming::Seldom) {
                 (self.next, drained.is_left) = (lane[0].lane, true);
                 break;
             }
             for seen in lane {
                 looked += u64::from(seen.bytes.max(LEAST_BYTES));
                 match self.step(memory, known, seen, patience, sink, &mut drained) {
-                    Ok(Step::Freed) => {
+                    Ok(DrainStep::Freed) => {
                         freed += 1;
                         // Threads that wait for room need not wait until the recorder has written
                         // everything.
@@ -228,8 +228,8 @@ impl Lanes {
                             memory.freed(kymo_tracer::counter())?;
                         }
                     }
-                    Ok(Step::Skipped) => {}
-                    Ok(Step::Waits) => break,
+                    Ok(DrainStep::Skipped) => {}
+                    Ok(DrainStep::Waits) => break,
                     // Other sub-buffers may still be readable, so the loop goes on.
                     Err(error) => done = Err(error),
                 }
@@ -244,7 +244,7 @@ impl Lanes {
         let all_lost = memory.discarded()?;
         drained.discarded = lost_since(std::mem::replace(&mut self.discarded, all_lost), all_lost);
         drained.discarded_ever = all_lost;
-        if matches!(patience, Patience::Now | Patience::Last)
+        if matches!(patience, DrainTiming::Now | DrainTiming::Last)
             || self.looked_at_losses.is_none_or(|last| last.elapsed() >= LOOK)
         {
             self.looked_at_losses = Some(Instant::now());
@@ -257,22 +257,22 @@ impl Lanes {
     fn step(
         &mut self,
         memory: &Memory,
-        known: &Known,
-        seen: &Seen,
-        patience: Patience,
-        sink: &mut dyn Sink,
+        known: &ProgramFacts,
+        seen: &SubBufferSnapshot,
+        patience: DrainTiming,
+        sink: &mut dyn RunSink,
         drained: &mut Drained,
-    ) -> io::Result<Step> {
+    ) -> io::Result<DrainStep> {
         // An earlier recorder has to report what a lane had lost before the first sub-buffer that
         // this one sees.
         let discarded = if seen.sequence == 0 || self.tells_all { 0 } else { seen.discarded };
         let position = Position { sequence: seen.sequence, discarded, ..Position::default() };
-        let state = self.lanes.entry(seen.lane).or_insert(LaneState::new(position, seen.thread));
+        let state = self.lanes.entry(seen.lane).or_insert(DrainedLane::new(position, seen.thread));
         let is_full =
-            seen.is_full || patience == Patience::Last || state.gone_at.is_some_and(|gone| seen.sequence <= gone);
+            seen.is_full || patience == DrainTiming::Last || state.gone_at.is_some_and(|gone| seen.sequence <= gone);
         if seen.sequence < state.position.sequence {
             // An earlier recorder has taken it, and was killed before it could give it back.
-            return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
+            return if is_full { memory.free(seen).map(|()| DrainStep::Freed) } else { Ok(DrainStep::Skipped) };
         }
         let ahead = seen.sequence - state.position.sequence;
         let missing = match state.is_resumed {
@@ -290,7 +290,7 @@ impl Lanes {
         let length = seen.bytes - from;
         if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
             drained.is_left |= length > 0;
-            return Ok(Step::Waits);
+            return Ok(DrainStep::Waits);
         }
         state.waits = None;
         let has_losses = seen.discarded > state.position.discarded;
@@ -299,7 +299,7 @@ impl Lanes {
             // The program has overwritten it meanwhile: it counts as missing when the next
             // sub-buffer comes.
             if !memory.copy(seen, from, &mut self.bytes)? {
-                return Ok(Step::Skipped);
+                return Ok(DrainStep::Skipped);
             }
             let run = run(seen, state, from, missing, &self.bytes, step_max(known.identity.clock));
             sink.take(known, &run);
@@ -317,13 +317,13 @@ impl Lanes {
         (state.position.sequence, state.position.bytes, state.thread) = (seen.sequence, seen.bytes, seen.thread);
         state.is_resumed = false;
         if !is_full {
-            return Ok(Step::Waits);
+            return Ok(DrainStep::Waits);
         }
         // The sink has the events before the sub-buffer is free. If the recorder is killed between
         // the two, the next one finds the sub-buffer again, and the trace says that its events are
         // written.
         state.position = Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, ..state.position };
-        memory.free(seen).map(|()| Step::Freed)
+        memory.free(seen).map(|()| DrainStep::Freed)
     }
 
     /// Whether a sub-buffer holds bytes that no recorder has taken.
@@ -340,14 +340,14 @@ impl Lanes {
     pub(crate) fn snapshot(
         &mut self,
         memory: &Memory,
-        known: &Known,
-        all: &[Seen],
-        sink: &mut dyn Sink,
+        known: &ProgramFacts,
+        all: &[SubBufferSnapshot],
+        sink: &mut dyn RunSink,
     ) -> io::Result<Drained> {
         let mut drained = Drained::default();
         for lane in all.chunk_by(|one, next| one.lane == next.lane) {
-            let Seen { sequence, discarded, thread, .. } = lane[0];
-            let mut state = LaneState::new(Position { sequence, discarded, ..Position::default() }, thread);
+            let SubBufferSnapshot { sequence, discarded, thread, .. } = lane[0];
+            let mut state = DrainedLane::new(Position { sequence, discarded, ..Position::default() }, thread);
             for seen in lane {
                 self.bytes.resize(seen.bytes as usize, 0);
                 // Overwritten while it was copied. The gap in the sequence counts as missing below.
@@ -375,7 +375,7 @@ impl Lanes {
             drained.cut = drained.cut.saturating_add(losses.cut);
             if losses.discarded > 0 && !held.contains(&lane) {
                 // The lane never had room, or has lost its events.
-                let state = LaneState::new(Position::default(), Thread::default());
+                let state = DrainedLane::new(Position::default(), WriterThread::default());
                 sink.end(known, &end(lane, &state, losses.discarded, 0));
             }
         }
@@ -385,13 +385,13 @@ impl Lanes {
 
     /// All sub-buffers that were seen belong to others: gives them back, and does not
     /// report losses so far.
-    pub(crate) fn skip(&mut self, memory: &Memory, all: &[Seen]) -> io::Result<()> {
+    pub(crate) fn skip(&mut self, memory: &Memory, all: &[SubBufferSnapshot]) -> io::Result<()> {
         for seen in all {
             let (sequence, bytes) =
                 if seen.is_full { (seen.sequence.wrapping_add(1), 0) } else { (seen.sequence, seen.bytes) };
             let discarded = memory.losses(seen.lane)?.discarded;
             let position = Position { sequence, bytes, last: seen.last, discarded };
-            self.lanes.insert(seen.lane, LaneState::new(position, seen.thread));
+            self.lanes.insert(seen.lane, DrainedLane::new(position, seen.thread));
             if seen.is_full {
                 memory.free(seen)?;
             }
@@ -402,7 +402,7 @@ impl Lanes {
             let losses = memory.losses(lane)?;
             if losses != Losses::default() {
                 let position = Position { discarded: losses.discarded, ..Position::default() };
-                let state = LaneState { is_resumed: true, ..LaneState::new(position, Thread::default()) };
+                let state = DrainedLane { is_resumed: true, ..DrainedLane::new(position, WriterThread::default()) };
                 self.lanes.entry(lane).or_insert(state);
             }
         }
@@ -413,7 +413,7 @@ impl Lanes {
 
     /// Whether the sub-buffers that were seen hold everything that the program ever recorded, and
     /// none began before these ticks.
-    pub(crate) fn is_since(memory: &Memory, all: &[Seen], ticks: u64) -> io::Result<bool> {
+    pub(crate) fn is_since(memory: &Memory, all: &[SubBufferSnapshot], ticks: u64) -> io::Result<bool> {
         // Sequence 0 in each lane means that no sub-buffer has been overwritten or given back.
         let mut firsts = all.chunk_by(|one, next| one.lane == next.lane).map(|lane| &lane[0]);
         let is_new = firsts.all(|first| first.sequence == 0 && first.begin >= ticks);
@@ -451,9 +451,9 @@ impl Lanes {
     pub(crate) fn reap(
         &mut self,
         memory: &Memory,
-        known: &Known,
+        known: &ProgramFacts,
         lives: impl Fn(u32) -> bool,
-        sink: &mut dyn Sink,
+        sink: &mut dyn RunSink,
     ) -> io::Result<()> {
         self.reaped = Some(Instant::now());
         // The last sub-buffer of each lane.
@@ -486,15 +486,17 @@ impl Lanes {
     pub(crate) fn end(
         &mut self,
         memory: &Memory,
-        known: &Known,
+        known: &ProgramFacts,
         ticks: u64,
         is_told: bool,
-        sink: &mut dyn Sink,
+        sink: &mut dyn RunSink,
     ) -> io::Result<()> {
         for lane in 0..memory.layout().lanes as u16 {
             let ever = memory.losses(lane)?.discarded;
             if ever > 0 {
-                self.lanes.entry(lane).or_insert_with(|| LaneState::new(Position::default(), Thread::default()));
+                self.lanes
+                    .entry(lane)
+                    .or_insert_with(|| DrainedLane::new(Position::default(), WriterThread::default()));
             }
         }
         for (lane, state) in &mut self.lanes {
@@ -511,7 +513,7 @@ impl Lanes {
     }
 }
 
-enum Step {
+enum DrainStep {
     /// The sub-buffer was given back.
     Freed,
     /// There is nothing to do.
@@ -520,12 +522,12 @@ enum Step {
     Waits,
 }
 
-fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: Patience) -> bool {
+fn is_due(state: &mut DrainedLane, length: u32, sub_buffer_bytes: u32, patience: DrainTiming) -> bool {
     match patience {
         _ if length == 0 => false,
-        Patience::Now | Patience::Seldom | Patience::Last => true,
-        Patience::Wait if length >= sub_buffer_bytes / 2 => true,
-        Patience::Wait => state.waits.get_or_insert_with(Instant::now).elapsed() >= WAIT,
+        DrainTiming::Now | DrainTiming::Seldom | DrainTiming::Last => true,
+        DrainTiming::Wait if length >= sub_buffer_bytes / 2 => true,
+        DrainTiming::Wait => state.waits.get_or_insert_with(Instant::now).elapsed() >= WAIT,
     }
 }
 
@@ -536,14 +538,21 @@ pub(crate) fn lost_since(before: u64, now: u64) -> u64 {
     if lost > LOST_MAX { 0 } else { lost }
 }
 
-fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8], step: u32) -> Run<'a> {
+fn run<'a>(
+    seen: &SubBufferSnapshot,
+    state: &DrainedLane,
+    from: u32,
+    missing: u64,
+    bytes: &'a [u8],
+    step: u32,
+) -> EventRun<'a> {
     // A run begins after the previous one. The walk over the events finds a program whose times
     // step back. A recorder that goes on after another one does not know the time of that one's
     // last event.
     let before = state.position.last;
     let is_step = |ticks: u64, before: u64| before.checked_sub(ticks).is_some_and(|back| back <= step.into());
     let begin = if from == 0 && !is_step(seen.begin, before) { seen.begin } else { before.max(seen.begin) };
-    Run {
+    EventRun {
         lane: seen.lane,
         thread: seen.thread,
         sequence: seen.sequence,
@@ -558,7 +567,7 @@ fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [
     }
 }
 
-fn end(lane: u16, state: &LaneState, ever: u64, ticks: u64) -> End {
+fn end(lane: u16, state: &DrainedLane, ever: u64, ticks: u64) -> LaneEnd {
     let discarded = lost_since(state.position.discarded, ever);
-    End { lane, thread: state.thread, discarded, discarded_ever: ever, ticks }
+    LaneEnd { lane, thread: state.thread, discarded, discarded_ever: ever, ticks }
 }

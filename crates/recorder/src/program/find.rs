@@ -28,7 +28,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::{own_folder, own_user, shared_folder};
-use crate::program::Refusal;
+use crate::program::ProgramRefusal;
 
 /// Time between two looks at all places.
 const LOOK: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ pub struct Unreachable {
 
 /// A file that may be a program's memory.
 #[derive(Debug)]
-pub struct Found {
+pub struct ProgramFile {
     /// Its path.
     pub path: PathBuf,
     /// Its user.
@@ -66,12 +66,12 @@ pub struct Found {
     /// The tag after the number in its name.
     pub tag: Option<String>,
     /// Identity of the file.
-    pub key: Key,
+    pub key: ProgramFileId,
     folder: Arc<OwnedFd>,
     name: OsString,
 }
 
-impl Found {
+impl ProgramFile {
     /// A path that leads to this very file, even when the folders above it change.
     #[must_use]
     pub fn way(&self) -> PathBuf {
@@ -91,32 +91,32 @@ impl Found {
 /// Device and inode of a file, and the number in its name: several paths may lead to one file, and
 /// when it is gone, the next program's file may have its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(u64, u64, [u8; 16]);
+pub struct ProgramFileId(u64, u64, [u8; 16]);
 
 /// Looks for programs.
 #[derive(Debug)]
-pub struct Finder {
+pub struct ProgramFinder {
     own: Vec<PathBuf>,
     watch: Option<OwnedFd>,
     looked: Option<Instant>,
     /// Files that were handed out or that cannot be used: they are not handed out again.
-    known: HashSet<Key>,
+    known: HashSet<ProgramFileId>,
     unreachable: BTreeMap<PathBuf, Unreachable>,
     /// Files that were handed out and could not be used.
-    refused: HashMap<Key, Unreachable>,
+    refused: HashMap<ProgramFileId, Unreachable>,
     /// Files that may be usable in a moment, and since when.
-    waiting: HashMap<Key, Instant>,
+    waiting: HashMap<ProgramFileId, Instant>,
 }
 
 /// A folder to look at.
-struct Place {
+struct SearchFolder {
     path: PathBuf,
     folder: OwnedFd,
     user: u32,
     is_contained: bool,
 }
 
-impl Finder {
+impl ProgramFinder {
     /// Looks for programs of this user, and of others if this process may.
     #[must_use]
     pub fn new() -> Self {
@@ -154,7 +154,7 @@ impl Finder {
     }
 
     /// Files that were not handed out before, if it is time to look.
-    pub fn look(&mut self) -> Vec<Found> {
+    pub fn look(&mut self) -> Vec<ProgramFile> {
         let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         let is_awaited = self.waiting.values().any(|since| since.elapsed() < LOOK);
         if !self.has_changed() && !is_time && !is_awaited {
@@ -190,11 +190,11 @@ impl Finder {
     }
 
     /// Reports that a file cannot be used, or not now: then the next look hands it out again.
-    pub fn refuse(&mut self, found: &Found, why: &Refusal, again: bool) {
+    pub fn refuse(&mut self, found: &ProgramFile, why: &ProgramRefusal, again: bool) {
         // A recorder that checks whether a process has the file keeps others from opening it for
         // that moment.
-        let is_leased = matches!(why, Refusal::File(error) if error.kind() == io::ErrorKind::WouldBlock);
-        let is_recorded = is_leased || matches!(why, Refusal::Taken);
+        let is_leased = matches!(why, ProgramRefusal::File(error) if error.kind() == io::ErrorKind::WouldBlock);
+        let is_recorded = is_leased || matches!(why, ProgramRefusal::Taken);
         let (path, user) = (found.path.clone(), Some(found.user));
         let why = why.to_string();
         self.refused.insert(found.key, Unreachable { path, user, why, is_recorded, ..Unreachable::default() });
@@ -206,7 +206,7 @@ impl Finder {
     }
 
     /// Reports that a file can be used after all.
-    pub fn take(&mut self, found: &Found) {
+    pub fn take(&mut self, found: &ProgramFile) {
         self.refused.remove(&found.key);
         self.waiting.remove(&found.key);
     }
@@ -224,14 +224,14 @@ impl Finder {
         self.unreachable.values().chain(self.refused.values()).cloned().collect()
     }
 
-    fn own_places(&mut self) -> Vec<Place> {
+    fn own_places(&mut self) -> Vec<SearchFolder> {
         let user = own_user();
         let own = self.own.clone();
         own.iter().filter_map(|path| self.place(path, path, CWD, user, false)).collect()
     }
 
     /// Folders of other users on the mounts that this process sees.
-    fn other_places(&mut self) -> Vec<Place> {
+    fn other_places(&mut self) -> Vec<SearchFolder> {
         let (own, known) = (own_user(), self.own.clone());
         let named = named_folders(Path::new("/"));
         let others = named.into_iter().filter(|(path, user)| *user != own && !known.contains(path));
@@ -239,7 +239,7 @@ impl Finder {
     }
 
     /// Folders on mounts that this process does not see.
-    fn contained_places(&mut self) -> Vec<Place> {
+    fn contained_places(&mut self) -> Vec<SearchFolder> {
         let mut places = Vec::new();
         for pid in strangers() {
             let root = PathBuf::from(format!("/proc/{pid}/root"));
@@ -254,7 +254,14 @@ impl Finder {
     }
 
     /// Opens a folder, if it belongs to the right user.
-    fn place(&mut self, path: &Path, inside: &Path, root: impl AsFd, user: u32, is_contained: bool) -> Option<Place> {
+    fn place(
+        &mut self,
+        path: &Path,
+        inside: &Path,
+        root: impl AsFd,
+        user: u32,
+        is_contained: bool,
+    ) -> Option<SearchFolder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = if is_contained {
             // Links inside the other root resolve inside it.
@@ -277,7 +284,7 @@ impl Finder {
                     let mode = found.st_mode & 0o777;
                     format!("it has mode {mode:03o}, so that others may use it: programs do not record there")
                 }
-                Ok(_) => return Some(Place { path: path.to_owned(), folder, user, is_contained }),
+                Ok(_) => return Some(SearchFolder { path: path.to_owned(), folder, user, is_contained }),
                 Err(error) => error.to_string(),
             },
         };
@@ -291,7 +298,7 @@ impl Finder {
     }
 
     /// New files of a folder.
-    fn look_at(&mut self, place: Place, found: &mut Vec<Found>, there: &mut HashSet<Key>) {
+    fn look_at(&mut self, place: SearchFolder, found: &mut Vec<ProgramFile>, there: &mut HashSet<ProgramFileId>) {
         let Ok(entries) = Dir::read_from(&place.folder) else { return };
         let folder = Arc::new(place.folder);
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
@@ -301,7 +308,7 @@ impl Finder {
             let name = OsStr::from_bytes(name.to_bytes());
             let path = place.path.join(name);
             let Ok(stat) = rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let key = Key(stat.st_dev, stat.st_ino, number);
+            let key = ProgramFileId(stat.st_dev, stat.st_ino, number);
             there.insert(key);
             if self.known.contains(&key) || self.known.len() >= KNOWN_MAX || new >= FILES_MAX {
                 continue;
@@ -310,12 +317,12 @@ impl Finder {
             self.known.insert(key);
             let (user, is_contained) = (place.user, place.is_contained);
             let (tag, name, folder) = (tag(name), name.to_owned(), Arc::clone(&folder));
-            found.push(Found { path, user, is_contained, tag, key, folder, name });
+            found.push(ProgramFile { path, user, is_contained, tag, key, folder, name });
         }
     }
 }
 
-impl Default for Finder {
+impl Default for ProgramFinder {
     fn default() -> Self {
         Self::new()
     }
@@ -447,10 +454,10 @@ mod tests {
     }
 
     /// Looks in this folder alone, which is made.
-    fn finder_of(folder: &Path) -> Finder {
+    fn finder_of(folder: &Path) -> ProgramFinder {
         // The regular look at all places does not come due.
         let looked = Some(Instant::now() + Duration::from_secs(3600));
-        let mut finder = Finder { own: vec![folder.to_owned()], looked, ..Finder::new() };
+        let mut finder = ProgramFinder { own: vec![folder.to_owned()], looked, ..ProgramFinder::new() };
         finder.watch();
         finder
     }
@@ -460,7 +467,7 @@ mod tests {
         std::fs::DirBuilder::new().mode(0o700).create(folder).expect("there is room");
     }
 
-    fn names(found: &[Found]) -> Vec<&str> {
+    fn names(found: &[ProgramFile]) -> Vec<&str> {
         found.iter().filter_map(|found| found.path.file_name()?.to_str()).collect()
     }
 

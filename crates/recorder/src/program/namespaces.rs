@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::program::Known;
+use crate::program::ProgramFacts;
 use crate::program::find::{innermost_pid, namespace, start_time};
 
 /// All kinds, with LTTng's names; without the ending they are the kernel's.
@@ -21,9 +21,9 @@ pub const NAMES: [&str; 8] = ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns
 /// Kinds that a trace tells: bits in the order of [`NAMES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Kinds(u8);
+pub struct NamespaceKinds(u8);
 
-impl Kinds {
+impl NamespaceKinds {
     /// All of them.
     pub const ALL: Self = Self(u8::MAX);
 
@@ -62,22 +62,22 @@ const THREADS_MAX: usize = 4096;
 /// Known namespaces of programs' threads.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
-    kinds: Kinds,
-    programs: HashMap<u64, Program>,
+    kinds: NamespaceKinds,
+    programs: HashMap<u64, NamespaceProgram>,
 }
 
 #[derive(Debug)]
-struct Program {
+struct NamespaceProgram {
     /// When the process with this PID began: another process may have the PID later.
     started: Option<u64>,
     /// TIDs differ here from those that the program sees.
     is_elsewhere: bool,
     process: Inodes,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, NamespaceThread>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct NamespaceThread {
     /// Its TID in the recorder's namespace.
     tid: Option<u32>,
     inodes: Inodes,
@@ -86,17 +86,17 @@ struct Thread {
 
 impl Namespaces {
     /// Reads these kinds.
-    pub(crate) fn new(kinds: Kinds) -> Self {
+    pub(crate) fn new(kinds: NamespaceKinds) -> Self {
         Self { kinds, programs: HashMap::new() }
     }
 
     /// Namespaces of a thread, by its TID in its own namespace.
-    pub(crate) fn of(&mut self, program: &Known, tid: u32) -> Inodes {
-        let Some(pid) = program.pid_outside.filter(|_| self.kinds != Kinds::default()) else {
+    pub(crate) fn of(&mut self, program: &ProgramFacts, tid: u32) -> Inodes {
+        let Some(pid) = program.pid_outside.filter(|_| self.kinds != NamespaceKinds::default()) else {
             return Inodes::default();
         };
         let kinds = self.kinds;
-        let its = self.programs.entry(program.identity.key).or_insert_with(|| Program {
+        let its = self.programs.entry(program.identity.key).or_insert_with(|| NamespaceProgram {
             started: start_time(pid),
             is_elsewhere: namespace("self", "pid") != Some(program.identity.pid_namespace),
             process: Inodes::default(),
@@ -117,8 +117,8 @@ impl Namespaces {
     }
 }
 
-impl Program {
-    fn ask(&mut self, kinds: Kinds, pid: u32, tid: u32, known: Option<Thread>) -> Inodes {
+impl NamespaceProgram {
+    fn ask(&mut self, kinds: NamespaceKinds, pid: u32, tid: u32, known: Option<NamespaceThread>) -> Inodes {
         let is_it = self.started.is_some() && start_time(pid) == self.started;
         let here = || if self.is_elsewhere { outer_tid(pid, tid) } else { Some(tid) };
         let outer = known.and_then(|known| known.tid).or_else(|| is_it.then(here).flatten());
@@ -136,13 +136,13 @@ impl Program {
         if self.threads.len() >= THREADS_MAX {
             self.threads.clear();
         }
-        self.threads.insert(tid, Thread { tid: outer, inodes, asked: Instant::now() });
+        self.threads.insert(tid, NamespaceThread { tid: outer, inodes, asked: Instant::now() });
         inodes
     }
 }
 
 /// Namespaces in a folder; `None`: none is visible.
-fn read(kinds: Kinds, folder: &Path) -> Option<Inodes> {
+fn read(kinds: NamespaceKinds, folder: &Path) -> Option<Inodes> {
     let inode = |kind: usize| {
         let file = folder.join(NAMES[kind].strip_suffix("_ns").unwrap_or_default());
         let is_wanted = kinds.0 & 1 << kind != 0;

@@ -30,7 +30,7 @@ const BUILD_ID_BYTES_MAX: usize = 64;
 
 /// A part of a file that a program can execute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Object {
+pub(crate) struct ExecutableObject {
     /// Where it is mapped, and how many bytes.
     pub(crate) address: u64,
     pub(crate) bytes: u64,
@@ -49,14 +49,14 @@ pub(crate) struct Objects {
     /// When the process with this PID began: another process may have the PID later.
     started: Option<u64>,
     known: HashSet<(u64, u64, u64, String)>,
-    all: Vec<Object>,
+    all: Vec<ExecutableObject>,
     /// Build IDs by device and inode.
     build_ids: HashMap<(u64, u64), String>,
 }
 
 /// A line of the list of mappings.
 #[derive(Debug, PartialEq, Eq)]
-struct Mapping<'t> {
+struct MemoryMapping<'t> {
     begin: u64,
     end: u64,
     offset: u64,
@@ -74,7 +74,7 @@ impl Objects {
     }
 
     /// All that are known.
-    pub(crate) fn all(&self) -> &[Object] {
+    pub(crate) fn all(&self) -> &[ExecutableObject] {
         &self.all
     }
 
@@ -96,7 +96,7 @@ impl Objects {
             let device = rustix::fs::makedev(mapping.device.0, mapping.device.1);
             let build_id = self.build_ids.entry((device, mapping.inode));
             let build_id = build_id.or_insert_with(|| build_id_of(self.pid, &mapping).unwrap_or_default());
-            self.all.push(Object {
+            self.all.push(ExecutableObject {
                 address: mapping.begin,
                 bytes: mapping.end - mapping.begin,
                 offset: mapping.offset,
@@ -114,7 +114,7 @@ pub(crate) fn build_id_of_process(pid: u32) -> String {
 }
 
 /// `address-end perms offset major:minor inode      path`, if it is of a file and can be executed.
-fn mapping(line: &str) -> Option<Mapping<'_>> {
+fn mapping(line: &str) -> Option<MemoryMapping<'_>> {
     let (range, rest) = line.split_once(' ')?;
     let (access, rest) = rest.split_once(' ')?;
     let (offset, rest) = rest.split_once(' ')?;
@@ -127,11 +127,11 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     let (begin, end, path) = (hex(begin)?, hex(end)?, path.trim_start_matches(' '));
     let is_one = access.as_bytes().get(2) == Some(&b'x') && path.starts_with('/') && begin < end;
     let (offset, device, inode) = (hex(offset)?, (number(major)?, number(minor)?), inode.parse().ok()?);
-    is_one.then_some(Mapping { begin, end, offset, device, inode, path })
+    is_one.then_some(MemoryMapping { begin, end, offset, device, inode, path })
 }
 
 /// The build ID of a mapped file.
-fn build_id_of(pid: u32, mapping: &Mapping<'_>) -> Option<String> {
+fn build_id_of(pid: u32, mapping: &MemoryMapping<'_>) -> Option<String> {
     let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", mapping.begin, mapping.end));
     // Without permission for that path, the recorder finds the file by its name, as the program
     // does; it may be another file by now.
@@ -141,7 +141,7 @@ fn build_id_of(pid: u32, mapping: &Mapping<'_>) -> Option<String> {
 
 /// Opens a regular file, which has to be the mapped one. It opens no other kind of file, because
 /// that may have effects, or wait.
-fn open(path: &Path, mapping: Option<&Mapping<'_>>) -> Option<File> {
+fn open(path: &Path, mapping: Option<&MemoryMapping<'_>>) -> Option<File> {
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let found = rustix::fs::fstat(&place).ok()?;
     let device = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn executable_mappings_of_files_are_found_in_lines() {
         let line = "7f00-7f80 r-xp 00001000 fd:01 1234                       /usr/lib/a b.so (deleted)";
-        let expected = Mapping {
+        let expected = MemoryMapping {
             begin: 0x7f00,
             end: 0x7f80,
             offset: 0x1000,

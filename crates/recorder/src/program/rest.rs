@@ -18,9 +18,9 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::{Bell, Rings};
+use kymo_lane::{BellIdentity, Rings};
 
-use crate::program::{Drained, Patience, Program};
+use crate::program::{DrainTiming, Drained, Program};
 
 /// Time between two looks at a program that rests.
 const SELDOM: Duration = Duration::from_millis(250);
@@ -32,7 +32,7 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Whether a program rests, and since when.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    phase: Phase,
+    phase: RestPhase,
     /// It has filled much of a sub-buffer, or lost or defined events since the last round.
     has_turned: bool,
     /// When the last look began that took its events.
@@ -42,7 +42,7 @@ pub(crate) struct Rest {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum RestPhase {
     /// Since when it is quiet.
     Awake { quiet: Option<Instant> },
     /// It has rung, and the recorder has not looked since.
@@ -55,11 +55,11 @@ enum Phase {
 
 impl Rest {
     pub(crate) fn new() -> Self {
-        Self { phase: Phase::Awake { quiet: None }, has_turned: false, looked: None, looks: 0, asked: None }
+        Self { phase: RestPhase::Awake { quiet: None }, has_turned: false, looked: None, looks: 0, asked: None }
     }
 
     pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.phase, Phase::Resting { .. })
+        matches!(self.phase, RestPhase::Resting { .. })
     }
 
     /// How often the recorder has looked at it.
@@ -69,19 +69,19 @@ impl Rest {
 
     /// Whether the round that begins at that time looks at it.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        !matches!(self.phase, Phase::Resting { next } if next > now)
+        !matches!(self.phase, RestPhase::Resting { next } if next > now)
     }
 
     /// The next round looks at it.
     pub(crate) fn hurry(&mut self, now: Instant) {
-        if let Phase::Resting { next } = &mut self.phase {
+        if let RestPhase::Resting { next } = &mut self.phase {
             *next = now;
         }
     }
 
     /// Wakes it, because its task may have changed.
     pub(crate) fn wake(&mut self) {
-        (self.phase, self.looked) = (Phase::Awake { quiet: None }, None);
+        (self.phase, self.looked) = (RestPhase::Awake { quiet: None }, None);
     }
 
     /// Notes a change for which it need not have rung.
@@ -94,15 +94,15 @@ impl Rest {
         // All programs of the folder share one bell, so each of them is asked whether it was the
         // one.
         if self.is_resting() && program.lane().has_rung().unwrap_or(false) {
-            self.phase = Phase::Rung;
+            self.phase = RestPhase::Rung;
         }
     }
 
     /// How to take its events.
-    pub(crate) fn patience(&self, patience: Patience) -> Patience {
-        let is_awake = matches!(self.phase, Phase::Awake { .. });
+    pub(crate) fn patience(&self, patience: DrainTiming) -> DrainTiming {
+        let is_awake = matches!(self.phase, RestPhase::Awake { .. });
         // The next look is a quarter of a second away: events that waited for more would be late.
-        if patience == Patience::Wait && !is_awake { Patience::Seldom } else { patience }
+        if patience == DrainTiming::Wait && !is_awake { DrainTiming::Seldom } else { patience }
     }
 
     /// It was drained by a look that began at that time; `None`: it is gone.
@@ -135,41 +135,41 @@ impl Rest {
 
     /// Ends a round that has looked at it. `bell` is the recorder's bell, and `rings` the changes
     /// that it has to ring for.
-    pub(crate) fn end_round(&mut self, program: &Program, bell: Option<Bell>, rings: Rings, now: Instant) {
+    pub(crate) fn end_round(&mut self, program: &Program, bell: Option<BellIdentity>, rings: Rings, now: Instant) {
         self.looks += 1;
         let has_rung = || program.lane().has_rung().unwrap_or(false);
         self.phase = match self.phase {
             // The guard resets the flag in each phase, because this arm comes first.
             phase if std::mem::take(&mut self.has_turned) => {
-                if !matches!(phase, Phase::Awake { .. }) {
+                if !matches!(phase, RestPhase::Awake { .. }) {
                     // Otherwise it would ring, with a system call, for a recorder that polls
                     // anyway.
                     let _ = program.lane().wake();
                 }
-                Phase::Awake { quiet: None }
+                RestPhase::Awake { quiet: None }
             }
-            Phase::Awake { quiet } => {
+            RestPhase::Awake { quiet } => {
                 let since = quiet.unwrap_or(now);
                 let is_quiet = now.duration_since(since) >= QUIET;
                 // Not resting yet: events that came before the program saw the request are found by
                 // one more look, in phase *dozing*.
                 if is_quiet && sleep(program, bell, rings) {
-                    Phase::Dozing
+                    RestPhase::Dozing
                 } else {
-                    Phase::Awake { quiet: Some(since) }
+                    RestPhase::Awake { quiet: Some(since) }
                 }
             }
             // Without a quiet time first: one event now and then must not keep it awake.
-            Phase::Rung if sleep(program, bell, rings) => Phase::Dozing,
-            Phase::Rung => Phase::Awake { quiet: Some(now) },
-            Phase::Dozing | Phase::Resting { .. } if has_rung() => Phase::Rung,
-            Phase::Dozing | Phase::Resting { .. } => Phase::Resting { next: now + SELDOM },
+            RestPhase::Rung if sleep(program, bell, rings) => RestPhase::Dozing,
+            RestPhase::Rung => RestPhase::Awake { quiet: Some(now) },
+            RestPhase::Dozing | RestPhase::Resting { .. } if has_rung() => RestPhase::Rung,
+            RestPhase::Dozing | RestPhase::Resting { .. } => RestPhase::Resting { next: now + SELDOM },
         };
     }
 }
 
 /// Tells a program to ring this bell, because the recorder looks at it seldom from now on. The
 /// recorder asks the program for its bell: a bell that the program could not ring does not count.
-fn sleep(program: &Program, bell: Option<Bell>, rings: Rings) -> bool {
+fn sleep(program: &Program, bell: Option<BellIdentity>, rings: Rings) -> bool {
     bell.is_some() && program.lane().bell().is_ok_and(|its| its == bell) && program.lane().sleep(rings).is_ok()
 }

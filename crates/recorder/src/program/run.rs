@@ -1,16 +1,16 @@
 //! Events of a lane, on their way from a program to traces.
 
-use kymo_lane::Thread;
+use kymo_lane::WriterThread;
 
-use crate::program::Known;
+use crate::program::ProgramFacts;
 
 /// Events of one sub-buffer of a lane, packed as the program wrote them.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct EventRun<'a> {
     /// The lane.
     pub lane: u16,
     /// The thread that recorded them.
-    pub thread: Thread,
+    pub thread: WriterThread,
     /// How many sub-buffers the lane had taken before this one.
     pub sequence: u64,
     /// Bytes of the sub-buffer before these.
@@ -33,21 +33,21 @@ pub struct Run<'a> {
 }
 
 /// Receiver of runs.
-pub trait Sink {
+pub trait RunSink {
     /// Takes a run: the program may overwrite it as soon as this returns.
-    fn take(&mut self, program: &Known, run: &Run<'_>);
+    fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>);
 
     /// The lane holds no more events, and has lost so many since its last run.
-    fn end(&mut self, program: &Known, end: &End);
+    fn end(&mut self, program: &ProgramFacts, end: &LaneEnd);
 }
 
 /// End of a lane: its thread or its program is gone, or the session ends.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct LaneEnd {
     /// The lane.
     pub lane: u16,
     /// The last thread that recorded to it.
-    pub thread: Thread,
+    pub thread: WriterThread,
     /// Events that it has lost since its last run.
     pub discarded: u64,
     /// Events that it has lost in total.

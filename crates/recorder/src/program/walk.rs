@@ -21,18 +21,18 @@
 
 use kymo_lane::contexts;
 use kymo_schema::definition;
-use kymo_schema::field::{ByteCount, Field, Integer, Kind, Scalar};
+use kymo_schema::field::{ByteCount, DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_writer::EVENT_HEAD_BYTES;
 
-use crate::program::Known;
-use crate::program::run::Run;
+use crate::program::ProgramFacts;
+use crate::program::run::EventRun;
 
 const _: () =
     assert!(contexts::OWN_MAX == definition::CONTEXTS_MAX, "lanes have room for the contexts that can be defined");
 
 /// How to treat events of one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventTreatment {
     /// The trace keeps them, with this id.
     Keep(u16),
     /// The trace drops them.
@@ -45,14 +45,14 @@ pub enum What {
 
 /// How to treat events of a program, for sub-buffers that carry the same contexts.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct TreatmentTable {
     entries: Vec<u64>,
-    steps: Vec<Step>,
-    contexts: Vec<Step>,
+    steps: Vec<WalkStep>,
+    contexts: Vec<WalkStep>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum WalkStep {
     /// So many bytes.
     Fixed(u32),
     /// `u16`: a count of elements, of so many bytes each.
@@ -70,10 +70,10 @@ const WHAT: u64 = 0xf;
 
 /// Progress of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Walk {
+pub struct EventWalk {
     /// Bytes that were read, and those of them that are kept: they come first.
     pub read: usize,
-    /// See [`Walk::read`].
+    /// See [`EventWalk::read`].
     pub kept: usize,
     /// Events that are kept.
     pub events: u64,
@@ -90,7 +90,7 @@ pub struct Walk {
 
 /// Possible times, in ticks after the begin of the run's sub-buffer or the event before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct TickRange {
     /// The low half of the ticks at the begin.
     pub begin: u32,
     /// Ticks from there to the last event.
@@ -104,9 +104,9 @@ pub struct Times {
     pub back: u32,
 }
 
-impl Times {
+impl TickRange {
     /// Times of a run; its events from `first` to `last` are wanted.
-    pub(crate) fn of(run: &Run<'_>, first: u64, last: u64, back: u32) -> Self {
+    pub(crate) fn of(run: &EventRun<'_>, first: u64, last: u64, back: u32) -> Self {
         let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
         let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last), back };
         if first > run.last || last < run.begin {
@@ -129,7 +129,7 @@ impl Times {
 
 /// Why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum WalkStop {
     /// The walk reached the end of the bytes.
     End,
     /// The table does not have this id; once it does, the walk can go on.
@@ -138,7 +138,7 @@ pub enum Stop {
     Broken,
 }
 
-impl Walk {
+impl EventWalk {
     /// Before the first event.
     #[must_use]
     pub fn begin() -> Self {
@@ -146,34 +146,34 @@ impl Walk {
     }
 }
 
-impl Table {
+impl TreatmentTable {
     /// For events that carry these contexts.
     #[must_use]
-    pub fn new(contexts: &[Field]) -> Self {
+    pub fn new(contexts: &[DefinedField]) -> Self {
         let mut steps = Vec::new();
         contexts.iter().for_each(|field| add(&mut steps, &field.kind));
         Self { entries: Vec::new(), steps: Vec::new(), contexts: steps }
     }
 
     /// Sets how to treat events of an id.
-    pub fn say(&mut self, id: u16, fields: &[Field], what: What) {
+    pub fn say(&mut self, id: u16, fields: &[DefinedField], what: EventTreatment) {
         let mut steps = self.contexts.clone();
         fields.iter().for_each(|field| add(&mut steps, &field.kind));
         let (size, variable) = match steps[..] {
             [] => (0, 0),
-            [Step::Fixed(bytes)] => (bytes, 0),
+            [WalkStep::Fixed(bytes)] => (bytes, 0),
             _ => {
                 let begin = self.steps.len() as u32;
                 self.steps.append(&mut steps);
-                self.steps.push(Step::End);
+                self.steps.push(WalkStep::End);
                 (begin, VARIABLE)
             }
         };
         let (what, to) = match what {
-            What::Keep(to) => (KEEP, to),
-            What::Drop => (DROP, 0),
-            What::Ask(to) => (ASK, to),
-            What::Lose => (LOSE, 0),
+            EventTreatment::Keep(to) => (KEEP, to),
+            EventTreatment::Drop => (DROP, 0),
+            EventTreatment::Ask(to) => (ASK, to),
+            EventTreatment::Lose => (LOSE, 0),
         };
         let at = usize::from(id);
         if self.entries.len() <= at {
@@ -193,29 +193,29 @@ impl Table {
     pub fn walk(
         &self,
         bytes: &mut [u8],
-        times: &Times,
-        walk: &mut Walk,
+        times: &TickRange,
+        walk: &mut EventWalk,
         mut passes: impl FnMut(u16, &[u8]) -> bool,
-    ) -> Stop {
+    ) -> WalkStop {
         // Measured: an event of fixed size costs one look each at the table, the time and the size.
         let wanted = (u64::from(times.last) + 1).saturating_sub(times.first.into());
         while walk.read < bytes.len() {
             let at = walk.read;
-            let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return Stop::Broken };
+            let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return WalkStop::Broken };
             let id = u16::from_le_bytes([head[0], head[1]]);
             let mut offset = u32::from_le_bytes([head[2], head[3], head[4], head[5]]).wrapping_sub(times.begin);
             let entry = self.entries.get(usize::from(id)).copied().unwrap_or(0);
             if entry == 0 {
-                return Stop::Unknown(id);
+                return WalkStop::Unknown(id);
             }
             let what = entry >> 16 & WHAT;
             let size = (entry >> 32) as usize;
             let size =
                 if what & VARIABLE == 0 { Some(size) } else { self.length(size, &bytes[at + EVENT_HEAD_BYTES..]) };
             let end = size.map(|size| at + EVENT_HEAD_BYTES + size).filter(|end| *end <= bytes.len());
-            let Some(end) = end else { return Stop::Broken };
+            let Some(end) = end else { return WalkStop::Broken };
             if offset < walk.offset || offset > times.span {
-                let Some(time) = times.stepped(offset, walk.offset) else { return Stop::Broken };
+                let Some(time) = times.stepped(offset, walk.offset) else { return WalkStop::Broken };
                 bytes[at + 2..at + EVENT_HEAD_BYTES].copy_from_slice(&times.begin.wrapping_add(time).to_le_bytes());
                 (offset, walk.stepped) = (time, walk.stepped + 1);
             }
@@ -242,7 +242,7 @@ impl Table {
                 walk.events += 1;
             }
         }
-        Stop::End
+        WalkStop::End
     }
 
     #[inline(never)]
@@ -252,51 +252,51 @@ impl Table {
 }
 
 /// How many bytes the steps take; `None`: more than there are.
-fn length(steps: &[Step], event: &[u8]) -> Option<usize> {
+fn length(steps: &[WalkStep], event: &[u8]) -> Option<usize> {
     let mut at = 0_usize;
     for step in steps {
         match *step {
-            Step::Fixed(bytes) => at += bytes as usize,
-            Step::Counted(bytes) => {
+            WalkStep::Fixed(bytes) => at += bytes as usize,
+            WalkStep::Counted(bytes) => {
                 let count = event.get(at..at + 2)?;
                 at += 2 + usize::from(u16::from_le_bytes([count[0], count[1]])) * bytes as usize;
             }
-            Step::End => break,
+            WalkStep::End => break,
         }
     }
     (at <= event.len()).then_some(at)
 }
 
-fn add(steps: &mut Vec<Step>, kind: &Kind) {
+fn add(steps: &mut Vec<WalkStep>, kind: &FieldType) {
     let fixed = match kind.byte_count() {
         ByteCount::Fixed(bytes) => bytes,
-        ByteCount::Counted(bytes) => return steps.push(Step::Counted(bytes)),
+        ByteCount::Counted(bytes) => return steps.push(WalkStep::Counted(bytes)),
     };
     match steps.last_mut() {
-        Some(Step::Fixed(bytes)) => *bytes += fixed,
-        _ if fixed > 0 => steps.push(Step::Fixed(fixed)),
+        Some(WalkStep::Fixed(bytes)) => *bytes += fixed,
+        _ if fixed > 0 => steps.push(WalkStep::Fixed(fixed)),
         _ => {}
     }
 }
 
 /// Contexts that every program knows, in their order, with LTTng's names.
 #[must_use]
-pub fn context_fields(carried: u64) -> Vec<Field> {
-    let integer = |bytes, is_hex| Scalar::Integer(Integer { bytes, is_signed: false, is_hex });
+pub fn context_fields(carried: u64) -> Vec<DefinedField> {
+    let integer = |bytes, is_hex| ScalarType::Integer(IntegerType { bytes, is_signed: false, is_hex });
     let all = [
-        (contexts::CPU, "cpu_id", Kind::Scalar(integer(2, false))),
-        (contexts::PID, "vpid", Kind::Scalar(integer(4, false))),
-        (contexts::TID, "vtid", Kind::Scalar(integer(4, false))),
-        (contexts::NAME, "procname", Kind::FixedText(16)),
-        (contexts::IP, "ip", Kind::Scalar(integer(8, true))),
-        (contexts::STACK, "callstack_user", Kind::Sequence(integer(8, true))),
+        (contexts::CPU, "cpu_id", FieldType::Scalar(integer(2, false))),
+        (contexts::PID, "vpid", FieldType::Scalar(integer(4, false))),
+        (contexts::TID, "vtid", FieldType::Scalar(integer(4, false))),
+        (contexts::NAME, "procname", FieldType::FixedText(16)),
+        (contexts::IP, "ip", FieldType::Scalar(integer(8, true))),
+        (contexts::STACK, "callstack_user", FieldType::Sequence(integer(8, true))),
     ];
     let carried = all.into_iter().filter(|(bit, ..)| carried & bit != 0);
-    carried.map(|(_, name, kind)| Field { name: name.to_owned(), kind }).collect()
+    carried.map(|(_, name, kind)| DefinedField { name: name.to_owned(), kind }).collect()
 }
 
 /// Contexts that the events carry; `None`: one of them is not defined by the program.
-pub(crate) fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
+pub(crate) fn carried(program: &ProgramFacts, carried: u64) -> Option<Vec<DefinedField>> {
     let mut fields = context_fields(carried);
     if fields.len() != (carried % contexts::FIRST_OWN).count_ones() as usize {
         return None;
@@ -313,23 +313,26 @@ pub(crate) fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
 mod tests {
     use super::*;
 
-    fn number(name: &str, bytes: u8) -> Field {
-        Field { name: name.to_owned(), kind: Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes))) }
+    fn number(name: &str, bytes: u8) -> DefinedField {
+        DefinedField {
+            name: name.to_owned(),
+            kind: FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(bytes))),
+        }
     }
 
-    fn text(name: &str) -> Field {
-        Field { name: name.to_owned(), kind: Kind::Text }
+    fn text(name: &str) -> DefinedField {
+        DefinedField { name: name.to_owned(), kind: FieldType::Text }
     }
 
     fn event(id: u16, ticks: u32, fields: &[u8]) -> Vec<u8> {
         [&id.to_le_bytes(), &ticks.to_le_bytes()[..], fields].concat()
     }
 
-    const ALL: Times = Times { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, back: 0 };
+    const ALL: TickRange = TickRange { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, back: 0 };
 
-    fn walked(table: &Table, bytes: &[u8], times: &Times) -> (Vec<u8>, Walk, Stop) {
+    fn walked(table: &TreatmentTable, bytes: &[u8], times: &TickRange) -> (Vec<u8>, EventWalk, WalkStop) {
         let mut bytes = bytes.to_vec();
-        let mut walk = Walk::begin();
+        let mut walk = EventWalk::begin();
         let stop = table.walk(&mut bytes, times, &mut walk, |_, event| event.first() == Some(&7));
         bytes.truncate(walk.kept);
         (bytes, walk, stop)
@@ -337,10 +340,10 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_closed_up_with_the_ids_of_the_trace() {
-        let mut table = Table::new(&context_fields(contexts::CPU));
-        table.say(0, &[number("a", 4)], What::Keep(100));
-        table.say(1, &[], What::Drop);
-        table.say(2, &[number("a", 1), text("b"), number("c", 2)], What::Ask(101));
+        let mut table = TreatmentTable::new(&context_fields(contexts::CPU));
+        table.say(0, &[number("a", 4)], EventTreatment::Keep(100));
+        table.say(1, &[], EventTreatment::Drop);
+        table.say(2, &[number("a", 1), text("b"), number("c", 2)], EventTreatment::Ask(101));
         let asked = [7, 0, 1, 2, 0, b'h', b'i', 3, 0];
         let others = [8, 0, 1, 0, 0, 3, 0];
         let bytes = [
@@ -353,31 +356,31 @@ mod tests {
         let (kept, walk, stop) = walked(&table, &bytes.concat(), &ALL);
         let wanted =
             [event(100, 0xffff_fff1, &[0, 0, 1, 2, 3, 4]), event(101, 1, &asked), event(100, 2, &[0, 0, 5, 6, 7, 8])];
-        assert_eq!((kept, walk.events, stop), (wanted.concat(), 3, Stop::End));
+        assert_eq!((kept, walk.events, stop), (wanted.concat(), 3, WalkStop::End));
         // Each event belongs to one of two windows.
-        let (_, before, _) = walked(&table, &bytes.concat(), &Times { last: 17, ..ALL });
-        let (_, behind, _) = walked(&table, &bytes.concat(), &Times { first: 18, ..ALL });
+        let (_, before, _) = walked(&table, &bytes.concat(), &TickRange { last: 17, ..ALL });
+        let (_, behind, _) = walked(&table, &bytes.concat(), &TickRange { first: 18, ..ALL });
         assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
         // An empty window has no events, at any time.
         let last = event(0, 0xffff_ffff, &[0, 0, 1, 2, 3, 4]);
-        let (_, none, _) = walked(&table, &last, &Times { begin: 0, span: u32::MAX, first: 1, last: 0, back: 0 });
+        let (_, none, _) = walked(&table, &last, &TickRange { begin: 0, span: u32::MAX, first: 1, last: 0, back: 0 });
         assert_eq!((none.events, none.outside), (0, 1));
     }
 
     #[test]
     fn the_walk_ends_where_something_is_no_event() {
-        let mut table = Table::new(&[]);
-        table.say(0, &[number("a", 4)], What::Keep(0));
-        table.say(1, &[text("b")], What::Keep(1));
+        let mut table = TreatmentTable::new(&[]);
+        table.say(0, &[number("a", 4)], EventTreatment::Keep(0));
+        table.say(1, &[text("b")], EventTreatment::Keep(1));
         let good = event(0, 3, &[1, 2, 3, 4]);
         for (why, bad, stop) in [
-            ("an id that nobody knows", event(2, 4, &[]), Stop::Unknown(2)),
-            ("half a head", vec![0, 0, 4], Stop::Broken),
-            ("half of the fields", event(0, 4, &[1, 2]), Stop::Broken),
-            ("a text that is longer than everything", event(1, 4, &[9, 0, b'x']), Stop::Broken),
-            ("half of a length", event(1, 4, &[9]), Stop::Broken),
-            ("a time before the one before", event(0, 2, &[1, 2, 3, 4]), Stop::Broken),
-            ("a time behind the last", event(0, 200, &[1, 2, 3, 4]), Stop::Broken),
+            ("an id that nobody knows", event(2, 4, &[]), WalkStop::Unknown(2)),
+            ("half a head", vec![0, 0, 4], WalkStop::Broken),
+            ("half of the fields", event(0, 4, &[1, 2]), WalkStop::Broken),
+            ("a text that is longer than everything", event(1, 4, &[9, 0, b'x']), WalkStop::Broken),
+            ("half of a length", event(1, 4, &[9]), WalkStop::Broken),
+            ("a time before the one before", event(0, 2, &[1, 2, 3, 4]), WalkStop::Broken),
+            ("a time behind the last", event(0, 200, &[1, 2, 3, 4]), WalkStop::Broken),
         ] {
             let (kept, walk, stopped) = walked(&table, &[good.clone(), bad].concat(), &ALL);
             assert_eq!((kept, walk.read, stopped), (good.clone(), good.len(), stop), "{why}");
@@ -386,10 +389,10 @@ mod tests {
 
     #[test]
     fn small_steps_back_are_put_right_and_large_ones_are_not() {
-        let mut table = Table::new(&[]);
-        table.say(0, &[], What::Keep(0));
-        table.say(1, &[], What::Drop);
-        let times = Times { back: 10, ..ALL };
+        let mut table = TreatmentTable::new(&[]);
+        table.say(0, &[], EventTreatment::Keep(0));
+        table.say(1, &[], EventTreatment::Drop);
+        let times = TickRange { back: 10, ..ALL };
         let all = |ids_and_ticks: &[(u16, u32)]| -> Vec<u8> {
             ids_and_ticks.iter().flat_map(|(id, ticks)| event(*id, *ticks, &[])).collect()
         };
@@ -398,32 +401,35 @@ mod tests {
         let bytes = [(0, 0xffff_ffec), (0, 0xffff_fff8), (1, 2), (0, 0xffff_fff9), (0, 5), (0, 90), (0, 84)];
         let (kept, walk, stop) = walked(&table, &all(&bytes), &times);
         let right = [(0, 0xffff_fff0), (0, 0xffff_fff8), (0, 2), (0, 5), (0, 84), (0, 84)];
-        assert_eq!((kept, walk.events, walk.stepped, stop), (all(&right), 6, 3, Stop::End));
+        assert_eq!((kept, walk.events, walk.stepped, stop), (all(&right), 6, 3, WalkStop::End));
         for far in [0xffff_ffe5, 95, 0x7fff_ffff] {
             let (kept, walk, stop) = walked(&table, &all(&[(0, 0xffff_fff0), (0, far)]), &times);
-            assert_eq!((kept.len(), walk.stepped, stop), (6, 0, Stop::Broken), "{far:x}");
+            assert_eq!((kept.len(), walk.stepped, stop), (6, 0, WalkStop::Broken), "{far:x}");
         }
         // Nearly 2^32 ticks after the begin is no step back if there was that much time.
-        let long = Times { span: u32::MAX - 2, ..times };
+        let long = TickRange { span: u32::MAX - 2, ..times };
         let late = [(0, 0xffff_fff0), (0, 0xffff_ffec)];
         let (kept, walk, stop) = walked(&table, &all(&late), &long);
-        assert_eq!((kept, walk.stepped, stop), (all(&late), 0, Stop::End));
+        assert_eq!((kept, walk.stepped, stop), (all(&late), 0, WalkStop::End));
     }
 
     #[test]
     fn no_bytes_make_it_panic_and_what_is_kept_walks_again() {
-        let mut table = Table::new(&context_fields(contexts::STACK));
-        table.say(0, &[number("a", 1)], What::Keep(0));
-        table.say(1, &[text("b"), number("c", 8)], What::Keep(1));
-        table.say(2, &[], What::Drop);
+        let mut table = TreatmentTable::new(&context_fields(contexts::STACK));
+        table.say(0, &[number("a", 1)], EventTreatment::Keep(0));
+        table.say(1, &[text("b"), number("c", 8)], EventTreatment::Keep(1));
+        table.say(2, &[], EventTreatment::Drop);
         let config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
         let bytes = proptest::collection::vec(0_u8..4, 0..200);
         proptest::test_runner::TestRunner::new(config)
             .run(&bytes, |bytes| {
-                let times = Times { begin: 0, span: 1 << 24, first: 0, last: u32::MAX, back: 1 << 16 };
+                let times = TickRange { begin: 0, span: 1 << 24, first: 0, last: u32::MAX, back: 1 << 16 };
                 let (kept, walk, _) = walked(&table, &bytes, &times);
                 let (again, same, stop) = walked(&table, &kept, &times);
-                proptest::prop_assert_eq!((again, same.events, same.stepped, stop), (kept, walk.events, 0, Stop::End));
+                proptest::prop_assert_eq!(
+                    (again, same.events, same.stepped, stop),
+                    (kept, walk.events, 0, WalkStop::End)
+                );
                 Ok(())
             })
             .expect("nothing breaks it");

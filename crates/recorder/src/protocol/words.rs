@@ -1,19 +1,19 @@
 //! Describes the effect of a selection change, in sentences that every interface uses.
 
 use crate::protocol::Matched;
-use crate::select::Act;
+use crate::select::StepKind;
 
 impl Matched {
     /// The effect of the change, in a sentence.
     #[must_use]
-    pub fn sentence(&self, act: &Act) -> String {
+    pub fn sentence(&self, act: &StepKind) -> String {
         let done = match (act, self.events) {
-            (Act::Enable, 1) => "is recorded",
-            (Act::Enable, _) => "are recorded",
-            (Act::Disable, 1) => "is not recorded any more",
-            (Act::Disable, _) => "are not recorded any more",
-            (Act::Filter, 1) => "has this filter, where it is recorded",
-            (Act::Filter, _) => "have this filter, where they are recorded",
+            (StepKind::Enable, 1) => "is recorded",
+            (StepKind::Enable, _) => "are recorded",
+            (StepKind::Disable, 1) => "is not recorded any more",
+            (StepKind::Disable, _) => "are not recorded any more",
+            (StepKind::Filter, 1) => "has this filter, where it is recorded",
+            (StepKind::Filter, _) => "have this filter, where they are recorded",
         };
         match (self.events, self.all_programs) {
             (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
@@ -56,9 +56,9 @@ mod tests {
             let matched = Matched { events, programs, all_programs: 2, ..Matched::default() };
             matched.sentence(&act)
         };
-        assert_eq!(said(1, 1, Act::Enable), "1 event of 1 program is recorded");
-        assert_eq!(said(1_234_567, 2, Act::Disable), "1,234,567 events of 2 programs are not recorded any more");
-        assert_eq!(said(0, 0, Act::Filter), "no event of 2 programs matches; it holds for those that come");
+        assert_eq!(said(1, 1, StepKind::Enable), "1 event of 1 program is recorded");
+        assert_eq!(said(1_234_567, 2, StepKind::Disable), "1,234,567 events of 2 programs are not recorded any more");
+        assert_eq!(said(0, 0, StepKind::Filter), "no event of 2 programs matches; it holds for those that come");
         let near = vec![("net:snet".to_owned(), vec!["net:sent".to_owned()]), ("x:*".to_owned(), Vec::new())];
         assert_eq!(
             Matched { unmatched: near, ..Matched::default() }.warnings(),

@@ -8,18 +8,18 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use kymo_lane::Thread;
+use kymo_lane::WriterThread;
 
-use crate::program::Known;
-use crate::program::run::Run;
-use crate::session::serve::Who;
+use crate::program::ProgramFacts;
+use crate::program::run::EventRun;
+use crate::session::serve::ProgramId;
 
 /// Programs that are gone, while their events are still kept.
 const GONE_MAX: usize = 64;
 
 /// The newest runs of programs.
 #[derive(Debug, Default)]
-pub(crate) struct Flight {
+pub(crate) struct FlightRecorder {
     programs: HashMap<u64, OfProgram>,
     /// Programs that are gone; the first one is forgotten first.
     gone: VecDeque<u64>,
@@ -28,8 +28,8 @@ pub(crate) struct Flight {
 /// The newest runs of one program.
 #[derive(Debug)]
 pub(crate) struct OfProgram {
-    pub(crate) who: Who,
-    pub(crate) known: Known,
+    pub(crate) who: ProgramId,
+    pub(crate) known: ProgramFacts,
     runs: VecDeque<OwnRun>,
     bytes: u64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct OfProgram {
 #[derive(Debug)]
 struct OwnRun {
     lane: u16,
-    thread: Thread,
+    thread: WriterThread,
     sequence: u64,
     from: u32,
     contexts: u64,
@@ -51,23 +51,23 @@ struct OwnRun {
 }
 
 impl OwnRun {
-    fn of(run: &Run<'_>) -> Self {
-        let Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing } =
+    fn of(run: &EventRun<'_>) -> Self {
+        let EventRun { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing } =
             *run;
         let bytes = bytes.to_vec();
         Self { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
     }
 
-    fn run(&self) -> Run<'_> {
+    fn run(&self) -> EventRun<'_> {
         let Self { lane, thread, sequence, from, contexts, begin, last, ref bytes, discarded, discarded_ever, missing } =
             *self;
-        Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+        EventRun { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
     }
 }
 
-impl Flight {
+impl FlightRecorder {
     /// Keeps a run of a program, and forgets the oldest ones beyond `bytes_max`.
-    pub(crate) fn take(&mut self, who: &Who, known: &Known, run: &Run<'_>, bytes_max: u64) {
+    pub(crate) fn take(&mut self, who: &ProgramId, known: &ProgramFacts, run: &EventRun<'_>, bytes_max: u64) {
         let new = || OfProgram { who: who.clone(), known: known.clone(), runs: VecDeque::new(), bytes: 0 };
         let program = self.programs.entry(known.identity.key).or_insert_with(new);
         if (program.known.events.len(), program.known.contexts.len()) != (known.events.len(), known.contexts.len()) {
@@ -104,7 +104,7 @@ impl Flight {
 impl OfProgram {
     /// The newest runs of a program, in order and of at most so many bytes, without those of
     /// sub-buffers that the program still holds.
-    pub(crate) fn runs_but(&self, held: &HashSet<(u16, u64)>, bytes_max: u64) -> Vec<Run<'_>> {
+    pub(crate) fn runs_but(&self, held: &HashSet<(u16, u64)>, bytes_max: u64) -> Vec<EventRun<'_>> {
         let mut bytes = 0;
         let is_in = |run: &&OwnRun| {
             bytes += run.bytes.len() as u64;
@@ -120,33 +120,34 @@ impl OfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Identity;
+    use crate::program::ProgramIdentity;
 
-    fn known(key: u64) -> (Who, Known) {
-        let identity = Identity {
+    fn known(key: u64) -> (ProgramId, ProgramFacts) {
+        let identity = ProgramIdentity {
             key,
             pid: 1,
             started: 0,
             pid_namespace: 0,
             user: 0,
-            clock: kymo_lane::Clock::Counter,
+            clock: kymo_lane::ClockSource::Counter,
             name: String::new(),
             path: String::new(),
             arena: Err(kymo_lane::NoArena::Off),
         };
-        let known = Known { identity: identity.clone(), pid_outside: None, events: Vec::new(), contexts: Vec::new() };
-        (Who { identity, pid: None, tag: None, build_id: String::new() }, known)
+        let known =
+            ProgramFacts { identity: identity.clone(), pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        (ProgramId { identity, pid: None, tag: None, build_id: String::new() }, known)
     }
 
-    fn run(sequence: u64, bytes: &[u8]) -> Run<'_> {
-        let thread = Thread::default();
+    fn run(sequence: u64, bytes: &[u8]) -> EventRun<'_> {
+        let thread = WriterThread::default();
         let (from, contexts, begin, last, discarded, discarded_ever, missing) = (0, 0, 1, 2, 3, 4, 5);
-        Run { lane: 7, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+        EventRun { lane: 7, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
     }
 
     #[test]
     fn the_newest_runs_are_kept_of_each_program() {
-        let mut flight = Flight::default();
+        let mut flight = FlightRecorder::default();
         for key in [1, 2] {
             let (who, known) = known(key);
             (0..10).for_each(|sequence| flight.take(&who, &known, &run(sequence, &[key as u8; 10]), 35));
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn of_those_that_are_gone_the_last_ones_are_kept() {
-        let mut flight = Flight::default();
+        let mut flight = FlightRecorder::default();
         for key in 0..100 {
             let (who, known) = known(key);
             flight.take(&who, &known, &run(0, &[1]), 100);

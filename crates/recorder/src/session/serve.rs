@@ -9,18 +9,18 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use kymo_lane::{Clock, Mode, Recorder, Runs, Wants};
+use kymo_lane::{ClockSource, FilterEngine, OverflowMode, RecorderSide, RecordingSettings};
 use kymo_schema::definition::{Definition, EventClass};
 
-use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
-use crate::program::drain::Progress;
-use crate::program::find::{Found, behind_ns, outer_pid};
+use crate::filters::{ClassFilter, FilterCompiler, Placed, Placer, ProgramConstants};
+use crate::program::drain::DrainProgress;
+use crate::program::find::{ProgramFile, behind_ns, outer_pid};
 use crate::program::objects::{self, Objects};
 use crate::program::rest::Rest;
-use crate::program::{Control, Identity, Program, Refusal};
-use crate::protocol::{ClassStatus, EventStatus, Keep, Pool, ProgramStatus};
-use crate::select::Candidate;
-use crate::session::{Clocks, Session};
+use crate::program::{Control, Program, ProgramIdentity, ProgramRefusal};
+use crate::protocol::{ClassStatus, EventStatus, Keep, LanePool, ProgramStatus};
+use crate::select::ProgramCandidate;
+use crate::session::{RecordingSession, WatchedClocks};
 
 /// Bytes that a program's lanes may have when no session sets a limit.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;
@@ -35,8 +35,8 @@ const UNUSABLE_MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) program: Program,
-    pub(crate) found: Found,
-    pub(crate) who: Who,
+    pub(crate) found: ProgramFile,
+    pub(crate) who: ProgramId,
     /// The control value that each event was last switched to.
     switched: HashMap<u16, u8>,
     /// Where filters of its events are, and the placer that puts them there.
@@ -44,7 +44,7 @@ pub(crate) struct Served {
     placer: Option<Placer>,
     /// Contexts that events have to carry for their filters.
     filtered_contexts: u64,
-    wants: Option<Wants>,
+    wants: Option<RecordingSettings>,
     /// Bytes of its lanes, after losses made them grow.
     grown_bytes: u64,
     /// Definitions that cannot be used, and how many more there are.
@@ -68,37 +68,37 @@ pub(crate) struct Served {
 
 /// A program that no session wants events of.
 #[derive(Debug)]
-pub(crate) struct Seen {
-    pub(crate) found: Found,
-    pub(crate) who: Who,
+pub(crate) struct UnwantedProgram {
+    pub(crate) found: ProgramFile,
+    pub(crate) who: ProgramId,
     pub(crate) status: ProgramStatus,
     pub(crate) events: Vec<Arc<EventClass>>,
     /// How far it was recorded, so that no event is recorded twice.
-    pub(crate) progress: Progress,
+    pub(crate) progress: DrainProgress,
     /// It was gone when the recorder saw it: its events stay for a client that comes back for them.
     pub(crate) is_dead: bool,
 }
 
 /// Identity of a program.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
-    pub(crate) identity: Identity,
+pub(crate) struct ProgramId {
+    pub(crate) identity: ProgramIdentity,
     pub(crate) pid: Option<u32>,
     pub(crate) tag: Option<String>,
     /// Of its executable; empty: unknown.
     pub(crate) build_id: String,
 }
 
-impl Who {
-    pub(crate) fn candidate(&self) -> Candidate<'_> {
-        let Identity { pid: own_pid, name, path, .. } = &self.identity;
-        Candidate { pid: self.pid, own_pid: *own_pid, name, path, tag: self.tag.as_deref() }
+impl ProgramId {
+    pub(crate) fn candidate(&self) -> ProgramCandidate<'_> {
+        let ProgramIdentity { pid: own_pid, name, path, .. } = &self.identity;
+        ProgramCandidate { pid: self.pid, own_pid: *own_pid, name, path, tag: self.tag.as_deref() }
     }
 }
 
 impl Served {
     /// Opens a program that was found.
-    pub(crate) fn open(found: Found) -> Result<Self, Box<(Found, Refusal)>> {
+    pub(crate) fn open(found: ProgramFile) -> Result<Self, Box<(ProgramFile, ProgramRefusal)>> {
         let opened = Program::open(&found.way(), found.user).and_then(|mut program| {
             let new = program.definitions()?;
             Ok((program, new))
@@ -110,14 +110,14 @@ impl Served {
         let identity = program.identity().clone();
         let pid = outer_pid(identity.pid, identity.pid_namespace, identity.started);
         pid.into_iter().for_each(|pid| program.is_known_as(pid));
-        let behind_ns = pid.filter(|_| identity.clock == Clock::Monotonic).and_then(behind_ns).unwrap_or(0);
+        let behind_ns = pid.filter(|_| identity.clock == ClockSource::Monotonic).and_then(behind_ns).unwrap_or(0);
         // Its timestamps could not be merged with those of other programs. The processor's counter
         // is the same in all time namespaces, so only the system's clock is checked.
         if behind_ns != 0 {
-            return Err(Box::new((found, Refusal::Time { behind_ns })));
+            return Err(Box::new((found, ProgramRefusal::Time { behind_ns })));
         }
         let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
-        let who = Who { identity, pid, tag: found.tag.clone(), build_id };
+        let who = ProgramId { identity, pid, tag: found.tag.clone(), build_id };
         let is_dead = program.is_dead();
         let mut served = Self {
             program,
@@ -179,7 +179,7 @@ impl Served {
 
     /// Reads new definitions, and switches the events that they define; returns whether there are
     /// any.
-    pub(crate) fn learn(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<bool> {
+    pub(crate) fn learn(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<bool> {
         let is_new = self.note_new()?;
         if !self.unsettled.is_empty() {
             self.settle(sessions, compiler)?;
@@ -210,7 +210,7 @@ impl Served {
 
     /// Tells sessions the objects that the program can execute, as far as they are known or found
     /// now.
-    pub(crate) fn tell_objects(&mut self, sessions: &mut [Session], clocks: &mut Clocks) {
+    pub(crate) fn tell_objects(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks) {
         let Some(objects) = &mut self.objects else { return };
         if !self.is_dead {
             objects.look();
@@ -220,15 +220,16 @@ impl Served {
     }
 
     /// Switches all of its events as the sessions want them, and tells the program how to record.
-    pub(crate) fn switch(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
+    pub(crate) fn switch(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<()> {
         self.unsettle();
         self.settle(sessions, compiler)
     }
 
     /// The same, only for events that are not switched as wanted yet, so that one more definition
     /// costs only the work for that one.
-    fn settle(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
-        let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
+    fn settle(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<()> {
+        let wanting: Vec<&RecordingSession> =
+            sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
         // A program that was started for a session begins with all events on. Without that session,
         // undefined events must not stay on.
         if !wanting.iter().any(|session| session.has_started(&self.who)) {
@@ -257,8 +258,8 @@ impl Served {
 
     /// For each event that is not switched yet, the filter that accepts the events that at least
     /// one session wants; `Err`: the control value without a filter.
-    fn filters(&self, sessions: &[&Session]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
-        let facts = Facts { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
+    fn filters(&self, sessions: &[&RecordingSession]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
+        let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
         let filter = |class: &EventClass| {
             let wanting: Vec<Vec<String>> =
                 sessions.iter().filter_map(|session| session.filters(&self.who, class)).collect();
@@ -280,7 +281,7 @@ impl Served {
     fn place(
         &mut self,
         filters: &[(u16, Arc<EventClass>, Result<ClassFilter, u8>)],
-        compiler: &mut Compiler,
+        compiler: &mut FilterCompiler,
     ) -> io::Result<Vec<(u16, u8)>> {
         let asked: Vec<(u16, (&ClassFilter, &EventClass))> =
             filters.iter().filter_map(|(id, class, filter)| Some((*id, (filter.as_ref().ok()?, &**class)))).collect();
@@ -300,13 +301,13 @@ impl Served {
         Ok(all.collect())
     }
 
-    fn wanted(&self, sessions: &[&Session]) -> Option<Wants> {
+    fn wanted(&self, sessions: &[&RecordingSession]) -> Option<RecordingSettings> {
         let options = || sessions.iter().map(|session| &session.options);
         options().next()?;
         // A lane overwrites only if all sessions agree: a session that keeps the oldest events must
         // not lose them to a flight recorder.
         let is_flight = options().all(|options| options.keep == Keep::Newest);
-        let mode = if is_flight { Mode::OverwriteOldest } else { Mode::DiscardNewest };
+        let mode = if is_flight { OverflowMode::OverwriteOldest } else { OverflowMode::DiscardNewest };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
         let subs = |bytes: u64| u32::try_from(bytes.div_ceil(each)).unwrap_or(u32::MAX).max(1);
         // The largest wish counts, because the program has one pool for all sessions.
@@ -315,11 +316,11 @@ impl Served {
         let lane = options().map(|options| options.lane_bytes.map_or(u32::MAX, subs)).max().unwrap_or(u32::MAX);
         let contexts = options().fold(0, |all, options| all | options.contexts) | self.own_contexts(sessions);
         let contexts = contexts | self.filtered_contexts;
-        Some(Wants { mode, lane: lane.min(pool), pool, contexts })
+        Some(RecordingSettings { mode, lane: lane.min(pool), pool, contexts })
     }
 
     /// Contexts that the program defines and that a session has asked for by name.
-    fn own_contexts(&self, sessions: &[&Session]) -> u64 {
+    fn own_contexts(&self, sessions: &[&RecordingSession]) -> u64 {
         let is_asked = |name: &String| sessions.iter().any(|session| session.options.own_contexts.contains(name));
         let known = self.program.known().contexts.iter().enumerate();
         let asked = known.filter(|(_, context)| context.as_ref().is_some_and(|context| is_asked(&context.field.name)));
@@ -327,10 +328,11 @@ impl Served {
     }
 
     /// Gives its lanes more memory if events were lost and no session has set a limit.
-    pub(crate) fn grow(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
+    pub(crate) fn grow(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<()> {
         self.note_full();
         let has_lost = std::mem::take(&mut self.lost_lately) > 0;
-        let is_fixed = |session: &Session| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
+        let is_fixed =
+            |session: &RecordingSession| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
         let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
         // Doubling finds the size in a few steps, and `wanted` stops it at the end of the layout.
@@ -357,11 +359,11 @@ impl Served {
     }
 
     /// Describes the program, without holding it.
-    pub(crate) fn seen(self) -> Seen {
+    pub(crate) fn seen(self) -> UnwantedProgram {
         let status = self.status(&[]);
         let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
         let (progress, is_dead) = (self.program.progress(), self.is_dead);
-        Seen { found: self.found, who: self.who, status, events, progress, is_dead }
+        UnwantedProgram { found: self.found, who: self.who, status, events, progress, is_dead }
     }
 
     /// Whether the program may still hold events that a session wants. Events that it recorded
@@ -371,8 +373,8 @@ impl Served {
     }
 
     /// Status of the program, for people.
-    pub(crate) fn status(&self, sessions: &[Session]) -> ProgramStatus {
-        let Identity { pid: own_pid, user, clock, name, path, .. } = self.who.identity.clone();
+    pub(crate) fn status(&self, sessions: &[RecordingSession]) -> ProgramStatus {
+        let ProgramIdentity { pid: own_pid, user, clock, name, path, .. } = self.who.identity.clone();
         let lane = self.program.lane();
         let lanes = lane.lanes_ready().unwrap_or(0);
         let held = (0..lanes).filter(|number| matches!(lane.holder(*number), Ok(Some(_)))).count();
@@ -415,7 +417,7 @@ impl Served {
         all
     }
 
-    fn event_status(&self, id: u16, class: &EventClass, sessions: &[Session]) -> EventStatus {
+    fn event_status(&self, id: u16, class: &EventClass, sessions: &[RecordingSession]) -> EventStatus {
         let wanting = sessions.iter().filter_map(|session| Some((session, session.filters(&self.who, class)?)));
         let sessions: std::collections::BTreeMap<String, Vec<String>> =
             wanting.map(|(session, filters)| (session.name.clone(), filters)).collect();
@@ -437,7 +439,7 @@ impl Served {
         &self,
         id: u16,
         class: &EventClass,
-        session: &Session,
+        session: &RecordingSession,
         all: &mut ClassStatus,
         is_first: bool,
     ) {
@@ -461,7 +463,8 @@ impl Served {
     /// Where the filter of an event runs, and why there; `None`: the event has no filter.
     fn runs(&self, id: u16) -> Option<(String, String)> {
         let placed = self.placed.get(&id)?;
-        let is_refused = placed.control > 1 && matches!(self.program.lane().runs(placed.control), Ok(Runs::Not));
+        let is_refused =
+            placed.control > 1 && matches!(self.program.lane().runs(placed.control), Ok(FilterEngine::Not));
         let place = if is_refused { "recorder" } else { placed.place_name() };
         let mut why: Vec<String> = placed.why.iter().map(ToString::to_string).collect();
         if is_refused {
@@ -470,13 +473,13 @@ impl Served {
         Some((place.to_owned(), why.join("; ")))
     }
 
-    fn pool(&self) -> Pool {
+    fn pool(&self) -> LanePool {
         let lane = self.program.lane();
         let each = u64::from(lane.layout().sub_buffer_bytes);
         let ready = lane.ready().unwrap_or(0);
-        let (mut room, mut used) = (vec![0; Recorder::<Control>::look_bytes(ready)], 0);
+        let (mut room, mut used) = (vec![0; RecorderSide::<Control>::look_bytes(ready)], 0);
         let _ = lane.look_all(ready, &mut room, |_| used += 1);
         let limit = self.wants.map_or(POOL_BYTES, |wants| each * u64::from(wants.pool));
-        Pool { used_bytes: used * each, ready_bytes: u64::from(ready) * each, limit_bytes: limit }
+        LanePool { used_bytes: used * each, ready_bytes: u64::from(ready) * each, limit_bytes: limit }
     }
 }

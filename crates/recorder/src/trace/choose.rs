@@ -1,15 +1,15 @@
 //! Selection of the events that a trace has.
 
 use crate::clock::step_max;
-use crate::program::run::{End, Run, Sink};
-use crate::program::walk::{self, Stop, Table, Times, Walk, What};
-use crate::program::{Identity, Known};
+use crate::program::run::{EventRun, LaneEnd, RunSink};
+use crate::program::walk::{self, EventTreatment, EventWalk, TickRange, TreatmentTable, WalkStop};
+use crate::program::{ProgramFacts, ProgramIdentity};
 use crate::trace::Output;
 use kymo_schema::definition::EventClass;
 
 /// Decision for the events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum ClassDecision {
     /// The trace wants none of them.
     Drop,
     /// The trace wants all of them.
@@ -22,11 +22,11 @@ pub enum Choice {
 pub trait Choose {
     /// Called once for each class of each program, and again after
     /// [`Output::choose_again`](crate::trace::Output::choose_again).
-    fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice;
+    fn choose(&mut self, program: &ProgramIdentity, class: &EventClass) -> ClassDecision;
 
-    /// Called for each event of classes that are [`Choice::Ask`]: its contexts and its fields, as
-    /// encoded.
-    fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
+    /// Called for each event of classes that are [`ClassDecision::Ask`]: its contexts and its
+    /// fields, as encoded.
+    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
 }
 
 /// Selects all events.
@@ -34,46 +34,46 @@ pub trait Choose {
 pub struct Everything;
 
 impl Choose for Everything {
-    fn choose(&mut self, _: &Identity, _: &EventClass) -> Choice {
-        Choice::Keep
+    fn choose(&mut self, _: &ProgramIdentity, _: &EventClass) -> ClassDecision {
+        ClassDecision::Keep
     }
 
-    fn passes(&mut self, _: &Identity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
+    fn passes(&mut self, _: &ProgramIdentity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
         true
     }
 }
 
 /// Sends all events to one trace.
 #[derive(Debug)]
-pub struct To<'o>(pub &'o mut Output);
+pub struct SingleTrace<'o>(pub &'o mut Output);
 
-impl Sink for To<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
+impl RunSink for SingleTrace<'_> {
+    fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>) {
         self.0.take(program, run, &mut Everything);
     }
 
-    fn end(&mut self, program: &Known, end: &End) {
+    fn end(&mut self, program: &ProgramFacts, end: &LaneEnd) {
         self.0.end(program, end);
     }
 }
 
 /// Number of events of a run that would be in a trace that cannot be begun.
-pub(crate) fn chosen(program: &Known, run: &Run<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
+pub(crate) fn chosen(program: &ProgramFacts, run: &EventRun<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
     let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
-    let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), Table::new(&carried), Walk::begin());
-    let times = Times::of(run, earliest, u64::MAX, step_max(program.identity.clock));
+    let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), TreatmentTable::new(&carried), EventWalk::begin());
+    let times = TickRange::of(run, earliest, u64::MAX, step_max(program.identity.clock));
     loop {
         let stop = table.walk(&mut bytes, &times, &mut walk, |id, event| {
             let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
             let (contexts, fields) = event.split_at(table.context_bytes(event));
             class.is_some_and(|class| choose.passes(&program.identity, class, contexts, fields))
         });
-        let Stop::Unknown(id) = stop else { return walk.events };
+        let WalkStop::Unknown(id) = stop else { return walk.events };
         let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else { return walk.events };
         let what = match choose.choose(&program.identity, event) {
-            Choice::Drop => What::Drop,
-            Choice::Keep => What::Keep(0),
-            Choice::Ask => What::Ask(0),
+            ClassDecision::Drop => EventTreatment::Drop,
+            ClassDecision::Keep => EventTreatment::Keep(0),
+            ClassDecision::Ask => EventTreatment::Ask(0),
         };
         table.say(id, &event.fields, what);
     }

@@ -12,16 +12,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_lane::{Clock as Source, Thread};
+use kymo_lane::{ClockSource, WriterThread};
 use kymo_schema::definition::EventClass;
-use kymo_schema::field::{Field, Integer, Kind, Scalar};
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_units::Uuid;
-use kymo_writer::{Error, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace};
+use kymo_writer::{HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace, WriteError};
 
-use crate::clock::Facts;
-use crate::program::namespaces::{Inodes, Kinds};
+use crate::clock::ClockDescription;
+use crate::program::namespaces::{Inodes, NamespaceKinds};
 use crate::trace::file_error;
-use crate::trace::journal::{Beginning, Journal, Line};
+use crate::trace::journal::{Journal, JournalHead, JournalLine};
 
 /// Files of a trace that are open at the same time. The recorder also needs a descriptor for each
 /// program, and the limit of both is that of the process.
@@ -38,9 +38,9 @@ pub(crate) const BEHIND_EVENTS: usize = 34;
 /// The thread that recorded a packet, and the lane's position after the packet, from which a later
 /// recorder continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct PacketOrigin {
     pub(crate) pid: u32,
-    pub(crate) thread: Thread,
+    pub(crate) thread: WriterThread,
     /// Namespaces of the thread; a trace has those that the session has asked for.
     pub(crate) namespaces: Inodes,
     /// The program, its lane, and the fields of the lane's [`Position`](crate::Position).
@@ -51,23 +51,23 @@ pub(crate) struct Origin {
     pub(crate) discarded: u64,
 }
 
-impl Origin {
-    pub(crate) fn fields(namespaces: Kinds) -> Vec<Field> {
-        let integer = |bytes| Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes)));
+impl PacketOrigin {
+    pub(crate) fn fields(namespaces: NamespaceKinds) -> Vec<DefinedField> {
+        let integer = |bytes| FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(bytes)));
         let fields = [
             ("vpid", integer(4)),
             ("vtid", integer(4)),
             ("handler_level", integer(1)),
-            ("procname", Kind::FixedText(16)),
+            ("procname", FieldType::FixedText(16)),
         ];
         let namespaces = namespaces.names().map(|name| (name, integer(4)));
         let all = fields.into_iter().chain(namespaces);
-        all.map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
+        all.map(|(name, kind)| DefinedField { name: name.to_owned(), kind }).collect()
     }
 
     /// Writes the bytes before the events.
-    fn before(self, namespaces: Kinds, into: &mut [u8]) {
-        let Thread { tid, level, name } = self.thread;
+    fn before(self, namespaces: NamespaceKinds, into: &mut [u8]) {
+        let WriterThread { tid, level, name } = self.thread;
         let (before, inodes) = into.split_at_mut(FURTHER_BYTES);
         let told: [u8; FURTHER_BYTES] = joined(&[&self.pid.to_le_bytes(), &tid.to_le_bytes(), &[level], &name]);
         before.copy_from_slice(&told);
@@ -91,7 +91,7 @@ impl Origin {
     pub(crate) fn of(before: &[u8; FURTHER_BYTES], behind: &[u8; BEHIND_EVENTS]) -> (Self, u32) {
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
         let name = std::array::from_fn(|byte| before[9 + byte]);
-        let thread = Thread { tid: number(&before[4..8]) as u32, level: before[8], name };
+        let thread = WriterThread { tid: number(&before[4..8]) as u32, level: before[8], name };
         let origin = Self {
             pid: number(&before[..4]) as u32,
             thread,
@@ -118,13 +118,13 @@ fn joined<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
 }
 
 /// Bytes of a packet before its events.
-pub(crate) fn before_events(namespaces: Kinds) -> usize {
+pub(crate) fn before_events(namespaces: NamespaceKinds) -> usize {
     BEFORE_EVENTS + 4 * namespaces.names().count()
 }
 
 /// A file, and whether a lane uses it.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ChunkStream {
     raw: RawStream,
     class: u32,
     is_used: bool,
@@ -135,12 +135,12 @@ pub(crate) struct Stream {
     unwritten: u64,
     /// Packets that are missing before the next one.
     missing: u64,
-    origin: Origin,
+    origin: PacketOrigin,
 }
 
 /// State of a stream's file that another recorder has left.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct LeftoverStream {
     pub(crate) rest: RawRest,
     pub(crate) discarded: u64,
     pub(crate) packets: u64,
@@ -151,32 +151,32 @@ pub(crate) type StreamNumber = usize;
 
 /// Times, events and origin of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct PacketSpan {
     /// Cycles of the trace.
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) events: u32,
-    pub(crate) origin: Origin,
+    pub(crate) origin: PacketOrigin,
 }
 
 /// A folder that is one trace.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct TraceChunk {
     trace: RawTrace,
-    namespaces: Kinds,
+    namespaces: NamespaceKinds,
     journal: Journal,
-    classes: HashMap<Vec<Field>, u32>,
+    classes: HashMap<Vec<DefinedField>, u32>,
     ids: HashMap<Arc<EventClass>, u16>,
     /// Event classes in the metadata, with the stream class.
     said: HashSet<(u32, u16)>,
-    streams: Vec<Stream>,
+    streams: Vec<ChunkStream>,
     open: usize,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
 }
 
-impl Chunk {
-    pub(crate) fn create(path: &Path, beginning: &Beginning) -> Result<Self, Error> {
+impl TraceChunk {
+    pub(crate) fn create(path: &Path, beginning: &JournalHead) -> Result<Self, WriteError> {
         let trace = RawTrace::create(path, raw_options(beginning))?;
         let journal = Journal::create(path, beginning).map_err(|error| file_error(path, error))?;
         Ok(Self::of(trace, journal, beginning.namespaces))
@@ -186,9 +186,9 @@ impl Chunk {
     /// its files, by number.
     pub(crate) fn go_on(
         path: &Path,
-        (beginning, lines, journal): (&Beginning, Vec<Line>, Journal),
-        left: BTreeMap<u32, Left>,
-    ) -> Result<Self, Error> {
+        (beginning, lines, journal): (&JournalHead, Vec<JournalLine>, Journal),
+        left: BTreeMap<u32, LeftoverStream>,
+    ) -> Result<Self, WriteError> {
         let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
         chunk.say_again(lines)?;
         // The old metadata may end in the middle of a class.
@@ -196,7 +196,7 @@ impl Chunk {
         chunk.bytes = chunk.trace.metadata_bytes();
         if !left.contains_key(&0) {
             let raw = chunk.trace.stream(&stream_name(0), 0, 0);
-            chunk.streams.push(Stream::new(raw, 0));
+            chunk.streams.push(ChunkStream::new(raw, 0));
         }
         for (number, left) in left {
             while chunk.streams.len() < number as usize {
@@ -204,20 +204,24 @@ impl Chunk {
                 // The list needs this entry, because streams are found by number. No class has the
                 // number `u32::MAX`, so no lane gets it.
                 let raw = chunk.trace.stream("", 0, 0);
-                chunk.streams.push(Stream::new(raw, u32::MAX));
+                chunk.streams.push(ChunkStream::new(raw, u32::MAX));
             }
             chunk.bytes += left.rest.offset;
             chunk.packets += left.packets;
             let class = left.rest.stream_class;
             let raw = chunk.trace.go_on_with(&stream_name(number as usize), left.rest)?;
             let (is_used, discarded, told) = (number == 0, left.discarded, left.discarded);
-            chunk.streams.push(Stream { is_used, discarded, told, ..Stream::new(raw, class) });
+            chunk.streams.push(ChunkStream { is_used, discarded, told, ..ChunkStream::new(raw, class) });
         }
         Ok(chunk)
     }
 
     /// Metadata of a trace from its journal, and the length of the part before the first class.
-    pub(crate) fn metadata(path: &Path, beginning: &Beginning, lines: Vec<Line>) -> Result<(String, usize), Error> {
+    pub(crate) fn metadata(
+        path: &Path,
+        beginning: &JournalHead,
+        lines: Vec<JournalLine>,
+    ) -> Result<(String, usize), WriteError> {
         let journal = Journal::nowhere();
         let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
         chunk.say_again(lines)?;
@@ -226,21 +230,23 @@ impl Chunk {
 
     /// Of lines for one id the last one holds: a class that could not be written to the metadata
     /// has no id.
-    fn say_again(&mut self, lines: Vec<Line>) -> Result<(), Error> {
+    fn say_again(&mut self, lines: Vec<JournalLine>) -> Result<(), WriteError> {
         let (mut streams, mut events) = (HashMap::new(), HashMap::new());
         for line in &lines {
             match line {
-                Line::Stream { id, contexts } => _ = streams.insert(*id, contexts.clone()),
-                Line::Event { id, class, .. } => _ = events.insert(*id, Arc::new(class.clone())),
+                JournalLine::Stream { id, contexts } => _ = streams.insert(*id, contexts.clone()),
+                JournalLine::Event { id, class, .. } => _ = events.insert(*id, Arc::new(class.clone())),
             }
         }
         for line in lines {
             match line {
-                Line::Stream { id, contexts } if streams[&id] == contexts && !self.classes.contains_key(&contexts) => {
+                JournalLine::Stream { id, contexts }
+                    if streams[&id] == contexts && !self.classes.contains_key(&contexts) =>
+                {
                     let class = self.trace.stream_class(&contexts)?;
                     self.classes.insert(contexts, class);
                 }
-                Line::Event { stream_class, id, class }
+                JournalLine::Event { stream_class, id, class }
                     if *events[&id] == class
                         && (stream_class as usize) < self.classes.len()
                         && self.said.insert((stream_class, id)) =>
@@ -254,7 +260,7 @@ impl Chunk {
         Ok(())
     }
 
-    fn of(trace: RawTrace, journal: Journal, namespaces: Kinds) -> Self {
+    fn of(trace: RawTrace, journal: Journal, namespaces: NamespaceKinds) -> Self {
         let bytes = trace.metadata_bytes();
         Self {
             trace,
@@ -284,12 +290,12 @@ impl Chunk {
     }
 
     /// The stream class of events that carry these contexts.
-    pub(crate) fn class(&mut self, contexts: &[Field]) -> Result<u32, Error> {
+    pub(crate) fn class(&mut self, contexts: &[DefinedField]) -> Result<u32, WriteError> {
         if let Some(class) = self.classes.get(contexts) {
             return Ok(*class);
         }
         let before = self.trace.metadata_bytes();
-        self.note(&Line::Stream { id: self.classes.len() as u32, contexts: contexts.to_vec() })?;
+        self.note(&JournalLine::Stream { id: self.classes.len() as u32, contexts: contexts.to_vec() })?;
         let class = self.trace.stream_class(contexts)?;
         self.bytes += self.trace.metadata_bytes() - before;
         self.classes.insert(contexts.to_vec(), class);
@@ -297,7 +303,7 @@ impl Chunk {
     }
 
     /// The id of events of a class in a stream class; `None`: there are no more ids.
-    pub(crate) fn event(&mut self, stream_class: u32, class: &Arc<EventClass>) -> Result<Option<u16>, Error> {
+    pub(crate) fn event(&mut self, stream_class: u32, class: &Arc<EventClass>) -> Result<Option<u16>, WriteError> {
         let next = u16::try_from(self.ids.len());
         let id = match (self.ids.get(class), next) {
             (Some(id), _) => *id,
@@ -307,7 +313,7 @@ impl Chunk {
         };
         if !self.said.contains(&(stream_class, id)) {
             let before = self.trace.metadata_bytes();
-            self.note(&Line::Event { stream_class, id, class: class.as_ref().clone() })?;
+            self.note(&JournalLine::Event { stream_class, id, class: class.as_ref().clone() })?;
             self.say_event(stream_class, id, class)?;
             self.bytes += self.trace.metadata_bytes() - before;
             self.said.insert((stream_class, id));
@@ -316,7 +322,7 @@ impl Chunk {
         Ok(Some(id))
     }
 
-    fn say_event(&mut self, stream_class: u32, id: u16, class: &EventClass) -> Result<(), Error> {
+    fn say_event(&mut self, stream_class: u32, id: u16, class: &EventClass) -> Result<(), WriteError> {
         let (name, uri) = (class.full_name(), uri(class));
         let (level, uri) = (Some(class.level), uri.as_deref());
         self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })
@@ -324,7 +330,7 @@ impl Chunk {
 
     /// Writes the journal before the metadata, so that no packet has an id without a record of its
     /// class.
-    fn note(&mut self, line: &Line) -> Result<(), Error> {
+    fn note(&mut self, line: &JournalLine) -> Result<(), WriteError> {
         let noted = self.journal.say(line);
         noted.map_err(|error| file_error(self.journal.path(), error))
     }
@@ -332,14 +338,14 @@ impl Chunk {
     /// A stream of a class for a lane with events at or after `begin`: a free one, or a new one.
     pub(crate) fn stream(&mut self, class: u32, begin: u64) -> StreamNumber {
         // Readers require that packets of a file do not step back in time.
-        let is_free = |stream: &Stream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
+        let is_free = |stream: &ChunkStream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
         if let Some(free) = self.streams.iter().position(is_free) {
             self.streams[free].is_used = true;
             return free;
         }
         let number = self.streams.len();
         let raw = self.trace.stream(&stream_name(number), class, number as u64);
-        self.streams.push(Stream::new(raw, class));
+        self.streams.push(ChunkStream::new(raw, class));
         number
     }
 
@@ -367,9 +373,14 @@ impl Chunk {
         stream.missing = stream.missing.wrapping_add(packets);
     }
 
-    /// Writes a packet, with its events after [`Chunk::before_events`]; adds the bytes that follow
-    /// them.
-    pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut Vec<u8>, span: &Span) -> Result<(), Error> {
+    /// Writes a packet, with its events after [`TraceChunk::before_events`]; adds the bytes that
+    /// follow them.
+    pub(crate) fn packet(
+        &mut self,
+        stream: StreamNumber,
+        bytes: &mut Vec<u8>,
+        span: &PacketSpan,
+    ) -> Result<(), WriteError> {
         let before = self.before_events();
         let this = &mut self.streams[stream];
         let was_open = this.raw.is_open();
@@ -377,7 +388,7 @@ impl Chunk {
             // Readers cannot tell losses before the first packet, so an empty packet before it
             // reports that none were lost until then.
             let mut first = vec![0; before];
-            let origin = Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
+            let origin = PacketOrigin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
             origin.before(self.namespaces, &mut first[HEAD_BYTES..]);
             first.extend(origin.behind(0));
             let packet =
@@ -408,13 +419,13 @@ impl Chunk {
     }
 
     /// Writes a packet without events: it tells that no event came until then, and the losses.
-    pub(crate) fn say(&mut self, stream: StreamNumber, until: u64) -> Result<(), Error> {
+    pub(crate) fn say(&mut self, stream: StreamNumber, until: u64) -> Result<(), WriteError> {
         let this = &self.streams[stream];
         let at = until.max(this.raw.end());
-        let span = Span { begin: this.raw.end().min(at), end: at, events: 0, origin: this.origin };
+        let span = PacketSpan { begin: this.raw.end().min(at), end: at, events: 0, origin: this.origin };
         // The beginning of a stream without packets is unknown.
         let begin = if this.raw.bytes() == 0 { at } else { span.begin };
-        self.packet(stream, &mut vec![0; self.before_events()], &Span { begin, ..span })
+        self.packet(stream, &mut vec![0; self.before_events()], &PacketSpan { begin, ..span })
     }
 
     /// Whether a stream has losses that no packet counts.
@@ -424,7 +435,7 @@ impl Chunk {
     }
 
     /// Writes packets for losses that no packet counts yet.
-    pub(crate) fn tell(&mut self) -> Result<(), Error> {
+    pub(crate) fn tell(&mut self) -> Result<(), WriteError> {
         let mut done = Ok(());
         for stream in 0..self.streams.len() {
             if self.has_secrets(stream) {
@@ -442,12 +453,12 @@ impl Chunk {
     }
 
     /// Origin of its last packet.
-    pub(crate) fn origin(&self, stream: StreamNumber) -> Origin {
+    pub(crate) fn origin(&self, stream: StreamNumber) -> PacketOrigin {
         self.streams[stream].origin
     }
 
     /// Sets the origin of its packets.
-    pub(crate) fn comes_from(&mut self, stream: StreamNumber, origin: Origin) {
+    pub(crate) fn comes_from(&mut self, stream: StreamNumber, origin: PacketOrigin) {
         self.streams[stream].origin = origin;
     }
 
@@ -458,13 +469,13 @@ impl Chunk {
     }
 
     /// Whether its folder is where it was.
-    pub(crate) fn is_there(&self) -> Result<(), Error> {
+    pub(crate) fn is_there(&self) -> Result<(), WriteError> {
         self.trace.is_there()
     }
 
     /// Ends the trace: counts all losses, completes the indexes, and writes the clock again if it
     /// is known better now.
-    pub(crate) fn finish(mut self, clock: Option<&RawClock>) -> Result<(u64, u64), Error> {
+    pub(crate) fn finish(mut self, clock: Option<&RawClock>) -> Result<(u64, u64), WriteError> {
         // Also if a stream could not be written: the others are closed, and the metadata is
         // completed.
         let done = self.tell();
@@ -474,9 +485,9 @@ impl Chunk {
     }
 }
 
-impl Stream {
+impl ChunkStream {
     fn new(raw: RawStream, class: u32) -> Self {
-        let origin = Origin::default();
+        let origin = PacketOrigin::default();
         Self { raw, class, is_used: true, discarded: 0, told: 0, unwritten: 0, missing: 0, origin }
     }
 }
@@ -495,28 +506,28 @@ pub(crate) fn stream_number(name: &str) -> Option<u32> {
     digits.parse().ok().filter(|number| stream_name(*number as usize) == name && *number > 0)
 }
 
-fn raw_options(beginning: &Beginning) -> RawOptions {
+fn raw_options(beginning: &JournalHead) -> RawOptions {
     RawOptions {
         format: beginning.format,
         uuid: Uuid(beginning.uuid),
         clock: raw_clock(beginning.source(), &beginning.facts),
         environment: beginning.environment(),
-        packet_fields: Origin::fields(beginning.namespaces),
+        packet_fields: PacketOrigin::fields(beginning.namespaces),
     }
 }
 
 /// Description of a clock in the metadata.
-pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
+pub(crate) fn raw_clock(source: ClockSource, facts: &ClockDescription) -> RawClock {
     let (name, description) = match source {
-        Source::Counter => ("counter", "the processor's counter"),
-        Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
+        ClockSource::Counter => ("counter", "the processor's counter"),
+        ClockSource::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
     };
     // In 128 bits: nanoseconds times a frequency of some GHz exceed 64 bits after a few seconds.
     let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
     let (offset_s, offset_cycles) = match source {
-        Source::Counter => (facts.offset_seconds, facts.offset_ticks),
+        ClockSource::Counter => (facts.offset_seconds, facts.offset_ticks),
         // Written as LTTng does: Trace Compass knows no `offset_s`.
-        Source::Monotonic => match u64::try_from(facts.offset_seconds) {
+        ClockSource::Monotonic => match u64::try_from(facts.offset_seconds) {
             Ok(seconds) => (0, seconds.saturating_mul(facts.frequency).saturating_add(facts.offset_ticks)),
             Err(_) => (facts.offset_seconds, facts.offset_ticks),
         },
@@ -534,7 +545,7 @@ pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
 
 /// Facts about a class besides its name: its role, and its place in the source.
 fn uri(class: &EventClass) -> Option<String> {
-    let role = class.role.map_or("", kymo_schema::definition::Role::word);
+    let role = class.role.map_or("", kymo_schema::definition::DefinitionRole::word);
     let source = class.source.as_ref().map(|(file, line)| format!("?source={file}:{line}"));
     (class.role.is_some() || source.is_some()).then(|| format!("kymo:{role}{}", source.unwrap_or_default()))
 }
@@ -545,18 +556,18 @@ mod tests {
 
     #[test]
     fn who_wrote_a_packet_is_read_again() {
-        let thread = Thread { tid: 7, level: 2, name: *b"0123456789abcdef" };
+        let thread = WriterThread { tid: 7, level: 2, name: *b"0123456789abcdef" };
         let namespaces = Inodes::default();
         let (program, lane, sequence) = (u64::MAX - 1, 65_535, 1 << 40);
-        let origin = Origin { pid: 6, thread, namespaces, program, lane, sequence, bytes: 9, discarded: 11 };
+        let origin = PacketOrigin { pid: 6, thread, namespaces, program, lane, sequence, bytes: 9, discarded: 11 };
         let mut before = [0; FURTHER_BYTES];
-        origin.before(Kinds::default(), &mut before);
-        assert_eq!(Origin::of(&before, &origin.behind(u32::MAX)), (origin, u32::MAX));
-        let bytes: u32 = Origin::fields(Kinds::default())
+        origin.before(NamespaceKinds::default(), &mut before);
+        assert_eq!(PacketOrigin::of(&before, &origin.behind(u32::MAX)), (origin, u32::MAX));
+        let bytes: u32 = PacketOrigin::fields(NamespaceKinds::default())
             .iter()
             .map(|field| match &field.kind {
-                Kind::Scalar(scalar) => scalar.bytes().into(),
-                Kind::FixedText(bytes) => *bytes,
+                FieldType::Scalar(scalar) => scalar.bytes().into(),
+                FieldType::FixedText(bytes) => *bytes,
                 _ => panic!("sizes are fixed"),
             })
             .sum();

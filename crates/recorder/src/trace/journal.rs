@@ -16,15 +16,15 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use kymo_lane::Clock as Source;
+use kymo_lane::ClockSource;
 use kymo_schema::definition::EventClass;
-use kymo_schema::field::Field;
-use kymo_writer::{EnvironmentValue, Format};
+use kymo_schema::field::DefinedField;
+use kymo_writer::{CtfVersion, EnvironmentValue};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Clock, Facts, Sample};
-use crate::program::drain::Progress;
-use crate::program::namespaces::Kinds;
+use crate::clock::{ClockDescription, ClockSample, TickSource};
+use crate::program::drain::DrainProgress;
+use crate::program::namespaces::NamespaceKinds;
 use crate::trace::file_error;
 use crate::trace::{OutputOptions, Tally};
 
@@ -35,31 +35,31 @@ const VERSION: u32 = 1;
 
 /// Facts from the beginning of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Beginning {
+pub(crate) struct JournalHead {
     version: u32,
     /// Folder of the whole trace.
     pub(crate) root: PathBuf,
     /// Number of the chunk, from 1.
     pub(crate) chunk: u64,
     pub(crate) uuid: [u8; 16],
-    pub(crate) format: Format,
+    pub(crate) format: CtfVersion,
     is_monotonic: bool,
-    pub(crate) facts: Facts,
+    pub(crate) facts: ClockDescription,
     /// Since when the recorder has watched the clock.
-    pub(crate) watched: Sample,
-    environment: Vec<(String, Value)>,
+    pub(crate) watched: ClockSample,
+    environment: Vec<(String, JournalValue)>,
     /// Namespaces that packets tell.
-    pub(crate) namespaces: Kinds,
+    pub(crate) namespaces: NamespaceKinds,
     /// When it began, in nanoseconds since the system booted.
     pub(crate) began_ns: i64,
     /// Events, losses and bytes of the chunks before.
     pub(crate) before: Tally,
-    pub(crate) programs: HashMap<u64, Progress>,
+    pub(crate) programs: HashMap<u64, DrainProgress>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Value {
+enum JournalValue {
     Integer(i64),
     Text(String),
 }
@@ -67,14 +67,19 @@ enum Value {
 /// A class in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    Stream { id: u32, contexts: Vec<Field> },
+pub(crate) enum JournalLine {
+    Stream { id: u32, contexts: Vec<DefinedField> },
     Event { stream_class: u32, id: u16, class: EventClass },
 }
 
-impl Beginning {
+impl JournalHead {
     /// Beginning of a trace without chunks before it.
-    pub(crate) fn new(root: &Path, uuid: [u8; 16], format: Format, clock: (Source, Facts, Sample)) -> Self {
+    pub(crate) fn new(
+        root: &Path,
+        uuid: [u8; 16],
+        format: CtfVersion,
+        clock: (ClockSource, ClockDescription, ClockSample),
+    ) -> Self {
         let (source, facts, watched) = clock;
         Self {
             version: VERSION,
@@ -82,33 +87,33 @@ impl Beginning {
             chunk: 1,
             uuid,
             format,
-            is_monotonic: source == Source::Monotonic,
+            is_monotonic: source == ClockSource::Monotonic,
             facts,
             watched,
             environment: Vec::new(),
-            namespaces: Kinds::default(),
+            namespaces: NamespaceKinds::default(),
             began_ns: crate::clock::uptime_ns(),
             before: Tally::default(),
             programs: HashMap::new(),
         }
     }
 
-    pub(crate) fn source(&self) -> Source {
-        if self.is_monotonic { Source::Monotonic } else { Source::Counter }
+    pub(crate) fn source(&self) -> ClockSource {
+        if self.is_monotonic { ClockSource::Monotonic } else { ClockSource::Counter }
     }
 
     pub(crate) fn set_environment(&mut self, all: &[(String, EnvironmentValue)]) {
         let value = |value: &EnvironmentValue| match value {
-            EnvironmentValue::Integer(integer) => Value::Integer(*integer as i64),
-            EnvironmentValue::Text(text) => Value::Text(text.clone()),
+            EnvironmentValue::Integer(integer) => JournalValue::Integer(*integer as i64),
+            EnvironmentValue::Text(text) => JournalValue::Text(text.clone()),
         };
         self.environment = all.iter().map(|(name, found)| (name.clone(), value(found))).collect();
     }
 
     pub(crate) fn environment(&self) -> Vec<(String, EnvironmentValue)> {
-        let value = |value: &Value| match value {
-            Value::Integer(integer) => EnvironmentValue::Integer((*integer).into()),
-            Value::Text(text) => EnvironmentValue::Text(text.clone()),
+        let value = |value: &JournalValue| match value {
+            JournalValue::Integer(integer) => EnvironmentValue::Integer((*integer).into()),
+            JournalValue::Text(text) => EnvironmentValue::Text(text.clone()),
         };
         self.environment.iter().map(|(name, found)| (name.clone(), value(found))).collect()
     }
@@ -118,9 +123,9 @@ impl Beginning {
 pub(crate) fn beginning(
     root: &Path,
     options: &OutputOptions,
-    clock: &Clock,
-    facts: Facts,
-) -> Result<Beginning, kymo_writer::Error> {
+    clock: &TickSource,
+    facts: ClockDescription,
+) -> Result<JournalHead, kymo_writer::WriteError> {
     let mut uuid = [0; 16];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut uuid))
@@ -130,7 +135,7 @@ pub(crate) fn beginning(
     let mut environment = environment();
     environment
         .extend(options.environment.iter().map(|(name, value)| (name.clone(), EnvironmentValue::Text(value.clone()))));
-    let mut beginning = Beginning::new(root, uuid, options.format, (clock.source(), facts, clock.watched()));
+    let mut beginning = JournalHead::new(root, uuid, options.format, (clock.source(), facts, clock.watched()));
     beginning.set_environment(&environment);
     beginning.namespaces = options.namespaces;
     Ok(beginning)
@@ -167,7 +172,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn create(folder: &Path, beginning: &Beginning) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path, beginning: &JournalHead) -> io::Result<Self> {
         let mut journal = Self { path: folder.join(NAME), bytes: 0 };
         File::create(&journal.path)?;
         journal.put(beginning)?;
@@ -180,7 +185,7 @@ impl Journal {
     }
 
     /// Reads the journal of a folder; `None`: there is none, or not even its beginning is complete.
-    pub(crate) fn read(folder: &Path) -> io::Result<Option<(Beginning, Vec<Line>, Self)>> {
+    pub(crate) fn read(folder: &Path) -> io::Result<Option<(JournalHead, Vec<JournalLine>, Self)>> {
         let path = folder.join(NAME);
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -191,7 +196,7 @@ impl Journal {
         // need its class did not exist yet.
         let mut whole = text.split_inclusive(|byte| *byte == b'\n').take_while(|line| line.ends_with(b"\n"));
         let Some(first) = whole.next() else { return Ok(None) };
-        let beginning: Beginning = serde_json::from_slice(first)?;
+        let beginning: JournalHead = serde_json::from_slice(first)?;
         if beginning.version != VERSION {
             let what = format!("{} is of version {}, not {VERSION}", path.display(), beginning.version);
             return Err(io::Error::new(ErrorKind::InvalidData, what));
@@ -204,7 +209,7 @@ impl Journal {
         Ok(Some((beginning, lines, Self { path, bytes })))
     }
 
-    pub(crate) fn say(&mut self, line: &Line) -> io::Result<()> {
+    pub(crate) fn say(&mut self, line: &JournalLine) -> io::Result<()> {
         self.put(line)
     }
 
@@ -241,9 +246,9 @@ mod tests {
     #[test]
     fn lines_that_are_not_whole_are_none() {
         let folder = tempfile::tempdir().expect("there is room");
-        let mut clock = crate::clock::Clock::begin(Source::Monotonic);
-        let clock = (Source::Monotonic, clock.facts(0), clock.watched());
-        let mut beginning = Beginning::new(folder.path(), [7; 16], Format::Ctf2, clock);
+        let mut clock = crate::clock::TickSource::begin(ClockSource::Monotonic);
+        let clock = (ClockSource::Monotonic, clock.facts(0), clock.watched());
+        let mut beginning = JournalHead::new(folder.path(), [7; 16], CtfVersion::Ctf2, clock);
         let text = |text: &str| EnvironmentValue::Text(text.to_owned());
         let environment = [("a".to_owned(), text("1")), ("b".to_owned(), EnvironmentValue::Integer(-1))];
         beginning.set_environment(&environment);
@@ -256,7 +261,7 @@ mod tests {
             panic!()
         };
         let contexts = crate::program::walk::context_fields(1);
-        let lines = [Line::Stream { id: 1, contexts }, Line::Event { stream_class: 1, id: 3, class }];
+        let lines = [JournalLine::Stream { id: 1, contexts }, JournalLine::Event { stream_class: 1, id: 3, class }];
         lines.iter().for_each(|line| journal.say(line).expect("there is room"));
         let whole = fs::read(journal.path()).expect("it is there");
         for length in 0..whole.len() {

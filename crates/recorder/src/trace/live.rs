@@ -53,7 +53,7 @@ pub(crate) fn go_on(before: &Path, next: &Path) {
 }
 
 /// Content of a status file.
-pub(crate) struct Said {
+pub(crate) struct LiveStatus {
     pub(crate) is_recording: bool,
     pub(crate) recorder: u32,
     /// While this file exists, another recorder continues the trace.
@@ -61,13 +61,13 @@ pub(crate) struct Said {
 }
 
 /// Status of the trace in a folder; `None`: there is none.
-pub(crate) fn said(folder: &Path) -> Option<Said> {
+pub(crate) fn said(folder: &Path) -> Option<LiveStatus> {
     let text = std::fs::read_to_string(folder.join(NAME)).ok()?;
     let (line, rest) = text.split_once('\n')?;
     let mut words = line.split_ascii_whitespace().skip(2);
     let (is_recording, recorder) = (words.next()? == "recording", words.nth(1)?.parse().ok()?);
     let session = rest.strip_suffix('\n').map(PathBuf::from).filter(|session| session.is_absolute());
-    Some(Said { is_recording, recorder, session })
+    Some(LiveStatus { is_recording, recorder, session })
 }
 
 /// Whether a process runs; a zombie does not.

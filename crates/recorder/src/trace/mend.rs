@@ -17,9 +17,9 @@ use kymo_wire::magic::RECORD_SEPARATOR;
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
-use crate::trace::chunk::{Chunk, stream_number};
+use crate::trace::chunk::{TraceChunk, stream_number};
 use crate::trace::journal::Journal;
-use crate::trace::live::{self, Said};
+use crate::trace::live::{self, LiveStatus};
 use crate::trace::repair::{cut, packets};
 
 /// State of a trace, and its repairs.
@@ -40,12 +40,12 @@ pub struct Mended {
     /// Its recorder had not ended it.
     pub was_left: bool,
     /// Bytes that are no packet though packets follow them: they stay as they are.
-    pub damaged: Vec<Damage>,
+    pub damaged: Vec<FileDamage>,
 }
 
 /// A place in a file that is no packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Damage {
+pub struct FileDamage {
     /// The file.
     pub path: PathBuf,
     /// Its first byte.
@@ -126,10 +126,10 @@ pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     // All folders are checked before the first is touched.
     for folder in &folders {
         match live::said(folder) {
-            Some(Said { is_recording: true, recorder, .. }) if live::runs(recorder) => {
+            Some(LiveStatus { is_recording: true, recorder, .. }) if live::runs(recorder) => {
                 return Err(MendProblem::Recorded { path: folder.clone(), recorder });
             }
-            Some(Said { is_recording: true, session: Some(session), .. }) if session.exists() => {
+            Some(LiveStatus { is_recording: true, session: Some(session), .. }) if session.exists() => {
                 return Err(MendProblem::GoesOn { path: folder.clone(), session });
             }
             _ => {}
@@ -206,7 +206,7 @@ fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> i
     let (at, length) = (left.rest.offset, file.metadata()?.len());
     // Cutting would delete complete packets. Readers skip damage, and report it.
     if at < length && has_packets(&file, at, length)? {
-        mended.damaged.push(Damage { path, at, bytes: length - at });
+        mended.damaged.push(FileDamage { path, at, bytes: length - at });
         return Ok(());
     }
     if at < length {
@@ -266,7 +266,7 @@ fn mend_metadata(folder: &Path) -> io::Result<bool> {
     };
     let whole = match Journal::read(folder)? {
         Some((beginning, lines, _)) => {
-            let (text, begin) = Chunk::metadata(folder, &beginning, lines).map_err(io::Error::other)?;
+            let (text, begin) = TraceChunk::metadata(folder, &beginning, lines).map_err(io::Error::other)?;
             // The metadata may describe the clock better than the journal does.
             if found.ends_with(&text.as_bytes()[begin..]) && found.len() >= text.len() - begin {
                 return Ok(false);

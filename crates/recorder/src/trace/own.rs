@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use kymo_schema::definition::EventClass;
-use kymo_schema::field::{Field, Integer, Kind, Label, Scalar};
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType, ValueLabel};
 use kymo_writer::EVENT_HEAD_BYTES;
 
-use crate::clock::Sample;
-use crate::program::Identity;
-use crate::program::objects::Object;
-use crate::trace::chunk::{Origin, Span};
+use crate::clock::ClockSample;
+use crate::program::ProgramIdentity;
+use crate::program::objects::ExecutableObject;
+use crate::trace::chunk::{PacketOrigin, PacketSpan};
 
 /// Why events were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum LossCause {
     /// A program had no lane for a thread.
     NoLane,
     /// So many bytes of a program are not events.
@@ -28,11 +28,11 @@ pub(crate) enum Why {
 
 /// A loss that no packet of a lane can report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loss {
+pub(crate) struct TraceLoss {
     pub(crate) program: u64,
     /// `u16::MAX`: a thread had none.
     pub(crate) lane: u16,
-    pub(crate) why: Why,
+    pub(crate) why: LossCause,
     pub(crate) events: u64,
     /// Events that the lane, or the program without a lane, had lost in total by then; 0: unknown.
     pub(crate) events_ever: u64,
@@ -40,9 +40,9 @@ pub(crate) struct Loss {
     pub(crate) bytes: u64,
 }
 
-/// Losses in a packet of the recorder's own, with events that [`Own`] has written with ids from 0
-/// on.
-pub(crate) fn read(mut events: &[u8]) -> Vec<Loss> {
+/// Losses in a packet of the recorder's own, with events that [`OwnEvents`] has written with ids
+/// from 0 on.
+pub(crate) fn read(mut events: &[u8]) -> Vec<TraceLoss> {
     let mut losses = Vec::new();
     while let Some(loss) = event(&mut events) {
         losses.extend(loss);
@@ -51,7 +51,7 @@ pub(crate) fn read(mut events: &[u8]) -> Vec<Loss> {
 }
 
 /// The next event; `Some(None)`: an event of another kind. `None`: there is none.
-fn event(rest: &mut &[u8]) -> Option<Option<Loss>> {
+fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
     let head = take(rest, EVENT_HEAD_BYTES)?;
     match u16::from_le_bytes([head[0], head[1]]) {
         0 => take(rest, 24).map(|_| None),
@@ -67,13 +67,13 @@ fn event(rest: &mut &[u8]) -> Option<Option<Loss>> {
         2 => {
             let (program, lane) = (number(rest)?, number(rest)? as u16);
             let why = match take(rest, 1)?[0] {
-                0 => Why::NoLane,
-                1 => Why::Unreadable,
-                2 => Why::OtherTime,
-                _ => Why::Unwritten,
+                0 => LossCause::NoLane,
+                1 => LossCause::Unreadable,
+                2 => LossCause::OtherTime,
+                _ => LossCause::Unwritten,
             };
             let (events, events_ever, bytes) = (number(rest)?, number(rest)?, number(rest)?);
-            Some(Some(Loss { program, lane, why, events, events_ever, bytes }))
+            Some(Some(TraceLoss { program, lane, why, events, events_ever, bytes }))
         }
         _ => None,
     }
@@ -91,15 +91,15 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// All classes, in the order of [`Kinds`].
+/// All classes, in the order of `NamespaceKinds`.
 pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
     let number = |name: &str, is_signed, is_hex| {
-        field(name, Kind::Scalar(Scalar::Integer(Integer { bytes: 8, is_signed, is_hex })))
+        field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
     };
-    let text = |name: &str| field(name, Kind::Text);
+    let text = |name: &str| field(name, FieldType::Text);
     let labels = ["no_lane", "unreadable", "other_time", "unwritten"].into_iter().zip(0..);
-    let labels = labels.map(|(name, value)| Label { name: name.to_owned(), value }).collect();
-    let why = Kind::Scalar(Scalar::Enumeration(Integer::unsigned(1), labels));
+    let labels = labels.map(|(name, value)| ValueLabel { name: name.to_owned(), value }).collect();
+    let why = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels));
     let class = |name: &str, fields| {
         let (provider, name) = ("kymo".to_owned(), name.to_owned());
         Arc::new(EventClass { provider, name, level: 6, source: None, role: None, fields })
@@ -133,8 +133,8 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
     [class("clock", clock), class("process", process), class("lost", lost), class("object", object)]
 });
 
-fn field(name: &str, kind: Kind) -> Field {
-    Field { name: name.to_owned(), kind }
+fn field(name: &str, kind: FieldType) -> DefinedField {
+    DefinedField { name: name.to_owned(), kind }
 }
 
 /// Bytes of packets that wait until they can be written; newer packets are lost.
@@ -142,7 +142,7 @@ const WAITING_BYTES: usize = 1 << 20;
 
 /// Events that wait for their packet, and packets that wait for room on the disk.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnEvents {
     /// Ids of the event classes.
     ids: [u16; 4],
     /// Bytes of a packet before its events.
@@ -152,7 +152,7 @@ pub(crate) struct Own {
     /// Cycles of the first and of the last event.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    waiting: VecDeque<(Span, Vec<u8>)>,
+    waiting: VecDeque<(PacketSpan, Vec<u8>)>,
 }
 
 /// Result of a write.
@@ -166,7 +166,7 @@ pub(crate) struct Put<E> {
     pub(crate) error: Option<E>,
 }
 
-impl Own {
+impl OwnEvents {
     pub(crate) fn new(ids: [u16; 4], before: usize, now: u64) -> Self {
         Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now, waiting: VecDeque::new() }
     }
@@ -174,11 +174,11 @@ impl Own {
     /// Writes all packets, the oldest first; those that cannot be written wait.
     pub(crate) fn write<E>(
         &mut self,
-        origin: Origin,
-        mut write: impl FnMut(&mut Vec<u8>, &Span) -> Result<(), E>,
+        origin: PacketOrigin,
+        mut write: impl FnMut(&mut Vec<u8>, &PacketSpan) -> Result<(), E>,
     ) -> Put<E> {
         if self.events > 0 {
-            let span = Span { begin: self.begin, end: self.end, events: self.events as u32, origin };
+            let span = PacketSpan { begin: self.begin, end: self.end, events: self.events as u32, origin };
             let bytes = std::mem::replace(&mut self.bytes, vec![0; self.before]);
             self.waiting.push_back((span, bytes));
             (self.events, self.begin) = (0, self.end);
@@ -206,13 +206,13 @@ impl Own {
         self.waiting.drain(..).map(|(span, _)| u64::from(span.events)).sum()
     }
 
-    pub(crate) fn clock(&mut self, cycles: u64, sample: &Sample) {
+    pub(crate) fn clock(&mut self, cycles: u64, sample: &ClockSample) {
         let fields =
             [sample.monotonic_ns.to_le_bytes(), sample.realtime_ns.to_le_bytes(), sample.width_ticks.to_le_bytes()];
         self.put(0, cycles, &fields.concat());
     }
 
-    pub(crate) fn process(&mut self, cycles: u64, identity: &Identity, pid_outside: Option<u32>) {
+    pub(crate) fn process(&mut self, cycles: u64, identity: &ProgramIdentity, pid_outside: Option<u32>) {
         let mut fields = Vec::new();
         let pid = pid_outside.map_or(0, u64::from);
         for number in [identity.key, identity.pid.into(), pid, identity.pid_namespace, identity.started] {
@@ -222,14 +222,14 @@ impl Own {
         self.put(1, cycles, &fields);
     }
 
-    pub(crate) fn object(&mut self, cycles: u64, program: u64, object: &Object) {
+    pub(crate) fn object(&mut self, cycles: u64, program: u64, object: &ExecutableObject) {
         let numbers = [program, object.address, object.bytes, object.offset];
         let mut fields = numbers.map(u64::to_le_bytes).concat();
         add_texts(&mut fields, [&object.path, &object.build_id]);
         self.put(3, cycles, &fields);
     }
 
-    pub(crate) fn lost(&mut self, cycles: u64, loss: &Loss) {
+    pub(crate) fn lost(&mut self, cycles: u64, loss: &TraceLoss) {
         let mut fields = [loss.program.to_le_bytes(), u64::from(loss.lane).to_le_bytes()].concat();
         fields.push(loss.why as u8);
         [loss.events, loss.events_ever, loss.bytes].iter().for_each(|number| fields.extend(number.to_le_bytes()));
@@ -263,14 +263,15 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_again() {
-        let mut own = Own::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
-        let sample = crate::clock::Clock::begin(kymo_lane::Clock::Monotonic).watched();
+        let mut own = OwnEvents::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let sample = crate::clock::TickSource::begin(kymo_lane::ClockSource::Monotonic).watched();
         let text = "of a program".to_owned();
         let arena = Err(kymo_lane::NoArena::Privileged);
-        let clock = kymo_lane::Clock::Counter;
+        let clock = kymo_lane::ClockSource::Counter;
         let (name, path) = (text.clone(), text);
-        let identity = Identity { key: 7, pid: 8, started: 9, pid_namespace: 10, user: 11, clock, name, path, arena };
-        let loss = Loss { program: 7, lane: 3, why: Why::NoLane, events: 4, events_ever: 6, bytes: 0 };
+        let identity =
+            ProgramIdentity { key: 7, pid: 8, started: 9, pid_namespace: 10, user: 11, clock, name, path, arena };
+        let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         own.process(7, &identity, None);
         own.lost(8, &loss);
@@ -282,17 +283,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_waits_and_is_lost_where_too_much_waits() {
-        let mut own = Own::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
-        let loss = Loss { program: 7, lane: 3, why: Why::NoLane, events: 4, events_ever: 6, bytes: 0 };
+        let mut own = OwnEvents::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.lost(8, &loss);
-        let put = own.write(Origin::default(), |bytes, _| {
+        let put = own.write(PacketOrigin::default(), |bytes, _| {
             bytes.push(0);
             Err("full")
         });
         assert_eq!((put.written, put.lost, put.error), (0, 0, Some("full")));
         own.lost(9, &loss);
         let mut found = Vec::new();
-        let put = own.write(Origin::default(), |bytes, span| {
+        let put = own.write(PacketOrigin::default(), |bytes, span| {
             found.push((span.begin, span.events, read(&bytes[BEFORE_EVENTS..]), bytes.len()));
             Ok::<(), &str>(())
         });
@@ -302,10 +303,10 @@ mod tests {
         for _ in 0..WAITING_BYTES / 40 {
             own.lost(10, &loss);
         }
-        let put = own.write(Origin::default(), |_, _| Err("full"));
+        let put = own.write(PacketOrigin::default(), |_, _| Err("full"));
         assert_eq!((put.lost, own.give_up()), ((WAITING_BYTES / 40) as u64, 0));
         own.lost(11, &loss);
-        assert_eq!(own.write(Origin::default(), |_, _| Err("full")).lost, 0);
+        assert_eq!(own.write(PacketOrigin::default(), |_, _| Err("full")).lost, 0);
         assert_eq!(own.give_up(), 1);
     }
 }

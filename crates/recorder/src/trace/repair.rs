@@ -16,14 +16,14 @@ use std::path::Path;
 use kymo_wire::{index, magic};
 use kymo_writer::RawRest;
 
-use crate::program::drain::{Position, Progress};
-use crate::trace::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Left, Origin, stream_number};
+use crate::program::drain::{DrainProgress, Position};
+use crate::trace::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, LeftoverStream, PacketOrigin, stream_number};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Where the trace of each lane ends, by the program's key.
-    pub programs: HashMap<u64, Progress>,
+    pub programs: HashMap<u64, DrainProgress>,
     /// Complete packets.
     pub packets: u64,
     /// Bytes of incomplete packets.
@@ -63,8 +63,8 @@ impl Repaired {
 }
 
 /// Advances the position from which a later recorder continues behind a packet.
-pub(crate) fn advance(programs: &mut HashMap<u64, Progress>, packet: &Packet, base: Option<u64>) {
-    let Origin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
+pub(crate) fn advance(programs: &mut HashMap<u64, DrainProgress>, packet: &CompletePacket, base: Option<u64>) {
+    let PacketOrigin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
     // The recorder's own packets have no program.
     if program != 0 {
         let last = base.map_or(0, |base| base.saturating_add(packet.entry.end_cycles));
@@ -92,7 +92,7 @@ fn stream(folder: &Path, name: &str, repaired: &mut Repaired) -> io::Result<()> 
 }
 
 /// Cuts incomplete packets; returns how many bytes that is.
-pub(crate) fn cut(file: &File, left: &Left) -> io::Result<u64> {
+pub(crate) fn cut(file: &File, left: &LeftoverStream) -> io::Result<u64> {
     let length = file.metadata()?.len();
     if left.rest.offset < length {
         file.set_len(left.rest.offset)?;
@@ -101,25 +101,28 @@ pub(crate) fn cut(file: &File, left: &Left) -> io::Result<u64> {
 }
 
 /// A complete packet.
-pub(crate) struct Packet {
-    pub(crate) entry: index::Entry,
-    pub(crate) origin: Origin,
+pub(crate) struct CompletePacket {
+    pub(crate) entry: index::IndexEntry,
+    pub(crate) origin: PacketOrigin,
     /// Events in it.
     pub(crate) events: u32,
     uuid: [u8; 16],
 }
 
 /// Calls `each` for all complete packets, in order.
-pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<()>) -> io::Result<Left> {
+pub(crate) fn packets(
+    file: &File,
+    mut each: impl FnMut(&CompletePacket) -> io::Result<()>,
+) -> io::Result<LeftoverStream> {
     let length = file.metadata()?.len();
-    let (mut left, mut uuid) = (Left::default(), None);
+    let (mut left, mut uuid) = (LeftoverStream::default(), None);
     while let Some(packet) = packet(file, left.rest.offset, length)? {
         // The rest of an older file with the same name looks like packets, but has another UUID.
         if *uuid.get_or_insert(packet.uuid) != packet.uuid {
             break;
         }
         each(&packet)?;
-        let Left { rest, discarded, packets } = &mut left;
+        let LeftoverStream { rest, discarded, packets } = &mut left;
         let entry = &packet.entry;
         rest.entries.extend(entry.to_bytes());
         *rest = RawRest {
@@ -136,14 +139,14 @@ pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<(
 }
 
 /// Reads a packet, if there is a complete one.
-fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<Packet>> {
+fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<CompletePacket>> {
     let mut head = [0; BEFORE_EVENTS];
     if length - at < BEFORE_EVENTS as u64 {
         return Ok(None);
     }
     file.read_exact_at(&mut head, at)?;
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
-    let entry = index::Entry {
+    let entry = index::IndexEntry {
         offset: at,
         packet_bits: word(56),
         content_bits: word(48),
@@ -167,7 +170,7 @@ fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<Packet>> {
         file.read_exact_at(&mut behind, at + entry.content_bits / 8)?;
     }
     let (_, before) = head.split_last_chunk::<FURTHER_BYTES>().expect("it is longer");
-    let (origin, events) = Origin::of(before, &behind);
+    let (origin, events) = PacketOrigin::of(before, &behind);
     let uuid = std::array::from_fn(|byte| head[4 + byte]);
-    Ok(Some(Packet { entry, origin, events, uuid }))
+    Ok(Some(CompletePacket { entry, origin, events, uuid }))
 }

@@ -15,16 +15,16 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::clock::{Clock, uptime_ns};
-use crate::program::drain::{Position, Progress, lost_since};
-use crate::program::run::Run;
-use crate::trace::chunk::{Chunk, Left, stream_number};
+use crate::clock::{TickSource, uptime_ns};
+use crate::program::drain::{DrainProgress, Position, lost_since};
+use crate::program::run::EventRun;
+use crate::trace::chunk::{LeftoverStream, TraceChunk, stream_number};
 use crate::trace::file_error;
-use crate::trace::journal::{Beginning, Journal, Line};
+use crate::trace::journal::{Journal, JournalHead, JournalLine};
 use crate::trace::live;
-use crate::trace::own::{self, Loss, Own, Why};
-use crate::trace::repair::{Packet, advance, cut, packets, repair};
-use crate::trace::{Error, Output, OutputOptions, Tally};
+use crate::trace::own::{self, LossCause, OwnEvents, TraceLoss};
+use crate::trace::repair::{CompletePacket, advance, cut, packets, repair};
+use crate::trace::{Output, OutputOptions, Tally, TraceError};
 
 /// A trace that continues.
 #[derive(Debug)]
@@ -33,22 +33,22 @@ pub struct Resumed {
     pub output: Output,
     /// How far the trace is, by the program's key; programs are to be
     /// [resumed](crate::program::Program::resume) there, or before that.
-    pub programs: HashMap<u64, Progress>,
+    pub programs: HashMap<u64, DrainProgress>,
 }
 
 /// A chunk that continues.
-struct Begun {
+struct ResumedChunk {
     path: PathBuf,
-    beginning: Beginning,
-    lines: Vec<Line>,
+    beginning: JournalHead,
+    lines: Vec<JournalLine>,
     journal: Journal,
 }
 
 /// Content of the chunk's files.
 #[derive(Default)]
-struct Read {
-    left: BTreeMap<u32, Left>,
-    programs: HashMap<u64, Progress>,
+struct ChunkContent {
+    left: BTreeMap<u32, LeftoverStream>,
+    programs: HashMap<u64, DrainProgress>,
     tally: Tally,
     unreadable: u64,
 }
@@ -64,26 +64,26 @@ impl Output {
     pub fn resume(
         path: &Path,
         options: OutputOptions,
-        clock: &mut Clock,
+        clock: &mut TickSource,
         untold: u64,
-    ) -> Result<Option<Resumed>, Error> {
+    ) -> Result<Option<Resumed>, TraceError> {
         let fault = |error| file_error(path, error);
         if !path.exists() {
             return Ok(None);
         }
         let Some(begun) = last_begun(path, options.has_chunks()).map_err(fault)? else { return Ok(None) };
-        let Begun { path: folder, beginning, lines, journal } = begun;
-        let mut read = Read { programs: beginning.programs.clone(), ..Read::default() };
+        let ResumedChunk { path: folder, beginning, lines, journal } = begun;
+        let mut read = ChunkContent { programs: beginning.programs.clone(), ..ChunkContent::default() };
         read.all(&folder, &beginning).map_err(fault)?;
         live::begin(&folder, options.session.as_deref());
-        let chunk = Chunk::go_on(&folder, (&beginning, lines, journal), read.left)?;
+        let chunk = TraceChunk::go_on(&folder, (&beginning, lines, journal), read.left)?;
         clock.was_watched(beginning.watched);
         let facts = beginning.facts;
         // Not before the last packet of the recorder's own stream, so that its time never steps
         // back.
         let now = clock.now().saturating_sub(facts.base).max(chunk.end(0));
         // `last_begun` has checked that the journal gives the recorder's own events these ids.
-        let own = Own::new([0, 1, 2, 3], chunk.before_events(), now);
+        let own = OwnEvents::new([0, 1, 2, 3], chunk.before_events(), now);
         let mut output = Self::of(path, options, clock, (facts, chunk, own, 0));
         let since = Duration::from_nanos(uptime_ns().saturating_sub(beginning.began_ns).try_into().unwrap_or(0));
         output.chunk_begin = Instant::now().checked_sub(since).unwrap_or_else(Instant::now);
@@ -110,7 +110,7 @@ impl Output {
     }
 
     /// Progress of earlier recorders with programs, as far as the trace cannot tell it.
-    pub(crate) fn is_resumed_at(&mut self, programs: &HashMap<u64, Progress>) {
+    pub(crate) fn is_resumed_at(&mut self, programs: &HashMap<u64, DrainProgress>) {
         for (program, progress) in programs {
             let known = self.resumed.entry(*program).or_default();
             *known = std::mem::take(known).later(progress);
@@ -124,7 +124,7 @@ impl Output {
 }
 
 /// The part of a run that no earlier recorder has written; `None`: all of it is written.
-pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -> Option<Run<'r>> {
+pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: EventRun<'r>) -> Option<EventRun<'r>> {
     let Some(position) = resumed.get(&run.lane) else { return Some(run) };
     let end = run.from.saturating_add(run.bytes.len() as u32);
     if run.sequence < position.sequence || (run.sequence == position.sequence && end <= position.bytes) {
@@ -146,7 +146,7 @@ pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -
     Some(run)
 }
 
-fn joined(beginning: &Beginning, found: &Tally, files: u64) -> Tally {
+fn joined(beginning: &JournalHead, found: &Tally, files: u64) -> Tally {
     let before = &beginning.before;
     Tally {
         events: before.events + found.events,
@@ -163,7 +163,7 @@ fn joined(beginning: &Beginning, found: &Tally, files: u64) -> Tally {
 
 /// The last chunk of a trace that has begun. Deletes one that has not, and completes those before
 /// it.
-fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
+fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<ResumedChunk>> {
     let mut folders = chunks(path)?;
     if !has_chunks {
         folders = std::iter::once((1, path.to_owned())).chain(siblings(path)?).collect();
@@ -181,7 +181,7 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
         }
         match Journal::read(&folder)? {
             Some((beginning, lines, journal)) if begins_as_ours(&lines) => {
-                last = Some(Begun { path: folder, beginning, lines, journal });
+                last = Some(ResumedChunk { path: folder, beginning, lines, journal });
             }
             // The recorder was killed while it wrote the first classes: there is no packet.
             Some(_) | None if streams(&folder)?.is_empty() => unmake(&folder, path)?,
@@ -195,9 +195,9 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
 }
 
 /// Whether the recorder's own events have the ids that this recorder gives them.
-fn begins_as_ours(lines: &[Line]) -> bool {
+fn begins_as_ours(lines: &[JournalLine]) -> bool {
     let mut events = lines.iter().filter_map(|line| match line {
-        Line::Event { stream_class: 0, id, class } => Some((*id, class)),
+        JournalLine::Event { stream_class: 0, id, class } => Some((*id, class)),
         _ => None,
     });
     let is_same = |(number, class): (u16, &_)| events.next().is_some_and(|(id, found)| id == number && found == class);
@@ -270,9 +270,9 @@ fn earlier(path: &Path, chunk: u64) -> io::Result<Vec<(PathBuf, u64)>> {
     Ok(found)
 }
 
-impl Read {
+impl ChunkContent {
     /// Reads all streams of a chunk, and cuts incomplete packets.
-    fn all(&mut self, folder: &Path, beginning: &Beginning) -> io::Result<()> {
+    fn all(&mut self, folder: &Path, beginning: &JournalHead) -> io::Result<()> {
         let base = beginning.facts.base;
         let before = crate::trace::chunk::before_events(beginning.namespaces);
         let mut gaps = 0;
@@ -300,7 +300,7 @@ impl Read {
         Ok(())
     }
 
-    fn count(&mut self, file: &File, (number, before): (u32, usize), packet: &Packet) -> io::Result<()> {
+    fn count(&mut self, file: &File, (number, before): (u32, usize), packet: &CompletePacket) -> io::Result<()> {
         if number > 0 {
             self.tally.events += u64::from(packet.events);
             return Ok(());
@@ -315,10 +315,10 @@ impl Read {
         Ok(())
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn lost(&mut self, loss: &TraceLoss) {
         self.tally.unreadable += loss.bytes;
-        self.unreadable += u64::from(loss.why == Why::Unreadable);
-        if loss.why != Why::NoLane {
+        self.unreadable += u64::from(loss.why == LossCause::Unreadable);
+        if loss.why != LossCause::NoLane {
             return;
         }
         let known = self.programs.entry(loss.program).or_default();

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kymo_writer::Format;
+use kymo_writer::CtfVersion;
 use serde::{Deserialize, Serialize};
 
-use crate::program::namespaces::Kinds;
+use crate::program::namespaces::NamespaceKinds;
 
 /// How a trace is written.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
     /// Version of CTF.
-    pub format: Format,
+    pub format: CtfVersion,
     /// A chunk ends when it has this many bytes, and the next one begins (rotation): each chunk is
     /// a trace of its own, in a folder of its own.
     pub chunk_bytes: Option<u64>,
@@ -21,7 +21,7 @@ pub struct OutputOptions {
     /// The recorder deletes the oldest chunks when all together have more bytes than this.
     pub ring_bytes: Option<u64>,
     /// Kinds of namespaces: packets tell the namespaces of these kinds that threads are in.
-    pub namespaces: Kinds,
+    pub namespaces: NamespaceKinds,
     /// More entries of the environment; the recorder knows the others.
     pub environment: Vec<(String, String)>,
     /// While this file exists, another recorder continues the trace if this one is killed; the

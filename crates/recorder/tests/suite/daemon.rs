@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use kymo_recorder::protocol::{
-    Answer, ClassStatus, Classes, Matched, Question, SessionOptions, Status, Summary, VERSION,
+    ClassStatus, ClassesStatus, Matched, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, Status,
+    VERSION,
 };
-use kymo_recorder::select::{Act, Rule, Selection, Step};
+use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
 
 use crate::recording::{Stage, check, numbers, read, wait};
 
@@ -44,19 +45,19 @@ impl Recorder {
             stream.is_some()
         });
         let mut recorder = Self { child, stream: BufReader::new(stream.expect("it listens")) };
-        recorder.ask(&Question::Hello { version: VERSION });
+        recorder.ask(&RecorderRequest::Hello { version: VERSION });
         recorder
     }
 
-    fn ask(&mut self, question: &Question) -> Answer {
+    fn ask(&mut self, question: &RecorderRequest) -> RecorderReply {
         let said = serde_json::to_string(question).expect("it can be said");
         writeln!(self.stream.get_mut(), "{said}").expect("it listens");
         loop {
             let mut line = String::new();
             self.stream.read_line(&mut line).expect("it speaks");
             match serde_json::from_str(&line).expect("it is an answer") {
-                Answer::Later { .. } => {}
-                Answer::Refused { message } => panic!("{message}"),
+                RecorderReply::Later { .. } => {}
+                RecorderReply::Refused { message } => panic!("{message}"),
                 answer => return answer,
             }
         }
@@ -64,25 +65,25 @@ impl Recorder {
 
     fn start(&mut self, stage: &Stage, name: &str) -> PathBuf {
         let output = stage.path(name);
-        let mut selection = Selection::default();
-        selection.take(Step { act: Act::Enable, rule: Rule::default() });
+        let mut selection = SessionSelection::default();
+        selection.take(SelectionStep { act: StepKind::Enable, rule: SelectionRule::default() });
         let (name, is_detached) = (name.to_owned(), true);
         let options =
             SessionOptions { name, output: output.clone(), selection, is_detached, ..SessionOptions::default() };
-        self.ask(&Question::Start { options: Box::new(options) });
+        self.ask(&RecorderRequest::Start { options: Box::new(options) });
         output
     }
 
-    fn stop(&mut self, name: &str) -> Summary {
-        match self.ask(&Question::Stop { session: Some(name.to_owned()), all: false }) {
-            Answer::Stopped { summaries } => summaries.into_iter().next().expect("it was there"),
+    fn stop(&mut self, name: &str) -> SessionSummary {
+        match self.ask(&RecorderRequest::Stop { session: Some(name.to_owned()), all: false }) {
+            RecorderReply::Stopped { summaries } => summaries.into_iter().next().expect("it was there"),
             other => panic!("{other:?}"),
         }
     }
 
     fn status(&mut self) -> Status {
-        match self.ask(&Question::Status) {
-            Answer::Status(status) => *status,
+        match self.ask(&RecorderRequest::Status) {
+            RecorderReply::Status(status) => *status,
             other => panic!("{other:?}"),
         }
     }
@@ -96,21 +97,21 @@ impl Recorder {
 
 fn wait_for_events(recorder: &mut Recorder, session: &str, count: u64) {
     wait("all events", || {
-        let question = Question::Progress { session: session.to_owned() };
-        matches!(recorder.ask(&question), Answer::Progress { summary } if summary.events >= count)
+        let question = RecorderRequest::Progress { session: session.to_owned() };
+        matches!(recorder.ask(&question), RecorderReply::Progress { summary } if summary.events >= count)
     });
 }
 
-fn taken(recorder: &mut Recorder, act: Act, rule: Rule) -> Matched {
-    match recorder.ask(&Question::Take { session: Some("a".to_owned()), step: Step { act, rule } }) {
-        Answer::Taken { matched } => matched,
+fn taken(recorder: &mut Recorder, act: StepKind, rule: SelectionRule) -> Matched {
+    match recorder.ask(&RecorderRequest::Take { session: Some("a".to_owned()), step: SelectionStep { act, rule } }) {
+        RecorderReply::Taken { matched } => matched,
         other => panic!("{other:?}"),
     }
 }
 
 fn classes(recorder: &mut Recorder) -> Vec<ClassStatus> {
-    match recorder.ask(&Question::Classes { session: "a".to_owned() }) {
-        Answer::Classes(Classes { classes, more: 0 }) => classes,
+    match recorder.ask(&RecorderRequest::Classes { session: "a".to_owned() }) {
+        RecorderReply::Classes(ClassesStatus { classes, more: 0 }) => classes,
         other => panic!("{other:?}"),
     }
 }
@@ -121,13 +122,17 @@ fn events_of_a_session_are_those_of_its_programs() {
     let stage = Stage::new();
     let (ours, other) = (stage.program(1), stage.program(1));
     let mut recorder = Recorder::begin(&stage);
-    let rule = Rule { processes: vec![ours.child.id().to_string()], events: vec!["no:*".into()], ..Rule::default() };
-    let mut selection = Selection::default();
-    selection.take(Step { act: Act::Enable, rule });
+    let rule = SelectionRule {
+        processes: vec![ours.child.id().to_string()],
+        events: vec!["no:*".into()],
+        ..SelectionRule::default()
+    };
+    let mut selection = SessionSelection::default();
+    selection.take(SelectionStep { act: StepKind::Enable, rule });
     let (output, is_detached) = (stage.path("a"), true);
     let options = SessionOptions { name: "a".to_owned(), output, selection, is_detached, ..SessionOptions::default() };
-    recorder.ask(&Question::Start { options: Box::new(options) });
-    let Answer::Sessions { sessions } = recorder.ask(&Question::Sessions) else {
+    recorder.ask(&RecorderRequest::Start { options: Box::new(options) });
+    let RecorderReply::Sessions { sessions } = recorder.ask(&RecorderRequest::Sessions) else {
         panic!("an answer to something else")
     };
     let names: Vec<_> = sessions.iter().map(|session| session.options.name.as_str()).collect();
@@ -137,8 +142,8 @@ fn events_of_a_session_are_those_of_its_programs() {
     assert!(all.len() > 1 && all.is_sorted_by_key(|class| &class.name), "{all:?}");
     assert!(all.iter().all(|class| class.programs == 1 && !class.is_on), "{all:?}");
     let name = all[0].name.clone();
-    let within = Rule { events: vec![name.clone()], is_within: true, ..Rule::default() };
-    let matched = taken(&mut recorder, Act::Enable, within.clone());
+    let within = SelectionRule { events: vec![name.clone()], is_within: true, ..SelectionRule::default() };
+    let matched = taken(&mut recorder, StepKind::Enable, within.clone());
     assert_eq!((matched.events, matched.programs, matched.all_programs), (1, 1, 1));
     let after = classes(&mut recorder);
     assert!(after[0].is_on && after[1..].iter().all(|class| !class.is_on), "{after:?}");
@@ -149,14 +154,14 @@ fn events_of_a_session_are_those_of_its_programs() {
     let status = recorder.status();
     assert!(is_on(&status, ours.child.id()) && !is_on(&status, other.child.id()));
 
-    let filtered = Rule { filter: Some("pid > 1".to_owned()), ..within.clone() };
-    taken(&mut recorder, Act::Filter, filtered);
+    let filtered = SelectionRule { filter: Some("pid > 1".to_owned()), ..within.clone() };
+    taken(&mut recorder, StepKind::Filter, filtered);
     let class = classes(&mut recorder).swap_remove(0);
     assert_eq!((class.filters.as_slice(), class.runs.len()), (["pid > 1".to_owned()].as_slice(), 1), "{class:?}");
-    taken(&mut recorder, Act::Disable, within.clone());
+    taken(&mut recorder, StepKind::Disable, within.clone());
     assert!(classes(&mut recorder).iter().all(|class| !class.is_on && class.filters.is_empty()));
     // The same said of all programs is about the other one, too.
-    let matched = taken(&mut recorder, Act::Enable, Rule { is_within: false, ..within });
+    let matched = taken(&mut recorder, StepKind::Enable, SelectionRule { is_within: false, ..within });
     assert_eq!((matched.events, matched.programs, matched.all_programs), (2, 2, 2));
     assert!(is_on(&recorder.status(), other.child.id()));
     recorder.stop("a");
@@ -226,7 +231,7 @@ fn a_program_that_lies_costs_little() {
     let mut running = stage.program(1);
     let path = stage.path("kymo/00000000abcdef01.ctl");
     let file = File::create_new(&path).expect("there is room");
-    let layout = kymo_lane::Layout { registry_bytes: 4 << 20, ..kymo_lane::Layout::default() };
+    let layout = kymo_lane::MemoryLayout { registry_bytes: 4 << 20, ..kymo_lane::MemoryLayout::default() };
     file.set_len(layout.bytes()).expect("it is sparse");
     let registry: Vec<u8> = (0..1_u64 << 19).flat_map(|id| (1 << 63 | (id & 0xffff) << 32).to_le_bytes()).collect();
     let page = |bytes: u64| bytes.next_multiple_of(4096);

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
 
-use kymo_lane::{Clock as Source, Mode, NoArena, Thread, Wants};
-use kymo_recorder::clock::Clock;
-use kymo_recorder::program::{Identity, Known, Patience, Program, Refusal};
-use kymo_recorder::trace::{Everything, Output, OutputOptions, To};
-use kymo_recorder::{End, Run, Sink, repair};
+use kymo_lane::{ClockSource, NoArena, OverflowMode, RecordingSettings, WriterThread};
+use kymo_recorder::clock::TickSource;
+use kymo_recorder::program::{DrainTiming, Program, ProgramFacts, ProgramIdentity, ProgramRefusal};
+use kymo_recorder::trace::{Everything, Output, OutputOptions, SingleTrace};
+use kymo_recorder::{EventRun, LaneEnd, RunSink, repair};
 use kymo_schema::definition::{Definition, parse};
 
 use crate::recording::{Recording, Stage, WANTS, check, numbers, read, wait};
@@ -24,10 +24,10 @@ fn what_is_written_and_what_is_counted_is_all() {
     let stage = Stage::new();
     let mut running = stage.program(2);
     let path = stage.path("trace");
-    let few = Wants { lane: 2, pool: 3, ..WANTS };
+    let few = RecordingSettings { lane: 2, pool: 3, ..WANTS };
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &few);
     recording.until_done(&mut running, "numbers 300000");
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     assert_eq!(tally.events + tally.discarded, 600_000);
     assert!(tally.discarded > 0, "the pool was meant to be too small");
     let (lines, report) = read(&path);
@@ -48,14 +48,14 @@ fn of_a_program_that_is_killed_everything_up_to_its_last_event_is_there() {
         let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
         running.tell("slowly 1000000");
         wait("an event", || {
-            recording.step(Patience::Wait).expect("it is there");
+            recording.step(DrainTiming::Wait).expect("it is there");
             recording.output.tally().events > 100
         });
         assert!(!recording.program.is_dead(), "it runs");
         running.child.kill().expect("it runs");
         running.child.wait().expect("it ran");
         assert!(recording.program.is_dead(), "nobody has its memory");
-        let tally = recording.finish(Patience::Last);
+        let tally = recording.finish(DrainTiming::Last);
         let (lines, report) = read(&path);
         assert!(report.is_complete() && !report.has_losses(), "{report:?}");
         let found = numbers(&lines);
@@ -68,14 +68,14 @@ fn of_a_program_that_is_killed_everything_up_to_its_last_event_is_there() {
 /// Is killed when it has taken so many runs.
 struct Mortal<'o>(&'o mut Output, u32);
 
-impl Sink for Mortal<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
+impl RunSink for Mortal<'_> {
+    fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>) {
         self.0.take(program, run, &mut Everything);
         self.1 -= 1;
         assert!(self.1 > 0, "killed");
     }
 
-    fn end(&mut self, program: &Known, end: &End) {
+    fn end(&mut self, program: &ProgramFacts, end: &LaneEnd) {
         self.0.end(program, end);
     }
 }
@@ -95,9 +95,9 @@ fn a_recorder_goes_on_where_one_before_it_was_killed() {
             it.uid()
         }),
     );
-    assert!(matches!(taken, Err(Refusal::Taken)), "two recorders have one program");
+    assert!(matches!(taken, Err(ProgramRefusal::Taken)), "two recorders have one program");
     let killed = catch_unwind(AssertUnwindSafe(|| {
-        recording.program.drain(Patience::Now, &mut Mortal(&mut recording.output, 7))
+        recording.program.drain(DrainTiming::Now, &mut Mortal(&mut recording.output, 7))
     }));
     assert!(killed.is_err(), "it was meant to be killed");
     drop(recording);
@@ -111,7 +111,7 @@ fn a_recorder_goes_on_where_one_before_it_was_killed() {
     program.resume(&repaired.programs[&program.identity().key]);
     let mut recording = Recording::begin(program, &second, OutputOptions::default(), &WANTS);
     recording.until_done(&mut running, "all 10");
-    recording.finish(Patience::Now);
+    recording.finish(DrainTiming::Now);
     let (mut lines, _) = read(&first);
     let before = lines.len();
     lines.extend(read(&second).0);
@@ -132,14 +132,14 @@ fn a_program_that_cuts_its_memory_off_is_gone_and_its_trace_stays() {
     let path = stage.path("trace");
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
     recording.until_done(&mut running, "numbers 50000");
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     let file = File::options().write(true).open(&running.control).expect("it is there");
     for bytes in [6 << 20, 4096, 100, 0] {
         file.set_len(bytes).expect("it can be cut");
-        let _ = recording.step(Patience::Now);
+        let _ = recording.step(DrainTiming::Now);
         let _ = recording.program.definitions();
     }
-    assert!(recording.step(Patience::Now).is_err(), "nothing is there");
+    assert!(recording.step(DrainTiming::Now).is_err(), "nothing is there");
     let tally = recording.output.finish(&mut recording.clock).expect("it can be written");
     assert_eq!((tally.events, numbers(&read(&path).0)[&1].len()), (50_000, 50_000));
     check(&path);
@@ -162,7 +162,7 @@ fn left_behind(stage: &Stage) -> (std::path::PathBuf, u32) {
     use std::os::unix::fs::MetadataExt;
     let mut running = stage.program(2);
     let program = running.open();
-    program.say(&Wants { contexts: 1 | 1 << 3, ..WANTS }).expect("it is there");
+    program.say(&RecordingSettings { contexts: 1 | 1 << 3, ..WANTS }).expect("it is there");
     (0..2).for_each(|id| program.switch(id, 1).expect("it is there"));
     running.tell("numbers 4000");
     running.wait_for("done");
@@ -175,18 +175,18 @@ fn left_behind(stage: &Stage) -> (std::path::PathBuf, u32) {
 
 fn record_what_is_left(control: &Path, user: u32, path: &Path) -> Option<kymo_recorder::trace::Tally> {
     let mut program = Program::open(control, user).ok()?;
-    let mut clock = Clock::begin(program.identity().clock);
+    let mut clock = TickSource::begin(program.identity().clock);
     // An hour is long enough for what was recorded before.
     let earliest = clock.now().saturating_sub(3600 * clock.frequency());
     let mut output = Output::create(path, OutputOptions::default(), &mut clock, earliest).expect("there is room");
     let _ = program.definitions();
     output.program(program.known());
-    for patience in [Patience::Wait, Patience::Now, Patience::Last] {
-        let _ = program.drain(patience, &mut To(&mut output));
+    for patience in [DrainTiming::Wait, DrainTiming::Now, DrainTiming::Last] {
+        let _ = program.drain(patience, &mut SingleTrace(&mut output));
         output.beat(&mut clock);
     }
-    let _ = program.reap(&mut To(&mut output));
-    let _ = program.end(clock.now(), &mut To(&mut output));
+    let _ = program.reap(&mut SingleTrace(&mut output));
+    let _ = program.end(clock.now(), &mut SingleTrace(&mut output));
     Some(output.finish(&mut clock).expect("there is room"))
 }
 
@@ -254,7 +254,7 @@ fn a_clock_that_steps_back_a_little_costs_no_event() {
     };
     let mut before = vec![0; 8 << 20];
     file.read_exact_at(&mut before, 0).expect("it is there");
-    let layout = kymo_lane::Layout::default();
+    let layout = kymo_lane::MemoryLayout::default();
     // All of these are full of numbers.
     for number in 0..6_u32 {
         let (begin, events) = (layout.sub_buffer(number), u64::from(layout.sub_buffer_bytes) / NUMBER_BYTES);
@@ -299,13 +299,13 @@ fn files_go_from_lane_to_lane() {
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
     for _ in 0..5 {
         recording.until_done(&mut running, "numbers 100");
-        recording.step(Patience::Now).expect("it is there");
+        recording.step(DrainTiming::Now).expect("it is there");
         // Whether threads are gone is looked at once in a second.
         std::thread::sleep(std::time::Duration::from_millis(1010));
         let Recording { program, output, .. } = &mut recording;
-        program.reap(&mut To(output)).expect("it is there");
+        program.reap(&mut SingleTrace(output)).expect("it is there");
     }
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     assert_eq!((tally.events, tally.discarded), (1_000, 0));
     assert!(tally.files <= 3, "10 threads, of which 2 ran at a time, have {} files", tally.files);
     assert_eq!(read(&path).0.len() as u64, tally.events + tally.own);
@@ -317,17 +317,19 @@ fn a_flight_recorder_has_the_last_events() {
     let stage = Stage::new();
     let mut running = stage.program(1);
     let program = running.open();
-    program.say(&Wants { mode: Mode::OverwriteOldest, lane: 4, pool: 8, contexts: 0 }).expect("it is there");
+    program
+        .say(&RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 4, pool: 8, contexts: 0 })
+        .expect("it is there");
     let mut program = program;
     (0..2).for_each(|id| program.switch(id, 1).expect("it is there"));
     running.tell("numbers 100000");
     running.wait_for("done");
     for name in ["once", "again"] {
         let path = stage.path(name);
-        let mut clock = Clock::begin(program.identity().clock);
+        let mut clock = TickSource::begin(program.identity().clock);
         let earliest = clock.now().saturating_sub(60 * clock.frequency());
         let mut output = Output::create(&path, OutputOptions::default(), &mut clock, earliest).expect("there is room");
-        program.snapshot(&mut To(&mut output)).expect("it is there");
+        program.snapshot(&mut SingleTrace(&mut output)).expect("it is there");
         let tally = output.finish(&mut clock).expect("there is room");
         assert_eq!((tally.discarded, tally.missing, tally.unreadable), (0, 0, 0));
         let found = &numbers(&read(&path).0)[&1];
@@ -345,10 +347,10 @@ fn chunks_are_traces_and_a_ring_has_the_last_ones() {
     let mut recording = Recording::begin(running.open(), &all, options, &WANTS);
     for _ in 0..5 {
         recording.until_done(&mut running, "slowly 4000");
-        recording.step(Patience::Now).expect("it is there");
+        recording.step(DrainTiming::Now).expect("it is there");
         std::thread::sleep(std::time::Duration::from_millis(1000));
     }
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     let chunks = fs::read_dir(&all).expect("it is there").count() as u64;
     assert!(chunks >= 2 && chunks == tally.chunks, "{chunks} of {}", tally.chunks);
     let (lines, report) = read(&all);
@@ -359,10 +361,10 @@ fn chunks_are_traces_and_a_ring_has_the_last_ones() {
     let mut recording = Recording::begin(running.open(), &ring, options, &WANTS);
     for _ in 0..10 {
         recording.until_done(&mut running, "numbers 5000");
-        recording.step(Patience::Now).expect("it is there");
+        recording.step(DrainTiming::Now).expect("it is there");
         std::thread::sleep(std::time::Duration::from_millis(1000));
     }
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     let (lines, report) = read(&ring);
     assert!(report.is_complete() && tally.deleted > 0, "{tally:?}");
     let found = &numbers(&lines)[&1];
@@ -376,12 +378,12 @@ fn a_folder_that_is_removed_is_told_and_what_is_lost_is_counted() {
     let path = stage.path("trace");
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
     recording.until_done(&mut running, "numbers 1000");
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     fs::remove_dir_all(&path).expect("it is there");
     std::thread::sleep(std::time::Duration::from_millis(1100));
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     recording.until_done(&mut running, "numbers 1000");
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     let said = recording.output.error().expect("it is told").to_string();
     assert!(said.contains("No such file"), "{said}");
     let tally = recording.output.tally();
@@ -403,12 +405,12 @@ fn on_a_full_disk_the_trace_so_far_stays_and_goes_on_when_there_is_room() {
     fs::write(disk.join("filler"), vec![1; 500_000]).expect("there is room");
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
     recording.until_done(&mut running, "numbers 100000");
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     let said = recording.output.error().map(ToString::to_string);
     let (lines, report) = read(&path);
     fs::remove_file(disk.join("filler")).expect("it is there");
     recording.until_done(&mut running, "numbers 1000");
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     let (after, last) = read(&path);
     let copied = Command::new("cp").arg("-r").arg(&path).arg(stage.path("copy")).status();
     let unmounted = Command::new("umount").arg(&disk).status();
@@ -421,30 +423,30 @@ fn on_a_full_disk_the_trace_so_far_stays_and_goes_on_when_there_is_room() {
 }
 
 /// A program that is not there, with so many events.
-fn liar(key: u64, events: u32) -> Known {
+fn liar(key: u64, events: u32) -> ProgramFacts {
     let event = |id: u32| match parse(format!("event of{key}:{id}").as_bytes()) {
         Ok(Definition::Event(class)) => Some(std::sync::Arc::new(class)),
         other => panic!("{other:?}"),
     };
     let (name, path) = (String::from("liar"), String::new());
-    let (clock, arena) = (Source::Counter, Err(NoArena::Off));
-    let identity = Identity { key, pid: 1, started: 0, pid_namespace: 0, user: 0, clock, name, path, arena };
-    Known { identity, pid_outside: None, events: (0..events).map(event).collect(), contexts: Vec::new() }
+    let (clock, arena) = (ClockSource::Counter, Err(NoArena::Off));
+    let identity = ProgramIdentity { key, pid: 1, started: 0, pid_namespace: 0, user: 0, clock, name, path, arena };
+    ProgramFacts { identity, pid_outside: None, events: (0..events).map(event).collect(), contexts: Vec::new() }
 }
 
 /// What it says, some ticks behind the begin.
-fn said(begin: u64, last: u64, bytes: &[u8]) -> Run<'_> {
-    let (thread, discarded) = (Thread::default(), 0);
+fn said(begin: u64, last: u64, bytes: &[u8]) -> EventRun<'_> {
+    let (thread, discarded) = (WriterThread::default(), 0);
     let (lane, sequence, from, contexts, discarded_ever, missing) = (0, 0, 0, 0, 0, 0);
-    Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+    EventRun { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
 }
 
 fn event(id: u16, ticks: u64) -> Vec<u8> {
     [&id.to_le_bytes(), &(ticks as u32).to_le_bytes()[..]].concat()
 }
 
-fn output_now(path: &Path) -> (Output, Clock, u64) {
-    let mut clock = Clock::begin(Source::Counter);
+fn output_now(path: &Path) -> (Output, TickSource, u64) {
+    let mut clock = TickSource::begin(ClockSource::Counter);
     let now = clock.now();
     let output = Output::create(path, OutputOptions::default(), &mut clock, now).expect("there is room");
     (output, clock, now)
@@ -462,7 +464,7 @@ fn more_events_than_there_are_ids_are_counted_when_no_other_folder_can_be_made()
         for part in 0..4_u16 {
             let bytes: Vec<u8> = (0..10_000).flat_map(|id| event(part * 10_000 + id, now)).collect();
             let sequence = u64::from(part);
-            output.take(&known, &Run { sequence, ..said(now, now, &bytes) }, &mut Everything);
+            output.take(&known, &EventRun { sequence, ..said(now, now, &bytes) }, &mut Everything);
         }
     }
     output.beat(&mut clock);
@@ -493,7 +495,7 @@ fn an_event_of_the_last_tick_that_can_be_said_is_no_other_than_others() {
     let last = begin + u64::from(u32::MAX);
     output.take(&known, &said(begin, last, &event(0, last)), &mut Everything);
     assert_eq!((output.tally().events, output.tally().outside), (0, 1));
-    output.take(&known, &Run { sequence: 1, ..said(now, now, &event(0, now)) }, &mut Everything);
+    output.take(&known, &EventRun { sequence: 1, ..said(now, now, &event(0, now)) }, &mut Everything);
     let tally = output.finish(&mut clock).expect("it can be written");
     assert_eq!((tally.events, tally.unwritten), (1, 0));
     check(&path);
@@ -513,13 +515,13 @@ fn what_events_carry_cannot_be_anything_each_time() {
     }
     // Nobody knows what that is.
     for bit in [1 << 15, 1 << 32, 1 << 63] {
-        output.take(&known, &Run { contexts: bit, ..said(now, now, &event(0, now)) }, &mut Everything);
+        output.take(&known, &EventRun { contexts: bit, ..said(now, now, &event(0, now)) }, &mut Everything);
     }
     assert_eq!((output.tally().events, output.tally().unreadable), (0, 18));
     for lane in 0..300_u16 {
         let contexts = u64::from(lane) << 16;
         let bytes = [event(0, now), vec![1; contexts.count_ones() as usize]].concat();
-        output.take(&known, &Run { lane, contexts, ..said(now, now, &bytes) }, &mut Everything);
+        output.take(&known, &EventRun { lane, contexts, ..said(now, now, &bytes) }, &mut Everything);
     }
     let tally = output.finish(&mut clock).expect("it can be written");
     assert!(tally.events == 64 && tally.files <= 65 && tally.unreadable > 236 * 6, "{tally:?}");

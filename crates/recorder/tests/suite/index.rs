@@ -10,11 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use kymo_lane::Wants;
-use kymo_recorder::program::Patience;
+use kymo_lane::RecordingSettings;
+use kymo_recorder::program::DrainTiming;
 use kymo_recorder::trace::OutputOptions;
 use kymo_units::Uuid;
-use kymo_writer::{Format, HEAD_BYTES, RawClock, RawOptions, RawPacket, RawTrace};
+use kymo_writer::{CtfVersion, HEAD_BYTES, RawClock, RawOptions, RawPacket, RawTrace};
 
 use crate::recording::{Recording, Stage, WANTS, wait};
 
@@ -42,7 +42,8 @@ fn is_written_again(folder: &Path, name: &str, empty: &Path) -> Found {
         is_absolute: false,
     };
     let uuid = Uuid(file[4..20].try_into().expect("16 bytes"));
-    let options = RawOptions { format: Format::Ctf18, uuid, clock, environment: Vec::new(), packet_fields: Vec::new() };
+    let options =
+        RawOptions { format: CtfVersion::Ctf18, uuid, clock, environment: Vec::new(), packet_fields: Vec::new() };
     let trace = RawTrace::create(empty, options).expect("there is room");
     let mut stream = trace.stream(name, word(20) as u32, word(24));
     let (mut at, mut sequence) = (0, 0);
@@ -107,14 +108,14 @@ fn of_our_packets_our_index_says_what_they_say() {
     let mut running = stage.program(3);
     let path = stage.path("trace");
     // So little room that events are lost.
-    let wants = Wants { lane: 1, pool: 4, ..WANTS };
+    let wants = RecordingSettings { lane: 1, pool: 4, ..WANTS };
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &wants);
     for _ in 0..5 {
         running.tell("numbers 20000");
         running.wait_for("done");
-        recording.step(Patience::Wait).expect("it is there");
+        recording.step(DrainTiming::Wait).expect("it is there");
     }
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     let names = streams(&path);
     let all = names.iter().map(|name| {
         let found = is_written_again(&path, name, &stage.path(name));

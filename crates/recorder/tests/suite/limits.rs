@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use kymo_recorder::program::{Patience, Program};
-use kymo_recorder::trace::{Output, OutputOptions, To};
+use kymo_recorder::program::{DrainTiming, Program};
+use kymo_recorder::trace::{Output, OutputOptions, SingleTrace};
 use kymo_tracer::Event;
 
 use crate::recording::{self, Stage, WANTS, read};
@@ -75,12 +75,12 @@ fn a_program_has_as_many_events_as_ids_and_those_beyond_are_told() {
     let mut program = open(&running);
     assert_eq!(program.known().events.len(), 65_536);
     assert!(program.is_full().expect("it is there"));
-    let mut clock = kymo_recorder::clock::Clock::begin(program.identity().clock);
+    let mut clock = kymo_recorder::clock::TickSource::begin(program.identity().clock);
     let mut output = Output::create(&path, OutputOptions::default(), &mut clock, 0).expect("it can be made");
     running.tell("all");
     running.wait_for("done");
-    program.drain(Patience::Now, &mut To(&mut output)).expect("it is there");
-    program.end(clock.now(), &mut To(&mut output)).expect("it is there");
+    program.drain(DrainTiming::Now, &mut SingleTrace(&mut output)).expect("it is there");
+    program.end(clock.now(), &mut SingleTrace(&mut output)).expect("it is there");
     let tally = output.finish(&mut clock).expect("it can be written");
     let (lines, _) = read(&path);
     let found = numbers(&lines);
@@ -97,18 +97,18 @@ fn a_trace_that_has_no_more_ids_is_followed_by_another_one() {
     let mut all = ["first", "second", "third"].map(|prefix| program(&stage, prefix, 30_000));
     let path = stage.path("trace");
     let mut programs: Vec<Program> = all.iter().map(open).collect();
-    let mut clock = kymo_recorder::clock::Clock::begin(programs[0].identity().clock);
+    let mut clock = kymo_recorder::clock::TickSource::begin(programs[0].identity().clock);
     let mut output = Output::create(&path, OutputOptions::default(), &mut clock, 0).expect("it can be made");
     for _ in 0..2 {
         for (running, program) in all.iter_mut().zip(&mut programs) {
             running.tell("all");
             running.wait_for("done");
-            program.drain(Patience::Now, &mut To(&mut output)).expect("it is there");
+            program.drain(DrainTiming::Now, &mut SingleTrace(&mut output)).expect("it is there");
         }
         output.beat(&mut clock);
     }
     let now = clock.now();
-    programs.iter_mut().for_each(|it| it.end(now, &mut To(&mut output)).expect("it is there"));
+    programs.iter_mut().for_each(|it| it.end(now, &mut SingleTrace(&mut output)).expect("it is there"));
     let tally = output.finish(&mut clock).expect("it can be written");
     let traces: Vec<_> =
         ["trace", "trace-2", "trace-3"].iter().map(|name| stage.path(name)).filter(|path| path.exists()).collect();

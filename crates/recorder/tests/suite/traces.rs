@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use kymo_recorder::program::Patience;
-use kymo_recorder::trace::{Format, OutputOptions};
-use kymo_schema::field::{Field, Integer, Kind, Scalar};
+use kymo_recorder::program::DrainTiming;
+use kymo_recorder::trace::{CtfVersion, OutputOptions};
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_units::Uuid;
 use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawTrace};
 
@@ -18,7 +18,7 @@ fn every_event_is_there_in_order_and_babeltrace_says_the_same() {
     let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
     recording.until_done(&mut running, "numbers 20000");
     recording.until_done(&mut running, "all 300");
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     assert_eq!((tally.events, tally.discarded, tally.unreadable), (60_900, 0, 0));
     let (lines, report) = read(&path);
     assert!(report.is_complete() && !report.has_losses() && report.assumptions.is_empty(), "{report:?}");
@@ -42,8 +42,8 @@ const CYCLES: u64 = 300;
 /// A trace of streams whose events are at the same time, and of others that are a cycle later, which is most often the same nanosecond.
 fn write_equal_stamps(path: &Path, streams: u32) {
     let field = |name: &str, bytes| {
-        let kind = Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes)));
-        Field { name: name.to_owned(), kind }
+        let kind = FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(bytes)));
+        DefinedField { name: name.to_owned(), kind }
     };
     let clock = RawClock {
         name: "counter".to_owned(),
@@ -56,7 +56,7 @@ fn write_equal_stamps(path: &Path, streams: u32) {
     };
     let environment = vec![("hostname".to_owned(), EnvironmentValue::Text("host".to_owned()))];
     let (uuid, packet_fields) = (Uuid(*b"0123456789abcdef"), vec![field("vtid", 4)]);
-    let options = RawOptions { format: Format::Ctf18, uuid, clock, environment, packet_fields };
+    let options = RawOptions { format: CtfVersion::Ctf18, uuid, clock, environment, packet_fields };
     let mut trace = RawTrace::create(path, options).expect("there is room");
     let class = trace.stream_class(&[]).expect("there is room");
     let event = RawEvent { id: 0, name: "app:number", level: None, uri: None, fields: &[field("number", 8)] };
@@ -91,10 +91,10 @@ fn ctf_2_says_the_same() {
     let stage = Stage::new();
     let mut running = stage.program(1);
     let path = stage.path("trace");
-    let options = OutputOptions { format: Format::Ctf2, ..OutputOptions::default() };
+    let options = OutputOptions { format: CtfVersion::Ctf2, ..OutputOptions::default() };
     let mut recording = Recording::begin(running.open(), &path, options, &WANTS);
     recording.until_done(&mut running, "all 10");
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     let (lines, report) = read(&path);
     assert!(report.is_complete() && !report.has_losses(), "{report:?}");
     assert_eq!((tally.events, lines.len() as u64), (10, 10 + tally.own));
@@ -115,14 +115,14 @@ fn what_comes_after_the_past_was_seen_is_not_skipped_with_it() {
     let past = recording.program.past().expect("it is there");
     record(100);
     recording.program.skip(&past).expect("it is there");
-    recording.step(Patience::Now).expect("it is there");
+    recording.step(DrainTiming::Now).expect("it is there");
     assert_eq!(recording.output.tally().events, 200);
     // What was there is left, and what comes behind it is not.
     record(50);
     let past = recording.program.past().expect("it is there");
     record(10);
     recording.program.skip(&past).expect("it is there");
-    let tally = recording.finish(Patience::Now);
+    let tally = recording.finish(DrainTiming::Now);
     assert_eq!((tally.events, tally.discarded, tally.missing, tally.unreadable), (220, 0, 0, 0));
     let found = numbers(&read(&path).0);
     assert!((1..=2).all(|thread| found[&thread] == (0..100).chain(0..10).collect::<Vec<_>>()), "{found:?}");

@@ -1,8 +1,8 @@
 //! Hops from one packet's head to the next.
 
 use kymo_decode::{Decoder, HeadError, PacketHead};
-use kymo_ir::{SLACK, Window};
-use kymo_source::Stream;
+use kymo_ir::{PacketWindow, SLACK};
+use kymo_source::ByteSource;
 
 use super::packets::Packets;
 use super::row::PacketRow;
@@ -28,7 +28,7 @@ pub enum HopFault {
     Empty,
     /// The file cannot be read. The place names the file.
     #[error("{}", .0.kind)]
-    Source(#[from] kymo_source::Error),
+    Source(#[from] kymo_source::SourceError),
 }
 
 /// Bytes that are read for a packet's head at first; most heads are below 100.
@@ -51,7 +51,7 @@ impl HeadReader {
     pub fn read(
         &mut self,
         decoder: &Decoder,
-        stream: &Stream,
+        stream: &ByteSource,
         offset_bytes: u64,
         clock_cycles: u64,
     ) -> Result<PacketHead, HopFault> {
@@ -61,7 +61,7 @@ impl HeadReader {
             self.buffer.resize(wanted + SLACK, 0);
             let got = stream.read_at(offset_bytes, &mut self.buffer[..wanted])?;
             self.buffer[got..].fill(0);
-            let window = Window::new(&self.buffer, 0, got as u64 * 8);
+            let window = PacketWindow::new(&self.buffer, 0, got as u64 * 8);
             match decoder.head(window, clock_cycles) {
                 Err(HeadError::Fault(fault)) if fault.kind.wants_more() && got == wanted && wanted < HEAD_BYTES_MAX => {
                     wanted *= 8;
@@ -73,8 +73,8 @@ impl HeadReader {
 
     /// The head that was read last, in memory.
     #[must_use]
-    pub fn window(&self, head: &PacketHead) -> Window<'_> {
-        Window::new(&self.buffer, 0, head.body_start)
+    pub fn window(&self, head: &PacketHead) -> PacketWindow<'_> {
+        PacketWindow::new(&self.buffer, 0, head.body_start)
     }
 
     /// The bytes of the head that was read last.
@@ -89,7 +89,7 @@ impl HeadReader {
 /// `size_bytes` is the size of the file when the trace was opened: bytes appended since are not
 /// read.
 #[must_use]
-pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Packets, Option<HopError>) {
+pub fn hop(decoder: &Decoder, stream: &ByteSource, file: u32, size_bytes: u64) -> (Packets, Option<HopError>) {
     hop_on(decoder, stream, file, size_bytes, Packets::default(), &|_| {})
 }
 
@@ -97,7 +97,7 @@ pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (P
 #[must_use]
 pub fn hop_on(
     decoder: &Decoder,
-    stream: &Stream,
+    stream: &ByteSource,
     file: u32,
     size_bytes: u64,
     mut rows: Packets,

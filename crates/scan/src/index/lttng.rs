@@ -12,7 +12,7 @@
 //! when they differ.
 
 use kymo_decode::Decoder;
-use kymo_source::Stream;
+use kymo_source::ByteSource;
 use kymo_wire::index::{ENTRY_LENGTH_1_0, ENTRY_LENGTH_1_1, HEADER_LENGTH};
 use kymo_wire::magic;
 
@@ -187,7 +187,7 @@ fn entry(bytes: &[u8]) -> LttngIndexEntry {
 /// The index is not of this file.
 pub fn rows_of_lttng_index(
     decoder: &Decoder,
-    stream: &Stream,
+    stream: &ByteSource,
     file: u32,
     file_bytes: u64,
     index: &[u8],

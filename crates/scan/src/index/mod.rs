@@ -10,5 +10,5 @@ mod row;
 
 pub use hop::{HeadReader, HopError, HopFault, hop, hop_on};
 pub use lttng::{LttngIndexEntry, LttngIndexError, LttngIndexFault, parse_lttng_index, rows_of_lttng_index};
-pub use packets::{Packets, Place, Rows};
+pub use packets::{PacketRowPlace, PacketRows, Packets};
 pub use row::PacketRow;

@@ -8,7 +8,7 @@
 //! row      └ mask of the words that differ from what is expected │ their differences, signed LEB128
 //! ```
 //!
-//! A row is found by reading its block from the beginning; a [`Place`] remembers the position, for
+//! A row is found by reading its block from the beginning; a [`PacketRowPlace`] remembers the position, for
 //! walks.
 
 use std::fmt;
@@ -57,7 +57,7 @@ pub struct Packets {
 
 /// Where a row is, so that it can be read without those before it.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct PacketRowPlace {
     /// Number of the row.
     next: usize,
     /// Its first byte in its block, unless it is the first one there.
@@ -68,9 +68,9 @@ pub struct Place {
 
 /// Some rows, one after the other.
 #[derive(Clone, Debug)]
-pub struct Rows<'a> {
+pub struct PacketRows<'a> {
     packets: &'a Packets,
-    place: Place,
+    place: PacketRowPlace,
     end: usize,
 }
 
@@ -125,7 +125,7 @@ impl Packets {
 
     /// All rows.
     #[must_use]
-    pub fn iter(&self) -> Rows<'_> {
+    pub fn iter(&self) -> PacketRows<'_> {
         self.range(0..self.length)
     }
 
@@ -135,15 +135,15 @@ impl Packets {
     ///
     /// If there are fewer.
     #[must_use]
-    pub fn range(&self, range: Range<usize>) -> Rows<'_> {
+    pub fn range(&self, range: Range<usize>) -> PacketRows<'_> {
         assert!(range.start <= range.end && range.end <= self.length, "{range:?} of {} rows", self.length);
-        Rows { packets: self, place: self.place(range.start), end: range.end }
+        PacketRows { packets: self, place: self.place(range.start), end: range.end }
     }
 
     /// The place of a row, or the one behind the last row.
     #[must_use]
-    pub fn place(&self, index: usize) -> Place {
-        let mut place = Place { next: index / BLOCK * BLOCK, ..Place::default() };
+    pub fn place(&self, index: usize) -> PacketRowPlace {
+        let mut place = PacketRowPlace { next: index / BLOCK * BLOCK, ..PacketRowPlace::default() };
         while place.next < index {
             self.step(&mut place);
         }
@@ -156,9 +156,9 @@ impl Packets {
     ///
     /// If there are fewer.
     #[must_use]
-    pub fn range_from(&self, place: Place, end: usize) -> Rows<'_> {
+    pub fn range_from(&self, place: PacketRowPlace, end: usize) -> PacketRows<'_> {
         assert!(place.next <= end && end <= self.length, "{}..{end} of {} rows", place.next, self.length);
-        Rows { packets: self, place, end }
+        PacketRows { packets: self, place, end }
     }
 
     /// The row at a place, which becomes that of the next one.
@@ -166,7 +166,7 @@ impl Packets {
     /// # Panics
     ///
     /// If there is none.
-    pub fn step(&self, place: &mut Place) -> PacketRow {
+    pub fn step(&self, place: &mut PacketRowPlace) -> PacketRow {
         assert!(place.next < self.length, "row {} of {}", place.next, self.length);
         if place.next.is_multiple_of(BLOCK) {
             (place.byte, place.before) = (0, Words::default());
@@ -234,13 +234,13 @@ impl FromIterator<PacketRow> for Packets {
 
 impl<'a> IntoIterator for &'a Packets {
     type Item = PacketRow;
-    type IntoIter = Rows<'a>;
-    fn into_iter(self) -> Rows<'a> {
+    type IntoIter = PacketRows<'a>;
+    fn into_iter(self) -> PacketRows<'a> {
         self.iter()
     }
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for PacketRows<'_> {
     type Item = PacketRow;
 
     fn next(&mut self) -> Option<PacketRow> {
@@ -253,7 +253,7 @@ impl Iterator for Rows<'_> {
     }
 }
 
-impl ExactSizeIterator for Rows<'_> {}
+impl ExactSizeIterator for PacketRows<'_> {}
 
 /// The value of a word if the packet is like the one before.
 fn expected(before: &Words, now: &Words, word: usize) -> u64 {

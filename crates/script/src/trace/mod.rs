@@ -17,9 +17,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kymo_analysis::events::EventRows;
-use kymo_analysis::roles::{CONTEXT, FieldFacts, FieldKind, Role};
+use kymo_analysis::roles::{CONTEXT, EventRole, FieldFacts, RoleFieldKind};
 use kymo_analysis::{
-    Analysis, BoundClass, BoundRole, LaneFacts, MemorySpool, Part, Room, Setup, Shape, Slot, Wishes, decode, encode,
+    Analysis, BoundClass, BoundRole, FieldSlot, LaneFacts, MemorySpool, PartShape, Room, Setup, TracePart, Wishes,
+    decode, encode,
 };
 
 /// A trace from text.
@@ -72,11 +73,11 @@ impl Script {
             name = plain.into();
         } else {
             for role in role.split('+') {
-                let role = Role::named(role).unwrap_or_else(|| panic!("`{role}` is no role"));
-                bound.push(BoundRole { role, slots: vec![Slot::Absent; role.facts().fields.len()] });
+                let role = EventRole::named(role).unwrap_or_else(|| panic!("`{role}` is no role"));
+                bound.push(BoundRole { role, slots: vec![FieldSlot::Absent; role.facts().fields.len()] });
             }
         }
-        let mut context: [Slot; CONTEXT.len()] = Default::default();
+        let mut context: [FieldSlot; CONTEXT.len()] = Default::default();
         let mut extra = Vec::new();
         for field in words {
             let (name, value) = field.split_once('=').unwrap_or_else(|| panic!("`{field}` is no field"));
@@ -86,7 +87,7 @@ impl Script {
                 context[place] = slot(value, is_text(&CONTEXT[place], value));
             } else if name.starts_with('+') {
                 let is_text = value.parse::<i64>().is_err();
-                extra.push(if value == "?" { Slot::Absent } else { slot(value, is_text) });
+                extra.push(if value == "?" { FieldSlot::Absent } else { slot(value, is_text) });
             } else {
                 let mut is_known = false;
                 for BoundRole { role, slots } in &mut bound {
@@ -119,14 +120,14 @@ impl Script {
         mut merges: impl FnMut(usize) -> usize,
     ) -> A::State {
         let mut parts: Vec<A::State> = match analysis.shape() {
-            Shape::Slice => self.parts(analysis, cuts, merges(2) == 1),
-            Shape::Lane => (0..self.lanes.len())
+            PartShape::Slice => self.parts(analysis, cuts, merges(2) == 1),
+            PartShape::Lane => (0..self.lanes.len())
                 .flat_map(|lane| spans(cuts).into_iter().map(move |span| (lane, span)))
                 .map(|(lane, span)| self.part(analysis, false, |event| event.1 == lane && is_in(span, event.0)))
                 .collect(),
         };
         parts = parts.into_iter().map(|state| self.sent(analysis, &state)).collect();
-        if analysis.shape() == Shape::Slice && merges(2) == 1 {
+        if analysis.shape() == PartShape::Slice && merges(2) == 1 {
             analysis.anchor(&mut parts[0]);
         }
         // The remaining merges of the first part, and how much of them was done.
@@ -183,7 +184,7 @@ impl Script {
         wants: impl Fn(&(i64, usize, usize)) -> bool,
     ) -> A::State {
         let lanes = self.lanes.len();
-        let mut part = if is_first { Part::first(analysis, lanes) } else { Part::new(analysis, lanes) };
+        let mut part = if is_first { TracePart::first(analysis, lanes) } else { TracePart::new(analysis, lanes) };
         let mut rows = EventRows::default();
         rows.cells.resize_with(self.classes.len(), Default::default);
         let wanted: Vec<&(i64, usize, usize)> = self.events.iter().filter(|event| wants(event)).collect();
@@ -308,14 +309,14 @@ fn number(word: &str) -> i64 {
 
 fn is_text(field: &FieldFacts, value: &str) -> bool {
     match field.kind {
-        FieldKind::Integer | FieldKind::Number => false,
-        FieldKind::Text => true,
-        FieldKind::Either => value.parse::<i64>().is_err(),
+        RoleFieldKind::Integer | RoleFieldKind::Number => false,
+        RoleFieldKind::Text => true,
+        RoleFieldKind::Either => value.parse::<i64>().is_err(),
     }
 }
 
-fn slot(value: &str, is_text: bool) -> Slot {
-    if is_text { Slot::Text(value.as_bytes().into()) } else { Slot::Integer(number(value)) }
+fn slot(value: &str, is_text: bool) -> FieldSlot {
+    if is_text { FieldSlot::Text(value.as_bytes().into()) } else { FieldSlot::Integer(number(value)) }
 }
 
 fn lane(words: &str) -> LaneFacts {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Wanted;
+use super::RecordingChange;
 
 /// A session, which there is none of.
 #[derive(Clone)]
@@ -17,6 +17,6 @@ pub(super) fn look(_: &[PathBuf], _: Option<&Recorded>) -> Result<Option<Recorde
     Ok(None)
 }
 
-pub(super) fn change(_: &[PathBuf], _: &Wanted) -> Result<(Value, Recorded), String> {
+pub(super) fn change(_: &[PathBuf], _: &RecordingChange) -> Result<(Value, Recorded), String> {
     Err("programs are recorded on Linux".to_owned())
 }

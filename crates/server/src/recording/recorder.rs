@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kymo_recorder::client::{Client, ClientProblem, has_sessions, kept_sessions, nonsense};
-use kymo_recorder::protocol::{Answer, Classes, Keep, Matched, Question, SessionStatus, Summary};
-use kymo_recorder::select::{Act, Rule, Step};
+use kymo_recorder::protocol::{
+    ClassesStatus, Keep, Matched, RecorderReply, RecorderRequest, SessionStatus, SessionSummary,
+};
+use kymo_recorder::select::{SelectionRule, SelectionStep, StepKind};
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::RecordingChange;
 
 /// How long to wait for each answer about the state.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -32,7 +34,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    fn of(status: &SessionStatus, classes: &Classes) -> Self {
+    fn of(status: &SessionStatus, classes: &ClassesStatus) -> Self {
         let SessionStatus { summary, options } = status;
         let command = options.command.as_ref().map(|command| command.chars().take(COMMAND_MAX).collect::<String>());
         let mut told = json!({
@@ -48,7 +50,7 @@ impl Recorded {
     }
 
     /// The same when it has ended; its last figures are known as long as its recorder is there.
-    fn ended(&self, summary: Option<&Summary>) -> Self {
+    fn ended(&self, summary: Option<&SessionSummary>) -> Self {
         let mut ended = Self { is_over: true, ..self.clone() };
         if let Some(summary) = summary {
             count(&mut ended.told, summary);
@@ -68,7 +70,7 @@ impl Recorded {
 }
 
 /// How far a session is.
-fn count(told: &mut Value, summary: &Summary) {
+fn count(told: &mut Value, summary: &SessionSummary) {
     let lost = summary.lost;
     let counts = json!({
         "state": if summary.has_ended { "ended" } else { "recording" },
@@ -121,11 +123,11 @@ fn left(before: &Recorded) -> Recorded {
 fn asked(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorded>, ClientProblem> {
     let mut client = Client::connect_for(PATIENCE)?;
     if let Some(status) = session(&mut client, traces)? {
-        let question = Question::Classes { session: status.summary.session.clone() };
+        let question = RecorderRequest::Classes { session: status.summary.session.clone() };
         return match client.ask(&question) {
-            Ok(Answer::Classes(classes)) => Ok(Some(Recorded::of(&status, &classes))),
+            Ok(RecorderReply::Classes(classes)) => Ok(Some(Recorded::of(&status, &classes))),
             // It has just ended.
-            Err(ClientProblem::Refused(_)) => Ok(Some(Recorded::of(&status, &Classes::default()).ended(None))),
+            Err(ClientProblem::Refused(_)) => Ok(Some(Recorded::of(&status, &ClassesStatus::default()).ended(None))),
             Ok(_) => Err(nonsense()),
             Err(problem) => Err(problem),
         };
@@ -134,8 +136,8 @@ fn asked(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorde
     if before.is_over {
         return Ok(Some(before.clone()));
     }
-    let last = match client.ask(&Question::Progress { session: before.name.clone() }) {
-        Ok(Answer::Progress { summary }) if before.told["output"] == json!(summary.output.to_string_lossy()) => {
+    let last = match client.ask(&RecorderRequest::Progress { session: before.name.clone() }) {
+        Ok(RecorderReply::Progress { summary }) if before.told["output"] == json!(summary.output.to_string_lossy()) => {
             Some(summary)
         }
         _ => None,
@@ -144,8 +146,8 @@ fn asked(traces: &[PathBuf], before: Option<&Recorded>) -> Result<Option<Recorde
 }
 
 fn session(client: &mut Client, traces: &[PathBuf]) -> Result<Option<SessionStatus>, ClientProblem> {
-    match client.ask(&Question::Sessions)? {
-        Answer::Sessions { sessions } => Ok(whose(sessions, traces)),
+    match client.ask(&RecorderRequest::Sessions)? {
+        RecorderReply::Sessions { sessions } => Ok(whose(sessions, traces)),
         _ => Err(nonsense()),
     }
 }
@@ -170,7 +172,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Makes the change; returns the result and its session, or why it was not made, in sentences.
-pub(super) fn change(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Recorded), String> {
+pub(super) fn change(traces: &[PathBuf], wanted: &RecordingChange) -> Result<(Value, Recorded), String> {
     if traces.is_empty() {
         return Err(NOBODY.to_owned());
     }
@@ -181,30 +183,34 @@ pub(super) fn change(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Reco
     })
 }
 
-fn done(traces: &[PathBuf], wanted: &Wanted) -> Result<(Value, Recorded), ClientProblem> {
+fn done(traces: &[PathBuf], wanted: &RecordingChange) -> Result<(Value, Recorded), ClientProblem> {
     let mut client = Client::connect_for(PATIENCE)?;
     let Some(status) = session(&mut client, traces)? else { return Err(ClientProblem::Nobody) };
     let mut client = client.waiting_for(PATIENCE_TO_DO);
-    let recorded = Recorded::of(&status, &Classes::default());
+    let recorded = Recorded::of(&status, &ClassesStatus::default());
     changed(&mut client, status.summary.session, wanted).map(|changed| (changed, recorded))
 }
 
-fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, ClientProblem> {
+fn changed(client: &mut Client, name: String, wanted: &RecordingChange) -> Result<Value, ClientProblem> {
     let session = Some(name.clone());
     let asked = match wanted {
-        Wanted::Snapshot {} => client.ask(&Question::Snapshot { session, output: None }),
-        Wanted::Stop {} => client.ask(&Question::Stop { session, all: false }),
-        Wanted::Enable { events, filter } => return take(client, name, &Act::Enable, events, filter.clone()),
-        Wanted::Disable { events } => return take(client, name, &Act::Disable, events, None),
-        Wanted::Filter { events, filter } => return take(client, name, &Act::Filter, events, filter.clone()),
+        RecordingChange::Snapshot {} => client.ask(&RecorderRequest::Snapshot { session, output: None }),
+        RecordingChange::Stop {} => client.ask(&RecorderRequest::Stop { session, all: false }),
+        RecordingChange::Enable { events, filter } => {
+            return take(client, name, &StepKind::Enable, events, filter.clone());
+        }
+        RecordingChange::Disable { events } => return take(client, name, &StepKind::Disable, events, None),
+        RecordingChange::Filter { events, filter } => {
+            return take(client, name, &StepKind::Filter, events, filter.clone());
+        }
     };
     match asked? {
-        Answer::Snapshot { output, summary } => {
+        RecorderReply::Snapshot { output, summary } => {
             let snapshot =
                 json!({"output": output.to_string_lossy(), "events": summary.events, "problems": summary.problems});
             Ok(json!({"snapshot": snapshot}))
         }
-        Answer::Stopped { .. } => Ok(json!({})),
+        RecorderReply::Stopped { .. } => Ok(json!({})),
         _ => Err(nonsense()),
     }
 }
@@ -213,17 +219,17 @@ fn changed(client: &mut Client, name: String, wanted: &Wanted) -> Result<Value, 
 fn take(
     client: &mut Client,
     session: String,
-    act: &Act,
+    act: &StepKind,
     events: &[String],
     filter: Option<String>,
 ) -> Result<Value, ClientProblem> {
-    let rule = Rule { events: events.to_vec(), filter, is_within: true, ..Rule::default() };
-    let question = Question::Take { session: Some(session), step: Step { act: act.clone(), rule } };
-    let Answer::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
+    let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
+    let question = RecorderRequest::Take { session: Some(session), step: SelectionStep { act: act.clone(), rule } };
+    let RecorderReply::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
     Ok(json!({"matched": told(&matched, act)}))
 }
 
-fn told(matched: &Matched, act: &Act) -> Value {
+fn told(matched: &Matched, act: &StepKind) -> Value {
     let unmatched = matched.unmatched.iter().map(|(pattern, near)| json!({"pattern": pattern, "near": near}));
     json!({
         "events": matched.events,
@@ -243,7 +249,7 @@ mod tests {
     use super::*;
 
     fn session(name: &str, output: PathBuf) -> SessionStatus {
-        let summary = Summary { session: name.to_owned(), output: output.clone(), ..Summary::default() };
+        let summary = SessionSummary { session: name.to_owned(), output: output.clone(), ..SessionSummary::default() };
         SessionStatus { summary, options: SessionOptions { output, ..SessionOptions::default() } }
     }
 
@@ -276,14 +282,14 @@ mod tests {
     #[test]
     fn what_has_ended_stays_known() {
         let status = SessionStatus {
-            summary: Summary { events: 5, ..session("a", "/a".into()).summary },
+            summary: SessionSummary { events: 5, ..session("a", "/a".into()).summary },
             ..session("a", "/a".into())
         };
         let class = kymo_recorder::protocol::ClassStatus { name: "a:b".to_owned(), ..Default::default() };
-        let running = Recorded::of(&status, &Classes { classes: vec![class], more: 2 });
+        let running = Recorded::of(&status, &ClassesStatus { classes: vec![class], more: 2 });
         assert_eq!((&running.told["state"], &running.told["events"]), (&json!("recording"), &json!(5)));
         assert_eq!((&running.told["classes"][0]["on"], &running.told["more_classes"]), (&json!(false), &json!(2)));
-        let last = Summary { events: 7, has_ended: true, ..status.summary };
+        let last = SessionSummary { events: 7, has_ended: true, ..status.summary };
         let ended = running.ended(Some(&last));
         assert!(ended.is_over && !running.is_over);
         assert_eq!((&ended.told["state"], &ended.told["events"]), (&json!("ended"), &json!(7)));

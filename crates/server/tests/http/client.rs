@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kymo_server::{Begin, Choice, Growing, Server, ServerOptions};
+use kymo_server::{Begin, Growing, Server, ServerOptions, TraceChoice};
 use kymo_session::{OpenOptions, Session};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub fn serve_with(mut options: ServerOptions) -> Running {
 }
 
 /// A server that has no traces yet.
-pub fn serve_choice(choice: Choice) -> Running {
+pub fn serve_choice(choice: TraceChoice) -> Running {
     serve_from(choice.into(), ServerOptions::default(), tempfile::tempdir().unwrap())
 }
 

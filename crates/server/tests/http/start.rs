@@ -4,7 +4,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use kymo_server::{Choice, RecordHint, Sample};
+use kymo_server::{RecordHint, SampleTrace, TraceChoice};
 use kymo_session::{OpenOptions, Recent};
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ use crate::checker::Checker;
 use crate::client::{Answer, Running, demo, serve, serve_choice};
 use crate::description::description;
 
-const SAMPLE: Sample =
-    Sample { name: "server.tar.gz", bytes: include_bytes!("../../../../examples/traces/server.tar.gz") };
+const SAMPLE: SampleTrace =
+    SampleTrace { name: "server.tar.gz", bytes: include_bytes!("../../../../examples/traces/server.tar.gz") };
 const HINTS: &[RecordHint] = &[RecordHint { command: "kymo record", what: "all" }];
 const BYTES: [&str; 1] = ["content-type: application/octet-stream"];
 
-fn choice(cache: Option<&Path>) -> Choice {
+fn choice(cache: Option<&Path>) -> TraceChoice {
     let open = OpenOptions { cache: cache.map(Path::to_owned), ..OpenOptions::default() };
-    Choice { open, sample: Some(SAMPLE), record: HINTS, upload_bytes_max: 1 << 20 }
+    TraceChoice { open, sample: Some(SAMPLE), record: HINTS, upload_bytes_max: 1 << 20 }
 }
 
 fn open(server: &Running, paths: &[&Path]) -> Answer {
@@ -144,7 +144,7 @@ fn the_sample_is_a_trace() {
     assert!(info["events"].as_u64().unwrap_or(0) > 100 || info.to_string().contains("server:request_begin"), "{info}");
     // What is gone when the server ends has no notes beside it.
     assert_eq!(server.get("/api/v1/notes").status, 404);
-    let without = serve_choice(Choice { sample: None, ..choice(None) });
+    let without = serve_choice(TraceChoice { sample: None, ..choice(None) });
     assert_eq!(without.ask("POST", "/api/v1/start/sample", &[], "").status, 404);
 }
 
@@ -237,7 +237,7 @@ fn names_of_files_lead_nowhere_else() {
 
 #[test]
 fn files_have_so_many_bytes_and_no_more() {
-    let server = serve_choice(Choice { upload_bytes_max: 1000, ..choice(None) });
+    let server = serve_choice(TraceChoice { upload_bytes_max: 1000, ..choice(None) });
     let put = |name: &str, bytes: usize| send(&server, &format!("/api/v1/start/uploads/u/{name}"), &vec![7; bytes]);
     assert_eq!((put("a", 600).status, put("a", 1).status), (201, 409));
     expect![[r#"413 {"error":{"code":"body","message":"all files together have 1000 bytes at most"}}"#]]
@@ -260,14 +260,14 @@ fn files_have_so_many_bytes_and_no_more() {
         ),
         (201, 415)
     );
-    let none = serve_choice(Choice { upload_bytes_max: 0, ..choice(None) });
+    let none = serve_choice(TraceChoice { upload_bytes_max: 0, ..choice(None) });
     assert_eq!(send(&none, "/api/v1/start/uploads/u/a", b"").status, 413);
 }
 
 /// Of a file whose sender has gone, nothing is kept.
 #[test]
 fn a_file_that_was_cut_is_not_opened() {
-    let server = serve_choice(Choice { upload_bytes_max: 1000, ..choice(None) });
+    let server = serve_choice(TraceChoice { upload_bytes_max: 1000, ..choice(None) });
     let mut stream = server.connect();
     let head = format!(
         "PUT /api/v1/start/uploads/u/a HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: 900\r\n\r\nsome",

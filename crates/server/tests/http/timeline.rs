@@ -100,7 +100,7 @@ fn compared(server: &Running, level: u8) -> Vec<u32> {
     let [magic, found, first, high, count, spans, tracks] = words.words();
     assert_eq!((magic, found, first, high, count), (u32::from_le_bytes(*b"KYT1"), level.into(), 1, 0, 32));
     let spans: Vec<[u32; 3]> = (0..spans).map(|_| words.words()).collect();
-    let as_words = |span: &kymo_session::Span| [span.begin, span.end, span.quality as u32];
+    let as_words = |span: &kymo_session::TileSpan| [span.begin, span.end, span.quality as u32];
     assert_eq!(spans, expected.spans.iter().map(as_words).collect::<Vec<_>>());
     let mut found: Vec<(String, u32, usize, Vec<u32>)> = (0..tracks)
         .map(|_| {

@@ -25,7 +25,8 @@ use std::sync::Arc;
 use kymo_analysis::mapping::MappingErrors;
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::{
-    AnalysisKind, Answer, AnyAnalysis, AnyState, LaneFacts, Question, Role, Room, Setup, SpoolError, Wishes, in_series,
+    AnalysisKind, Answer, AnyAnalysis, AnyState, EventRole, LaneFacts, Question, Room, Setup, SpoolError, Wishes,
+    in_series,
 };
 
 use crate::answers::analysis_options::AnalysisOptions;
@@ -38,7 +39,7 @@ use crate::open::report::Report;
 pub use self::shares::{ShareFailure, Shares};
 pub use self::states::OwnStates;
 
-pub(crate) use self::part::{Fault, Reader};
+pub(crate) use self::part::{PartReader, ReadFault};
 pub(crate) use self::prepare::Prepared;
 
 /// The result of an analysis.
@@ -73,7 +74,7 @@ pub enum AnalyseFailure {
     #[error("no event of these traces has the role `{}`: {}; `kymo roles` shows the roles of events", role.name(), role.facts().meaning)]
     NoRole {
         /// The missing role.
-        role: Role,
+        role: EventRole,
     },
     /// Rows did not fit into memory, and could not be put aside.
     #[error(transparent)]
@@ -98,7 +99,7 @@ pub enum AnalyseFailure {
 }
 
 /// The results of reading.
-struct Found {
+struct ReadResults {
     analysis: Box<dyn AnyAnalysis>,
     state: AnyState,
     report: Report,
@@ -141,7 +142,7 @@ impl Session {
         if options.periods.is_some() || has_length {
             return self.analyse_periods(question, options, &room, progress);
         }
-        let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
+        let ReadResults { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
         Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
     }
 
@@ -152,7 +153,7 @@ impl Session {
         options: &AnalysisOptions,
         room: &Room,
         progress: &Progress,
-    ) -> Result<Found, AnalyseFailure> {
+    ) -> Result<ReadResults, AnalyseFailure> {
         let mut prepared = self.prepare(question, options)?;
         let (mut reads, mut can_cut) = (0, true);
         loop {
@@ -165,7 +166,7 @@ impl Session {
             if !read.add_holes(&mut prepared.lanes) || reads == READS_MAX {
                 let report = read.report(self, &prepared);
                 let span_ns = span_ns(&prepared.lanes);
-                return Ok(Found { analysis, state: read.state, report, span_ns });
+                return Ok(ReadResults { analysis, state: read.state, report, span_ns });
             }
         }
     }
@@ -188,7 +189,7 @@ impl Session {
 
     /// The mappings that count, the most important first.
     fn mappings_for(&self, question: &Question<'_>, options: &AnalysisOptions) -> Result<Mappings, AnalyseFailure> {
-        let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
+        let is_of_pairs = |(role, _): &(EventRole, _)| matches!(role, EventRole::Begin | EventRole::End);
         let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
         let own = options.roles.as_deref();
         let mut mappings = match question.is_of_programs {
@@ -196,7 +197,7 @@ impl Session {
             false => self.mappings(own, needs_pairs)?,
         };
         if let Some(own) = &question.mapping {
-            let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
+            let is_own = |role: EventRole| own.sections.iter().any(|section| section.role == role);
             let mappings = mappings.to_mut();
             mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
             mappings.insert(0, own.clone());
@@ -231,7 +232,7 @@ impl Prepared {
         Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes, room: Some(room) }
     }
 
-    fn has(&self, role: Role) -> bool {
+    fn has(&self, role: EventRole) -> bool {
         self.bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == role))
     }
 }

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_analysis::{Bounded, Cell, Class, Column, Table};
+use kymo_analysis::{Bounded, Cell, CellClass, Column, Table};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, TimestampNanosecondArray,
@@ -23,7 +23,7 @@ use kymo_table::arrow::datatypes::{Field, Schema};
 /// A table as columns. `times_are_unix`: times are dates, see `Session::times_are_unix`; else they are plain nanoseconds.
 #[must_use]
 pub fn answer_columns(table: &Table, times_are_unix: bool) -> RecordBatch {
-    let mut columns = Columns { times_are_unix, fields: Vec::new(), arrays: Vec::new() };
+    let mut columns = AnswerColumns { times_are_unix, fields: Vec::new(), arrays: Vec::new() };
     for (number, column) in table.columns.iter().enumerate() {
         let cells: Vec<&Cell> = table.rows.iter().map(|row| row.get(number).unwrap_or(&Cell::Empty)).collect();
         columns.add(column, &cells);
@@ -37,16 +37,16 @@ pub fn answer_columns(table: &Table, times_are_unix: bool) -> RecordBatch {
     RecordBatch::try_new(schema, columns.arrays).expect("there is a cell for each row and column")
 }
 
-struct Columns {
+struct AnswerColumns {
     times_are_unix: bool,
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
-impl Columns {
+impl AnswerColumns {
     fn add(&mut self, column: &Column, cells: &[&Cell]) {
         match column.class {
-            Class::Flag => self.push(
+            CellClass::Flag => self.push(
                 column,
                 "",
                 flags(cells, |cell| match cell {
@@ -54,23 +54,25 @@ impl Columns {
                     _ => None,
                 }),
             ),
-            Class::Timestamp => {
-                let times = self.times(integers(cells, |cell| as_integer(cell, Part::Value)));
+            CellClass::Timestamp => {
+                let times = self.times(integers(cells, |cell| as_integer(cell, NumberPart::Value)));
                 self.push(column, "", times);
             }
-            Class::TimeRange => self.ranges(column, cells),
-            Class::Process => self.processes(column, cells),
-            Class::Irq => self.interrupts(column, cells),
-            Class::Fd | Class::Cpu => self.push(column, "", integers(cells, |cell| as_integer(cell, Part::Value))),
-            Class::Mixed => {
+            CellClass::TimeRange => self.ranges(column, cells),
+            CellClass::Process => self.processes(column, cells),
+            CellClass::Irq => self.interrupts(column, cells),
+            CellClass::Fd | CellClass::Cpu => {
+                self.push(column, "", integers(cells, |cell| as_integer(cell, NumberPart::Value)));
+            }
+            CellClass::Mixed => {
                 self.push(column, "", texts(cells, said));
                 let class = |cell: &Cell| cell.class().map(|class| class.name().to_owned());
                 self.push(column, "_class", texts(cells, class));
             }
-            Class::Number | Class::Ratio | Class::Duration | Class::Size | Class::Bitrate => {
+            CellClass::Number | CellClass::Ratio | CellClass::Duration | CellClass::Size | CellClass::Bitrate => {
                 self.numbers(column, cells);
             }
-            Class::Text | Class::Syscall | Class::Path | Class::Disk | Class::NetworkInterface => {
+            CellClass::Text | CellClass::Syscall | CellClass::Path | CellClass::Disk | CellClass::NetworkInterface => {
                 self.push(column, "", texts(cells, said));
             }
         }
@@ -81,9 +83,9 @@ impl Columns {
         let mut metadata = HashMap::from([("class".to_owned(), column.class.name().to_owned())]);
         metadata.insert("title".to_owned(), column.title.clone());
         let unit = match column.class {
-            Class::Duration | Class::Timestamp | Class::TimeRange => Some("ns"),
-            Class::Size => Some("B"),
-            Class::Bitrate => Some("bit/s"),
+            CellClass::Duration | CellClass::Timestamp | CellClass::TimeRange => Some("ns"),
+            CellClass::Size => Some("B"),
+            CellClass::Bitrate => Some("bit/s"),
             _ => column.unit,
         };
         metadata.extend(unit.map(|unit| ("unit".to_owned(), unit.to_owned())));
@@ -94,10 +96,10 @@ impl Columns {
     /// Whole numbers, unless one is not.
     fn numbers(&mut self, column: &Column, cells: &[&Cell]) {
         let is_whole = match column.class {
-            Class::Ratio | Class::Bitrate => false,
+            CellClass::Ratio | CellClass::Bitrate => false,
             _ => !cells.iter().any(|cell| matches!(cell, Cell::Number(_))),
         };
-        let parts = [("", Part::Value), ("_low", Part::Low), ("_high", Part::High)];
+        let parts = [("", NumberPart::Value), ("_low", NumberPart::Low), ("_high", NumberPart::High)];
         let count = if cells.iter().any(|cell| has_bounds(cell)) { parts.len() } else { 1 };
         for (name, part) in parts.into_iter().take(count) {
             let array = if is_whole {
@@ -160,7 +162,7 @@ impl Columns {
 
 /// Part of a number.
 #[derive(Clone, Copy)]
-enum Part {
+enum NumberPart {
     Value,
     Low,
     High,
@@ -186,16 +188,16 @@ fn has_bounds(cell: &Cell) -> bool {
     }
 }
 
-fn part_of<T: Copy>(number: &Bounded<T>, part: Part) -> T {
+fn part_of<T: Copy>(number: &Bounded<T>, part: NumberPart) -> T {
     match part {
-        Part::Value => number.value,
-        Part::Low => number.low,
-        Part::High => number.high,
+        NumberPart::Value => number.value,
+        NumberPart::Low => number.low,
+        NumberPart::High => number.high,
     }
 }
 
 /// Numbers beyond 63 bits are null, and so is an absent bound.
-fn as_integer(cell: &Cell, part: Part) -> Option<i64> {
+fn as_integer(cell: &Cell, part: NumberPart) -> Option<i64> {
     match cell {
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => part_of(number, part).try_into().ok(),
         Cell::Integer(number) | Cell::Timestamp(number) | Cell::Fd(number) => Some(*number),
@@ -204,7 +206,7 @@ fn as_integer(cell: &Cell, part: Part) -> Option<i64> {
     }
 }
 
-fn as_float(cell: &Cell, part: Part) -> Option<f64> {
+fn as_float(cell: &Cell, part: NumberPart) -> Option<f64> {
     let number = match cell {
         Cell::Ratio(number) | Cell::Bitrate(number) => part_of(number, part),
         Cell::Number(number) => *number,
@@ -214,7 +216,7 @@ fn as_float(cell: &Cell, part: Part) -> Option<f64> {
         }
         other => as_integer(other, part)? as f64,
     };
-    let is_none = number.is_nan() || number.is_infinite() && !matches!(part, Part::Value);
+    let is_none = number.is_nan() || number.is_infinite() && !matches!(part, NumberPart::Value);
     (!is_none).then_some(number)
 }
 
@@ -231,8 +233,10 @@ fn said(cell: &Cell) -> Option<String> {
             let text = |time: &Option<i64>| time.map_or_else(String::new, |time| time.to_string());
             Some(format!("{}..{}", text(begin), text(end)))
         }
-        Cell::Ratio(_) | Cell::Bitrate(_) | Cell::Number(_) => as_float(cell, Part::Value).map(|it| it.to_string()),
-        whole => as_integer(whole, Part::Value).map(|it| it.to_string()),
+        Cell::Ratio(_) | Cell::Bitrate(_) | Cell::Number(_) => {
+            as_float(cell, NumberPart::Value).map(|it| it.to_string())
+        }
+        whole => as_integer(whole, NumberPart::Value).map(|it| it.to_string()),
     }
 }
 
@@ -242,7 +246,7 @@ mod tests {
     use kymo_table::arrow::array::{Array, AsArray};
     use kymo_table::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 
-    fn columns(class: Class, cells: Vec<Cell>) -> RecordBatch {
+    fn columns(class: CellClass, cells: Vec<Cell>) -> RecordBatch {
         let mut table = Table::new("test", "Test", vec![Column::new("x", "X", class)]);
         table.rows = cells.into_iter().map(|cell| vec![cell]).collect();
         answer_columns(&table, true)
@@ -260,18 +264,18 @@ mod tests {
     #[test]
     fn bounds_are_columns_where_any_row_has_some() {
         let doubtful = Bounded { value: 5, low: 3, high: u64::MAX };
-        let batch = columns(Class::Duration, vec![Cell::Duration(Bounded::exact(1)), Cell::Duration(doubtful)]);
+        let batch = columns(CellClass::Duration, vec![Cell::Duration(Bounded::exact(1)), Cell::Duration(doubtful)]);
         assert_eq!(names(&batch), ["x", "x_low", "x_high"]);
         assert_eq!(integers_of(&batch, "x"), [Some(1), Some(5)]);
         assert_eq!(integers_of(&batch, "x_low"), [Some(1), Some(3)]);
         assert_eq!(integers_of(&batch, "x_high"), [Some(1), None]);
-        assert_eq!(names(&columns(Class::Size, vec![Cell::Size(Bounded::exact(1))])), ["x"]);
+        assert_eq!(names(&columns(CellClass::Size, vec![Cell::Size(Bounded::exact(1))])), ["x"]);
     }
 
     #[test]
     fn one_number_that_is_not_whole_makes_a_column_of_such() {
         let cells = vec![Cell::Number(0.5), Cell::Integer(-2), Cell::Count(Bounded::exact(3)), Cell::Unknown];
-        let batch = columns(Class::Number, cells);
+        let batch = columns(CellClass::Number, cells);
         let numbers: Vec<_> = batch.column(0).as_primitive::<Float64Type>().iter().collect();
         assert_eq!(numbers, [Some(0.5), Some(-2.0), Some(3.0), None]);
     }
@@ -279,11 +283,11 @@ mod tests {
     #[test]
     fn what_has_parts_has_columns() {
         let process = Cell::Process { name: Some("sh".to_owned()), pid: None, tid: Some(7) };
-        let batch = columns(Class::Process, vec![process, Cell::Unknown]);
+        let batch = columns(CellClass::Process, vec![process, Cell::Unknown]);
         assert_eq!(names(&batch), ["x", "x_pid", "x_tid"]);
         assert_eq!(batch.column(0).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("sh"), None]);
         assert_eq!(integers_of(&batch, "x_tid"), [Some(7), None]);
-        let batch = columns(Class::TimeRange, vec![Cell::TimeRange(None, Some(9))]);
+        let batch = columns(CellClass::TimeRange, vec![Cell::TimeRange(None, Some(9))]);
         assert_eq!(names(&batch), ["x_begin", "x_end"]);
         assert!(batch.column(0).is_null(0));
         assert_eq!(batch.schema().field(1).data_type(), &DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())));
@@ -291,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_has_its_columns() {
-        let batch = columns(Class::Mixed, Vec::new());
+        let batch = columns(CellClass::Mixed, Vec::new());
         assert_eq!((names(&batch), batch.num_rows()), (vec!["x", "x_class"], 0));
     }
 }

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_decode::Compile;
-use kymo_format::{Assumption, Metadata, Severity, line_column};
+use kymo_format::{Assumption, ParsedMetadata, Severity, line_column};
 use kymo_scan::index::{hop, rows_of_lttng_index};
 use kymo_scan::{
-    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault, StreamFaultKind,
-    Trace, TraceOptions,
+    BatchContent, BatchEvents, CursorItem, DataStream, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault,
+    StreamFaultKind, Trace, TraceOptions,
 };
-use kymo_source::{ErrorKind, TraceFolder};
+use kymo_source::{SourceErrorKind, TraceFolder};
 
 use crate::open::Session;
 use crate::open::discover::discover;
@@ -41,7 +41,7 @@ pub enum Gravity {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckFinding {
     /// How bad it is.
     pub gravity: Gravity,
     /// The rule that is broken, such as `cut-packet`; an assumption has its own name.
@@ -61,8 +61,8 @@ pub struct Finding {
 /// # Errors
 ///
 /// It was canceled.
-pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
-    let mut findings = Findings::default();
+pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<CheckFinding>, Cancelled> {
+    let mut findings = CheckFindings::default();
     let (folders, errors) = discover(paths).split();
     for error in errors {
         findings.add(of_source(&error.kind), error.path.display().to_string(), error.kind.to_string());
@@ -77,83 +77,84 @@ pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Can
 }
 
 /// A rule, and the remedy when it is broken.
-struct Rule {
+struct CheckRule {
     gravity: Gravity,
     name: &'static str,
     help: &'static str,
 }
 
-const fn rule(gravity: Gravity, name: &'static str, help: &'static str) -> Rule {
-    Rule { gravity, name, help }
+const fn rule(gravity: Gravity, name: &'static str, help: &'static str) -> CheckRule {
+    CheckRule { gravity, name, help }
 }
 
-const SOURCE: Rule = rule(Gravity::Error, "unreadable-file", "check the path and its permissions");
-const ARCHIVE: Rule = rule(
+const SOURCE: CheckRule = rule(Gravity::Error, "unreadable-file", "check the path and its permissions");
+const ARCHIVE: CheckRule = rule(
     Gravity::Error,
     "broken-archive",
     "copy the archive again; of a tar file, only the part before the damage is read",
 );
 
 /// The rule that is broken where a file cannot be read.
-const fn of_source(kind: &ErrorKind) -> &'static Rule {
+const fn of_source(kind: &SourceErrorKind) -> &'static CheckRule {
     match kind {
-        ErrorKind::TarHeader { .. } | ErrorKind::TarEnd { .. } | ErrorKind::Packed { .. } | ErrorKind::Zip(_) => {
-            &ARCHIVE
-        }
+        SourceErrorKind::TarHeader { .. }
+        | SourceErrorKind::TarEnd { .. }
+        | SourceErrorKind::Packed { .. }
+        | SourceErrorKind::Zip(_) => &ARCHIVE,
         _ => &SOURCE,
     }
 }
 
-const CLASS: Rule = rule(
+const CLASS: CheckRule = rule(
     Gravity::Error,
     "field-class",
     "let the tracer write a field that can be decoded: nothing of the trace is read",
 );
-const HEAD: Rule =
+const HEAD: CheckRule =
     rule(Gravity::Error, "packet-head", "the rest of the file is not read; record again, or cut the file there");
-const RECORD: Rule =
+const RECORD: CheckRule =
     rule(Gravity::Error, "record", "the rest of the packet is not read; the metadata may be of another trace");
-const CUT: Rule = rule(Gravity::Error, "cut-packet", "the copy or the recording was interrupted; copy it again");
-const UUID: Rule = rule(
+const CUT: CheckRule = rule(Gravity::Error, "cut-packet", "the copy or the recording was interrupted; copy it again");
+const UUID: CheckRule = rule(
     Gravity::Assumption,
     Assumption::UuidMismatch.name(),
     "the file may be of another trace: compare the uuid in the metadata",
 );
-const CLOCK_BACK: Rule = rule(
+const CLOCK_BACK: CheckRule = rule(
     Gravity::Assumption,
     Assumption::ClockStepsBack.name(),
     "the tracer's clock is not monotonic: record with one that is",
 );
-const SEQUENCE_GAP: Rule =
+const SEQUENCE_GAP: CheckRule =
     rule(Gravity::Warning, "packets-lost", "the tracer overwrote or lost packets: use more or larger buffers");
-const SEQUENCE_BACK: Rule =
+const SEQUENCE_BACK: CheckRule =
     rule(Gravity::Warning, "sequence-steps-back", "packets may be of several recordings in one file");
-const DISCARDED: Rule =
+const DISCARDED: CheckRule =
     rule(Gravity::Warning, "events-discarded", "the tracer had no room: use more or larger buffers");
-const DISCARDED_BACK: Rule =
+const DISCARDED_BACK: CheckRule =
     rule(Gravity::Warning, "discarded-steps-back", "the number of discarded events cannot be trusted");
-const BEGIN_AFTER_END: Rule =
+const BEGIN_AFTER_END: CheckRule =
     rule(Gravity::Warning, "begin-after-end", "the tracer wrote the packet's times wrongly; events have their own");
-const OVERLAP: Rule =
+const OVERLAP: CheckRule =
     rule(Gravity::Warning, "packets-overlap", "searching by time may miss events near the packets' borders");
-const OUTSIDE: Rule =
+const OUTSIDE: CheckRule =
     rule(Gravity::Warning, "event-outside-packet", "searching by time may miss the event; its own time is used");
-const INDEX: Rule = rule(
+const INDEX: CheckRule = rule(
     Gravity::Warning,
     "index-disagrees",
     "packets are read as they say themselves: delete the index file, or index the file anew",
 );
 
 #[derive(Default)]
-struct Findings {
-    list: Vec<Finding>,
+struct CheckFindings {
+    list: Vec<CheckFinding>,
     /// Where the first of its kind is.
     known: BTreeMap<(String, &'static str), usize>,
 }
 
-impl Findings {
+impl CheckFindings {
     /// Lists the first of a kind in a file, counts the others.
-    fn add(&mut self, rule: &Rule, place: String, message: String) {
+    fn add(&mut self, rule: &CheckRule, place: String, message: String) {
         let next = self.list.len();
         let index = *self.known.entry((place.clone(), rule.name)).or_insert(next);
         if index < next {
@@ -161,7 +162,7 @@ impl Findings {
             return;
         }
         let help = Some(rule.help.to_owned());
-        self.list.push(Finding { gravity: rule.gravity, rule: rule.name, place, message, help, times: 1 });
+        self.list.push(CheckFinding { gravity: rule.gravity, rule: rule.name, place, message, help, times: 1 });
     }
 }
 
@@ -175,7 +176,7 @@ impl KnownPackets for OnlyData {
     fn remember(&self, _: &TraceFolder, _: usize, _: &Packets) {}
 }
 
-fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress) {
+fn check_trace(folder: TraceFolder, findings: &mut CheckFindings, progress: &Progress) {
     let path = folder.path().to_owned();
     let options = TraceOptions { clock_shift_ns: 0, compile: Compile::WhenWorthIt };
     let trace = match Trace::open(folder, options, &OnlyData) {
@@ -191,7 +192,7 @@ fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress
 
 /// The problems of a trace as far as they are known when it is open: its metadata, heads and
 /// packets.
-fn check_opened(trace: &Trace, findings: &mut Findings) {
+fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
     for broken in trace.broken_files.iter() {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
@@ -201,8 +202,8 @@ fn check_opened(trace: &Trace, findings: &mut Findings) {
 
 /// The same of traces that are open, to show them: nothing is read for it. Readers of events find
 /// cut packets in another way.
-pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
-    let mut findings = Findings::default();
+pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<CheckFinding> {
+    let mut findings = CheckFindings::default();
     for trace in traces {
         check_opened(trace, &mut findings);
         for row in trace.streams.iter().flat_map(|stream| stream.packets.iter()).filter(|row| row.cut) {
@@ -214,45 +215,52 @@ pub(crate) fn opened(traces: &[Arc<Trace>]) -> Vec<Finding> {
 }
 
 /// A place that a reader of events could not read, where nothing else is known of it.
-pub(crate) fn unreadable(place: String, message: String) -> Finding {
-    Finding { gravity: RECORD.gravity, rule: RECORD.name, place, message, help: Some(RECORD.help.to_owned()), times: 1 }
+pub(crate) fn unreadable(place: String, message: String) -> CheckFinding {
+    CheckFinding {
+        gravity: RECORD.gravity,
+        rule: RECORD.name,
+        place,
+        message,
+        help: Some(RECORD.help.to_owned()),
+        times: 1,
+    }
 }
 
-const CLOCKS: Rule = rule(
+const CLOCKS: CheckRule = rule(
     Gravity::Warning,
     "clocks-apart",
     "where something seems to come before it was sent, set the clocks of a trace ahead: --trace-offset PATH=TIME",
 );
 
 /// Traces of several machines, by their names, lie on one time.
-pub(crate) fn clocks_apart(machines: &[String]) -> Finding {
+pub(crate) fn clocks_apart(machines: &[String]) -> CheckFinding {
     let message = format!(
         "{} machines recorded these traces, each by its own clock: how far these are apart, no trace says",
         machines.len()
     );
-    let Rule { gravity, name: rule, help } = CLOCKS;
-    Finding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
+    let CheckRule { gravity, name: rule, help } = CLOCKS;
+    CheckFinding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
 }
 
-const ORIGINS: Rule = rule(
+const ORIGINS: CheckRule = rule(
     Gravity::Warning,
     "clock-origins",
     "set the clocks of a trace ahead where more is known: --trace-offset PATH=TIME",
 );
 
 /// Times that count from different origins lie on one time.
-pub(crate) fn origins_apart(traces: &[Arc<Trace>]) -> Finding {
+pub(crate) fn origins_apart(traces: &[Arc<Trace>]) -> CheckFinding {
     let message = "the clocks of these traces have different origins: equal times need not be simultaneous".to_owned();
-    let Rule { gravity, name: rule, help } = ORIGINS;
+    let CheckRule { gravity, name: rule, help } = ORIGINS;
     let place = traces.iter().map(|trace| trace.folder.path().display().to_string()).collect::<Vec<_>>().join(", ");
-    Finding { gravity, rule, place, message, help: Some(help.to_owned()), times: 1 }
+    CheckFinding { gravity, rule, place, message, help: Some(help.to_owned()), times: 1 }
 }
 
 fn file_name(trace: &Trace, file: usize) -> String {
     trace.folder.stream(file).path().display().to_string()
 }
 
-fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
+fn diagnostics(metadata: &ParsedMetadata, path: &Path, findings: &mut CheckFindings) {
     let file = path.join("metadata");
     for found in &metadata.diagnostics {
         let (gravity, rule) = match found.severity {
@@ -262,7 +270,7 @@ fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
         let at = line_column(&metadata.text, found.span.start);
         let place = format!("{}:{}:{}", file.display(), at.line, at.column);
         let help = Some(found.problem.help().unwrap_or_else(|| remedy(found.severity)).to_owned());
-        findings.list.push(Finding { gravity, rule, place, message: found.problem.to_string(), help, times: 1 });
+        findings.list.push(CheckFinding { gravity, rule, place, message: found.problem.to_string(), help, times: 1 });
     }
 }
 
@@ -276,7 +284,7 @@ fn remedy(severity: Severity) -> &'static str {
 }
 
 /// Holds an LTTng index file, if there is one, against all heads in the data.
-fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
+fn check_index(trace: &Trace, file: usize, findings: &mut CheckFindings) {
     let place = file_name(trace, file);
     let bytes = match trace.folder.index_file(file) {
         Ok(Some(bytes)) => bytes,
@@ -299,10 +307,10 @@ fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
     }
 }
 
-fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
+fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut CheckFindings) {
     let mut before: Option<PacketRow> = None;
     for row in stream.packets.iter() {
-        let mut add = |rule: &Rule, message: String| {
+        let mut add = |rule: &CheckRule, message: String| {
             let message = format!("packet at byte {}: {message}", row.offset_bytes);
             findings.add(rule, file_name(trace, row.file as usize), message);
         };
@@ -326,7 +334,7 @@ fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
 }
 
 /// The contradictions between two packets of a stream that follow each other.
-fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, String)) {
+fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&CheckRule, String)) {
     if let (Some(last), Some(now)) = (before.sequence, row.sequence) {
         match now.checked_sub(last) {
             Some(1) => {}
@@ -351,16 +359,16 @@ fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, S
 }
 
 /// Reads every event record.
-fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress) {
+fn check_events(trace: &Arc<Trace>, findings: &mut CheckFindings, progress: &Progress) {
     let session = Session::of_trace(Arc::clone(trace));
     for (mut cursor, stream) in session.cursors(true, &[], progress).into_iter().zip(&trace.streams) {
         let (mut last, mut steps) = (None, Steps::default());
         while let Some(item) = cursor.next_item() {
             let batch = match item {
-                Item::Batch(batch) => batch,
+                CursorItem::Batch(batch) => batch,
                 // That the packet is cut is told; of course its last record is too.
-                Item::Fault(fault) if is_of_cut(stream, &fault) => continue,
-                Item::Fault(fault) => {
+                CursorItem::Fault(fault) if is_of_cut(stream, &fault) => continue,
+                CursorItem::Fault(fault) => {
                     let rule = fault_rule(&fault.kind);
                     let problem = session.problem(&fault);
                     findings.add(rule, problem.place, problem.message);
@@ -369,8 +377,8 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress
             };
             steps.behind(progress, &batch, batch.keys.len());
             match &batch.content {
-                Content::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
-                Content::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {
+                BatchContent::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
+                BatchContent::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {
                     let message = format!("packet at byte {}: its UUID is not the metadata's", packet.row.offset_bytes);
                     findings.add(&UUID, file_name(trace, packet.row.file as usize), message);
                 }
@@ -387,7 +395,7 @@ fn is_of_cut(stream: &DataStream, fault: &StreamFault) -> bool {
     is_short && stream.packets.get(fault.packet as usize).cut
 }
 
-fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
+fn fault_rule(kind: &StreamFaultKind) -> &'static CheckRule {
     match kind {
         StreamFaultKind::Head(_) => &HEAD,
         StreamFaultKind::Record { .. } | StreamFaultKind::LongRecord { .. } => &RECORD,
@@ -398,12 +406,12 @@ fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
 }
 
 /// Holds the times of events against each other and their packet's.
-fn times(trace: &Trace, events: &Events, last: &mut Option<u64>, findings: &mut Findings) {
+fn times(trace: &Trace, events: &BatchEvents, last: &mut Option<u64>, findings: &mut CheckFindings) {
     let row = &events.packet.row;
     let begin = row.begin_cycles.unwrap_or(0);
     let end = row.end_cycles.map_or(u64::MAX, |end| end.max(begin));
     for (&cycles, &position) in events.records.cycles.iter().zip(&events.records.positions) {
-        let mut add = |rule: &Rule, message: String| {
+        let mut add = |rule: &CheckRule, message: String| {
             let place = file_name(trace, row.file as usize);
             findings.add(rule, place, format!("packet at byte {}: {message}", row.offset_bytes));
         };

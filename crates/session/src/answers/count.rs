@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kymo_decode::filter::StreamFilter;
 use kymo_ir::Records;
-use kymo_scan::{Content, Cursor, Events, Item, Mark};
+use kymo_scan::{BatchContent, BatchEvents, Cursor, CursorItem, Mark};
 
 use crate::answers::losses::losses;
 use crate::open::progress::{Cancelled, Progress, Steps};
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 use crate::open::select::Selection;
-use crate::open::{Origin, Session, trace_name};
+use crate::open::{Session, TimeOrigin, trace_name};
 
 /// The options of a count.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +135,7 @@ impl Session {
             counts.report.assumptions.extend(counted.assumptions);
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
-        let same = Origin::all_same(&self.origins());
+        let same = TimeOrigin::all_same(&self.origins());
         counts.span_ns = self.span_ns().or(events_ns.filter(|_| same));
         counts.sizes = options.sizes.then_some(sizes);
         counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
@@ -172,7 +172,7 @@ struct StreamCounts {
     /// Times of the first and the last event.
     span_ns: Option<(i64, i64)>,
     faults: Vec<kymo_scan::StreamFault>,
-    assumptions: Vec<Problem>,
+    assumptions: Vec<ReportProblem>,
 }
 
 fn count_stream(
@@ -186,19 +186,19 @@ fn count_stream(
     let (mut ruler, mut steps) = (Ruler::default(), Steps::default());
     while let Some(item) = cursor.next_item() {
         match item {
-            Item::Fault(fault) => counts.faults.push(fault),
-            Item::Batch(batch) => {
+            CursorItem::Fault(fault) => counts.faults.push(fault),
+            CursorItem::Batch(batch) => {
                 steps.behind(progress, &batch, batch.keys.len());
                 match &batch.content {
-                    Content::Events(events) => {
+                    BatchContent::Events(events) => {
                         if options.sizes {
                             ruler.measure(session, &mut counts, events, &batch.keys, filter);
                         } else {
                             counts.add(events, &batch.keys);
                         }
                     }
-                    Content::Mark(Mark::PacketBegin { packet, .. }) => counts.heads_bits += packet.head.body_start,
-                    Content::Mark(_) => {}
+                    BatchContent::Mark(Mark::PacketBegin { packet, .. }) => counts.heads_bits += packet.head.body_start,
+                    BatchContent::Mark(_) => {}
                 }
                 cursor.recycle(batch);
             }
@@ -209,7 +209,7 @@ fn count_stream(
 }
 
 impl StreamCounts {
-    fn add(&mut self, events: &Events, keys: &[i64]) {
+    fn add(&mut self, events: &BatchEvents, keys: &[i64]) {
         // Keys do not decrease; before the first time of a stream they are below all times.
         let times = keys.first().copied().zip(keys.last().copied());
         self.span_ns = join(self.span_ns, times.filter(|(first, _)| *first != i64::MIN));
@@ -248,7 +248,7 @@ impl Ruler {
         &mut self,
         session: &Session,
         counts: &mut StreamCounts,
-        events: &Events,
+        events: &BatchEvents,
         keys: &[i64],
         filter: Option<&StreamFilter>,
     ) {

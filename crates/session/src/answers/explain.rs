@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use kymo_decode::filter::{ClassOutcome, StreamFilter};
-use kymo_filter::{Binding, Missing, Note, Problem, Verdict, bpf, bytecode};
+use kymo_filter::{Binding, FilterNote, FilterProblem, MissingName, Verdict, bpf, bytecode};
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{Layout, Refusal};
+use kymo_ir::predicate::{ArgumentLayout, Refusal};
 use kymo_scan::index::HeadReader;
 
 use crate::open::Session;
@@ -39,7 +39,7 @@ pub struct ExplainedClasses {
 #[derive(Clone, Debug)]
 pub enum ClassMeaning {
     /// It cannot be typed.
-    Untyped(Vec<Problem>),
+    Untyped(Vec<FilterProblem>),
     /// It can.
     Typed {
         /// Its verdict for all events.
@@ -47,9 +47,9 @@ pub enum ClassMeaning {
         /// The typed predicate as text.
         predicate: String,
         /// Names that the class has not.
-        missing: Vec<Missing>,
+        missing: Vec<MissingName>,
         /// How it was understood.
-        notes: Vec<Note>,
+        notes: Vec<FilterNote>,
         /// Its forms, where it depends on the event.
         forms: Option<Box<Forms>>,
     },
@@ -177,7 +177,8 @@ fn typed(binding: &Binding, program: Option<String>) -> ClassMeaning {
 
 /// The predicate for a tracepoint with just these arguments.
 fn forms(predicate: &Predicate, program: String) -> Forms {
-    let (outside, inside) = (Layout::packed(predicate, None), Layout::packed(predicate, Some(TEXT_BYTES)));
+    let (outside, inside) =
+        (ArgumentLayout::packed(predicate, None), ArgumentLayout::packed(predicate, Some(TEXT_BYTES)));
     let listing = |code: Vec<u8>| {
         let text = kymo_bytecode::validate(&code).map(|program| program.to_string()).unwrap_or_default();
         (code.len(), text)
@@ -190,8 +191,8 @@ fn forms(predicate: &Predicate, program: String) -> Forms {
     }
 }
 
-fn native_bytes(predicate: &Predicate, layout: &Layout) -> Result<usize, Refusal> {
+fn native_bytes(predicate: &Predicate, layout: &ArgumentLayout) -> Result<usize, Refusal> {
     let none = || Refusal { part: predicate.to_string(), why: "there is no compiler for this machine" };
-    let target = kymo_jit::Target::host().ok_or_else(none)?;
+    let target = kymo_jit::NativeTarget::host().ok_or_else(none)?;
     kymo_jit::NativeFilter::new(&target, predicate, layout).map(|filter| filter.code().len())
 }

@@ -15,7 +15,7 @@ use crate::answers::count::CountOptions;
 use crate::answers::losses::losses;
 use crate::open::progress::{Cancelled, Progress};
 use crate::open::report::Report;
-use crate::open::{Origin, Session, trace_name};
+use crate::open::{Session, TimeOrigin, trace_name};
 
 /// The contents of the open traces.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,7 +97,7 @@ impl Session {
         let streams = self.streams();
         info.streams = streams.len();
         let origins = self.origins();
-        info.is_unix = origins.iter().all(|origin| *origin == Origin::Unix);
+        info.is_unix = origins.iter().all(|origin| *origin == TimeOrigin::Unix);
         for (rank, (_, stream)) in streams.iter().enumerate() {
             info.packets += stream.packets.len() as u64;
             info.bytes += bytes(stream);
@@ -112,7 +112,7 @@ impl Session {
         let seen = streams.iter().zip(sampled.stretches);
         let stretches: Vec<Stretches<'_>> = seen.map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
         info.traces = self.described(&stretches, &origins);
-        if Origin::all_same(&origins) {
+        if TimeOrigin::all_same(&origins) {
             let all = || stretches.iter().flat_map(Stretches::iter);
             info.span_ns = span(all());
             info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
@@ -150,18 +150,18 @@ impl Session {
         Ok(info)
     }
 
-    fn described(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {
+    fn described(&self, stretches: &[Stretches<'_>], origins: &[TimeOrigin]) -> Vec<TraceInfo> {
         let mut rank = 0;
         let mut describe = |trace: &Arc<Trace>| {
             let ranks = rank..rank + trace.streams.len();
             rank = ranks.end;
             let all = stretches[ranks.clone()].iter().flat_map(Stretches::iter);
-            let comparable = Origin::all_same(&origins[ranks.clone()]);
+            let comparable = TimeOrigin::all_same(&origins[ranks.clone()]);
             TraceInfo {
                 streams: trace.streams.len(),
                 bytes: trace.streams.iter().map(bytes).sum(),
                 span_ns: span(all).filter(|_| comparable),
-                is_unix: origins[ranks].iter().all(|origin| *origin == Origin::Unix),
+                is_unix: origins[ranks].iter().all(|origin| *origin == TimeOrigin::Unix),
                 ..trace_info(trace)
             }
         };

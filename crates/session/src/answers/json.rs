@@ -12,9 +12,9 @@ mod answer;
 
 use serde_json::{Map, Value, json};
 
-use crate::answers::check::{Finding, Gravity};
+use crate::answers::check::{CheckFinding, Gravity};
 use crate::answers::info::{Info, TraceInfo};
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 
 pub use self::answer::write_answer;
 
@@ -32,7 +32,7 @@ pub fn losses(report: &Report) -> [(&'static str, Value); 4] {
 /// The same with every place that could not be read, and everything that had to be assumed.
 #[must_use]
 pub fn report(report: &Report) -> Value {
-    let problem = |problem: &Problem| json!({"place": problem.place, "message": problem.message.trim_end()});
+    let problem = |problem: &ReportProblem| json!({"place": problem.place, "message": problem.message.trim_end()});
     let mut object: Map<String, Value> =
         losses(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
@@ -42,7 +42,7 @@ pub fn report(report: &Report) -> Value {
 
 /// A finding; `is_error`: to the caller it is an error, as opposed to a warning.
 #[must_use]
-pub fn finding(found: &Finding, is_error: bool) -> Value {
+pub fn finding(found: &CheckFinding, is_error: bool) -> Value {
     json!({
         "severity": if is_error { "error" } else { "warning" },
         "rule": found.rule,

@@ -16,13 +16,13 @@ use std::slice;
 use std::sync::Arc;
 
 use kymo_analysis::bind::StreamClass;
-use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching, Refusal, matching};
+use kymo_analysis::bind::matching::{FieldMatch, FieldOrigin, Matcher, Matching, RoleRefusal, matching};
 use kymo_analysis::guess::{self, Guess};
-use kymo_analysis::mapping::{Mapping, MappingErrors, Section};
-use kymo_analysis::roles::{COMM, CONTEXT, CPU, FieldFacts, PID, ROLES, Role, TID};
+use kymo_analysis::mapping::{MappingErrors, RoleMapping, Section};
+use kymo_analysis::roles::{COMM, CONTEXT, CPU, EventRole, FieldFacts, PID, ROLES, TID};
 use kymo_decode::FilterFacts;
 use kymo_decode::fields;
-use kymo_filter::{Fields, nearest};
+use kymo_filter::{FieldResolver, nearest};
 use kymo_scan::Trace;
 
 use crate::open::{Session, trace_name};
@@ -127,7 +127,7 @@ pub struct UnmatchedSection {
 }
 
 /// Mappings in the order in which they are tried: those that are built in, unless there are more.
-pub type Mappings = Cow<'static, [Mapping]>;
+pub type Mappings = Cow<'static, [RoleMapping]>;
 
 /// Why a mapping cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -168,7 +168,7 @@ impl Session {
     pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Mappings, RolesFailure> {
         let known = known_mappings(own)?;
         let is_of_program =
-            |class: &StreamClass<'_>| !has_role(std::slice::from_ref(class), &known, &|role| role == Role::Switch);
+            |class: &StreamClass<'_>| !has_role(std::slice::from_ref(class), &known, &|role| role == EventRole::Switch);
         self.mappings_guessing(own, Some(&is_of_program))
     }
 
@@ -181,7 +181,7 @@ impl Session {
         let mut mappings = known_mappings(own)?;
         if let Some(is_guessed) = of {
             let guessed = self.with_classes(false, |classes| {
-                let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
+                let has_pairs = has_role(classes, &mappings, &|role| matches!(role, EventRole::Begin | EventRole::End));
                 let of_class = |class| guess::guesses(std::slice::from_ref(class), &mappings);
                 let guesses =
                     || classes.iter().filter(|class| is_guessed(class)).flat_map(of_class).collect::<Vec<_>>();
@@ -227,11 +227,11 @@ fn classes_of<'a>(trace: &'a Arc<Trace>, name: &'a String, suggests: bool) -> Ve
 
 /// People's own mapping and those that are built in.
 fn known_mappings(own: Option<&Path>) -> Result<Mappings, RolesFailure> {
-    let built_in = Mapping::built_in();
+    let built_in = RoleMapping::built_in();
     let Some(path) = own else { return Ok(Cow::Borrowed(built_in)) };
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| RolesFailure::File { path: path.to_owned(), error })?;
-    let mapping = Mapping::parse(&text);
+    let mapping = RoleMapping::parse(&text);
     let mapping = mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })?;
     Ok([slice::from_ref(&mapping), built_in].concat().into())
 }
@@ -240,8 +240,8 @@ fn known_mappings(own: Option<&Path>) -> Result<Mappings, RolesFailure> {
 /// the meanings of names of fields there.
 fn each_class<'m>(
     classes: &[StreamClass<'_>],
-    mappings: &'m [Mapping],
-    mut see: impl FnMut(&Matcher<'m>, &str, &dyn Fields),
+    mappings: &'m [RoleMapping],
+    mut see: impl FnMut(&Matcher<'m>, &str, &dyn FieldResolver),
 ) {
     for class in classes {
         let matcher = Matcher::new(mappings, class.decoder.trace_class(), class.facts.trace_name);
@@ -254,7 +254,7 @@ fn each_class<'m>(
 }
 
 /// Whether any class has a role.
-fn has_role(classes: &[StreamClass<'_>], mappings: &[Mapping], is_role: &dyn Fn(Role) -> bool) -> bool {
+fn has_role(classes: &[StreamClass<'_>], mappings: &[RoleMapping], is_role: &dyn Fn(EventRole) -> bool) -> bool {
     let mut has = false;
     each_class(classes, mappings, |matcher, name, names| {
         has = has || !matcher.roles(name, names, &|role, _| is_role(role), &|_, _| false).is_empty();
@@ -264,14 +264,14 @@ fn has_role(classes: &[StreamClass<'_>], mappings: &[Mapping], is_role: &dyn Fn(
 
 /// Puts together the bound roles.
 struct Reporter<'m> {
-    mappings: &'m [Mapping],
+    mappings: &'m [RoleMapping],
     /// Sections that are used, in the order of first use.
-    used: Vec<(&'m Mapping, &'m Section, RoleUse)>,
+    used: Vec<(&'m RoleMapping, &'m Section, RoleUse)>,
     roles: Roles,
 }
 
 impl<'m> Reporter<'m> {
-    fn new(mappings: &'m [Mapping]) -> Self {
+    fn new(mappings: &'m [RoleMapping]) -> Self {
         let context = CONTEXT.iter().map(|field| FieldUse { name: field.name, places: Vec::new(), missing: 0 });
         let roles = Roles { context: context.collect(), ..Roles::default() };
         Self { mappings, used: Vec::new(), roles }
@@ -300,7 +300,7 @@ impl<'m> Reporter<'m> {
         self.used.sort_by_key(|used| (used.1.role, place(used.1)));
     }
 
-    fn class(&mut self, matcher: &Matcher<'m>, name: &str, names: &dyn Fields) {
+    fn class(&mut self, matcher: &Matcher<'m>, name: &str, names: &dyn FieldResolver) {
         let roles = matcher.roles(name, names, &|_, _| true, &|_, _| true);
         let first = roles.first().and_then(|matchings| matchings.first());
         for (field, choice) in self.roles.context.iter_mut().zip(matcher.context(first, names, &[CPU, TID, PID, COMM]))
@@ -343,7 +343,7 @@ impl<'m> Reporter<'m> {
     }
 
     /// Sections of people's own mapping without any event: most often a typo in a name.
-    fn unmatched(&mut self, classes: &[StreamClass<'_>], own: &'m Mapping) {
+    fn unmatched(&mut self, classes: &[StreamClass<'_>], own: &'m RoleMapping) {
         let mut events: Vec<String> = Vec::new();
         let mut is_for_others = true;
         each_class(classes, std::slice::from_ref(own), |matcher, name, _| {
@@ -362,7 +362,7 @@ impl<'m> Reporter<'m> {
     }
 
     fn guesses(&mut self, guesses: &[Guess]) {
-        let has_pairs = self.used.iter().any(|used| matches!(used.1.role, Role::Begin | Role::End));
+        let has_pairs = self.used.iter().any(|used| matches!(used.1.role, EventRole::Begin | EventRole::End));
         let usable = guess::usable(guesses);
         for guess in guesses {
             let facts = guess.section.role.facts();
@@ -398,12 +398,12 @@ impl RoleUse {
 }
 
 impl FieldUse {
-    fn add(&mut self, choice: &Choice) {
+    fn add(&mut self, choice: &FieldMatch) {
         let place = match choice {
-            Choice::Chosen(Chosen::Path(path)) => path.to_string(),
-            Choice::Chosen(Chosen::Integer(value)) => format!("= {value}"),
-            Choice::Chosen(Chosen::Text(_)) => "by its name".to_owned(),
-            Choice::NotSaid | Choice::Missing { .. } | Choice::Unfit { .. } => {
+            FieldMatch::Chosen(FieldOrigin::Path(path)) => path.to_string(),
+            FieldMatch::Chosen(FieldOrigin::Integer(value)) => format!("= {value}"),
+            FieldMatch::Chosen(FieldOrigin::Text(_)) => "by its name".to_owned(),
+            FieldMatch::NotSaid | FieldMatch::Missing { .. } | FieldMatch::Unfit { .. } => {
                 self.missing += 1;
                 return;
             }
@@ -416,14 +416,14 @@ impl FieldUse {
 }
 
 /// Why a class has not a role, in words.
-fn why(refusal: &Refusal) -> String {
+fn why(refusal: &RoleRefusal) -> String {
     match refusal {
-        Refusal::NeverTrue => "its condition is never true".to_owned(),
-        Refusal::Untyped(problem) => format!("its condition cannot be asked: {problem}"),
-        Refusal::Required(fields) => {
-            let why = |(name, choice): &(&str, Choice)| match choice {
-                Choice::Unfit { path, what } => format!("`{path}` is {what}, which `{name}` cannot be"),
-                Choice::Missing { near } if !near.is_empty() => {
+        RoleRefusal::NeverTrue => "its condition is never true".to_owned(),
+        RoleRefusal::Untyped(problem) => format!("its condition cannot be asked: {problem}"),
+        RoleRefusal::Required(fields) => {
+            let why = |(name, choice): &(&str, FieldMatch)| match choice {
+                FieldMatch::Unfit { path, what } => format!("`{path}` is {what}, which `{name}` cannot be"),
+                FieldMatch::Missing { near } if !near.is_empty() => {
                     format!("there is nothing for `{name}`, but `{}`", near[0])
                 }
                 _ => format!("there is nothing for `{name}`"),
@@ -434,8 +434,8 @@ fn why(refusal: &Refusal) -> String {
 }
 
 /// The used and guessed sections, as one mapping.
-fn written(used: &[(&Mapping, &Section, RoleUse)], guesses: &[Guess]) -> String {
-    let mut mapping = Mapping::new("mine");
+fn written(used: &[(&RoleMapping, &Section, RoleUse)], guesses: &[Guess]) -> String {
+    let mut mapping = RoleMapping::new("mine");
     if let Some((first, ..)) = used.first() {
         mapping.context.clone_from(&first.context);
     }

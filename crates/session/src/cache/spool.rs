@@ -17,19 +17,19 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kymo_analysis::{Block, Spool, SpoolError, SpoolErrorKind};
+use kymo_analysis::{Spool, SpoolBlock, SpoolError, SpoolErrorKind};
 
 /// A spool in a temporary file.
 #[derive(Debug)]
 pub struct FileSpool {
     /// Folders for the file, in the order in which they are tried.
     folders: Vec<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<SpoolState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    open: Option<Open>,
+struct SpoolState {
+    open: Option<OpenSpool>,
     /// Where the next block goes.
     end: u64,
     /// The size of all blocks that are not released.
@@ -39,7 +39,7 @@ struct State {
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenSpool {
     file: Arc<File>,
     /// The folder that it is in.
     folder: Arc<PathBuf>,
@@ -71,18 +71,18 @@ impl FileSpool {
         self.lock().kept_bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SpoolState> {
         // Nothing in here panics half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self) -> io::Result<Open> {
+    fn open(&self) -> io::Result<OpenSpool> {
         let mut error = io::Error::from(ErrorKind::NotFound);
         for folder in &self.folders {
             // An error shows in the next step.
             let _ = fs::create_dir_all(folder);
             match tempfile::tempfile_in(folder) {
-                Ok(file) => return Ok(Open { file: Arc::new(file), folder: Arc::new(folder.clone()) }),
+                Ok(file) => return Ok(OpenSpool { file: Arc::new(file), folder: Arc::new(folder.clone()) }),
                 Err(cause) => error = cause,
             }
         }
@@ -90,7 +90,7 @@ impl FileSpool {
     }
 
     /// Takes a place for so many bytes, and makes the file if there is none.
-    fn reserve(&self, size_bytes: usize) -> Result<(Open, Block), SpoolError> {
+    fn reserve(&self, size_bytes: usize) -> Result<(OpenSpool, SpoolBlock), SpoolError> {
         let mut state = self.lock();
         let open = match &state.open {
             Some(open) => open.clone(),
@@ -100,7 +100,7 @@ impl FileSpool {
             }
         };
         state.open = Some(open.clone());
-        let block = Block { at: state.end, size_bytes };
+        let block = SpoolBlock { at: state.end, size_bytes };
         state.end += size_bytes as u64;
         state.kept_bytes += size_bytes as u64;
         state.written_bytes += size_bytes as u64;
@@ -120,8 +120,8 @@ pub(crate) fn unwritten(at: u64, needed_bytes: usize, folder: PathBuf, cause: io
 }
 
 impl Spool for FileSpool {
-    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
-        let (Open { file, folder }, block) = self.reserve(bytes.len())?;
+    fn write(&self, bytes: &[u8]) -> Result<SpoolBlock, SpoolError> {
+        let (OpenSpool { file, folder }, block) = self.reserve(bytes.len())?;
         // Outside of the lock: threads write side by side.
         write_all_at(&file, bytes, block.at).map_err(|cause| {
             self.release(block);
@@ -130,7 +130,7 @@ impl Spool for FileSpool {
         Ok(block)
     }
 
-    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+    fn read(&self, block: SpoolBlock, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
         let unread =
             |cause| SpoolError { at: block.at, kind: SpoolErrorKind::Read { wanted_bytes: block.size_bytes, cause } };
         let open = self.lock().open.clone().ok_or_else(|| unread(ErrorKind::NotFound.into()))?;
@@ -138,7 +138,7 @@ impl Spool for FileSpool {
         read_exact_at(&open.file, bytes, block.at).map_err(unread)
     }
 
-    fn release(&self, block: Block) {
+    fn release(&self, block: SpoolBlock) {
         let mut state = self.lock();
         state.kept_bytes -= block.size_bytes as u64;
         if state.kept_bytes == 0 {
@@ -201,7 +201,7 @@ mod tests {
         (folder, spool)
     }
 
-    fn content(spool: &FileSpool, block: Block) -> Vec<u8> {
+    fn content(spool: &FileSpool, block: SpoolBlock) -> Vec<u8> {
         let mut bytes = vec![1, 2, 3];
         spool.read(block, &mut bytes).unwrap();
         bytes
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(spool.write(b"third").unwrap().at, 11);
         assert_eq!(content(&spool, second), b"second");
         spool.release(second);
-        spool.release(Block { at: 11, size_bytes: 5 });
+        spool.release(SpoolBlock { at: 11, size_bytes: 5 });
         assert_eq!(spool.lock().open.as_ref().unwrap().file.metadata().unwrap().len(), 0);
         assert_eq!(spool.write(b"again").unwrap().at, 0);
         if cfg!(unix) {
@@ -284,7 +284,7 @@ mod tests {
     fn a_full_disk_is_told() {
         let (_folder, spool) = spool();
         let file = Arc::new(File::options().read(true).write(true).open("/dev/full").unwrap());
-        spool.lock().open = Some(Open { file, folder: Arc::new("/scratch".into()) });
+        spool.lock().open = Some(OpenSpool { file, folder: Arc::new("/scratch".into()) });
         let error = spool.write(&[0; 100]).unwrap_err();
         assert_eq!(
             error.to_string(),

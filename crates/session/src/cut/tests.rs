@@ -69,15 +69,15 @@ fn a_class_prints_as_in_the_original() {
 #[test]
 fn losses_of_the_first_packet_stay_told() {
     use kymo_format::value::Value;
-    use kymo_writer::{Metadata, Options, TraceWriter};
+    use kymo_writer::{MetadataSource, TraceWriter, WriterOptions};
 
     let folder = tempfile::tempdir().unwrap();
     let (lossy, output) = (folder.path().join("lossy"), folder.path().join("part"));
     let demo = open(&demo());
     let (trace, stream) = (&demo.traces[0], &demo.traces[0].streams[0]);
     let cycles = stream.packets.get(0).begin_cycles.unwrap();
-    let metadata = Metadata::Text(trace.metadata.text.clone());
-    let options = Options { metadata, packet_bytes: u64::MAX, index: true };
+    let metadata = MetadataSource::Text(trace.metadata.text.clone());
+    let options = WriterOptions { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(&lossy, &trace.class, options).unwrap();
     let mut into = writer.stream(stream.class, stream.id, "lossy").unwrap();
     let context = &trace.class.stream_classes[stream.class].packet_context.as_ref().unwrap().kind;

@@ -21,7 +21,7 @@ struct OfColumn {
 
 /// A base of those events that are named, or of all.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct EventBase<'a> {
     #[serde(flatten)]
     base: &'a FieldBase,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ impl ColumnBases {
     pub(super) fn metadata(&self, column: usize, names: &[String]) -> HashMap<String, String> {
         let Some(of) = self.0.get(column).filter(|of| !of.known.is_empty()) else { return HashMap::new() };
         let name = |event: &i32| names[*event as usize].as_str();
-        let told = of.known.iter().map(|(base, events)| Told {
+        let told = of.known.iter().map(|(base, events)| EventBase {
             base,
             events: (*events != of.events).then(|| events.iter().map(name).collect()),
         });

@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use kymo_ir::{Cells, eval};
-use kymo_scan::{Batch, Content, Events, Round};
+use kymo_scan::{BatchContent, BatchEvents, Round, StreamBatch};
 use kymo_table::arrow::array::{ArrayRef, DictionaryArray, Int32Array, RecordBatchOptions};
 use kymo_table::arrow::datatypes::Int32Type;
 use kymo_table::arrow::error::ArrowError;
-use kymo_table::{Fields, Moments, RecordBatch, Source, gather};
+use kymo_table::{CellSource, FieldColumns, RecordBatch, TimeColumns, gather};
 
-use super::Plan;
-use super::columns::{Column, FieldSource, StreamClass};
+use super::EventsPlan;
+use super::columns::{EventColumn, FieldSource, StreamClassPlan};
 
 /// Rows of the first batch, and how many times as many each one may have as the one before: a
 /// caller that wants a few events does not wait for thousands.
@@ -27,10 +27,10 @@ const BYTES_MAX: u64 = 16 << 20;
 /// Makes record batches.
 #[derive(Debug)]
 pub(super) struct Batches {
-    plan: Arc<Plan>,
+    plan: Arc<EventsPlan>,
     /// Rows of the next batch at most, about.
     rows_max: usize,
-    moments: Moments,
+    moments: TimeColumns,
     names: Vec<i32>,
     /// Of each row, where its fields are: which table, and the row in it.
     order: Vec<(usize, usize)>,
@@ -40,18 +40,18 @@ pub(super) struct Batches {
     bytes: u64,
     /// For each class of events the number of its table, if it has one yet.
     numbers: Vec<Option<usize>>,
-    tables: Vec<Table>,
+    tables: Vec<ClassTable>,
     /// The contexts of packets, for each class of streams that has come.
     packets: Vec<PacketTable>,
-    wants: Wants,
-    memory: Memory,
+    wants: BuiltinColumns,
+    memory: BatchMemory,
     /// Texts that were not valid.
     replaced_texts: u64,
 }
 
 /// Which columns there are besides the fields.
 #[derive(Clone, Copy, Debug)]
-struct Wants {
+struct BuiltinColumns {
     moments: bool,
     names: bool,
     body: bool,
@@ -60,10 +60,10 @@ struct Wants {
 
 /// The fields of a class.
 #[derive(Debug)]
-struct Table {
-    stream: Arc<StreamClass>,
+struct ClassTable {
+    stream: Arc<StreamClassPlan>,
     class: usize,
-    fields: Fields,
+    fields: FieldColumns,
     rows: usize,
     /// Positions of records of the part that is being read.
     positions: Vec<u64>,
@@ -72,14 +72,14 @@ struct Table {
 /// The contexts of packets of a class of streams; a row for each part of a round.
 #[derive(Debug)]
 struct PacketTable {
-    stream: Arc<StreamClass>,
-    fields: Fields,
+    stream: Arc<StreamClassPlan>,
+    fields: FieldColumns,
     rows: usize,
 }
 
 /// To be used again.
 #[derive(Debug, Default)]
-struct Memory {
+struct BatchMemory {
     body: Cells,
     packet: Cells,
     /// Tables with positions.
@@ -93,20 +93,22 @@ struct Memory {
 }
 
 impl Batches {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
+    pub(super) fn new(plan: Arc<EventsPlan>) -> Self {
         let columns = plan.columns.columns();
-        let has = |wanted: fn(&Column) -> bool| columns.iter().any(wanted);
-        let moments = [Column::Time, Column::Cycles, Column::Stream].map(|wanted| columns.contains(&wanted));
+        let has = |wanted: fn(&EventColumn) -> bool| columns.iter().any(wanted);
+        let moments =
+            [EventColumn::Time, EventColumn::Cycles, EventColumn::Stream].map(|wanted| columns.contains(&wanted));
         let streams = &plan.columns.streams;
-        let wants = Wants {
+        let wants = BuiltinColumns {
             moments: moments.contains(&true),
-            names: columns.contains(&Column::Name),
-            body: has(|column| matches!(column, Column::Field(_))) && streams.iter().any(|it| it.shared.reads_events()),
+            names: columns.contains(&EventColumn::Name),
+            body: has(|column| matches!(column, EventColumn::Field(_)))
+                && streams.iter().any(|it| it.shared.reads_events()),
             packets: streams.iter().any(|stream| stream.shared.packet.is_some()),
         };
         Self {
             rows_max: FIRST_ROWS.min(plan.batch_rows),
-            moments: Moments::new(plan.columns.is_unix, moments),
+            moments: TimeColumns::new(plan.columns.is_unix, moments),
             names: Vec::new(),
             order: Vec::new(),
             packet_order: Vec::new(),
@@ -116,14 +118,14 @@ impl Batches {
             tables: Vec::new(),
             packets: Vec::new(),
             wants,
-            memory: Memory::default(),
+            memory: BatchMemory::default(),
             replaced_texts: 0,
             plan,
         }
     }
 
     /// Adds the events of a round, without the first `skip` of them; takes from that as many as were left out.
-    pub(super) fn add(&mut self, round: &Round<Batch>, skip: &mut u64) {
+    pub(super) fn add(&mut self, round: &Round<StreamBatch>, skip: &mut u64) {
         if self.wants.body {
             self.read_bodies(round);
         }
@@ -136,7 +138,7 @@ impl Batches {
         for place in &round.order {
             let at = place.part as usize;
             let part = &round.parts[at];
-            let Content::Events(events) = &part.batch.content else { continue };
+            let BatchContent::Events(events) = &part.batch.content else { continue };
             let stream = &plan.columns.streams[part.stream];
             let row = place.row as usize;
             if self.wants.moments || is_cut {
@@ -176,12 +178,12 @@ impl Batches {
     }
 
     /// Reads the fields of all events of a round.
-    fn read_bodies(&mut self, round: &Round<Batch>) {
+    fn read_bodies(&mut self, round: &Round<StreamBatch>) {
         self.memory.places.clear();
         self.memory.starts.clear();
         for part in &round.parts {
             self.memory.starts.push(self.memory.places.len());
-            let Content::Events(events) = &part.batch.content else { continue };
+            let BatchContent::Events(events) = &part.batch.content else { continue };
             let shared = Arc::clone(&self.plan.columns.streams[part.stream].shared);
             let records = &events.records;
             for row in part.rows.clone() {
@@ -200,7 +202,7 @@ impl Batches {
     }
 
     /// Reads the contexts of the packets of a round.
-    fn read_packets(&mut self, round: &Round<Batch>) {
+    fn read_packets(&mut self, round: &Round<StreamBatch>) {
         self.memory.packet_places.clear();
         for part in &round.parts {
             let shared = &self.plan.columns.streams[part.stream].shared;
@@ -212,18 +214,18 @@ impl Batches {
             });
             let table = &mut self.packets[number];
             self.memory.packet_places.push((number, table.rows));
-            let (Content::Events(events), Some(packet)) = (&part.batch.content, &shared.packet) else { continue };
+            let (BatchContent::Events(events), Some(packet)) = (&part.batch.content, &shared.packet) else { continue };
             let (window, start) = (events.packet.head_window(), events.packet.head.context_start);
             let read = eval::rows(&packet.program, window, &[start], &mut events.state(), &mut self.memory.packet);
             debug_assert!(read.is_ok(), "{read:?}");
-            let cells = Source { cells: &self.memory.packet, bytes: window.bytes() };
+            let cells = CellSource { cells: &self.memory.packet, bytes: window.bytes() };
             table.fields.append(1, Some(cells), cells);
             table.rows += 1;
         }
     }
 
     /// The number of the table of a class.
-    fn table(&mut self, stream: &Arc<StreamClass>, class: usize) -> usize {
+    fn table(&mut self, stream: &Arc<StreamClassPlan>, class: usize) -> usize {
         let number = stream.number(class);
         if let Some(Some(known)) = self.numbers.get(number) {
             return *known;
@@ -232,12 +234,12 @@ impl Batches {
             self.numbers.resize(number + 1, None);
         }
         let fields = self.plan.columns.filler(stream, class);
-        self.tables.push(Table { stream: Arc::clone(stream), class, fields, rows: 0, positions: Vec::new() });
+        self.tables.push(ClassTable { stream: Arc::clone(stream), class, fields, rows: 0, positions: Vec::new() });
         *self.numbers[number].insert(self.tables.len() - 1)
     }
 
     /// Reads the records at the positions of tables.
-    fn read_part(&mut self, shared: &StreamClass, events: &Events) {
+    fn read_part(&mut self, shared: &StreamClassPlan, events: &BatchEvents) {
         let memory = &mut self.memory;
         let window = events.window();
         let mut state = events.state();
@@ -248,7 +250,7 @@ impl Batches {
                 // The scan read the records before: records that it accepted can be read again.
                 debug_assert!(read.is_ok(), "{read:?}");
             }
-            let body = Source { cells: &memory.body, bytes: window.bytes() };
+            let body = CellSource { cells: &memory.body, bytes: window.bytes() };
             table.fields.append(table.positions.len(), None, body);
             table.rows += table.positions.len();
             table.positions.clear();
@@ -277,12 +279,12 @@ impl Batches {
             Arc::new(names) as ArrayRef
         });
         let fields = self.take_fields()?;
-        let array = |column: &Column| match column {
-            Column::Time => times.clone(),
-            Column::Cycles => cycles.clone(),
-            Column::Stream => streams.clone(),
-            Column::Name => names.clone(),
-            Column::Field(field) => Some(Arc::clone(&fields[*field])),
+        let array = |column: &EventColumn| match column {
+            EventColumn::Time => times.clone(),
+            EventColumn::Cycles => cycles.clone(),
+            EventColumn::Stream => streams.clone(),
+            EventColumn::Name => names.clone(),
+            EventColumn::Field(field) => Some(Arc::clone(&fields[*field])),
         };
         let arrays = plan.columns.columns().iter().map(|column| array(column).expect("what is wanted was made"));
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
@@ -322,7 +324,7 @@ impl Batches {
                 return Ok(Arc::clone(only));
             }
             let is_own = arrays.iter().any(Option::is_some);
-            let of_packet = |stream: &StreamClass, source: Option<FieldSource>| match source {
+            let of_packet = |stream: &StreamClassPlan, source: Option<FieldSource>| match source {
                 Some(FieldSource::Packet(at)) => Some(at),
                 _ => stream.packet_source(field, columns).filter(|_| !stream.is_shadowed()),
             };

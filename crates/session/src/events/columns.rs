@@ -15,7 +15,7 @@ use kymo_ir::ClassTest;
 use kymo_scan::Trace;
 use kymo_table::arrow::array::{ArrayRef, StringArray};
 use kymo_table::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use kymo_table::{Fields, Names, common_type};
+use kymo_table::{ColumnNames, FieldColumns, common_type};
 
 use super::bases::ColumnBases;
 use super::{EventsFailure, EventsQuestion};
@@ -28,7 +28,7 @@ const OF_SEVERAL: [&str; 4] = ["time", "cycles", "stream", "name"];
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum EventColumn {
     Time,
     Cycles,
     Stream,
@@ -39,11 +39,11 @@ pub(super) enum Column {
 
 /// The columns of a table.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct EventColumns {
     schema: SchemaRef,
     /// The same with metadata.
     schema_to_show: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<EventColumn>,
     /// Names and types of the fields.
     fields: Vec<(String, DataType)>,
     /// Times of all streams are counted from the Unix epoch.
@@ -52,12 +52,12 @@ pub(super) struct Columns {
     taken: &'static [&'static str],
     /// The names of events, and for each class which.
     names: ArrayRef,
-    pub(super) streams: Vec<StreamColumns>,
+    pub(super) streams: Vec<EventStreamColumns>,
 }
 
 /// Facts that all data streams of a class share.
 #[derive(Debug)]
-pub(super) struct StreamClass {
+pub(super) struct StreamClassPlan {
     decoder: Arc<Decoder>,
     class: usize,
     pub(super) reader: ColumnReader,
@@ -87,12 +87,12 @@ pub(super) enum FieldSource {
 
 /// A data stream.
 #[derive(Debug)]
-pub(super) struct StreamColumns {
+pub(super) struct EventStreamColumns {
     pub(super) clock: Option<ClockConverter>,
-    pub(super) shared: Arc<StreamClass>,
+    pub(super) shared: Arc<StreamClassPlan>,
 }
 
-impl StreamClass {
+impl StreamClassPlan {
     /// The number of a class among those of all streams.
     pub(super) fn number(&self, class: usize) -> usize {
         self.first + class
@@ -114,7 +114,7 @@ impl StreamClass {
     }
 
     /// Which column of the packet's context is a field of the table, where that is the same for all classes.
-    pub(super) fn packet_source(&self, field: usize, columns: &Columns) -> Option<usize> {
+    pub(super) fn packet_source(&self, field: usize, columns: &EventColumns) -> Option<usize> {
         let all = self.packet_sources.get_or_init(|| {
             let filler = columns.filler_of_packets(self, 0);
             let names: Vec<String> = filler.fields().map(|field| field.name().clone()).collect();
@@ -124,9 +124,10 @@ impl StreamClass {
     }
 
     /// Of each field of the table where it is for a class.
-    pub(super) fn sources(&self, class: usize, columns: &Columns) -> &[Option<FieldSource>] {
+    pub(super) fn sources(&self, class: usize, columns: &EventColumns) -> &[Option<FieldSource>] {
         self.sources[class].get_or_init(|| {
-            let names = |fields: Fields| fields.fields().map(|field| field.name().clone()).collect::<Vec<String>>();
+            let names =
+                |fields: FieldColumns| fields.fields().map(|field| field.name().clone()).collect::<Vec<String>>();
             let (packet, body) = (names(columns.filler_of_packets(self, class)), names(columns.filler(self, class)));
             let at = |names: &[String], name: &str| names.iter().position(|column| column == name);
             let source = |(name, _): &(String, DataType)| {
@@ -138,7 +139,7 @@ impl StreamClass {
     }
 }
 
-impl Columns {
+impl EventColumns {
     pub(super) fn new(
         session: &Session,
         question: &EventsQuestion,
@@ -151,7 +152,7 @@ impl Columns {
         let is_one = matches!(&patterns[..], [name] if !name.contains(['*', '?']));
         let taken: &'static [&'static str] = if is_one { &OF_ONE } else { &OF_SEVERAL };
         let wanted = question.columns.as_deref();
-        let mut making = Making::new(question, taken);
+        let mut making = ColumnsBuilder::new(question, taken);
         for (number, trace) in session.traces.iter().enumerate() {
             for (rank, stream) in session.streams_of(number) {
                 making.add(trace, stream.class, filters[rank].as_deref(), number);
@@ -161,8 +162,8 @@ impl Columns {
         let stream = |number: usize, class: usize| Arc::clone(&making.classes[&(number, class)]);
         let streams = (0..session.traces.len())
             .flat_map(|number| session.streams_of(number).map(move |(_, stream)| (number, stream.class, stream.clock)));
-        let streams = streams.map(|(number, class, clock)| StreamColumns { clock, shared: stream(number, class) });
-        let streams: Vec<StreamColumns> = streams.collect();
+        let streams = streams.map(|(number, class, clock)| EventStreamColumns { clock, shared: stream(number, class) });
+        let streams: Vec<EventStreamColumns> = streams.collect();
         let names: Vec<&str> = making.names.iter().map(String::as_str).collect();
         let mut columns = Self {
             schema: Arc::new(Schema::empty()),
@@ -188,26 +189,26 @@ impl Columns {
         wanted: &[String],
         metadata: impl Fn(usize) -> HashMap<String, String>,
     ) -> Result<(), EventsFailure> {
-        let moments = kymo_table::Moments::new(self.is_unix, [true; 3]).fields();
+        let moments = kymo_table::TimeColumns::new(self.is_unix, [true; 3]).fields();
         let (mut schema, mut to_show) = (Vec::new(), Vec::new());
         for name in wanted {
             let field = self.fields.iter().position(|(field, _)| field == name);
             let column = match name.as_str() {
-                "time" => Column::Time,
-                "cycles" => Column::Cycles,
-                "stream" => Column::Stream,
+                "time" => EventColumn::Time,
+                "cycles" => EventColumn::Cycles,
+                "stream" => EventColumn::Stream,
                 // Where all events have one name, a field may have that.
-                "name" if field.is_none() => Column::Name,
-                _ => Column::Field(field.ok_or_else(|| self.no_such_column(name))?),
+                "name" if field.is_none() => EventColumn::Name,
+                _ => EventColumn::Field(field.ok_or_else(|| self.no_such_column(name))?),
             };
             let found = match column {
-                Column::Time => moments[0].clone(),
-                Column::Cycles => moments[1].clone(),
-                Column::Stream => moments[2].clone(),
-                Column::Name => Field::new("name", name_type(), true),
-                Column::Field(field) => Field::new(name, self.fields[field].1.clone(), true),
+                EventColumn::Time => moments[0].clone(),
+                EventColumn::Cycles => moments[1].clone(),
+                EventColumn::Stream => moments[2].clone(),
+                EventColumn::Name => Field::new("name", name_type(), true),
+                EventColumn::Field(field) => Field::new(name, self.fields[field].1.clone(), true),
             };
-            let told = if let Column::Field(field) = column { metadata(field) } else { HashMap::new() };
+            let told = if let EventColumn::Field(field) = column { metadata(field) } else { HashMap::new() };
             to_show.push(found.clone().with_metadata(told));
             schema.push(found);
             self.columns.push(column);
@@ -245,7 +246,7 @@ impl Columns {
         &self.schema_to_show
     }
 
-    pub(super) fn columns(&self) -> &[Column] {
+    pub(super) fn columns(&self) -> &[EventColumn] {
         &self.columns
     }
 
@@ -264,30 +265,30 @@ impl Columns {
     }
 
     /// Columns to be filled with events of a class.
-    pub(super) fn filler(&self, stream: &StreamClass, class: usize) -> Fields {
+    pub(super) fn filler(&self, stream: &StreamClassPlan, class: usize) -> FieldColumns {
         self.fields_of(stream, class, &[], &stream.reader.columns(class).fields, true)
     }
 
     /// Columns to be filled with the contexts of the packets of a stream, called as they are for a class. Which ones they are
     /// does not depend on it.
-    pub(super) fn filler_of_packets(&self, stream: &StreamClass, class: usize) -> Fields {
+    pub(super) fn filler_of_packets(&self, stream: &StreamClassPlan, class: usize) -> FieldColumns {
         let packet = stream.packet.as_ref().map(|packet| &packet.fields[..]).unwrap_or_default();
         self.fields_of(stream, class, packet, &[], false)
     }
 
     fn fields_of(
         &self,
-        stream: &StreamClass,
+        stream: &StreamClassPlan,
         class: usize,
         packet: &[ScopeField],
         body: &[ScopeField],
         only_wanted: bool,
-    ) -> Fields {
+    ) -> FieldColumns {
         let trace = stream.decoder.trace_class();
         let fields = fields_of(trace, &trace.stream_classes[stream.class], class);
-        let names = Names::new(fields.filter(|(scope, _)| *scope != Scope::PacketContext), self.taken);
+        let names = ColumnNames::new(fields.filter(|(scope, _)| *scope != Scope::PacketContext), self.taken);
         let is_wanted = |name: &str| !only_wanted || self.fields.iter().any(|(field, _)| field == name);
-        Fields::new(packet, body, &names, self.keep_bytes, &is_wanted)
+        FieldColumns::new(packet, body, &names, self.keep_bytes, &is_wanted)
     }
 }
 
@@ -297,10 +298,10 @@ pub(super) fn name_type() -> DataType {
 }
 
 /// State while classes are visited.
-struct Making<'a> {
+struct ColumnsBuilder<'a> {
     question: &'a EventsQuestion,
     taken: &'static [&'static str],
-    classes: BTreeMap<(usize, usize), Arc<StreamClass>>,
+    classes: BTreeMap<(usize, usize), Arc<StreamClassPlan>>,
     /// Event record classes so far.
     count: usize,
     fields: Vec<(String, DataType)>,
@@ -310,7 +311,7 @@ struct Making<'a> {
     bases: ColumnBases,
 }
 
-impl<'a> Making<'a> {
+impl<'a> ColumnsBuilder<'a> {
     fn new(question: &'a EventsQuestion, taken: &'static [&'static str]) -> Self {
         Self {
             question,
@@ -370,7 +371,7 @@ impl<'a> Making<'a> {
         let projection = if self.question.columns.is_none() { Projection::All } else { Projection::Fields(projected) };
         let packet = has_packet.then(|| trace.decoder.packet_columns(class));
         let names = events.iter().map(|event| self.name(event)).collect();
-        let shared = Arc::new(StreamClass {
+        let shared = Arc::new(StreamClassPlan {
             reader: ColumnReader::new(Arc::clone(&trace.decoder), class, projection),
             decoder: Arc::clone(&trace.decoder),
             class,
@@ -400,15 +401,15 @@ impl<'a> Making<'a> {
     }
 
     /// Adds the fields of a class to those of the table.
-    fn add_fields(&mut self, stream: &StreamClass, event: usize) {
+    fn add_fields(&mut self, stream: &StreamClassPlan, event: usize) {
         let trace = stream.decoder.trace_class();
         let fields = fields_of(trace, &trace.stream_classes[stream.class], event);
-        let names = Names::new(fields.filter(|(scope, _)| *scope != Scope::PacketContext), self.taken);
+        let names = ColumnNames::new(fields.filter(|(scope, _)| *scope != Scope::PacketContext), self.taken);
         let packet = stream.packet.as_ref().map(|packet| &packet.fields[..]).unwrap_or_default();
         let wanted = self.question.columns.as_ref();
         let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|column| column == name));
         let body = &stream.reader.columns(event).fields;
-        let filler = Fields::new(packet, body, &names, self.question.keep_bytes, &is_wanted);
+        let filler = FieldColumns::new(packet, body, &names, self.question.keep_bytes, &is_wanted);
         for field in filler.fields() {
             match self.known.get(field.name()) {
                 Some(&known) => {

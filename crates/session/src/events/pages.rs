@@ -24,7 +24,7 @@ use kymo_table::arrow::array::{Array, AsArray};
 use kymo_table::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimestampNanosecondType};
 
 use super::stream::EventPartition;
-use super::{EventTable, EventsFailure, EventsQuestion, Plan};
+use super::{EventTable, EventsFailure, EventsPlan, EventsQuestion};
 use crate::open::Session;
 use crate::open::progress::Progress;
 
@@ -107,7 +107,7 @@ pub struct EventCount {
 /// A table of events for looking at a few of them.
 #[derive(Clone, Debug)]
 pub struct EventPages {
-    plan: Arc<Plan>,
+    plan: Arc<EventsPlan>,
     /// The columns that are asked for.
     shown: Vec<usize>,
     schema: SchemaRef,
@@ -119,13 +119,13 @@ pub struct EventPages {
 type Placed = (RecordBatch, Vec<RowPlace>);
 
 /// Rows of a window, of which the last ones are kept.
-struct Kept {
+struct WindowRows {
     batches: VecDeque<Placed>,
     rows: usize,
     most: usize,
 }
 
-impl Kept {
+impl WindowRows {
     fn push(&mut self, batch: RecordBatch, places: Vec<RowPlace>) {
         self.rows += places.len();
         self.batches.push_back((batch, places));
@@ -284,7 +284,7 @@ impl EventPages {
         let (mut windows, mut left, mut size_bytes) = (Vec::new(), limit, WINDOW_BYTES);
         while left > 0 && lower <= end {
             let begin = self.window(end, size_bytes).max(lower);
-            let mut kept = Kept { batches: VecDeque::new(), rows: 0, most: left };
+            let mut kept = WindowRows { batches: VecDeque::new(), rows: 0, most: left };
             self.read((Some(begin), Some(end)), progress, |batch, places| {
                 let rows = places.partition_point(|at| *at < place);
                 let is_over = rows < places.len();

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kymo_scan::{Batch, Cursor, Merger, Round, Slice, StreamFault, Unsliceable};
+use kymo_scan::{Cursor, Merger, Round, Slice, StreamBatch, StreamFault, Unsliceable};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::error::ArrowError;
 
-use super::Plan;
+use super::EventsPlan;
 use super::batches::Batches;
 use crate::open::progress::Progress;
 use crate::open::report::Report;
@@ -16,7 +16,7 @@ use crate::parallel::engine::{next_round, used_up};
 
 /// A piece of a slice.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum SlicePiece {
     Batch(RecordBatch),
     Failed(ArrowError),
     /// All was given.
@@ -39,7 +39,7 @@ impl Ended {
     }
 }
 
-impl desk::Piece for Piece {
+impl desk::OrderedPiece for SlicePiece {
     fn bytes(&self) -> usize {
         match self {
             Self::Batch(batch) => batch.get_array_memory_size(),
@@ -54,17 +54,17 @@ impl desk::Piece for Piece {
 
 /// The reader of slices of a thread.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct EventSliceReader {
     cursors: Vec<Cursor>,
-    merger: Merger<Batch>,
+    merger: Merger<StreamBatch>,
     batches: Batches,
     report: Report,
     /// Texts replaced in slices before.
     replaced_before: u64,
 }
 
-impl Reader {
-    pub(super) fn new(plan: &Arc<Plan>, progress: &Progress) -> Self {
+impl EventSliceReader {
+    pub(super) fn new(plan: &Arc<EventsPlan>, progress: &Progress) -> Self {
         // Each slice says which packets to read.
         let cursors = plan.session.cursors_between(true, (None, None), &plan.filters, progress);
         let merger = Merger::new(cursors.len());
@@ -79,12 +79,12 @@ impl Reader {
     }
 
     /// The next batch of the slice; `None` at its end.
-    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, BatchFailure> {
         while !self.batches.is_full() {
             let round = match desk::round(&mut self.cursors, &mut self.merger) {
                 ControlFlow::Continue(Some(round)) => round,
                 ControlFlow::Continue(None) => break,
-                ControlFlow::Break(()) => return Err(Failure::Unsliceable),
+                ControlFlow::Break(()) => return Err(BatchFailure::Unsliceable),
             };
             self.report.count_losses(&round);
             self.batches.add(&round, &mut 0);
@@ -93,7 +93,7 @@ impl Reader {
         take(&mut self.batches)
     }
 
-    fn recycle(&mut self, mut round: Round<Batch>) {
+    fn recycle(&mut self, mut round: Round<StreamBatch>) {
         for (stream, batch) in used_up(&mut round) {
             self.cursors[stream].recycle(batch);
         }
@@ -110,36 +110,36 @@ impl Reader {
 
 /// Why there is no batch.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum BatchFailure {
     /// See [`Unsliceable`].
     Unsliceable,
     Arrow(ArrowError),
 }
 
-impl From<Unsliceable> for Failure {
+impl From<Unsliceable> for BatchFailure {
     fn from(Unsliceable: Unsliceable) -> Self {
         Self::Unsliceable
     }
 }
 
-fn take(batches: &mut Batches) -> Result<Option<RecordBatch>, Failure> {
+fn take(batches: &mut Batches) -> Result<Option<RecordBatch>, BatchFailure> {
     if batches.is_empty() {
         return Ok(None);
     }
-    batches.take().map(Some).map_err(Failure::Arrow)
+    batches.take().map(Some).map_err(BatchFailure::Arrow)
 }
 
-impl SliceReader<Piece> for Reader {
-    fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> ControlFlow<()> {
+impl SliceReader<SlicePiece> for EventSliceReader {
+    fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(SlicePiece) -> ControlFlow<()>) -> ControlFlow<()> {
         self.enter(slice);
         loop {
             match self.next() {
-                Ok(Some(batch)) => give(Piece::Batch(batch))?,
-                Ok(None) => return give(Piece::End(self.ended())),
-                Err(Failure::Unsliceable) => return ControlFlow::Break(()),
-                Err(Failure::Arrow(error)) => {
-                    give(Piece::Failed(error))?;
-                    return give(Piece::End(self.ended()));
+                Ok(Some(batch)) => give(SlicePiece::Batch(batch))?,
+                Ok(None) => return give(SlicePiece::End(self.ended())),
+                Err(BatchFailure::Unsliceable) => return ControlFlow::Break(()),
+                Err(BatchFailure::Arrow(error)) => {
+                    give(SlicePiece::Failed(error))?;
+                    return give(SlicePiece::End(self.ended()));
                 }
             }
         }
@@ -152,24 +152,24 @@ impl SliceReader<Piece> for Reader {
 
 /// Reads everything by itself.
 #[derive(Debug)]
-pub(super) struct Alone {
-    reader: Reader,
+pub(super) struct SoloReader {
+    reader: EventSliceReader,
     faults: Vec<StreamFault>,
     /// Rows that were given before.
     skip: u64,
 }
 
-impl Alone {
+impl SoloReader {
     /// Reads the rows behind the first `skip` rows.
-    pub(super) fn new(plan: &Arc<Plan>, skip: u64, progress: &Progress) -> Self {
-        let mut reader = Reader::new(plan, progress);
+    pub(super) fn new(plan: &Arc<EventsPlan>, skip: u64, progress: &Progress) -> Self {
+        let mut reader = EventSliceReader::new(plan, progress);
         let span = (plan.begin_ns, plan.end_ns);
         reader.cursors = plan.session.cursors_between(true, span, &plan.filters, progress);
         Self { reader, faults: Vec::new(), skip }
     }
 
     /// The next batch; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, BatchFailure> {
         let reader = &mut self.reader;
         while !reader.batches.is_full() {
             let round = next_round(&mut reader.cursors, &mut reader.merger, &mut self.faults);
@@ -182,7 +182,7 @@ impl Alone {
     }
 
     /// The facts so far.
-    pub(super) fn ended(&mut self, plan: &Plan) -> Ended {
+    pub(super) fn ended(&mut self, plan: &EventsPlan) -> Ended {
         let mut ended = self.reader.ended();
         let mut faults = std::mem::take(&mut self.faults);
         faults.sort_by_key(|fault| (fault.stream, fault.packet));

@@ -11,50 +11,50 @@ use std::time::{Duration, Instant};
 use kymo_scan::{Slice, Slices, Unsliceable};
 use kymo_table::RecordBatch;
 
-use super::reading::{Alone, Ended, Failure, Piece, Reader};
-use super::{Chunk, EventsFailure, Plan};
+use super::reading::{BatchFailure, Ended, EventSliceReader, SlicePiece, SoloReader};
+use super::{EventChunk, EventsFailure, EventsPlan};
 use crate::open::Doubts;
 use crate::open::progress::Progress;
 use crate::open::report::Report;
-use crate::parallel::desk::{Desk, SliceReader};
+use crate::parallel::desk::{SliceReader, SliceScheduler};
 
 /// Bytes of batches that may wait for their turn.
 const WAITING_BYTES: usize = 64 << 20;
 
 /// All rows of a table in the order of time. Dropping it stops the threads that read.
 pub struct EventStream {
-    plan: Arc<Plan>,
+    plan: Arc<EventsPlan>,
     progress: Arc<Progress>,
-    source: Source,
+    source: BatchSource,
     /// Rows that were given.
     rows: u64,
     known: Ended,
 }
 
-enum Source {
+enum BatchSource {
     /// Nothing was asked for yet.
     New,
-    Threads(Threads),
-    Alone(Box<Alone>),
+    Threads(ReaderThreads),
+    Alone(Box<SoloReader>),
     Over,
 }
 
 /// Threads that read slices, and their results.
-struct Threads {
-    desk: Arc<Desk<Piece>>,
+struct ReaderThreads {
+    desk: Arc<SliceScheduler<SlicePiece>>,
     handles: Vec<JoinHandle<()>>,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<SlicePiece>,
 }
 
-impl Threads {
-    fn start(plan: &Arc<Plan>, progress: &Arc<Progress>) -> Result<Self, Unsliceable> {
+impl ReaderThreads {
+    fn start(plan: &Arc<EventsPlan>, progress: &Arc<Progress>) -> Result<Self, Unsliceable> {
         let count = plan.session.threads;
-        let desk = Arc::new(Desk::new(plan.slices(count)?, count, WAITING_BYTES));
+        let desk = Arc::new(SliceScheduler::new(plan.slices(count)?, count, WAITING_BYTES));
         let mut threads = Self { desk, handles: Vec::new(), pieces: VecDeque::new() };
         for number in 0..count {
             let (desk, plan, progress) = (Arc::clone(&threads.desk), Arc::clone(plan), Arc::clone(progress));
             let thread = std::thread::Builder::new().name(format!("kymo-events-{number}"));
-            match thread.spawn(move || desk.serve(&mut Reader::new(&plan, &progress))) {
+            match thread.spawn(move || desk.serve(&mut EventSliceReader::new(&plan, &progress))) {
                 Ok(handle) => threads.handles.push(handle),
                 // Those that there are do all of it.
                 Err(_) if !threads.handles.is_empty() => break,
@@ -72,16 +72,16 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
+impl Drop for ReaderThreads {
     fn drop(&mut self) {
         self.join();
     }
 }
 
 impl EventStream {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
+    pub(super) fn new(plan: Arc<EventsPlan>) -> Self {
         let known = Ended { report: plan.session.opening_report().clone(), replaced_texts: 0 };
-        Self { plan, progress: Arc::default(), source: Source::New, rows: 0, known }
+        Self { plan, progress: Arc::default(), source: BatchSource::New, rows: 0, known }
     }
 
     /// The progress, which cancels it, from any thread: a thread that waits for a batch gets
@@ -104,10 +104,10 @@ impl EventStream {
         self.known.replaced_texts
     }
 
-    fn start(&self) -> Source {
-        match Threads::start(&self.plan, &self.progress) {
-            Ok(threads) => Source::Threads(threads),
-            Err(Unsliceable) => Source::Alone(Box::new(Alone::new(&self.plan, 0, &self.progress))),
+    fn start(&self) -> BatchSource {
+        match ReaderThreads::start(&self.plan, &self.progress) {
+            Ok(threads) => BatchSource::Threads(threads),
+            Err(Unsliceable) => BatchSource::Alone(Box::new(SoloReader::new(&self.plan, 0, &self.progress))),
         }
     }
 
@@ -115,7 +115,7 @@ impl EventStream {
     fn begin_again(&mut self) {
         self.plan.is_unsliceable.store(true, Ordering::Relaxed);
         self.known = Ended { report: self.plan.session.opening_report().clone(), replaced_texts: 0 };
-        self.source = Source::Alone(Box::new(Alone::new(&self.plan, self.rows, &self.progress)));
+        self.source = BatchSource::Alone(Box::new(SoloReader::new(&self.plan, self.rows, &self.progress)));
     }
 
     fn add_doubts(&mut self, doubts: BTreeMap<usize, Doubts>) {
@@ -126,7 +126,7 @@ impl EventStream {
 
     /// The next piece from the threads, if it comes soon, or their end.
     fn next_of_threads(&mut self, time: Duration) -> Option<Result<RecordBatch, EventsFailure>> {
-        let Source::Threads(threads) = &mut self.source else { return None };
+        let BatchSource::Threads(threads) = &mut self.source else { return None };
         let Some(piece) = threads.pieces.pop_front() else {
             match threads.desk.wait(time) {
                 Some(pieces) => threads.pieces = pieces,
@@ -135,19 +135,21 @@ impl EventStream {
             return None;
         };
         match piece {
-            Piece::Batch(batch) => return Some(Ok(batch)),
-            Piece::Failed(error) => {
-                self.source = Source::Over;
+            SlicePiece::Batch(batch) => return Some(Ok(batch)),
+            SlicePiece::Failed(error) => {
+                self.source = BatchSource::Over;
                 return Some(Err(error.into()));
             }
-            Piece::End(ended) => self.known.add(&ended),
+            SlicePiece::End(ended) => self.known.add(&ended),
         }
         None
     }
 
     /// All threads have ended.
     fn end_threads(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
-        let Source::Threads(mut threads) = std::mem::replace(&mut self.source, Source::Over) else { return None };
+        let BatchSource::Threads(mut threads) = std::mem::replace(&mut self.source, BatchSource::Over) else {
+            return None;
+        };
         let has_panicked = threads.join();
         let ending = threads.desk.end();
         if has_panicked {
@@ -168,9 +170,9 @@ impl Iterator for EventStream {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.next_within(LONG) {
-                Waited::Next(next) => return next,
-                Waited::Nothing => {}
-                Waited::Alone => return self.whole(Self::next_alone),
+                NextBatch::Next(next) => return next,
+                NextBatch::Nothing => {}
+                NextBatch::Alone => return self.whole(Self::next_alone),
             }
         }
     }
@@ -181,7 +183,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The result of [`EventStream::next_within`].
 #[derive(Debug)]
-pub enum Waited {
+pub enum NextBatch {
     /// The result of [`EventStream::next`].
     Next(Option<Result<RecordBatch, EventsFailure>>),
     /// Nothing yet.
@@ -198,39 +200,39 @@ impl Drop for EventStream {
 
 impl EventStream {
     /// The next batch, if other threads read and it comes before so much time is over.
-    pub fn next_within(&mut self, time: Duration) -> Waited {
-        if matches!(self.source, Source::New) {
+    pub fn next_within(&mut self, time: Duration) -> NextBatch {
+        if matches!(self.source, BatchSource::New) {
             self.source = self.start();
         }
         let until = Instant::now() + time;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match &self.source {
-                Source::Threads(_) if left.is_zero() => return Waited::Nothing,
-                Source::Threads(_) => {}
-                Source::Over => return Waited::Next(None),
-                Source::New | Source::Alone(_) => return Waited::Alone,
+                BatchSource::Threads(_) if left.is_zero() => return NextBatch::Nothing,
+                BatchSource::Threads(_) => {}
+                BatchSource::Over => return NextBatch::Next(None),
+                BatchSource::New | BatchSource::Alone(_) => return NextBatch::Alone,
             }
             let next = self.whole(|stream| stream.next_of_threads(left));
             if next.is_some() {
-                return Waited::Next(next);
+                return NextBatch::Next(next);
             }
         }
     }
 
     /// The next batch that is read here.
     fn next_alone(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
-        let Source::Alone(alone) = &mut self.source else { return None };
+        let BatchSource::Alone(alone) = &mut self.source else { return None };
         match alone.next() {
             Ok(Some(batch)) => Some(Ok(batch)),
             Ok(None) => {
                 let ended = alone.ended(&self.plan);
-                self.source = Source::Over;
+                self.source = BatchSource::Over;
                 self.known.add(&ended);
                 None
             }
             Err(failure) => {
-                self.source = Source::Over;
+                self.source = BatchSource::Over;
                 Some(Err(failure.into()))
             }
         }
@@ -243,7 +245,7 @@ impl EventStream {
     ) -> Option<Result<RecordBatch, EventsFailure>> {
         let next = next(self);
         if let Err(cancelled) = self.progress.whole(()) {
-            self.source = Source::Over;
+            self.source = BatchSource::Over;
             return Some(Err(cancelled.into()));
         }
         if let Some(Ok(batch)) = &next {
@@ -253,11 +255,11 @@ impl EventStream {
     }
 }
 
-impl From<Failure> for EventsFailure {
-    fn from(failure: Failure) -> Self {
+impl From<BatchFailure> for EventsFailure {
+    fn from(failure: BatchFailure) -> Self {
         match failure {
-            Failure::Unsliceable => Self::Unsliceable,
-            Failure::Arrow(error) => Self::Arrow(error),
+            BatchFailure::Unsliceable => Self::Unsliceable,
+            BatchFailure::Arrow(error) => Self::Arrow(error),
         }
     }
 }
@@ -265,10 +267,10 @@ impl From<Failure> for EventsFailure {
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = match &self.source {
-            Source::New => "not begun",
-            Source::Threads(_) => "threads",
-            Source::Alone(_) => "alone",
-            Source::Over => "over",
+            BatchSource::New => "not begun",
+            BatchSource::Threads(_) => "threads",
+            BatchSource::Alone(_) => "alone",
+            BatchSource::Over => "over",
         };
         f.debug_struct("EventStream").field("source", &source).field("rows", &self.rows).finish_non_exhaustive()
     }
@@ -277,32 +279,32 @@ impl fmt::Debug for EventStream {
 /// Part of the rows of a table, in the order of time, read by the thread that asks.
 #[derive(Debug)]
 pub struct EventPartition {
-    plan: Arc<Plan>,
+    plan: Arc<EventsPlan>,
     progress: Arc<Progress>,
-    shared: Arc<Mutex<Shared>>,
-    state: State,
+    shared: Arc<Mutex<PartitionsState>>,
+    state: PartitionState,
     known: Ended,
 }
 
 /// The state that the partitions of a table share.
 #[derive(Debug)]
-struct Shared {
-    slices: Waiting,
+struct PartitionsState {
+    slices: UnreadSlices,
     /// How many partitions have begun, and not ended.
     reading: usize,
     /// The doubts about each data stream from the partitions that have ended.
     doubts: BTreeMap<usize, Doubts>,
 }
 
-impl Shared {
-    fn new(slices: Waiting) -> Arc<Mutex<Self>> {
+impl PartitionsState {
+    fn new(slices: UnreadSlices) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { slices, reading: 0, doubts: BTreeMap::new() }))
     }
 }
 
 /// Slices that are not read yet.
 #[derive(Debug)]
-enum Waiting {
+enum UnreadSlices {
     Many(Slices),
     One(Option<Slice>),
     /// Everything, as there are no slices.
@@ -310,7 +312,7 @@ enum Waiting {
     None,
 }
 
-impl Waiting {
+impl UnreadSlices {
     fn next(&mut self) -> Result<Option<Slice>, Unsliceable> {
         match self {
             Self::Many(slices) => slices.next_slice(),
@@ -321,29 +323,29 @@ impl Waiting {
 }
 
 #[derive(Debug)]
-enum State {
+enum PartitionState {
     /// Nothing was asked for yet.
     New,
     /// Between two slices.
-    Between(Box<Reader>),
-    In(Box<Reader>),
-    Alone(Box<Alone>),
+    Between(Box<EventSliceReader>),
+    In(Box<EventSliceReader>),
+    Alone(Box<SoloReader>),
     Over,
 }
 
 impl EventPartition {
-    pub(super) fn all(plan: &Arc<Plan>, count: usize) -> Vec<Self> {
+    pub(super) fn all(plan: &Arc<EventsPlan>, count: usize) -> Vec<Self> {
         let (slices, count) = match plan.slices(count) {
-            Ok(slices) => (Waiting::Many(slices), count),
-            Err(Unsliceable) => (Waiting::Whole, 1),
+            Ok(slices) => (UnreadSlices::Many(slices), count),
+            Err(Unsliceable) => (UnreadSlices::Whole, 1),
         };
-        let shared = Shared::new(slices);
+        let shared = PartitionsState::new(slices);
         (0..count).map(|_| Self::new(plan, Arc::clone(&shared))).collect()
     }
 
     /// Everything, read by the calling thread.
-    pub(super) fn alone(plan: &Arc<Plan>) -> Self {
-        Self::new(plan, Shared::new(Waiting::Whole))
+    pub(super) fn alone(plan: &Arc<EventsPlan>) -> Self {
+        Self::new(plan, PartitionsState::new(UnreadSlices::Whole))
     }
 
     /// The same, canceled by another progress.
@@ -351,17 +353,17 @@ impl EventPartition {
         Self { progress: Arc::clone(progress), ..self }
     }
 
-    pub(super) fn of_chunk(plan: &Arc<Plan>, chunk: &Chunk) -> Self {
+    pub(super) fn of_chunk(plan: &Arc<EventsPlan>, chunk: &EventChunk) -> Self {
         let slices = match &chunk.slice {
-            Some(slice) => Waiting::One(Some(slice.clone())),
-            None => Waiting::Whole,
+            Some(slice) => UnreadSlices::One(Some(slice.clone())),
+            None => UnreadSlices::Whole,
         };
-        Self::new(plan, Shared::new(slices))
+        Self::new(plan, PartitionsState::new(slices))
     }
 
-    fn new(plan: &Arc<Plan>, shared: Arc<Mutex<Shared>>) -> Self {
+    fn new(plan: &Arc<EventsPlan>, shared: Arc<Mutex<PartitionsState>>) -> Self {
         let plan = Arc::clone(plan);
-        Self { plan, progress: Arc::default(), shared, state: State::New, known: Ended::default() }
+        Self { plan, progress: Arc::default(), shared, state: PartitionState::New, known: Ended::default() }
     }
 
     /// The progress, which cancels it, from any thread; see [`EventStream::progress`].
@@ -389,56 +391,56 @@ impl EventPartition {
         shared.slices.next().map_err(|Unsliceable| EventsFailure::Unsliceable)
     }
 
-    fn start(&self) -> State {
-        let Ok(mut shared) = self.shared.lock() else { return State::Over };
+    fn start(&self) -> PartitionState {
+        let Ok(mut shared) = self.shared.lock() else { return PartitionState::Over };
         match shared.slices {
-            Waiting::Whole => {
-                shared.slices = Waiting::None;
-                State::Alone(Box::new(Alone::new(&self.plan, 0, &self.progress)))
+            UnreadSlices::Whole => {
+                shared.slices = UnreadSlices::None;
+                PartitionState::Alone(Box::new(SoloReader::new(&self.plan, 0, &self.progress)))
             }
-            Waiting::None => State::Over,
-            Waiting::Many(_) | Waiting::One(_) => {
+            UnreadSlices::None => PartitionState::Over,
+            UnreadSlices::Many(_) | UnreadSlices::One(_) => {
                 shared.reading += 1;
-                State::Between(Box::new(Reader::new(&self.plan, &self.progress)))
+                PartitionState::Between(Box::new(EventSliceReader::new(&self.plan, &self.progress)))
             }
         }
     }
 
     /// A step towards the next batch.
     fn step(&mut self) -> Result<Option<RecordBatch>, EventsFailure> {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::New => self.state = self.start(),
-            State::Between(mut reader) => match self.next_slice()? {
+        match std::mem::replace(&mut self.state, PartitionState::Over) {
+            PartitionState::New => self.state = self.start(),
+            PartitionState::Between(mut reader) => match self.next_slice()? {
                 Some(slice) => {
                     reader.enter(&slice);
-                    self.state = State::In(reader);
+                    self.state = PartitionState::In(reader);
                 }
                 None => self.end(&reader),
             },
-            State::In(mut reader) => match reader.next()? {
+            PartitionState::In(mut reader) => match reader.next()? {
                 Some(batch) => {
-                    self.state = State::In(reader);
+                    self.state = PartitionState::In(reader);
                     return Ok(Some(batch));
                 }
                 None => {
                     self.known.add(&reader.ended());
-                    self.state = State::Between(reader);
+                    self.state = PartitionState::Between(reader);
                 }
             },
-            State::Alone(mut alone) => match alone.next()? {
+            PartitionState::Alone(mut alone) => match alone.next()? {
                 Some(batch) => {
-                    self.state = State::Alone(alone);
+                    self.state = PartitionState::Alone(alone);
                     return Ok(Some(batch));
                 }
                 None => self.known.add(&alone.ended(&self.plan)),
             },
-            State::Over => {}
+            PartitionState::Over => {}
         }
         Ok(None)
     }
 
     /// All slices were given. The doubts about a data stream are told once, by the last partition.
-    fn end(&mut self, reader: &Reader) {
+    fn end(&mut self, reader: &EventSliceReader) {
         let Ok(mut shared) = self.shared.lock() else { return };
         for cursor in reader.cursors() {
             shared.doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
@@ -458,13 +460,13 @@ impl Iterator for EventPartition {
     type Item = Result<RecordBatch, EventsFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if matches!(self.state, State::Over) {
+        if matches!(self.state, PartitionState::Over) {
             return None;
         }
         loop {
             let step = self.step();
             if let Err(cancelled) = self.progress.whole(()) {
-                self.state = State::Over;
+                self.state = PartitionState::Over;
                 return Some(Err(cancelled.into()));
             }
             match step {
@@ -475,7 +477,7 @@ impl Iterator for EventPartition {
                     }
                     return Some(Err(failure));
                 }
-                Ok(None) if matches!(self.state, State::Over) => return None,
+                Ok(None) if matches!(self.state, PartitionState::Over) => return None,
                 Ok(None) => {}
             }
         }

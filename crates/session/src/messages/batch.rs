@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use kymo_scan::{Batch, Content, Events, Packet, Part};
+use kymo_scan::{BatchContent, BatchEvents, Packet, RoundPart, StreamBatch};
 
-use super::columns::{ClassFields, Group, PacketValues};
+use super::columns::{ClassFields, PacketValues, RecordGroup};
 use super::facts::{MessageStream, MessagesFacts};
 use super::value::FieldRef;
 
@@ -13,14 +13,14 @@ use super::value::FieldRef;
 #[derive(Debug)]
 pub struct MessageBatch {
     facts: Arc<MessagesFacts>,
-    rows: Vec<Row>,
+    rows: Vec<MessageRow>,
     parts: Vec<PartOfBatch>,
     marks: Vec<MarkMessage>,
 }
 
 /// A message of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum MessageRow {
     /// An event.
     Event(EventAt),
     /// Something else: see [`MessageBatch::mark`].
@@ -72,9 +72,9 @@ pub struct MarkMessage {
 #[derive(Debug)]
 pub(super) struct PartOfBatch {
     stream: usize,
-    batch: Arc<Batch>,
+    batch: Arc<StreamBatch>,
     rows: Range<usize>,
-    groups: Vec<Group>,
+    groups: Vec<RecordGroup>,
     /// For each row of the part, which group it is of and the how manieth there.
     ranks: Vec<(u32, u32)>,
     packet_values: OnceLock<Option<PacketValues>>,
@@ -82,7 +82,7 @@ pub(super) struct PartOfBatch {
 
 impl PartOfBatch {
     /// Sorts the events of a part by class; one that is a mark has none.
-    pub(super) fn new(part: &Part<Batch>, stream: &MessageStream, sorter: &mut Sorter) -> Self {
+    pub(super) fn new(part: &RoundPart<StreamBatch>, stream: &MessageStream, sorter: &mut Sorter) -> Self {
         let mut of_batch = Self {
             stream: part.stream,
             batch: Arc::clone(&part.batch),
@@ -91,7 +91,7 @@ impl PartOfBatch {
             ranks: Vec::new(),
             packet_values: OnceLock::new(),
         };
-        if let Content::Events(events) = &part.batch.content {
+        if let BatchContent::Events(events) = &part.batch.content {
             let records = &events.records;
             let (classes, positions) = (&records.classes[part.rows.clone()], &records.positions[part.rows.clone()]);
             (of_batch.groups, of_batch.ranks) = sorter.sort(classes, positions, stream);
@@ -99,15 +99,15 @@ impl PartOfBatch {
         of_batch
     }
 
-    fn events(&self) -> &Events {
+    fn events(&self) -> &BatchEvents {
         match &self.batch.content {
-            Content::Events(events) => events,
-            Content::Mark(_) => unreachable!("only rows of events are events"),
+            BatchContent::Events(events) => events,
+            BatchContent::Mark(_) => unreachable!("only rows of events are events"),
         }
     }
 
     pub(super) fn read_ahead(&self, stream: &MessageStream) {
-        let Content::Events(events) = &self.batch.content else { return };
+        let BatchContent::Events(events) = &self.batch.content else { return };
         let place = stream.columns_at(events);
         self.groups.iter().for_each(|group| group.read_ahead(&place));
     }
@@ -123,7 +123,12 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    fn sort(&mut self, classes: &[u32], positions: &[u64], stream: &MessageStream) -> (Vec<Group>, Vec<(u32, u32)>) {
+    fn sort(
+        &mut self,
+        classes: &[u32],
+        positions: &[u64],
+        stream: &MessageStream,
+    ) -> (Vec<RecordGroup>, Vec<(u32, u32)>) {
         let mut ranks = Vec::with_capacity(classes.len());
         for (&class, &position) in classes.iter().zip(positions) {
             let index = class as usize;
@@ -145,7 +150,7 @@ impl Sorter {
         let mut groups = Vec::with_capacity(self.present.len());
         for (class, positions) in self.present.drain(..).zip(&mut self.positions) {
             self.groups[class as usize] = 0;
-            groups.push(Group::new(Arc::clone(stream.columns.class(class as usize)), positions));
+            groups.push(RecordGroup::new(Arc::clone(stream.columns.class(class as usize)), positions));
             positions.clear();
         }
         (groups, ranks)
@@ -155,7 +160,7 @@ impl Sorter {
 impl MessageBatch {
     pub(super) fn new(
         facts: Arc<MessagesFacts>,
-        rows: Vec<Row>,
+        rows: Vec<MessageRow>,
         parts: Vec<PartOfBatch>,
         marks: Vec<MarkMessage>,
     ) -> Self {
@@ -165,7 +170,7 @@ impl MessageBatch {
     /// Its messages in the order of time.
     #[must_use]
     #[inline]
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[MessageRow] {
         &self.rows
     }
 
@@ -224,7 +229,7 @@ impl MessageBatch {
     }
 
     #[inline]
-    fn group(&self, at: EventAt) -> (&Group, usize) {
+    fn group(&self, at: EventAt) -> (&RecordGroup, usize) {
         let part = &self.parts[at.part as usize];
         let (group, rank) = part.ranks[at.row as usize - part.rows.start];
         (&part.groups[group as usize], rank as usize)

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kymo_decode::Decoder;
-use kymo_decode::columns::{ClassColumns, ColumnReader, Projection, ScopeField, Shape};
+use kymo_decode::columns::{ClassColumns, ColumnReader, ColumnShape, Projection, ScopeField};
 use kymo_format::model::Scope;
-use kymo_ir::{Cells, Window, eval};
-use kymo_scan::{Events, Packet};
+use kymo_ir::{Cells, PacketWindow, eval};
+use kymo_scan::{BatchEvents, Packet};
 
 use super::value::FieldRef;
 
@@ -119,7 +119,7 @@ impl ClassFields {
 
 /// Records of one class in a part of a batch, as far as their fields were read.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct RecordGroup {
     pub(super) class: Arc<ClassFields>,
     pub(super) positions: Box<[u64]>,
     all: OnceLock<Option<Cells>>,
@@ -127,13 +127,13 @@ pub(super) struct Group {
 }
 
 /// Where records lie.
-pub(super) struct Place<'a> {
+pub(super) struct RecordPlace<'a> {
     pub(super) columns: &'a StreamColumns,
-    pub(super) window: Window<'a>,
-    pub(super) events: &'a Events,
+    pub(super) window: PacketWindow<'a>,
+    pub(super) events: &'a BatchEvents,
 }
 
-impl Group {
+impl RecordGroup {
     pub(super) fn new(class: Arc<ClassFields>, positions: &[u64]) -> Self {
         Self { class, positions: positions.into(), all: OnceLock::new(), single: OnceLock::new() }
     }
@@ -142,9 +142,9 @@ impl Group {
     #[inline]
     pub(super) fn cells<'a>(
         &'a self,
-        place: impl FnOnce() -> Place<'a>,
+        place: impl FnOnce() -> RecordPlace<'a>,
         field: usize,
-    ) -> Option<(&'a Cells, &'a Shape)> {
+    ) -> Option<(&'a Cells, &'a ColumnShape)> {
         self.found(field).unwrap_or_else(|| {
             self.class.ask(field);
             self.read(&place(), field);
@@ -154,7 +154,7 @@ impl Group {
 
     /// The same, if it was read already; that may have failed.
     #[inline]
-    fn found(&self, field: usize) -> Option<Option<(&Cells, &Shape)>> {
+    fn found(&self, field: usize) -> Option<Option<(&Cells, &ColumnShape)>> {
         if let Some(single) = self.single.get().and_then(|single| single[field].get()) {
             let reader = self.class.fields[field].reader.get()?;
             let columns = reader.columns(self.class.event_class);
@@ -165,18 +165,18 @@ impl Group {
     }
 
     /// Reads the fields that were requested so far.
-    pub(super) fn read_ahead(&self, place: &Place<'_>) {
+    pub(super) fn read_ahead(&self, place: &RecordPlace<'_>) {
         if self.class.wants_all() {
             return self.read_all(place);
         }
         self.class.asked().for_each(|field| self.read(place, field));
     }
 
-    fn read_all(&self, place: &Place<'_>) {
+    fn read_all(&self, place: &RecordPlace<'_>) {
         self.all.get_or_init(|| self.run(&self.class.all, place));
     }
 
-    fn read(&self, place: &Place<'_>, field: usize) {
+    fn read(&self, place: &RecordPlace<'_>, field: usize) {
         if self.class.wants_all() {
             return self.read_all(place);
         }
@@ -187,7 +187,7 @@ impl Group {
     }
 
     /// The scan read the records before: those that it accepted can be read again.
-    fn run(&self, reader: &ColumnReader, place: &Place<'_>) -> Option<Cells> {
+    fn run(&self, reader: &ColumnReader, place: &RecordPlace<'_>) -> Option<Cells> {
         let mut cells = Cells::default();
         let mut state = place.events.state();
         let read = reader.read(self.class.event_class, place.window, &self.positions, &mut state, &mut cells);

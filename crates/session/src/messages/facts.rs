@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kymo_decode::ClockConverter;
 use kymo_format::TraceClass;
-use kymo_scan::Events;
+use kymo_scan::BatchEvents;
 
-use super::columns::{PacketFields, Place, StreamColumns};
+use super::columns::{PacketFields, RecordPlace, StreamColumns};
 use crate::open::{Session, is_unix_clock, trace_name};
 use crate::print::details::stream_ids;
 
@@ -56,8 +56,8 @@ pub struct MessageStream {
 }
 
 impl MessageStream {
-    pub(super) fn columns_at<'a>(&'a self, events: &'a Events) -> Place<'a> {
-        Place { columns: &self.columns, window: events.window(), events }
+    pub(super) fn columns_at<'a>(&'a self, events: &'a BatchEvents) -> RecordPlace<'a> {
+        RecordPlace { columns: &self.columns, window: events.window(), events }
     }
 }
 

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use kymo_decode::ClockConverter;
 use kymo_decode::filter::StreamFilter;
-use kymo_scan::{Batch, Content, Cursor, Packet, Round, StreamFault};
+use kymo_scan::{BatchContent, Cursor, Packet, Round, StreamBatch, StreamFault};
 
-use super::batch::{EventAt, MarkKind, MarkMessage, MessageBatch, PartOfBatch, Row, Sorter};
+use super::batch::{EventAt, MarkKind, MarkMessage, MessageBatch, MessageRow, PartOfBatch, Sorter};
 use super::facts::MessagesFacts;
 use super::{MessagesFailure, MessagesQuestion};
 use crate::open::Session;
 use crate::open::progress::Progress;
 use crate::open::report::Report;
-use crate::parallel::engine::{self, Sink, Work};
-use crate::print::details::{Body, message};
+use crate::parallel::engine::{self, RoundSink, RoundWork};
+use crate::print::details::{MessageBody, message};
 use crate::print::span::{Span, around};
-use crate::print::trim::{Message, Step, Trimmer};
+use crate::print::trim::{Message, MessageKind, Trimmer};
 
 /// Batches that wait to be asked for.
 const BATCHES_AHEAD: usize = 2;
@@ -41,14 +41,14 @@ pub(super) fn start(
     let filters = session.filters(&question.selection);
     let (sender, receiver) = sync_channel(BATCHES_AHEAD);
     let (session, facts_too, marks) = (Arc::clone(session), Arc::clone(&facts), question.marks);
-    let job = Job { session, facts: facts_too, spans, marks, filters, progress };
+    let job = FeedJob { session, facts: facts_too, spans, marks, filters, progress };
     let thread = std::thread::Builder::new().name("kymo-messages".to_owned());
     thread.spawn(move || job.run(&sender)).map_err(MessagesFailure::NoThread)?;
     Ok((facts, receiver))
 }
 
 /// The job of the reading thread.
-struct Job {
+struct FeedJob {
     session: Arc<Session>,
     facts: Arc<MessagesFacts>,
     /// Of each trace.
@@ -58,7 +58,7 @@ struct Job {
     progress: Arc<Progress>,
 }
 
-impl Job {
+impl FeedJob {
     fn run(self, sender: &SyncSender<Fed>) {
         let trims = self.spans.iter().any(|span| *span != (None, None));
         // Streams and packets that were open before a time matter to marks.
@@ -97,23 +97,23 @@ struct FeedWork<'a> {
 
 /// The input of a round from those before.
 #[derive(Default)]
-struct Before {
+struct FeedInput {
     /// The rest of the round, where marks are kept and something is left out.
-    messages: Option<Vec<Message<Body>>>,
+    messages: Option<Vec<Message<MessageBody>>>,
     /// Nothing follows.
     last: bool,
 }
 
-struct Read {
+struct FeedOutput {
     batch: MessageBatch,
     last: bool,
 }
 
-impl Work for FeedWork<'_> {
-    type Context = Before;
-    type Output = Read;
+impl RoundWork for FeedWork<'_> {
+    type Context = FeedInput;
+    type Output = FeedOutput;
 
-    fn work(&self, round: &Round<Batch>, before: Before) -> Read {
+    fn work(&self, round: &Round<StreamBatch>, before: FeedInput) -> FeedOutput {
         let mut sorter = self.sorters.lock().ok().and_then(|mut sorters| sorters.pop()).unwrap_or_default();
         let streams = &self.facts.streams;
         let part = |part| PartOfBatch::new(part, &streams[part.stream], &mut sorter);
@@ -128,28 +128,28 @@ impl Work for FeedWork<'_> {
             Some(messages) => self.rows_of_messages(messages),
             None => self.rows_of_round(round),
         };
-        Read { batch: MessageBatch::new(Arc::clone(&self.facts), rows, parts, marks), last: before.last }
+        FeedOutput { batch: MessageBatch::new(Arc::clone(&self.facts), rows, parts, marks), last: before.last }
     }
 }
 
 impl FeedWork<'_> {
-    fn rows_of_round(&self, round: &Round<Batch>) -> (Vec<Row>, Vec<MarkMessage>) {
+    fn rows_of_round(&self, round: &Round<StreamBatch>) -> (Vec<MessageRow>, Vec<MarkMessage>) {
         let mut marks = Vec::new();
         let mut rows = Vec::with_capacity(round.order.len());
         for &place in &round.order {
             let part = &round.parts[place.part as usize];
             match &part.batch.content {
-                Content::Events(events) => {
+                BatchContent::Events(events) => {
                     if self.is_inside(part.stream, events.records.cycles[place.row as usize]) {
-                        rows.push(Row::Event(EventAt { part: place.part, row: place.row }));
+                        rows.push(MessageRow::Event(EventAt { part: place.part, row: place.row }));
                     }
                 }
-                Content::Mark(_) if self.marks => {
-                    rows.push(Row::Mark(marks.len() as u32));
+                BatchContent::Mark(_) if self.marks => {
+                    rows.push(MessageRow::Mark(marks.len() as u32));
                     let clock = self.facts.streams[part.stream].clock;
                     marks.extend(mark(message(round, place, clock), clock));
                 }
-                Content::Mark(_) => {}
+                BatchContent::Mark(_) => {}
             }
         }
         (rows, marks)
@@ -164,14 +164,14 @@ impl FeedWork<'_> {
         stream.clock.and_then(|clock| clock.nanos(cycles)).is_none_or(inside)
     }
 
-    fn rows_of_messages(&self, messages: Vec<Message<Body>>) -> (Vec<Row>, Vec<MarkMessage>) {
+    fn rows_of_messages(&self, messages: Vec<Message<MessageBody>>) -> (Vec<MessageRow>, Vec<MarkMessage>) {
         let mut marks = Vec::new();
         let rows = messages.into_iter().filter_map(|message| match message.body {
-            Body::Event(place) => Some(Row::Event(EventAt { part: place.part, row: place.row })),
+            MessageBody::Event(place) => Some(MessageRow::Event(EventAt { part: place.part, row: place.row })),
             _ => {
                 let clock = self.facts.streams[message.stream].clock;
                 marks.push(mark(message, clock)?);
-                Some(Row::Mark(marks.len() as u32 - 1))
+                Some(MessageRow::Mark(marks.len() as u32 - 1))
             }
         });
         (rows.collect(), marks)
@@ -179,25 +179,25 @@ impl FeedWork<'_> {
 }
 
 /// The mark of a message that is not an event.
-fn mark(message: Message<Body>, clock: Option<ClockConverter>) -> Option<MarkMessage> {
+fn mark(message: Message<MessageBody>, clock: Option<ClockConverter>) -> Option<MarkMessage> {
     let whole_end = |end: Option<u64>| clock.zip(end).map(|(clock, cycles)| clock.nanos_saturating(cycles));
     let (packet, count, mut end_cycles, lost_events) = match message.body {
-        Body::Packet(packet) => (Some(packet), None, None, false),
+        MessageBody::Packet(packet) => (Some(packet), None, None, false),
         // How many of them lie in the part that is left is unknown.
-        Body::Lost { events, loss } => {
+        MessageBody::Lost { events, loss } => {
             let count = loss.count.filter(|_| message.cycles == loss.begin_cycles);
             (None, count, loss.end_cycles.filter(|_| whole_end(loss.end_cycles) == message.until), events)
         }
-        Body::Nothing | Body::Event(_) => (None, None, None, false),
+        MessageBody::Nothing | MessageBody::Event(_) => (None, None, None, false),
     };
     let kind = match (message.step, lost_events) {
-        (Step::StreamBegin, _) => MarkKind::StreamBegin,
-        (Step::StreamEnd, _) => MarkKind::StreamEnd,
-        (Step::PacketBegin, _) => MarkKind::PacketBegin,
-        (Step::PacketEnd, _) => MarkKind::PacketEnd,
-        (Step::Loss, true) => MarkKind::DiscardedEvents,
-        (Step::Loss, false) => MarkKind::DiscardedPackets,
-        (Step::Event, _) => return None,
+        (MessageKind::StreamBegin, _) => MarkKind::StreamBegin,
+        (MessageKind::StreamEnd, _) => MarkKind::StreamEnd,
+        (MessageKind::PacketBegin, _) => MarkKind::PacketBegin,
+        (MessageKind::PacketEnd, _) => MarkKind::PacketEnd,
+        (MessageKind::Loss, true) => MarkKind::DiscardedEvents,
+        (MessageKind::Loss, false) => MarkKind::DiscardedPackets,
+        (MessageKind::Event, _) => return None,
     };
     // Messages are cut at a time, not at cycles.
     let cut = |nanos: Option<i64>| clock.zip(nanos).and_then(|(clock, nanos)| clock.cycles_from(nanos));
@@ -210,36 +210,36 @@ struct FeedSink<'a> {
     session: &'a Session,
     facts: &'a MessagesFacts,
     /// One for each trace, where marks are kept and something is left out.
-    trimmers: Option<Vec<Trimmer<Body>>>,
+    trimmers: Option<Vec<Trimmer<MessageBody>>>,
     /// Of each stream the packet that is open.
     packets: Vec<Option<Arc<Packet>>>,
     report: Report,
     sender: &'a SyncSender<Fed>,
 }
 
-impl<'a> Sink<FeedWork<'a>> for FeedSink<'_> {
-    fn context(&mut self, round: &mut Round<Batch>) -> Before {
+impl<'a> RoundSink<FeedWork<'a>> for FeedSink<'_> {
+    fn context(&mut self, round: &mut Round<StreamBatch>) -> FeedInput {
         self.report.count_losses(round);
-        let Some(trimmers) = &mut self.trimmers else { return Before::default() };
+        let Some(trimmers) = &mut self.trimmers else { return FeedInput::default() };
         let mut messages = Vec::with_capacity(round.order.len());
         for &place in &round.order {
             let stream = round.parts[place.part as usize].stream;
             let facts = &self.facts.streams[stream];
             let message = message(round, place, facts.clock);
-            if let (Step::PacketBegin, Body::Packet(packet)) = (message.step, &message.body) {
+            if let (MessageKind::PacketBegin, MessageBody::Packet(packet)) = (message.step, &message.body) {
                 self.packets[stream] = Some(Arc::clone(packet));
             }
             trimmers[facts.trace].push(message, &mut messages);
         }
-        for message in messages.iter_mut().filter(|message| message.step == Step::PacketEnd) {
-            if let (Body::Nothing, Some(packet)) = (&message.body, &self.packets[message.stream]) {
-                message.body = Body::Packet(Arc::clone(packet));
+        for message in messages.iter_mut().filter(|message| message.step == MessageKind::PacketEnd) {
+            if let (MessageBody::Nothing, Some(packet)) = (&message.body, &self.packets[message.stream]) {
+                message.body = MessageBody::Packet(Arc::clone(packet));
             }
         }
-        Before { messages: Some(messages), last: trimmers.iter().all(Trimmer::is_finished) }
+        FeedInput { messages: Some(messages), last: trimmers.iter().all(Trimmer::is_finished) }
     }
 
-    fn finish(&mut self, read: Read) -> ControlFlow<()> {
+    fn finish(&mut self, read: FeedOutput) -> ControlFlow<()> {
         if !read.batch.rows().is_empty() && self.sender.send(Fed::Batch(Arc::new(read.batch))).is_err() {
             return ControlFlow::Break(());
         }

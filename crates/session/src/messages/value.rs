@@ -1,14 +1,14 @@
 //! One field of one record, and its value.
 
-use kymo_decode::columns::Shape;
-use kymo_format::model::{Mapping, TextEncoding};
+use kymo_decode::columns::ColumnShape;
+use kymo_format::model::{EnumerationMapping, TextEncoding};
 use kymo_ir::Cells;
 use kymo_ir::emit::double;
 
 /// A field of a record: where its value is.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldRef<'a> {
-    pub(super) shape: &'a Shape,
+    pub(super) shape: &'a ColumnShape,
     pub(super) cells: &'a Cells,
     pub(super) bytes: &'a [u8],
     pub(super) row: usize,
@@ -16,7 +16,7 @@ pub struct FieldRef<'a> {
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
+pub enum MessageValue<'a> {
     /// An integer, or an enumeration.
     Unsigned(u64),
     /// The same with a sign.
@@ -44,34 +44,38 @@ pub enum Value<'a> {
 impl<'a> FieldRef<'a> {
     /// The shape of the field.
     #[must_use]
-    pub fn shape(&self) -> &'a Shape {
+    pub fn shape(&self) -> &'a ColumnShape {
         self.shape
     }
 
     /// Its value.
     #[must_use]
     #[inline]
-    pub fn value(&self) -> Value<'a> {
+    pub fn value(&self) -> MessageValue<'a> {
         match *self.shape {
-            Shape::Integer { column, signed: true, cell, .. } => {
+            ColumnShape::Integer { column, signed: true, cell, .. } => {
                 let unused = 64 - 8 * cell.width() as u32;
-                Value::Signed((self.number(column) << unused) as i64 >> unused)
+                MessageValue::Signed((self.number(column) << unused) as i64 >> unused)
             }
-            Shape::Integer { column, .. } => Value::Unsigned(self.number(column)),
-            Shape::Boolean { column } => Value::Boolean(self.number(column) != 0),
-            Shape::BitArray { column } | Shape::BitMap { column, .. } => Value::Bits(self.number(column)),
-            Shape::Real { column, cell } => Value::Real(double(self.number(column), 8 * cell.width() as u8)),
-            Shape::Text { column, encoding } => Value::Text(self.span(column), encoding),
-            Shape::Blob { column } => Value::Blob(self.span(column)),
-            Shape::List { column, .. } => Value::List(self.cells.span(column, self.row).1),
-            Shape::Structure { .. } => Value::Structure,
-            Shape::Optional { present, ref content } => {
+            ColumnShape::Integer { column, .. } => MessageValue::Unsigned(self.number(column)),
+            ColumnShape::Boolean { column } => MessageValue::Boolean(self.number(column) != 0),
+            ColumnShape::BitArray { column } | ColumnShape::BitMap { column, .. } => {
+                MessageValue::Bits(self.number(column))
+            }
+            ColumnShape::Real { column, cell } => {
+                MessageValue::Real(double(self.number(column), 8 * cell.width() as u8))
+            }
+            ColumnShape::Text { column, encoding } => MessageValue::Text(self.span(column), encoding),
+            ColumnShape::Blob { column } => MessageValue::Blob(self.span(column)),
+            ColumnShape::List { column, .. } => MessageValue::List(self.cells.span(column, self.row).1),
+            ColumnShape::Structure { .. } => MessageValue::Structure,
+            ColumnShape::Optional { present, ref content } => {
                 let is_there = self.number(present) != 0;
-                Value::Optional(is_there.then(|| self.of(content, self.row)))
+                MessageValue::Optional(is_there.then(|| self.of(content, self.row)))
             }
-            Shape::Variant { option, ref options } => {
+            ColumnShape::Variant { option, ref options } => {
                 let option = self.number(option) as usize;
-                Value::Variant(option, self.of(&options[option].1, self.row))
+                MessageValue::Variant(option, self.of(&options[option].1, self.row))
             }
         }
     }
@@ -86,14 +90,14 @@ impl<'a> FieldRef<'a> {
         &self.bytes[start..start + count]
     }
 
-    fn of(&self, shape: &'a Shape, row: usize) -> Self {
+    fn of(&self, shape: &'a ColumnShape, row: usize) -> Self {
         Self { shape, row, ..*self }
     }
 
     /// The elements of a list; nothing for other fields.
     pub fn elements(&self) -> impl ExactSizeIterator<Item = Self> + use<'a> {
         let (rows, element) = match self.shape {
-            Shape::List { column, element, .. } => {
+            ColumnShape::List { column, element, .. } => {
                 let (first, count) = self.cells.span(*column, self.row);
                 (first..first + count, &**element)
             }
@@ -105,8 +109,8 @@ impl<'a> FieldRef<'a> {
 
     /// The members of a structure with their names; nothing for other fields.
     pub fn members(&self) -> impl ExactSizeIterator<Item = (&'a str, Self)> + use<'a> {
-        let members: &'a [(String, Shape)] = match self.shape {
-            Shape::Structure { members } => members,
+        let members: &'a [(String, ColumnShape)] = match self.shape {
+            ColumnShape::Structure { members } => members,
             _ => &[],
         };
         let structure = *self;
@@ -116,15 +120,15 @@ impl<'a> FieldRef<'a> {
     /// The labels of its value, if it is an enumeration; of each mapping that has it, in their order.
     pub fn labels(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let value = match self.value() {
-            Value::Unsigned(value) => i128::from(value),
-            Value::Signed(value) => i128::from(value),
+            MessageValue::Unsigned(value) => i128::from(value),
+            MessageValue::Signed(value) => i128::from(value),
             _ => 0,
         };
-        let mappings: &'a [Mapping] = match self.shape {
-            Shape::Integer { labels: Some(mappings), .. } => mappings,
+        let mappings: &'a [EnumerationMapping] = match self.shape {
+            ColumnShape::Integer { labels: Some(mappings), .. } => mappings,
             _ => &[],
         };
-        let has = move |mapping: &&Mapping| mapping.ranges.iter().any(|range| range.contains(value));
+        let has = move |mapping: &&EnumerationMapping| mapping.ranges.iter().any(|range| range.contains(value));
         mappings.iter().filter(has).map(|mapping| mapping.label.as_str())
     }
 }

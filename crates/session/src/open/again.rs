@@ -16,13 +16,13 @@ use crate::open::Session;
 
 /// Facts about traces that were open before.
 #[derive(Debug, Default)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierTraces {
     /// As they were opened last.
     session: Option<Arc<Session>>,
     files: Mutex<HashMap<(PathBuf, String), (FileIdentity, Packets)>>,
 }
 
-impl Earlier {
+impl EarlierTraces {
     /// These are the traces as they were opened last.
     pub(crate) fn opened(&mut self, session: &Arc<Session>) {
         let is_there = |path: &PathBuf| session.traces.iter().any(|trace| trace.folder.path() == path);
@@ -51,7 +51,7 @@ impl Earlier {
 
 /// Packets that are known from an earlier look, or from the cache.
 pub(crate) struct EarlierPackets<'a> {
-    earlier: &'a Earlier,
+    earlier: &'a EarlierTraces,
     cache: Option<&'a PacketCache>,
 }
 

@@ -19,15 +19,15 @@ use crate::cache::{BYTES_MAX, PACKETS_MIN, PacketCache, Stale};
 use crate::open::OpenFailure;
 use crate::open::discover::{self, discover};
 use crate::open::progress::Progress;
-use crate::open::report::Problem;
+use crate::open::report::ReportProblem;
 
 /// The results for the indexes of some traces.
 #[derive(Debug, Default)]
-pub struct Indexed {
+pub struct IndexResults {
     /// One for each trace.
     pub traces: Vec<IndexedTrace>,
     /// Paths without traces.
-    pub unreadable: Vec<Problem>,
+    pub unreadable: Vec<ReportProblem>,
 }
 
 /// The results for the index of one trace.
@@ -81,7 +81,7 @@ pub enum IndexState {
     Absent,
 }
 
-impl Indexed {
+impl IndexResults {
     /// Whether all packets of all traces were found, and all indexes that are wanted are written or deleted.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -93,7 +93,7 @@ impl Indexed {
 
 /// Makes or refreshes the indexes of every trace at or below the paths; `cache` is where they are kept.
 #[must_use]
-pub fn index(paths: &[PathBuf], cache: &Path, progress: &Progress) -> Indexed {
+pub fn index(paths: &[PathBuf], cache: &Path, progress: &Progress) -> IndexResults {
     let (folders, unreadable) = folders(paths);
     let bytes = |folder: &TraceFolder| folder.streams().iter().map(|stream| stream.size).sum::<u64>();
     progress.expect(folders.iter().map(bytes).sum());
@@ -102,7 +102,7 @@ pub fn index(paths: &[PathBuf], cache: &Path, progress: &Progress) -> Indexed {
     // Makes room, which may take what was written just now.
     drop(cache);
     traces.iter_mut().flat_map(|trace| &mut trace.streams).for_each(miss);
-    Indexed { traces, unreadable }
+    IndexResults { traces, unreadable }
 }
 
 /// An index that is not there any more was too large together with the others.
@@ -116,7 +116,7 @@ fn miss(stream: &mut IndexedStream) {
 
 /// Deletes the indexes of every trace at or below the paths.
 #[must_use]
-pub fn remove_index(paths: &[PathBuf], cache: &Path) -> Indexed {
+pub fn remove_index(paths: &[PathBuf], cache: &Path) -> IndexResults {
     let (folders, unreadable) = folders(paths);
     let cache = PacketCache::new(cache.to_owned());
     let remove = |folder: TraceFolder| {
@@ -132,10 +132,10 @@ pub fn remove_index(paths: &[PathBuf], cache: &Path) -> Indexed {
         let streams = streams(&folder, &cache, states, &[]);
         IndexedTrace { path: folder.path().to_owned(), streams, elapsed: began.elapsed(), failure: None }
     };
-    Indexed { traces: folders.into_iter().map(remove).collect(), unreadable }
+    IndexResults { traces: folders.into_iter().map(remove).collect(), unreadable }
 }
 
-fn folders(paths: &[PathBuf]) -> (Vec<TraceFolder>, Vec<Problem>) {
+fn folders(paths: &[PathBuf]) -> (Vec<TraceFolder>, Vec<ReportProblem>) {
     let (folders, errors) = discover(paths).split();
     (folders, errors.iter().map(discover::problem).collect())
 }

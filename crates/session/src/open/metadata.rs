@@ -6,7 +6,7 @@ use kymo_format::Severity;
 
 use crate::open::OpenFailure;
 use crate::open::discover::discover_all;
-use crate::open::report::Problem;
+use crate::open::report::ReportProblem;
 
 /// In which dialect metadata are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct MetadataText {
     /// The text, or why it cannot be written.
     pub text: Result<String, String>,
     /// Errors and doubts.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ReportProblem>,
     /// Something is wrong, not only doubtful.
     pub is_wrong: bool,
 }
@@ -43,7 +43,7 @@ pub fn metadata(path: &Path, form: MetadataForm) -> Result<Vec<MetadataText>, Op
     for folder in discover_all(path)? {
         let metadata = kymo_format::parse(&folder.metadata()?);
         let place = folder.path().join("metadata").display().to_string();
-        let render = |found: &kymo_format::Diagnostic| Problem {
+        let render = |found: &kymo_format::Diagnostic| ReportProblem {
             place: place.clone(),
             message: found.render_plain(&metadata.text, &place),
         };

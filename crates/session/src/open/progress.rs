@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kymo_scan::{Batch, Content, Mark, Packet, Round, Stop};
+use kymo_scan::{BatchContent, Mark, Packet, Round, StopFlag, StreamBatch};
 
 use crate::open::Session;
 use crate::open::rehearsal::{Rehearsal, Took};
@@ -25,7 +25,7 @@ use crate::open::rehearsal::{Rehearsal, Took};
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
-    stop: Stop,
+    stop: StopFlag,
     rehearsal: Option<Rehearsal>,
 }
 
@@ -89,7 +89,7 @@ impl Progress {
     }
 
     /// The flag that ends cursors.
-    pub(crate) fn stop(&self) -> Stop {
+    pub(crate) fn stop(&self) -> StopFlag {
         self.stop.clone()
     }
 
@@ -136,14 +136,14 @@ impl Steps {
     }
 
     /// The job is behind the first rows of a batch.
-    pub(crate) fn behind(&mut self, progress: &Progress, batch: &Batch, rows: usize) {
+    pub(crate) fn behind(&mut self, progress: &Progress, batch: &StreamBatch, rows: usize) {
         match &batch.content {
-            Content::Events(events) => {
+            BatchContent::Events(events) => {
                 let last = rows.checked_sub(1).map_or(0, |last| events.records.positions[last]);
                 self.at(progress, &events.packet, last);
             }
-            Content::Mark(Mark::PacketEnd { packet, .. }) => self.at(progress, packet, packet.row.total_bits),
-            Content::Mark(_) => {}
+            BatchContent::Mark(Mark::PacketEnd { packet, .. }) => self.at(progress, packet, packet.row.total_bits),
+            BatchContent::Mark(_) => {}
         }
     }
 }
@@ -160,7 +160,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The job is behind a round.
-    pub(crate) fn behind(&mut self, round: &Round<Batch>) {
+    pub(crate) fn behind(&mut self, round: &Round<StreamBatch>) {
         for part in &round.parts {
             self.streams[part.stream].behind(self.progress, &part.batch, part.rows.end);
         }

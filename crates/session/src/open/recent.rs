@@ -50,12 +50,12 @@ pub struct RecentFound {
 
 /// The file, as it is written.
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
-    recent: Vec<Entry>,
+struct RecentFile {
+    recent: Vec<RecentEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct RecentEntry {
     opened_ns: i64,
     paths: Vec<PathBuf>,
 }
@@ -93,7 +93,7 @@ impl Recent {
         let mut content = self.content().unwrap_or_default();
         content.recent.retain(|entry| entry.paths != paths);
         let since = opened.duration_since(UNIX_EPOCH).unwrap_or_default();
-        content.recent.insert(0, Entry { opened_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX), paths });
+        content.recent.insert(0, RecentEntry { opened_ns: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX), paths });
         content.recent.truncate(ENTRIES_MAX);
         // Readers see all of the old file or all of the new one.
         let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
@@ -104,11 +104,11 @@ impl Recent {
     }
 
     /// The content of the file, or its problem; an absent file counts as empty.
-    fn content(&self) -> Result<Content, String> {
+    fn content(&self) -> Result<RecentFile, String> {
         let wrong =
             |why: String| format!("{}: {why}; the file is rewritten when a trace is opened", self.path.display());
         let file = match File::open(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Content::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(RecentFile::default()),
             opened => opened.map_err(|error| wrong(error.to_string()))?,
         };
         let mut text = Vec::new();
@@ -120,7 +120,7 @@ impl Recent {
     }
 }
 
-fn told(entry: Entry) -> RecentTraces {
+fn told(entry: RecentEntry) -> RecentTraces {
     let there = entry.paths.iter().all(|path| path.exists());
     RecentTraces { paths: entry.paths, opened_ns: entry.opened_ns, there }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum WorkKind {
     /// A part was read.
     Read,
     /// States of neighbors were merged.
@@ -29,7 +29,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Took {
     /// The kind of work.
-    pub work: Work,
+    pub work: WorkKind,
     /// Which thread would have done it.
     pub thread: usize,
     /// When it would have begun, since all threads began.

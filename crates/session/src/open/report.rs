@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use kymo_scan::{Batch, Content, Loss, Mark, Round};
+use kymo_scan::{BatchContent, Loss, Mark, Round, StreamBatch};
 
 /// Everything that stands between an answer and the whole truth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The unreadable parts: the answer lacks them.
-    pub unreadable: Vec<Problem>,
+    pub unreadable: Vec<ReportProblem>,
     /// The assumptions: the answer relies on them.
-    pub assumptions: Vec<Problem>,
+    pub assumptions: Vec<ReportProblem>,
     /// Event records that tracers say they discarded; at least so many where `discarded_is_lower_bound`.
     pub events_discarded: u64,
     /// Some stream lost events before its first packet and does not say how many.
@@ -23,14 +23,14 @@ pub struct Report {
 
 /// A place and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct ReportProblem {
     /// The file.
     pub place: String,
     /// The problem.
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ReportProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)
     }
@@ -77,14 +77,14 @@ impl Report {
     }
 
     /// Adds the losses that the streams report.
-    pub(crate) fn count_losses(&mut self, round: &Round<Batch>) {
+    pub(crate) fn count_losses(&mut self, round: &Round<StreamBatch>) {
         for part in &round.parts {
             match &part.batch.content {
-                Content::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
+                BatchContent::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
                     self.events_discarded = self.events_discarded.saturating_add(count.unwrap_or(0));
                     self.discarded_is_lower_bound |= count.is_none();
                 }
-                Content::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
+                BatchContent::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
                     self.packets_lost = self.packets_lost.saturating_add(count.unwrap_or(0));
                 }
                 _ => {}

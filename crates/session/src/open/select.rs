@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kymo_decode::filter::{ClassOutcome, StreamFilter};
 use kymo_decode::{ClockConverter, FilterFacts};
-use kymo_filter::{Filter, Problem, Verdict};
+use kymo_filter::{Filter, FilterProblem, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};
 use kymo_schema::glob;
@@ -34,7 +34,7 @@ pub struct Selection {
 
 /// The meaning of an expression for the traces as a whole.
 #[derive(Clone, Debug, Default)]
-pub struct Meaning {
+pub struct FilterMeaning {
     /// Event record classes of which some or all events may be kept.
     pub applies: usize,
     /// Classes for which it is never true: they lack the fields that it needs.
@@ -51,7 +51,7 @@ pub struct Untyped {
     /// Its name.
     pub class: String,
     /// Why.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FilterProblem>,
 }
 
 /// A name in an expression that no event record class has.
@@ -121,14 +121,14 @@ impl Session {
 
     /// The meaning of a selection's expression for the event record classes that it chooses from.
     #[must_use]
-    pub fn meaning(&self, selection: &Selection) -> Meaning {
+    pub fn meaning(&self, selection: &Selection) -> FilterMeaning {
         let meaning = self.meaning_suggesting(selection, false);
         if meaning.unknown.is_empty() { meaning } else { self.meaning_suggesting(selection, true) }
     }
 
-    fn meaning_suggesting(&self, selection: &Selection, suggests: bool) -> Meaning {
-        let mut meaning = Meaning::default();
-        let mut missing: BTreeMap<(usize, usize), Missing> = BTreeMap::new();
+    fn meaning_suggesting(&self, selection: &Selection, suggests: bool) -> FilterMeaning {
+        let mut meaning = FilterMeaning::default();
+        let mut missing: BTreeMap<(usize, usize), AbsentName> = BTreeMap::new();
         let mut seen: Vec<Arc<StreamFilter>> = Vec::new();
         for ((trace, stream), filter) in self.streams().into_iter().zip(self.filters_suggesting(selection, suggests)) {
             let is_new = |filter: &Arc<StreamFilter>| !seen.iter().any(|seen| Arc::ptr_eq(seen, filter));
@@ -164,7 +164,7 @@ impl Session {
 
 /// A name that some classes lack.
 #[derive(Default)]
-struct Missing {
+struct AbsentName {
     /// How many of them.
     classes: usize,
     /// Names like it.
@@ -174,7 +174,7 @@ struct Missing {
 /// Names that are suggested.
 const NEAR_MAX: usize = 3;
 
-impl Missing {
+impl AbsentName {
     /// No class has it: of what is like it, what most classes have.
     fn unknown(self, span: Range<usize>) -> UnknownName {
         let mut counts: Vec<(String, usize)> = Vec::new();

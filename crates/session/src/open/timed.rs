@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kymo_scan::{Content, Cursor, DataStream, Item, Packets, Trace};
+use kymo_scan::{BatchContent, Cursor, CursorItem, DataStream, Packets, Trace};
 
 use crate::open::Session;
 use crate::open::progress::Progress;
@@ -45,8 +45,8 @@ fn times_of_events(mut cursor: Cursor) -> Vec<Cycles> {
     let mut times: Vec<Cycles> = Vec::new();
     while let Some(item) = cursor.next_item() {
         // The job that reads these events reports unreadable places.
-        let Item::Batch(batch) = item else { continue };
-        if let Content::Events(events) = &batch.content {
+        let CursorItem::Batch(batch) = item else { continue };
+        if let BatchContent::Events(events) = &batch.content {
             let number = events.packet.number as usize;
             times.resize(times.len().max(number + 1), None);
             // Before anything of a stream had a time, events have none.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 #[cfg(feature = "columns")]
 use std::time::Duration;
 
-use kymo_scan::{Batch, Cursor, DataStream, Item, Lengths, Merger, Round, Slice, Slices, Unsliceable};
+use kymo_scan::{Cursor, CursorItem, DataStream, Lengths, Merger, Round, Slice, Slices, StreamBatch, Unsliceable};
 
 use crate::open::Doubts;
 
@@ -22,7 +22,7 @@ use crate::open::Doubts;
 const SLICES_AHEAD: u64 = 2;
 
 /// A piece of a slice.
-pub(crate) trait Piece: Send {
+pub(crate) trait OrderedPiece: Send {
     /// Bytes that it takes while it waits.
     fn bytes(&self) -> usize;
     /// Whether nothing follows of its slice.
@@ -30,12 +30,12 @@ pub(crate) trait Piece: Send {
 }
 
 /// Gives out slices and keeps pieces in turn.
-pub(crate) struct Desk<P> {
-    state: Mutex<State<P>>,
+pub(crate) struct SliceScheduler<P> {
+    state: Mutex<SchedulerState<P>>,
     changed: Condvar,
 }
 
-struct State<P> {
+struct SchedulerState<P> {
     slices: Slices,
     /// Slices that are given out and not taken at most.
     slices_max: u64,
@@ -58,14 +58,14 @@ struct State<P> {
 }
 
 /// How it ended.
-pub(crate) struct Ending {
+pub(crate) struct WorkEnd {
     /// Slices are no way to read the traces: the taken pieces are good, but not all.
     pub(crate) is_unsliceable: bool,
     /// The doubts about each stream.
     pub(crate) doubts: BTreeMap<usize, Doubts>,
 }
 
-impl<P: Piece> State<P> {
+impl<P: OrderedPiece> SchedulerState<P> {
     /// Whether another slice may be read now.
     fn gives(&self) -> bool {
         !self.is_over && !self.is_stopped && self.next - self.turn < self.slices_max
@@ -129,10 +129,10 @@ impl<P: Piece> State<P> {
     }
 }
 
-impl<P: Piece> Desk<P> {
+impl<P: OrderedPiece> SliceScheduler<P> {
     /// A desk for so many readers; they wait while pieces of so many bytes do.
     pub(crate) fn new(slices: Slices, readers: usize, bytes_max: usize) -> Self {
-        let state = State {
+        let state = SchedulerState {
             slices,
             slices_max: SLICES_AHEAD * readers as u64,
             bytes: 0,
@@ -148,17 +148,21 @@ impl<P: Piece> Desk<P> {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<P>> {
+    fn lock(&self) -> MutexGuard<'_, SchedulerState<P>> {
         self.state.lock().expect("no thread panics while it holds the desk")
     }
 
-    fn wait_until(&self, holds: impl Fn(&State<P>) -> bool) -> MutexGuard<'_, State<P>> {
+    fn wait_until(&self, holds: impl Fn(&SchedulerState<P>) -> bool) -> MutexGuard<'_, SchedulerState<P>> {
         let waited = self.changed.wait_while(self.lock(), |state| !holds(state));
         waited.expect("no thread panics while it holds the desk")
     }
 
     /// Changes the state that other threads may wait for.
-    fn change<T>(&self, mut state: MutexGuard<'_, State<P>>, with: impl FnOnce(&mut State<P>) -> T) -> T {
+    fn change<T>(
+        &self,
+        mut state: MutexGuard<'_, SchedulerState<P>>,
+        with: impl FnOnce(&mut SchedulerState<P>) -> T,
+    ) -> T {
         let changed = with(&mut state);
         // Readers and the consumer wait for different conditions on one variable, so all of them
         // look.
@@ -176,7 +180,7 @@ impl<P: Piece> Desk<P> {
         let _stop = StopOnPanic(self);
         loop {
             let state = self.wait_until(|state| state.gives() || state.is_over || state.is_stopped);
-            let Some((number, slice)) = self.change(state, State::give) else { break };
+            let Some((number, slice)) = self.change(state, SchedulerState::give) else { break };
             let read = reader.read(&slice, &mut |piece| {
                 self.change(self.lock(), |state| state.put(number, piece));
                 let is_stopped = self.wait_until(|state| !state.is_full(number)).is_stopped;
@@ -202,7 +206,7 @@ impl<P: Piece> Desk<P> {
                     ControlFlow::Break(()) => break,
                 }
             }
-            let Some((number, slice)) = self.change(state, State::give) else { continue };
+            let Some((number, slice)) = self.change(state, SchedulerState::give) else { continue };
             let read = reader.read(&slice, &mut |piece| {
                 self.change(self.lock(), |state| state.put(number, piece));
                 self.pass_on(take)?;
@@ -232,12 +236,12 @@ impl<P: Piece> Desk<P> {
         if state.is_stopped || state.is_done() {
             return None;
         }
-        Some(self.change(state, State::take))
+        Some(self.change(state, SchedulerState::take))
     }
 
     /// A slice was read, or not.
     fn leave(&self, read: ControlFlow<()>) {
-        let stop = |state: &mut State<P>| {
+        let stop = |state: &mut SchedulerState<P>| {
             // Otherwise it was left because all stop.
             state.is_unsliceable |= !state.is_stopped;
             state.is_stopped = true;
@@ -254,7 +258,7 @@ impl<P: Piece> Desk<P> {
             if state.is_stopped {
                 return ControlFlow::Break(());
             }
-            let pieces = self.change(state, State::take);
+            let pieces = self.change(state, SchedulerState::take);
             if pieces.is_empty() {
                 return ControlFlow::Continue(());
             }
@@ -268,9 +272,9 @@ impl<P: Piece> Desk<P> {
     }
 
     /// How it ended; all threads must have.
-    pub(crate) fn end(&self) -> Ending {
+    pub(crate) fn end(&self) -> WorkEnd {
         let mut state = self.lock();
-        Ending { is_unsliceable: state.is_unsliceable, doubts: std::mem::take(&mut state.doubts) }
+        WorkEnd { is_unsliceable: state.is_unsliceable, doubts: std::mem::take(&mut state.doubts) }
     }
 }
 
@@ -284,13 +288,16 @@ pub(crate) trait SliceReader<P> {
 }
 
 /// The next round of a slice that all cursors entered; breaks where the slice cannot be relied on.
-pub(crate) fn round(cursors: &mut [Cursor], merger: &mut Merger<Batch>) -> ControlFlow<(), Option<Round<Batch>>> {
+pub(crate) fn round(
+    cursors: &mut [Cursor],
+    merger: &mut Merger<StreamBatch>,
+) -> ControlFlow<(), Option<Round<StreamBatch>>> {
     for (stream, cursor) in cursors.iter_mut().enumerate() {
         while merger.is_hungry(stream) {
             match cursor.next_item() {
                 _ if cursor.strays() => return ControlFlow::Break(()),
-                Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
-                Some(Item::Fault(_)) => return ControlFlow::Break(()),
+                Some(CursorItem::Batch(batch)) => merger.push(stream, Arc::new(batch)),
+                Some(CursorItem::Fault(_)) => return ControlFlow::Break(()),
                 None => merger.finish(stream),
             }
         }
@@ -321,9 +328,9 @@ pub(crate) fn lengths((all, waste): (u64, u64), (least, most): (u64, u64), reade
 }
 
 /// Lets the others go when a thread panics.
-struct StopOnPanic<'a, P: Piece>(&'a Desk<P>);
+struct StopOnPanic<'a, P: OrderedPiece>(&'a SliceScheduler<P>);
 
-impl<P: Piece> Drop for StopOnPanic<'_, P> {
+impl<P: OrderedPiece> Drop for StopOnPanic<'_, P> {
     fn drop(&mut self) {
         if std::thread::panicking()
             && let Ok(state) = self.0.state.lock()

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use kymo_scan::merge::{Keyed, Part};
-use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
+use kymo_scan::merge::{KeyedItem, RoundPart};
+use kymo_scan::{BatchContent, Cursor, CursorItem, Merger, Round, StreamBatch, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread. With one for each
 /// thread, a thread that is done would wait for the caller to merge the next. The number also
@@ -27,19 +27,19 @@ const ROUNDS_ALONE: usize = 2;
 const REFILL_BATCHES: usize = 64;
 
 /// The work on a round, on any thread.
-pub(crate) trait Work: Sync {
+pub(crate) trait RoundWork: Sync {
     /// Its input from the rounds before.
     type Context: Send;
     /// Its output.
     type Output: Send;
     /// Does it.
-    fn work(&self, round: &Round<Batch>, context: Self::Context) -> Self::Output;
+    fn work(&self, round: &Round<StreamBatch>, context: Self::Context) -> Self::Output;
 }
 
 /// The work that is done in order, on the caller's thread.
-pub(crate) trait Sink<W: Work> {
+pub(crate) trait RoundSink<W: RoundWork> {
     /// Before the work on a round; may shorten the round's order.
-    fn context(&mut self, round: &mut Round<Batch>) -> W::Context;
+    fn context(&mut self, round: &mut Round<StreamBatch>) -> W::Context;
     /// After the work on a round.
     fn finish(&mut self, output: W::Output) -> ControlFlow<()>;
     /// Something could not be read; comes when all rounds are over, in the order of streams, then of packets.
@@ -49,12 +49,17 @@ pub(crate) trait Sink<W: Work> {
 /// Runs everything the cursors deliver through work and sink. `threads` counts the caller's own.
 /// Returns the cursors, for their facts at their end. Batches that no other round needs, with their
 /// streams; the rest of the round is of no use but as memory.
-pub(crate) fn run<W: Work>(mut cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
+pub(crate) fn run<W: RoundWork>(
+    mut cursors: Vec<Cursor>,
+    threads: usize,
+    work: &W,
+    sink: &mut impl RoundSink<W>,
+) -> Vec<Cursor> {
     let mut merger = Merger::new(cursors.len());
     let mut faults = Vec::new();
     let rounds = if threads <= 1 { usize::MAX } else { ROUNDS_ALONE };
     if run_alone(&mut cursors, &mut merger, rounds, work, sink, &mut faults).is_continue() {
-        let shared = Shared::<W>::default();
+        let shared = RoundQueue::<W>::default();
         cursors = std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| shared.serve(work));
@@ -70,12 +75,12 @@ pub(crate) fn run<W: Work>(mut cursors: Vec<Cursor>, threads: usize, work: &W, s
 }
 
 /// Makes so many rounds; breaks when there are no more, or the sink wants none.
-fn run_alone<W: Work>(
+fn run_alone<W: RoundWork>(
     cursors: &mut [Cursor],
-    merger: &mut Merger<Batch>,
+    merger: &mut Merger<StreamBatch>,
     rounds: usize,
     work: &W,
-    sink: &mut impl Sink<W>,
+    sink: &mut impl RoundSink<W>,
     faults: &mut Vec<StreamFault>,
 ) -> ControlFlow<()> {
     for _ in 0..rounds {
@@ -96,14 +101,14 @@ fn run_alone<W: Work>(
 /// The next round, read by this thread.
 pub(crate) fn next_round(
     cursors: &mut [Cursor],
-    merger: &mut Merger<Batch>,
+    merger: &mut Merger<StreamBatch>,
     faults: &mut Vec<StreamFault>,
-) -> Option<Round<Batch>> {
+) -> Option<Round<StreamBatch>> {
     for (stream, cursor) in cursors.iter_mut().enumerate() {
         while merger.is_hungry(stream) {
             match cursor.next_item() {
-                Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
-                Some(Item::Fault(fault)) => faults.push(fault),
+                Some(CursorItem::Batch(batch)) => merger.push(stream, Arc::new(batch)),
+                Some(CursorItem::Fault(fault)) => faults.push(fault),
                 None => merger.finish(stream),
             }
         }
@@ -112,46 +117,46 @@ pub(crate) fn next_round(
 }
 
 /// Batches that no other round needs, with their streams; what remains of the round is of no use but as memory.
-pub(crate) fn used_up(round: &mut Round<Batch>) -> impl Iterator<Item = (usize, Batch)> {
-    let unwrap = |part: Part<Batch>| {
+pub(crate) fn used_up(round: &mut Round<StreamBatch>) -> impl Iterator<Item = (usize, StreamBatch)> {
+    let unwrap = |part: RoundPart<StreamBatch>| {
         let is_read = part.rows.end == part.batch.keys().len();
         Arc::try_unwrap(part.batch).ok().filter(|_| is_read).map(|batch| (part.stream, batch))
     };
     round.parts.drain(..).filter_map(unwrap)
 }
 
-enum Job<W: Work> {
-    Refill { stream: usize, cursor: Box<Cursor>, spare: Vec<Batch> },
-    Work { number: u64, round: Round<Batch>, context: W::Context },
+enum RoundJob<W: RoundWork> {
+    Refill { stream: usize, cursor: Box<Cursor>, spare: Vec<StreamBatch> },
+    Work { number: u64, round: Round<StreamBatch>, context: W::Context },
 }
 
-enum Done<W: Work> {
-    Refill { stream: usize, cursor: Box<Cursor>, items: Vec<Item>, ended: bool },
-    Work { number: u64, round: Round<Batch>, output: W::Output },
+enum RoundResult<W: RoundWork> {
+    Refill { stream: usize, cursor: Box<Cursor>, items: Vec<CursorItem>, ended: bool },
+    Work { number: u64, round: Round<StreamBatch>, output: W::Output },
 }
 
-struct Shared<W: Work> {
+struct RoundQueue<W: RoundWork> {
     queues: Mutex<Queues<W>>,
     jobs_changed: Condvar,
     done_changed: Condvar,
 }
 
-struct Queues<W: Work> {
+struct Queues<W: RoundWork> {
     /// Refills go first: everything waits for them.
-    refills: VecDeque<Job<W>>,
-    works: VecDeque<Job<W>>,
-    done: Vec<Done<W>>,
+    refills: VecDeque<RoundJob<W>>,
+    works: VecDeque<RoundJob<W>>,
+    done: Vec<RoundResult<W>>,
     closed: bool,
 }
 
-impl<W: Work> Default for Shared<W> {
+impl<W: RoundWork> Default for RoundQueue<W> {
     fn default() -> Self {
         let queues = Queues { refills: VecDeque::new(), works: VecDeque::new(), done: Vec::new(), closed: false };
         Self { queues: Mutex::new(queues), jobs_changed: Condvar::new(), done_changed: Condvar::new() }
     }
 }
 
-impl<W: Work> Shared<W> {
+impl<W: RoundWork> RoundQueue<W> {
     fn lock(&self) -> MutexGuard<'_, Queues<W>> {
         self.queues.lock().expect("no thread panics while it holds the queues")
     }
@@ -177,16 +182,16 @@ impl<W: Work> Shared<W> {
     }
 }
 
-impl<W: Work> Queues<W> {
-    fn pop(&mut self) -> Option<Job<W>> {
+impl<W: RoundWork> Queues<W> {
+    fn pop(&mut self) -> Option<RoundJob<W>> {
         self.refills.pop_front().or_else(|| self.works.pop_front())
     }
 }
 
 /// Lets the workers go, also when the caller's thread panics.
-struct CloseOnDrop<'a, W: Work>(&'a Shared<W>);
+struct CloseOnDrop<'a, W: RoundWork>(&'a RoundQueue<W>);
 
-impl<W: Work> Drop for CloseOnDrop<'_, W> {
+impl<W: RoundWork> Drop for CloseOnDrop<'_, W> {
     fn drop(&mut self) {
         if let Ok(mut queues) = self.0.queues.lock() {
             queues.closed = true;
@@ -195,17 +200,17 @@ impl<W: Work> Drop for CloseOnDrop<'_, W> {
     }
 }
 
-impl<W: Work> Job<W> {
-    fn run(self, work: &W) -> Done<W> {
+impl<W: RoundWork> RoundJob<W> {
+    fn run(self, work: &W) -> RoundResult<W> {
         match self {
             Self::Work { number, round, context } => {
                 for part in &round.parts {
-                    if let Content::Events(events) = &part.batch.content {
+                    if let BatchContent::Events(events) = &part.batch.content {
                         events.touch(part.rows.clone());
                     }
                 }
                 let output = work.work(&round, context);
-                Done::Work { number, round, output }
+                RoundResult::Work { number, round, output }
             }
             Self::Refill { stream, mut cursor, spare } => {
                 spare.into_iter().for_each(|batch| cursor.recycle(batch));
@@ -216,27 +221,27 @@ impl<W: Work> Job<W> {
                 while !ended && rows < wanted && items.len() < REFILL_BATCHES {
                     match cursor.next_item() {
                         Some(item) => {
-                            rows += if let Item::Batch(batch) = &item { batch.keys.len() } else { 0 };
+                            rows += if let CursorItem::Batch(batch) = &item { batch.keys.len() } else { 0 };
                             items.push(item);
                         }
                         None => ended = true,
                     }
                 }
-                Done::Refill { stream, cursor, items, ended }
+                RoundResult::Refill { stream, cursor, items, ended }
             }
         }
     }
 }
 
 /// The caller's side.
-struct Coordinator<'a, W: Work> {
-    shared: &'a Shared<W>,
+struct Coordinator<'a, W: RoundWork> {
+    shared: &'a RoundQueue<W>,
     work: &'a W,
-    merger: Merger<Batch>,
+    merger: Merger<StreamBatch>,
     /// Cursors that are not being refilled.
     cursors: Vec<Option<Box<Cursor>>>,
     /// For each stream, memory that its cursor can use again.
-    spare: Vec<Vec<Batch>>,
+    spare: Vec<Vec<StreamBatch>>,
     ended: Vec<bool>,
     outputs: BTreeMap<u64, W::Output>,
     /// Number of the next round to be made.
@@ -247,8 +252,14 @@ struct Coordinator<'a, W: Work> {
     all_made: bool,
 }
 
-impl<'a, W: Work> Coordinator<'a, W> {
-    fn new(cursors: Vec<Cursor>, merger: Merger<Batch>, threads: usize, shared: &'a Shared<W>, work: &'a W) -> Self {
+impl<'a, W: RoundWork> Coordinator<'a, W> {
+    fn new(
+        cursors: Vec<Cursor>,
+        merger: Merger<StreamBatch>,
+        threads: usize,
+        shared: &'a RoundQueue<W>,
+        work: &'a W,
+    ) -> Self {
         Self {
             shared,
             work,
@@ -264,7 +275,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
         }
     }
 
-    fn run(mut self, sink: &mut impl Sink<W>, faults: &mut Vec<StreamFault>) -> Vec<Cursor> {
+    fn run(mut self, sink: &mut impl RoundSink<W>, faults: &mut Vec<StreamFault>) -> Vec<Cursor> {
         loop {
             self.collect(faults);
             while let Some(output) = self.outputs.remove(&self.finished) {
@@ -291,19 +302,19 @@ impl<'a, W: Work> Coordinator<'a, W> {
         }
     }
 
-    fn take(&mut self, done: Done<W>, faults: &mut Vec<StreamFault>) {
+    fn take(&mut self, done: RoundResult<W>, faults: &mut Vec<StreamFault>) {
         match done {
-            Done::Work { number, mut round, output } => {
+            RoundResult::Work { number, mut round, output } => {
                 self.outputs.insert(number, output);
                 used_up(&mut round).for_each(|(stream, batch)| self.spare[stream].push(batch));
                 self.merger.recycle(round);
             }
-            Done::Refill { stream, cursor, items, ended } => {
+            RoundResult::Refill { stream, cursor, items, ended } => {
                 self.cursors[stream] = Some(cursor);
                 for item in items {
                     match item {
-                        Item::Batch(batch) => self.merger.push(stream, Arc::new(batch)),
-                        Item::Fault(fault) => faults.push(fault),
+                        CursorItem::Batch(batch) => self.merger.push(stream, Arc::new(batch)),
+                        CursorItem::Fault(fault) => faults.push(fault),
                     }
                 }
                 if ended {
@@ -326,13 +337,13 @@ impl<'a, W: Work> Coordinator<'a, W> {
         for stream in streams {
             if let Some(cursor) = self.cursors[stream].take() {
                 let spare = std::mem::take(&mut self.spare[stream]);
-                queues.refills.push_back(Job::Refill { stream, cursor, spare });
+                queues.refills.push_back(RoundJob::Refill { stream, cursor, spare });
             }
         }
         self.shared.jobs_changed.notify_all();
     }
 
-    fn make_rounds(&mut self, sink: &mut impl Sink<W>) {
+    fn make_rounds(&mut self, sink: &mut impl RoundSink<W>) {
         while !self.all_made && self.made - self.finished < self.in_flight_max && self.merger.is_ready() {
             let Some(mut round) = self.merger.round() else {
                 self.all_made = true;
@@ -341,7 +352,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             let context = sink.context(&mut round);
             let number = self.made;
             self.made += 1;
-            self.shared.lock().works.push_back(Job::Work { number, round, context });
+            self.shared.lock().works.push_back(RoundJob::Work { number, round, context });
             self.shared.jobs_changed.notify_one();
             self.order_refills();
         }

@@ -12,9 +12,9 @@ use kymo_decode::text::{Paint, Tone};
 use kymo_format::model::EnvironmentValue;
 use kymo_ir::IntegerStyle;
 use kymo_scan::batch::Packet;
-use kymo_scan::{Batch, Content, DataStream, Loss, Mark, Place, Round, Trace};
+use kymo_scan::{BatchContent, DataStream, Loss, Mark, PartRow, Round, StreamBatch, Trace};
 
-use super::trim::{Message, Step, Trimmer};
+use super::trim::{Message, MessageKind, Trimmer};
 use super::{PrintOptions, StreamFacts};
 use crate::open::is_unix_clock;
 
@@ -29,11 +29,11 @@ pub struct DetailsOptions {
 
 /// Content of a message.
 #[derive(Debug, Default)]
-pub(crate) enum Body {
+pub(crate) enum MessageBody {
     #[default]
     Nothing,
     Packet(Arc<Packet>),
-    Event(Place),
+    Event(PartRow),
     Lost {
         events: bool,
         loss: Loss,
@@ -42,8 +42,8 @@ pub(crate) enum Body {
 
 /// A message and the text before it.
 #[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) message: Message<Body>,
+pub(crate) struct MessageBlock {
+    pub(crate) message: Message<MessageBody>,
     /// Nothing was written before.
     first: bool,
     /// Nothing of its trace was written before.
@@ -162,14 +162,14 @@ fn about_trace(trace: &Trace, ids: &[u64], options: &PrintOptions) -> String {
 }
 
 /// Decides which blocks there are.
-pub(crate) struct Blocks {
+pub(crate) struct BlockSelector {
     /// One for each trace: it may have a span of its own.
-    trimmers: Vec<Trimmer<Body>>,
+    trimmers: Vec<Trimmer<MessageBody>>,
     introduced: Vec<bool>,
     anything: bool,
 }
 
-impl Blocks {
+impl BlockSelector {
     /// With the span of each trace.
     pub(crate) fn new(spans: &[(Option<i64>, Option<i64>)]) -> Self {
         let trimmers = spans.iter().map(|(begin, end)| Trimmer::new(*begin, *end)).collect();
@@ -182,7 +182,12 @@ impl Blocks {
     }
 
     /// The blocks of a round, up to so many events.
-    pub(super) fn of_round(&mut self, round: &Round<Batch>, streams: &[StreamFacts], left: &mut u64) -> Vec<Block> {
+    pub(super) fn of_round(
+        &mut self,
+        round: &Round<StreamBatch>,
+        streams: &[StreamFacts],
+        left: &mut u64,
+    ) -> Vec<MessageBlock> {
         let mut messages = Vec::with_capacity(round.order.len());
         for &place in &round.order {
             let clock = streams[round.parts[place.part as usize].stream].clock;
@@ -196,18 +201,22 @@ impl Blocks {
             if *left == 0 {
                 break;
             }
-            *left -= u64::from(message.step == Step::Event);
+            *left -= u64::from(message.step == MessageKind::Event);
             let trace = streams[message.stream].details.as_ref().map_or(0, |details| details.trace);
             let introduces = !std::mem::replace(&mut self.introduced[trace], true);
             let first = !std::mem::replace(&mut self.anything, true);
-            blocks.push(Block { message, first, introduces });
+            blocks.push(MessageBlock { message, first, introduces });
         }
         blocks
     }
 }
 
 /// A row of a round as a message of a stream with that clock.
-pub(crate) fn message(round: &Round<Batch>, place: Place, clock: Option<ClockConverter>) -> Message<Body> {
+pub(crate) fn message(
+    round: &Round<StreamBatch>,
+    place: PartRow,
+    clock: Option<ClockConverter>,
+) -> Message<MessageBody> {
     let part = &round.parts[place.part as usize];
     let nanos_of = |cycles: Option<u64>| clock.zip(cycles).map(|(clock, cycles)| clock.nanos_saturating(cycles));
     let message = |step, cycles: Option<u64>, body| Message {
@@ -219,29 +228,29 @@ pub(crate) fn message(round: &Round<Batch>, place: Place, clock: Option<ClockCon
         body,
     };
     match &part.batch.content {
-        Content::Events(events) => {
-            message(Step::Event, Some(events.records.cycles[place.row as usize]), Body::Event(place))
+        BatchContent::Events(events) => {
+            message(MessageKind::Event, Some(events.records.cycles[place.row as usize]), MessageBody::Event(place))
         }
-        Content::Mark(Mark::StreamBegin) => message(Step::StreamBegin, None, Body::Nothing),
-        Content::Mark(Mark::StreamEnd) => message(Step::StreamEnd, None, Body::Nothing),
-        Content::Mark(Mark::PacketBegin { packet, cycles }) => {
-            message(Step::PacketBegin, *cycles, Body::Packet(Arc::clone(packet)))
+        BatchContent::Mark(Mark::StreamBegin) => message(MessageKind::StreamBegin, None, MessageBody::Nothing),
+        BatchContent::Mark(Mark::StreamEnd) => message(MessageKind::StreamEnd, None, MessageBody::Nothing),
+        BatchContent::Mark(Mark::PacketBegin { packet, cycles }) => {
+            message(MessageKind::PacketBegin, *cycles, MessageBody::Packet(Arc::clone(packet)))
         }
-        Content::Mark(Mark::PacketEnd { packet, cycles }) => {
-            message(Step::PacketEnd, *cycles, Body::Packet(Arc::clone(packet)))
+        BatchContent::Mark(Mark::PacketEnd { packet, cycles }) => {
+            message(MessageKind::PacketEnd, *cycles, MessageBody::Packet(Arc::clone(packet)))
         }
-        Content::Mark(Mark::DiscardedEvents(loss)) => {
-            let body = Body::Lost { events: true, loss: *loss };
-            Message { until: nanos_of(loss.end_cycles), ..message(Step::Loss, loss.begin_cycles, body) }
+        BatchContent::Mark(Mark::DiscardedEvents(loss)) => {
+            let body = MessageBody::Lost { events: true, loss: *loss };
+            Message { until: nanos_of(loss.end_cycles), ..message(MessageKind::Loss, loss.begin_cycles, body) }
         }
-        Content::Mark(Mark::DiscardedPackets(loss)) => {
-            let body = Body::Lost { events: false, loss: *loss };
-            Message { until: nanos_of(loss.end_cycles), ..message(Step::Loss, loss.begin_cycles, body) }
+        BatchContent::Mark(Mark::DiscardedPackets(loss)) => {
+            let body = MessageBody::Lost { events: false, loss: *loss };
+            Message { until: nanos_of(loss.end_cycles), ..message(MessageKind::Loss, loss.begin_cycles, body) }
         }
     }
 }
 
-impl Block {
+impl MessageBlock {
     /// Writes everything but an event's fields.
     pub(super) fn write(&self, stream: &StreamFacts, out: &mut Vec<u8>) {
         let Some(details) = &stream.details else { return };
@@ -257,16 +266,16 @@ impl Block {
         details.times(stream, message, out);
         out.extend_from_slice(details.tag.as_bytes());
         match (&message.body, message.step) {
-            (_, Step::StreamBegin) => out.extend_from_slice(details.beginning.as_bytes()),
-            (_, Step::StreamEnd) => out.extend_from_slice(name("Stream end\n").as_bytes()),
-            (_, Step::PacketEnd) => out.extend_from_slice((name("Packet end") + "\n").as_bytes()),
-            (Body::Packet(packet), _) => {
+            (_, MessageKind::StreamBegin) => out.extend_from_slice(details.beginning.as_bytes()),
+            (_, MessageKind::StreamEnd) => out.extend_from_slice(name("Stream end\n").as_bytes()),
+            (_, MessageKind::PacketEnd) => out.extend_from_slice((name("Packet end") + "\n").as_bytes()),
+            (MessageBody::Packet(packet), _) => {
                 let context = stream.printer.packet(&packet.head, packet.head_window()).unwrap_or_default();
                 out.extend_from_slice(name("Packet beginning").as_bytes());
                 out.extend_from_slice(if context.as_bytes().is_empty() { b"\n" } else { b":\n" });
                 out.extend_from_slice(context.as_bytes());
             }
-            (Body::Lost { events, loss }, _) => {
+            (MessageBody::Lost { events, loss }, _) => {
                 let what = if *events { "events" } else { "packets" };
                 let mut line = name("Discarded ") + &name(what);
                 // How many of them lie in the part that is left is unknown.
@@ -276,24 +285,24 @@ impl Block {
                 }
                 out.extend_from_slice((line + "\n").as_bytes());
             }
-            (Body::Event(_) | Body::Nothing, _) => {}
+            (MessageBody::Event(_) | MessageBody::Nothing, _) => {}
         }
     }
 }
 
 impl StreamDetails {
-    fn times(&self, stream: &StreamFacts, message: &Message<Body>, out: &mut Vec<u8>) {
+    fn times(&self, stream: &StreamFacts, message: &Message<MessageBody>, out: &mut Vec<u8>) {
         let shown = match (message.step, &message.body) {
-            (Step::StreamBegin | Step::StreamEnd | Step::Event, _) => self.traits.clock,
-            (Step::PacketBegin, _) => self.traits.packet_begin,
-            (Step::PacketEnd, _) => self.traits.packet_end,
-            (Step::Loss, _) => self.traits.losses_have_times(),
+            (MessageKind::StreamBegin | MessageKind::StreamEnd | MessageKind::Event, _) => self.traits.clock,
+            (MessageKind::PacketBegin, _) => self.traits.packet_begin,
+            (MessageKind::PacketEnd, _) => self.traits.packet_end,
+            (MessageKind::Loss, _) => self.traits.losses_have_times(),
         };
         if !shown {
             return;
         }
         self.time(stream, message.cycles, message.nanos, out);
-        if let Body::Lost { loss, .. } = &message.body {
+        if let MessageBody::Lost { loss, .. } = &message.body {
             let whole = loss.end_cycles.zip(stream.clock).map(|(cycles, clock)| clock.nanos_saturating(cycles));
             let cycles = loss.end_cycles.filter(|_| message.until == whole);
             self.time(stream, cycles, message.until, out);

@@ -14,15 +14,17 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kymo_decode::text::Moment;
-use kymo_scan::{Batch, Cursor, DataStream, Lengths, Merger, Part, Place, Round, Slice, Slices, Unsliceable};
+use kymo_scan::{
+    Cursor, DataStream, Lengths, Merger, PartRow, Round, RoundPart, Slice, Slices, StreamBatch, Unsliceable,
+};
 
 use super::span::Span;
-use super::{BLOCK_BYTES, Before, PrintFormat, PrintSink, PrintWork, Text, is_event};
+use super::{BLOCK_BYTES, LineBlocks, PrintFormat, PrintInput, PrintSink, PrintWork, is_event};
 use crate::open::Session;
 use crate::open::progress::Progress;
 use crate::open::report::Report;
-use crate::parallel::desk::{self, Desk, SliceReader};
-use crate::parallel::engine::{Sink, Work, used_up};
+use crate::parallel::desk::{self, SliceReader, SliceScheduler};
+use crate::parallel::engine::{RoundSink, RoundWork, used_up};
 
 /// Bytes of slices without text, about, at least and at most.
 const SILENT_SLICE_BYTES: (u64, u64) = (4 << 20, 64 << 20);
@@ -49,12 +51,12 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     if session.threads <= 1 || !is_plain {
         return Err(Unsliceable);
     }
-    let desk = Desk::new(slices(session, work, span)?, session.threads, TEXT_BYTES_MAX);
+    let desk = SliceScheduler::new(slices(session, work, span)?, session.threads, TEXT_BYTES_MAX);
     std::thread::scope(|scope| {
         for _ in 1..session.threads {
-            scope.spawn(|| desk.serve(&mut Reader::new(session, work, progress)));
+            scope.spawn(|| desk.serve(&mut PrintReader::new(session, work, progress)));
         }
-        desk.run(&mut Reader::new(session, work, progress), &mut |piece| sink.write(piece, progress));
+        desk.run(&mut PrintReader::new(session, work, progress), &mut |piece| sink.write(piece, progress));
     });
     let ending = desk.end();
     if ending.is_unsliceable {
@@ -68,13 +70,13 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
 }
 
 /// Reader of slices of a thread.
-struct Reader<'a> {
+struct PrintReader<'a> {
     work: &'a PrintWork<'a>,
     cursors: Vec<Cursor>,
-    merger: Merger<Batch>,
+    merger: Merger<StreamBatch>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PrintReader<'a> {
     fn new(session: &Session, work: &'a PrintWork<'a>, progress: &Progress) -> Self {
         // Each slice says which packets to read.
         let cursors = session.cursors_between(true, (None, None), work.filters, progress);
@@ -83,8 +85,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl SliceReader<Piece> for Reader<'_> {
-    fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> ControlFlow<()> {
+impl SliceReader<PrintPiece> for PrintReader<'_> {
+    fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(PrintPiece) -> ControlFlow<()>) -> ControlFlow<()> {
         self.merger.restart();
         self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
         let mut report = Report::default();
@@ -95,18 +97,18 @@ impl SliceReader<Piece> for Reader<'_> {
             if !begun && let Some(first) = take_first(&mut round) {
                 begun = true;
                 last = self.work.last_moment(&first);
-                give(Piece::First(first))?;
+                give(PrintPiece::First(first))?;
             }
-            let before = Before { previous: last, blocks: Vec::new(), last: false };
+            let before = PrintInput { previous: last, blocks: Vec::new(), last: false };
             let text = self.work.work(&round, before);
             last = self.work.last_moment(&round).or(last);
             for (stream, batch) in used_up(&mut round) {
                 self.cursors[stream].recycle(batch);
             }
             self.merger.recycle(round);
-            give(Piece::Text(text))?;
+            give(PrintPiece::Text(text))?;
         }
-        give(Piece::End(End { report, last, bytes: slice.bytes }))
+        give(PrintPiece::End(SliceEnd { report, last, bytes: slice.bytes }))
     }
 
     fn cursors(&self) -> &[Cursor] {
@@ -116,26 +118,26 @@ impl SliceReader<Piece> for Reader<'_> {
 
 /// Takes the first event out of a round. Its line says how long after the event before it comes, which is in another
 /// slice.
-fn take_first(round: &mut Round<Batch>) -> Option<Round<Batch>> {
+fn take_first(round: &mut Round<StreamBatch>) -> Option<Round<StreamBatch>> {
     let at = round.order.iter().position(|&place| is_event(round, place))?;
-    let Place { part, row } = round.order.remove(at);
+    let PartRow { part, row } = round.order.remove(at);
     let part = &round.parts[part as usize];
     let rows = row as usize..row as usize + 1;
-    let part = Part { stream: part.stream, batch: Arc::clone(&part.batch), rows };
-    Some(Round { parts: vec![part], order: vec![Place { part: 0, row }] })
+    let part = RoundPart { stream: part.stream, batch: Arc::clone(&part.batch), rows };
+    Some(Round { parts: vec![part], order: vec![PartRow { part: 0, row }] })
 }
 
 /// Parts of a slice, in this order.
-enum Piece {
+enum PrintPiece {
     /// Its first event.
-    First(Round<Batch>),
+    First(Round<StreamBatch>),
     /// The lines that follow.
-    Text(Text),
+    Text(LineBlocks),
     /// All was given.
-    End(End),
+    End(SliceEnd),
 }
 
-impl desk::Piece for Piece {
+impl desk::OrderedPiece for PrintPiece {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.full.len() * BLOCK_BYTES + text.lines.len(),
@@ -148,7 +150,7 @@ impl desk::Piece for Piece {
     }
 }
 
-struct End {
+struct SliceEnd {
     report: Report,
     /// The time of the last event.
     last: Option<Moment>,
@@ -156,19 +158,19 @@ struct End {
 }
 
 impl PrintSink<'_> {
-    fn write(&mut self, piece: Piece, progress: &Progress) -> ControlFlow<()> {
+    fn write(&mut self, piece: PrintPiece, progress: &Progress) -> ControlFlow<()> {
         // After a cancel the remaining slices are empty, but there may be many.
         if progress.is_cancelled() {
             return ControlFlow::Break(());
         }
         match piece {
-            Piece::First(round) => {
-                let before = Before { previous: self.previous, blocks: Vec::new(), last: false };
+            PrintPiece::First(round) => {
+                let before = PrintInput { previous: self.previous, blocks: Vec::new(), last: false };
                 let line = self.work.work(&round, before);
                 self.finish(line)?;
             }
-            Piece::Text(text) => self.finish(text)?,
-            Piece::End(end) => {
+            PrintPiece::Text(text) => self.finish(text)?,
+            PrintPiece::End(end) => {
                 self.previous = end.last.or(self.previous);
                 self.printed.report.add_losses(&end.report);
                 progress.add(end.bytes);

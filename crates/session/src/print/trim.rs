@@ -12,7 +12,7 @@
 
 /// The kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MessageKind {
     StreamBegin,
     StreamEnd,
     PacketBegin,
@@ -26,7 +26,7 @@ pub(crate) enum Step {
 pub(crate) struct Message<B> {
     /// Rank of the stream.
     pub(crate) stream: usize,
-    pub(crate) step: Step,
+    pub(crate) step: MessageKind,
     /// When, in nanoseconds since the origin.
     pub(crate) nanos: Option<i64>,
     /// The clock's value; `None` where the time is none of the trace, but where something was cut.
@@ -44,12 +44,12 @@ pub(crate) struct Trimmer<B> {
     begun: bool,
     finished: bool,
     /// In the order of their ranks.
-    streams: Vec<(usize, Open<B>)>,
+    streams: Vec<(usize, OpenStream<B>)>,
 }
 
 /// A stream that began and did not end yet.
 #[derive(Debug)]
-struct Open<B> {
+struct OpenStream<B> {
     /// Not given out before anything is.
     stream: Option<Message<B>>,
     packet: Option<Message<B>>,
@@ -58,7 +58,7 @@ struct Open<B> {
     timed: bool,
 }
 
-impl<B> Default for Open<B> {
+impl<B> Default for OpenStream<B> {
     fn default() -> Self {
         Self { stream: None, packet: None, in_packet: false, timed: false }
     }
@@ -82,7 +82,7 @@ impl<B: Default> Trimmer<B> {
         if !self.begun {
             let begin = self.begin.unwrap_or(i64::MIN);
             let reaches = |time: Option<i64>| time.is_some_and(|time| time >= begin);
-            let lasts = message.step == Step::Loss && reaches(message.until);
+            let lasts = message.step == MessageKind::Loss && reaches(message.until);
             if !reaches(message.nanos) && !lasts {
                 return self.hold(message);
             }
@@ -103,10 +103,10 @@ impl<B: Default> Trimmer<B> {
         }
     }
 
-    fn open(&mut self, stream: usize) -> &mut Open<B> {
+    fn open(&mut self, stream: usize) -> &mut OpenStream<B> {
         let at = self.streams.partition_point(|(rank, _)| *rank < stream);
         if self.streams.get(at).is_none_or(|(rank, _)| *rank != stream) {
-            self.streams.insert(at, (stream, Open::default()));
+            self.streams.insert(at, (stream, OpenStream::default()));
         }
         &mut self.streams[at].1
     }
@@ -115,25 +115,25 @@ impl<B: Default> Trimmer<B> {
         let open = self.open(message.stream);
         open.timed |= message.nanos.is_some();
         match message.step {
-            Step::PacketBegin => open.in_packet = true,
-            Step::PacketEnd => open.in_packet = false,
-            Step::StreamEnd => self.streams.retain(|(rank, _)| *rank != message.stream),
-            Step::StreamBegin | Step::Event | Step::Loss => {}
+            MessageKind::PacketBegin => open.in_packet = true,
+            MessageKind::PacketEnd => open.in_packet = false,
+            MessageKind::StreamEnd => self.streams.retain(|(rank, _)| *rank != message.stream),
+            MessageKind::StreamBegin | MessageKind::Event | MessageKind::Loss => {}
         }
     }
 
     /// Before the first time: only open streams and packets matter.
     fn hold(&mut self, message: Message<B>) {
         self.note(&message);
-        if message.step == Step::StreamEnd {
+        if message.step == MessageKind::StreamEnd {
             return;
         }
         let open = self.open(message.stream);
         match message.step {
-            Step::StreamBegin => open.stream = Some(message),
-            Step::PacketBegin => open.packet = Some(message),
-            Step::PacketEnd => open.packet = None,
-            Step::StreamEnd | Step::Event | Step::Loss => {}
+            MessageKind::StreamBegin => open.stream = Some(message),
+            MessageKind::PacketBegin => open.packet = Some(message),
+            MessageKind::PacketEnd => open.packet = None,
+            MessageKind::StreamEnd | MessageKind::Event | MessageKind::Loss => {}
         }
     }
 
@@ -161,9 +161,9 @@ impl<B: Default> Trimmer<B> {
         for (stream, open) in std::mem::take(&mut self.streams) {
             let close = |step, nanos| Message { stream, step, nanos, cycles: None, until: None, body: B::default() };
             if open.in_packet {
-                out.push(close(Step::PacketEnd, Some(end)));
+                out.push(close(MessageKind::PacketEnd, Some(end)));
             }
-            out.push(close(Step::StreamEnd, open.timed.then_some(end)));
+            out.push(close(MessageKind::StreamEnd, open.timed.then_some(end)));
         }
     }
 }

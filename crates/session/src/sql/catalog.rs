@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kymo_sql::{Argument, Catalog, Function, Relation, TableError};
+use kymo_sql::{Argument, Catalog, Function, NamedRelation, TableError};
 use kymo_table::arrow::datatypes::SchemaRef;
 
 use super::events::EventRelation;
 use super::functions::{self, table_functions};
-use super::shared::{EVENTS, Shared};
+use super::shared::{EVENTS, TableContext};
 use super::{facts, terms};
 
 /// Where names are looked for that say nothing else.
@@ -19,11 +19,11 @@ const EVENT: &str = "event";
 /// The tables and functions of a session.
 #[derive(Debug)]
 pub(super) struct TraceCatalog {
-    shared: Arc<Shared>,
+    shared: Arc<TableContext>,
 }
 
 impl TraceCatalog {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<TableContext>) -> Self {
         Self { shared }
     }
 
@@ -58,8 +58,8 @@ impl TraceCatalog {
     /// The columns of a table.
     pub(super) fn columns(&self, table: &str) -> Option<SchemaRef> {
         match self.relation(TRACE, table).ok()?? {
-            Relation::Read(table) => Some(table.schema()),
-            Relation::Rows(schema, _) => Some(schema),
+            NamedRelation::Read(table) => Some(table.schema()),
+            NamedRelation::Rows(schema, _) => Some(schema),
         }
     }
 }
@@ -80,19 +80,19 @@ impl Catalog for TraceCatalog {
         [EVENTS].iter().chain(facts::TABLES).map(|name| (*name).to_owned()).chain(classes).collect()
     }
 
-    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, TableError> {
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<NamedRelation>, TableError> {
         if schema == TRACE {
             if name == EVENTS {
-                return Ok(Some(Relation::Read(Arc::new(EventRelation::all(&self.shared)?))));
+                return Ok(Some(NamedRelation::Read(Arc::new(EventRelation::all(&self.shared)?))));
             }
             if let Some(rows) = facts::table(&self.shared.session, name)? {
-                return Ok(Some(Relation::Rows(rows.schema(), vec![rows])));
+                return Ok(Some(NamedRelation::Rows(rows.schema(), vec![rows])));
             }
         }
         if !self.shared.names().contains(name) {
             return Ok(None);
         }
-        Ok(Some(Relation::Read(Arc::new(EventRelation::of_class(&self.shared, name)?))))
+        Ok(Some(NamedRelation::Read(Arc::new(EventRelation::of_class(&self.shared, name)?))))
     }
 
     fn functions(&self) -> Vec<Function> {
@@ -103,8 +103,8 @@ impl Catalog for TraceCatalog {
         table_functions().map(function).collect()
     }
 
-    fn call(&self, function: &str, arguments: &[Argument]) -> Result<Relation, TableError> {
+    fn call(&self, function: &str, arguments: &[Argument]) -> Result<NamedRelation, TableError> {
         let rows = functions::call(&self.shared, function, arguments)?;
-        Ok(Relation::Rows(rows.schema(), vec![rows]))
+        Ok(NamedRelation::Rows(rows.schema(), vec![rows]))
     }
 }

@@ -5,16 +5,16 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use kymo_sql::{Batches, Question, Skipped, TableError, Term, TraceScan, TraceTable};
+use kymo_sql::{Batches, Skipped, TableError, TableQuestion, Term, TraceScan, TraceTable};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::array::{Array, ArrayRef, MapBuilder, RecordBatchOptions, StringBuilder, new_null_array};
 use kymo_table::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use kymo_table::arrow::error::ArrowError;
 use kymo_table::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::shared::{EVENTS, Shared};
+use super::shared::{EVENTS, TableContext};
 use super::terms;
-use super::watch::{ScanWatch, Watch};
+use super::watch::{QueryScans, ScanWatch};
 use crate::events::{EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion};
 use crate::open::report::Report;
 use crate::open::select::Selection;
@@ -29,7 +29,7 @@ const FIELDS: &str = "fields";
 /// A table of events.
 #[derive(Debug)]
 pub(super) struct EventRelation {
-    shared: Arc<Shared>,
+    shared: Arc<TableContext>,
     name: String,
     /// The names of the events, if it is not all of them.
     events: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct EventRelation {
 
 impl EventRelation {
     /// Events of one name.
-    pub(super) fn of_class(shared: &Arc<Shared>, name: &str) -> Result<Self, TableError> {
+    pub(super) fn of_class(shared: &Arc<TableContext>, name: &str) -> Result<Self, TableError> {
         let events = vec![name.to_owned()];
         let question = EventsQuestion { selection: selection(&events, None), ..EventsQuestion::default() };
         let schema = Arc::clone(shared.session.events(&question)?.schema());
@@ -50,7 +50,7 @@ impl EventRelation {
     }
 
     /// All events.
-    pub(super) fn all(shared: &Arc<Shared>) -> Result<Self, TableError> {
+    pub(super) fn all(shared: &Arc<TableContext>) -> Result<Self, TableError> {
         let columns = ["time", "cycles", "stream", "name"].map(str::to_owned).to_vec();
         let question = EventsQuestion { columns: Some(columns), ..EventsQuestion::default() };
         let schema = Arc::clone(shared.session.events(&question)?.schema());
@@ -59,7 +59,7 @@ impl EventRelation {
         Ok(Self::new(shared, EVENTS, Vec::new(), Arc::new(Schema::new(fields))))
     }
 
-    fn new(shared: &Arc<Shared>, name: &str, events: Vec<String>, schema: SchemaRef) -> Self {
+    fn new(shared: &Arc<TableContext>, name: &str, events: Vec<String>, schema: SchemaRef) -> Self {
         let shared = Arc::clone(shared);
         Self { shared, name: name.to_owned(), events, schema, terms: OnceLock::new(), tried: Mutex::default() }
     }
@@ -125,7 +125,7 @@ impl TraceTable for EventRelation {
         takes
     }
 
-    fn scan(&self, question: &Question) -> Result<Arc<dyn TraceScan>, TableError> {
+    fn scan(&self, question: &TableQuestion) -> Result<Arc<dyn TraceScan>, TableError> {
         let all = || (0..self.schema.fields().len()).collect();
         let columns: Vec<usize> = question.columns.clone().unwrap_or_else(all);
         let schema = Arc::new(self.schema.project(&columns)?);
@@ -150,9 +150,9 @@ impl TraceTable for EventRelation {
         let table = self.table(events)?;
         let watch = self.shared.watch();
         let shape = if has_map {
-            Some(Shape::Map(MapShape::new(&schema, table.schema())))
+            Some(BatchShape::Map(MapShape::new(&schema, table.schema())))
         } else {
-            (*table.schema() != schema).then(|| Shape::Widened(Arc::clone(&schema)))
+            (*table.schema() != schema).then(|| BatchShape::Widened(Arc::clone(&schema)))
         };
         let shape = shape.map(Arc::new);
         let is_unsliceable = self.shared.is_unsliceable();
@@ -160,7 +160,7 @@ impl TraceTable for EventRelation {
     }
 }
 
-fn problem(text: &str, problems: &[kymo_filter::Problem]) -> String {
+fn problem(text: &str, problems: &[kymo_filter::FilterProblem]) -> String {
     problems.iter().map(|problem| problem.render(text)).collect()
 }
 
@@ -170,8 +170,8 @@ struct EventScan {
     table: EventTable,
     schema: SchemaRef,
     /// How batches become those of the table, if they are not.
-    shape: Option<Arc<Shape>>,
-    watch: Arc<Watch>,
+    shape: Option<Arc<BatchShape>>,
+    watch: Arc<QueryScans>,
     scan: Arc<ScanWatch>,
     is_unsliceable: bool,
 }
@@ -179,7 +179,7 @@ struct EventScan {
 impl EventScan {
     fn reader<R: Reads>(&self, rows: R) -> Batches {
         let (watch, scan, shape) = (Arc::clone(&self.watch), Arc::clone(&self.scan), self.shape.clone());
-        Box::new(Reader { rows, shape, watch, scan, is_told: false })
+        Box::new(BatchReader { rows, shape, watch, scan, is_told: false })
     }
 }
 
@@ -223,16 +223,16 @@ impl Reads for EventStream {
 }
 
 /// Batches for DataFusion.
-struct Reader<R: Reads> {
+struct BatchReader<R: Reads> {
     rows: R,
-    shape: Option<Arc<Shape>>,
-    watch: Arc<Watch>,
+    shape: Option<Arc<BatchShape>>,
+    watch: Arc<QueryScans>,
     scan: Arc<ScanWatch>,
     /// The losses of the rows were told.
     is_told: bool,
 }
 
-impl<R: Reads> Iterator for Reader<R> {
+impl<R: Reads> Iterator for BatchReader<R> {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -247,7 +247,7 @@ impl<R: Reads> Iterator for Reader<R> {
     }
 }
 
-impl<R: Reads> Drop for Reader<R> {
+impl<R: Reads> Drop for BatchReader<R> {
     fn drop(&mut self) {
         if !std::mem::replace(&mut self.is_told, true) {
             self.scan.add(self.rows.found());
@@ -257,14 +257,14 @@ impl<R: Reads> Drop for Reader<R> {
 
 /// How batches become those of the table.
 #[derive(Debug)]
-enum Shape {
+enum BatchShape {
     /// Fields become a map.
     Map(MapShape),
     /// Where a filter is true of some classes of events only, columns are of these: narrower, or not there.
     Widened(SchemaRef),
 }
 
-impl Shape {
+impl BatchShape {
     fn shaped(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         match self {
             Self::Map(map) => map.shaped(batch),

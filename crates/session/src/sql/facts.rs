@@ -27,12 +27,12 @@ pub(super) fn table(session: &Session, name: &str) -> Result<Option<RecordBatch>
 
 /// Columns of a table.
 #[derive(Default)]
-struct Columns {
+struct FactColumns {
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
-impl Columns {
+impl FactColumns {
     fn add(&mut self, name: &str, array: ArrayRef) {
         self.fields.push(Field::new(name, array.data_type().clone(), true));
         self.arrays.push(array);
@@ -72,7 +72,7 @@ fn streams(session: &Session) -> Result<RecordBatch, TableError> {
     let all = session.streams();
     let are_unix = session.times_are_unix();
     let count = all.len() as u32;
-    let mut columns = Columns::default();
+    let mut columns = FactColumns::default();
     columns.add("stream", Arc::new((0..count).collect::<UInt32Array>()));
     columns.texts("trace", all.iter().map(|(trace, _)| Some(trace_name(trace.folder.path()))));
     let class = |trace: &kymo_scan::Trace, class: usize| trace.class.stream_classes[class].id;
@@ -108,7 +108,7 @@ fn packets(session: &Session) -> Result<RecordBatch, TableError> {
         })
         .collect();
     let are_unix = session.times_are_unix();
-    let mut columns = Columns::default();
+    let mut columns = FactColumns::default();
     columns.add("stream", Arc::new(rows.iter().map(|row| row.0 as u32).collect::<UInt32Array>()));
     columns.numbers("packet", rows.iter().map(|row| Some(row.1 as u64)));
     columns.times("begin", rows.iter().map(|row| nanos(row.2, row.3.begin_cycles)), are_unix);
@@ -126,7 +126,7 @@ fn packets(session: &Session) -> Result<RecordBatch, TableError> {
 }
 
 /// Something that was lost.
-struct Lost {
+struct LossRow {
     stream: usize,
     packet: usize,
     what: &'static str,
@@ -138,7 +138,7 @@ struct Lost {
 
 /// A row for each time when a stream lost events or packets, by the counters of its packets.
 fn losses(session: &Session) -> Result<RecordBatch, TableError> {
-    let mut rows: Vec<Lost> = Vec::new();
+    let mut rows: Vec<LossRow> = Vec::new();
     for (rank, (_, stream)) in session.streams().into_iter().enumerate() {
         let mut before: Option<kymo_scan::PacketRow> = None;
         for (packet, row) in stream.packets.iter().enumerate() {
@@ -147,7 +147,7 @@ fn losses(session: &Session) -> Result<RecordBatch, TableError> {
                 Some(before) => at(before.end_cycles.or(before.begin_cycles)),
                 None => None,
             };
-            let mut add = |what, count, between| rows.push(Lost { stream: rank, packet, what, count, between });
+            let mut add = |what, count, between| rows.push(LossRow { stream: rank, packet, what, count, between });
             match (before.as_ref().map(|before| before.discarded), row.discarded) {
                 (None, Some(now)) if now > 0 => add("events", None, (None, at(row.begin_cycles))),
                 (Some(Some(before)), Some(now)) if now > before => {
@@ -164,7 +164,7 @@ fn losses(session: &Session) -> Result<RecordBatch, TableError> {
         }
     }
     let are_unix = session.times_are_unix();
-    let mut columns = Columns::default();
+    let mut columns = FactColumns::default();
     columns.add("stream", Arc::new(rows.iter().map(|row| row.stream as u32).collect::<UInt32Array>()));
     columns.numbers("packet", rows.iter().map(|row| Some(row.packet as u64)));
     columns.texts("what", rows.iter().map(|row| Some(row.what)));
@@ -175,7 +175,7 @@ fn losses(session: &Session) -> Result<RecordBatch, TableError> {
 }
 
 /// A field that events declare.
-struct Declared {
+struct DeclaredField {
     trace: String,
     stream_class: u64,
     event: Option<String>,
@@ -187,7 +187,7 @@ struct Declared {
 
 /// A row for each field of each event record class.
 fn fields(session: &Session) -> Result<RecordBatch, TableError> {
-    let mut rows: Vec<Declared> = Vec::new();
+    let mut rows: Vec<DeclaredField> = Vec::new();
     for trace in &session.traces {
         let name = trace_name(trace.folder.path());
         for stream in &trace.class.stream_classes {
@@ -204,7 +204,7 @@ fn fields(session: &Session) -> Result<RecordBatch, TableError> {
                     };
                     let members = structure.members.iter();
                     let is_shown = |it: &&model::Member| scope != Scope::PacketContext || it.class.roles().is_empty();
-                    rows.extend(members.filter(is_shown).map(|member| Declared {
+                    rows.extend(members.filter(is_shown).map(|member| DeclaredField {
                         trace: name.clone(),
                         stream_class: stream.id,
                         event: event.name.clone(),
@@ -217,7 +217,7 @@ fn fields(session: &Session) -> Result<RecordBatch, TableError> {
             }
         }
     }
-    let mut columns = Columns::default();
+    let mut columns = FactColumns::default();
     columns.texts("trace", rows.iter().map(|row| Some(&row.trace)));
     columns.numbers("stream_class", rows.iter().map(|row| Some(row.stream_class)));
     columns.texts("event", rows.iter().map(|row| row.event.as_deref()));

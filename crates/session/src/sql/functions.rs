@@ -10,7 +10,7 @@ use kymo_filter::{Dimension, Filter, unit};
 use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
 
-use super::shared::Shared;
+use super::shared::TableContext;
 use super::states::thread_states;
 use crate::answers::analyse::{AnalyseFailure, Analysed};
 use crate::answers::analysis_options::AnalysisOptions;
@@ -41,7 +41,7 @@ const OF_STATES: [TableFunction; 2] = [
 
 /// Arguments of a function.
 #[derive(Default)]
-struct Told {
+struct CallArguments {
     /// The table that is wanted.
     table: Option<String>,
     options: AnalysisOptions,
@@ -54,8 +54,8 @@ struct Told {
 }
 
 /// The rows of a function.
-pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Result<RecordBatch, TableError> {
-    let mut told = Told::default();
+pub(super) fn call(shared: &TableContext, name: &str, arguments: &[Argument]) -> Result<RecordBatch, TableError> {
+    let mut told = CallArguments::default();
     let is_instant = name == "state_at";
     let (instant, rest) = if is_instant { arguments.split_at(arguments.len().min(1)) } else { arguments.split_at(0) };
     for argument in rest {
@@ -96,7 +96,7 @@ fn refused(failure: AnalyseFailure) -> TableError {
     }
 }
 
-fn kind(name: &str, told: &Told) -> Result<AnalysisKind, TableError> {
+fn kind(name: &str, told: &CallArguments) -> Result<AnalysisKind, TableError> {
     let absent = || TableError::from(format!("there is no function {name}()"));
     let entry = analyses().iter().find(|entry| entry.sql_name == name).ok_or_else(absent)?;
     if let Some(unsupported) = entry.options.unsupported(&told.options.wishes) {
@@ -149,7 +149,7 @@ fn pairs_problem(problem: PairsProblem) -> TableError {
 }
 
 /// The wanted table of an answer.
-fn rows(shared: &Shared, found: Analysed, wanted: Option<&str>) -> Result<RecordBatch, TableError> {
+fn rows(shared: &TableContext, found: Analysed, wanted: Option<&str>) -> Result<RecordBatch, TableError> {
     shared.watch().add(&found.report);
     let Answer { tables } = found.answer;
     let table = match wanted {
@@ -171,8 +171,8 @@ fn is_called(class: &str, wanted: &str) -> bool {
         && class.bytes().zip(wanted.bytes()).all(|(one, other)| one == other || one == b'-' && other == b'_')
 }
 
-impl Told {
-    fn take(&mut self, shared: &Shared, function: &str, argument: &Argument) -> Result<(), TableError> {
+impl CallArguments {
+    fn take(&mut self, shared: &TableContext, function: &str, argument: &Argument) -> Result<(), TableError> {
         let Argument::Text(text) = argument else {
             return Err(format!("{function}() takes texts: a table's name, or options such as 'min=1ms'").into());
         };
@@ -223,7 +223,7 @@ const OPTIONS: &str = "by, min, max, min-size, max-size, cpu, tid, comm, begin, 
                        start, stop, key, group, nested";
 
 fn filter(text: &str) -> Result<Filter, TableError> {
-    let said = |problems: Vec<kymo_filter::Problem>| -> TableError {
+    let said = |problems: Vec<kymo_filter::FilterProblem>| -> TableError {
         let said: String = problems.iter().map(|problem| problem.render(text)).collect();
         said.trim_end().to_owned().into()
     };
@@ -235,7 +235,7 @@ fn periods(texts: &[String]) -> Result<Definitions, TableError> {
 }
 
 /// A time in nanoseconds.
-fn time(shared: &Shared, argument: &Argument) -> Result<i64, TableError> {
+fn time(shared: &TableContext, argument: &Argument) -> Result<i64, TableError> {
     let text = match argument {
         Argument::Integer(nanos) => return Ok(*nanos),
         Argument::Text(text) => text,

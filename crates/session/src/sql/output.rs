@@ -224,7 +224,7 @@ fn texts(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 /// The columns of a table for people.
-struct Layout {
+struct OutputLayout {
     names: Vec<String>,
     widths: Vec<usize>,
     is_right: Vec<bool>,
@@ -240,7 +240,7 @@ fn write_table(answer: &mut SqlAnswer, out: &mut impl Write) -> Result<u64, Writ
         looked_at += batch.num_rows();
         first.push(batch);
     }
-    let layout = Layout::new(&schema, &first)?;
+    let layout = OutputLayout::new(&schema, &first)?;
     layout.head(out)?;
     let mut rows = 0;
     for batch in first.into_iter().map(Ok).chain(answer) {
@@ -252,7 +252,7 @@ fn write_table(answer: &mut SqlAnswer, out: &mut impl Write) -> Result<u64, Writ
     Ok(rows)
 }
 
-impl Layout {
+impl OutputLayout {
     fn new(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Self, ArrowError> {
         let names: Vec<String> = schema.fields().iter().map(|field| shown(field.name())).collect();
         let mut widths: Vec<usize> = names.iter().map(|name| columns(name)).collect();

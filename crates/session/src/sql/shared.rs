@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::watch::Watch;
+use super::watch::QueryScans;
 use crate::open::Session;
 
 /// All events.
@@ -12,18 +12,18 @@ pub(super) const EVENTS: &str = "events";
 
 /// What all tables share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct TableContext {
     pub(super) session: Arc<Session>,
     /// Nobody relies on the order of time.
     pub(super) is_unordered: bool,
     /// Packets were found not to tell the times of their events.
     is_unsliceable: AtomicBool,
-    watch: Mutex<Arc<Watch>>,
+    watch: Mutex<Arc<QueryScans>>,
     /// Names of event record classes.
     names: OnceLock<BTreeSet<String>>,
 }
 
-impl Shared {
+impl TableContext {
     pub(super) fn new(session: Arc<Session>, is_unordered: bool) -> Self {
         Self {
             session,
@@ -35,12 +35,12 @@ impl Shared {
     }
 
     /// The watch of the query that is planned.
-    pub(super) fn watch(&self) -> Arc<Watch> {
+    pub(super) fn watch(&self) -> Arc<QueryScans> {
         Arc::clone(&self.watch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Scans from now on are watched by this.
-    pub(super) fn watch_with(&self, watch: Watch) -> Arc<Watch> {
+    pub(super) fn watch_with(&self, watch: QueryScans) -> Arc<QueryScans> {
         let watch = Arc::new(watch);
         *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&watch);
         watch

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_analysis::runs::Run;
-use kymo_analysis::states::{DOUBT, Doing, Entity, EntityKind, Texts, thread_track};
+use kymo_analysis::runs::StateRun;
+use kymo_analysis::states::{DOUBT, Entity, EntityKind, RunTexts, ThreadState, thread_track};
 use kymo_sql::TableError;
 use kymo_table::RecordBatch;
 use kymo_table::arrow::array::{
@@ -26,8 +26,8 @@ pub(super) fn thread_states(
     progress: &Progress,
 ) -> Result<(RecordBatch, Report), TableError> {
     let (runs, texts, report) = session.all_runs(options, progress)?;
-    let mut states: Vec<Run> = Vec::new();
-    let mut names: HashMap<(u16, i32), Vec<Run>> = HashMap::new();
+    let mut states: Vec<StateRun> = Vec::new();
+    let mut names: HashMap<(u16, i32), Vec<StateRun>> = HashMap::new();
     for run in runs {
         match Entity::of_key(run.key) {
             Some((EntityKind::Thread, _, _, thread_track::STATE)) => states.push(run),
@@ -43,13 +43,13 @@ pub(super) fn thread_states(
 }
 
 fn table(
-    states: &[Run],
-    names: &HashMap<(u16, i32), Vec<Run>>,
-    texts: &Texts,
+    states: &[StateRun],
+    names: &HashMap<(u16, i32), Vec<StateRun>>,
+    texts: &RunTexts,
     are_unix: bool,
 ) -> Result<RecordBatch, TableError> {
-    let thread = |run: &Run| Entity::of_key(run.key).map_or((0, 0), |(_, host, tid, _)| (host, tid));
-    let name = |run: &Run| {
+    let thread = |run: &StateRun| Entity::of_key(run.key).map_or((0, 0), |(_, host, tid, _)| (host, tid));
+    let name = |run: &StateRun| {
         let names = names.get(&thread(run))?;
         // The name that it had when the state ended: threads get theirs late.
         let place = names.partition_point(|name| name.begin < run.end).checked_sub(1)?;
@@ -58,10 +58,12 @@ fn table(
     let mut comms = StringDictionaryBuilder::<Int32Type>::new();
     states.iter().for_each(|run| comms.append_option(name(run)));
     let mut doings = StringDictionaryBuilder::<Int32Type>::new();
-    states.iter().for_each(|run| doings.append_option(Doing::of(run.value).map(|doing| doing.0.name())));
-    let cpu = |run: &Run| Doing::of(run.value).filter(|doing| doing.0 == Doing::Running).map(|doing| doing.1);
+    states.iter().for_each(|run| doings.append_option(ThreadState::of(run.value).map(|doing| doing.0.name())));
+    let cpu = |run: &StateRun| {
+        ThreadState::of(run.value).filter(|doing| doing.0 == ThreadState::Running).map(|doing| doing.1)
+    };
     let known = |time: i64| Some(time).filter(|time| !matches!(*time, i64::MIN | i64::MAX));
-    let length = |run: &Run| known(run.begin).zip(known(run.end)).map(|(begin, end)| end - begin);
+    let length = |run: &StateRun| known(run.begin).zip(known(run.end)).map(|(begin, end)| end - begin);
     let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("tid", Arc::new(states.iter().map(|run| Some(thread(run).1)).collect::<Int32Array>())),
         ("comm", Arc::new(comms.finish())),

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use kymo_format::model::{self, DataStreamClass, FieldClass, FieldKind, Mapping, Scope};
+use kymo_format::model::{self, DataStreamClass, EnumerationMapping, FieldClass, FieldKind, Scope};
 use kymo_scan::Trace;
-use kymo_sql::{Label, Term, TermKind};
+use kymo_sql::{Term, TermKind, ValueName};
 use kymo_table::arrow::datatypes::{DataType, Schema};
 
 use crate::open::Session;
@@ -157,7 +157,7 @@ fn term_kind(class: &FieldClass, is_label: bool) -> Option<TermKind> {
 }
 
 /// Which values have which label: of several that a value has, tables show the first.
-fn labels(mappings: &[Mapping]) -> Vec<Label> {
+fn labels(mappings: &[EnumerationMapping]) -> Vec<ValueName> {
     let mut taken: Vec<(i128, i128)> = Vec::new();
     let mut labels = Vec::new();
     for mapping in mappings {
@@ -167,7 +167,7 @@ fn labels(mappings: &[Mapping]) -> Vec<Label> {
             taken.push((range.lower, range.upper));
             taken.sort_unstable();
         }
-        labels.push(Label { name: mapping.label.clone(), ranges });
+        labels.push(ValueName { name: mapping.label.clone(), ranges });
     }
     labels
 }
@@ -199,7 +199,7 @@ mod tests {
     fn of_several_labels_the_first_counts() {
         let mapping = |label: &str, lower, upper| {
             let ranges = vec![IntegerRange { lower, upper }];
-            Mapping { label: label.to_owned(), ranges }
+            EnumerationMapping { label: label.to_owned(), ranges }
         };
         let found = labels(&[mapping("a", 3, 5), mapping("b", 0, 10), mapping("c", 4, 4), mapping("d", -1, 12)]);
         let ranges: Vec<Vec<(i128, i128)>> = found.into_iter().map(|label| label.ranges).collect();

@@ -8,7 +8,7 @@ use kymo_table::arrow::array::{Array, AsArray};
 use kymo_table::arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
 use kymo_table::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::{Database, SqlFailure, SqlOptions};
+use super::{SqlDatabase, SqlFailure, SqlOptions};
 use crate::made_traces::{METADATA, Random, packet};
 use crate::{OpenOptions, Session};
 
@@ -123,11 +123,11 @@ fn open(path: &Path, threads: usize, slice_bytes: Option<u64>) -> Arc<Session> {
     Arc::new(session)
 }
 
-fn database(session: &Arc<Session>) -> Database {
+fn database(session: &Arc<Session>) -> SqlDatabase {
     session.database(&SqlOptions::default()).expect("there are threads")
 }
 
-fn answer(database: &Database, query: &str) -> Result<Vec<RecordBatch>, SqlFailure> {
+fn answer(database: &SqlDatabase, query: &str) -> Result<Vec<RecordBatch>, SqlFailure> {
     database.query(query, &Arc::default())?.collect()
 }
 
@@ -141,7 +141,7 @@ fn rows(batches: &[RecordBatch]) -> Vec<String> {
     batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |at| row(batch, at))).collect()
 }
 
-fn asked(database: &Database, query: &str) -> Vec<String> {
+fn asked(database: &SqlDatabase, query: &str) -> Vec<String> {
     rows(&answer(database, query).unwrap_or_else(|failure| panic!("{query}: {failure}")))
 }
 
@@ -263,7 +263,7 @@ fn random_conditions_mean_the_same_where_events_are_decoded() {
     assert!(exact > 350 && partly > 80 && kept > 350, "{exact} {partly} {kept}: the test has become weak");
 }
 
-fn plan(database: &Database, query: &str) -> String {
+fn plan(database: &SqlDatabase, query: &str) -> String {
     database.plan(query).unwrap_or_else(|failure| panic!("{query}: {failure}"))
 }
 

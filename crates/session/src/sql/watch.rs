@@ -8,7 +8,7 @@ use crate::open::report::Report;
 
 /// The scans of a query.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct QueryScans {
     scans: Mutex<Vec<Arc<ScanWatch>>>,
     is_unsliceable: AtomicBool,
     /// Ends the reading that planning it needs.
@@ -30,7 +30,7 @@ impl ScanWatch {
     }
 }
 
-impl Watch {
+impl QueryScans {
     /// For a query that the caller may cancel.
     pub(super) fn new(progress: &Arc<Progress>) -> Self {
         Self { progress: Arc::clone(progress), ..Self::default() }

@@ -7,19 +7,19 @@
 //! ```
 
 use hashbrown::HashMap;
-use kymo_analysis::states::{Doing, thread_track};
+use kymo_analysis::states::{ThreadState, thread_track};
 use kymo_analysis::timeline::cells::{Level, OTHERS};
 use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
 
-use super::catalogue::Meaning;
-use super::exact::{Exactly, Run, Wanted, instants, runs};
+use super::catalogue::ValueMeaning;
+use super::exact::{Exactly, TrackRequest, TrackRun, instants, runs};
 use super::tiles::{ArrowBucket, END_UNKNOWN, ExactArrow, Items};
 use super::{Timeline, TimelineFailure};
 
 /// A wakeup: when, and when the woken thread runs. A message: when it is sent and received. And the
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flight {
+pub(super) struct ArrowFlight {
     pub(super) begin: i64,
     pub(super) end: i64,
     pub(super) value: u64,
@@ -45,12 +45,12 @@ pub(super) fn are_wakeups(key: u64) -> bool {
 
 /// When a thread that is woken at a time runs, from the runs of its states: it waits for a CPU
 /// until then. `None`: unknown.
-pub(super) fn runs_at(states: &[Run], at: i64) -> Option<i64> {
+pub(super) fn runs_at(states: &[TrackRun], at: i64) -> Option<i64> {
     let first = states.partition_point(|run| run.end <= at);
     for run in &states[first..] {
-        match Doing::of(run.value)?.0 {
-            Doing::Running => return Some(run.begin.max(at)),
-            Doing::Woken | Doing::New | Doing::Preempted if run.flags & END_UNKNOWN == 0 => {}
+        match ThreadState::of(run.value)?.0 {
+            ThreadState::Running => return Some(run.begin.max(at)),
+            ThreadState::Woken | ThreadState::New | ThreadState::Preempted if run.flags & END_UNKNOWN == 0 => {}
             _ => return None,
         }
     }
@@ -67,14 +67,14 @@ pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
 impl Exactly<'_> {
     /// Wakeups that leave in the window; messages that are on their way in it, and come in the read
     /// chunks. In the order of their begins.
-    pub(super) fn flights(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
+    pub(super) fn flights(&self, wanted: TrackRequest) -> Result<Vec<ArrowFlight>, TimelineFailure> {
         match are_messages(wanted.key) {
             true => Ok(self.messages(wanted)),
             false => self.wakeups(wanted),
         }
     }
 
-    fn messages(&self, wanted: Wanted) -> Vec<Flight> {
+    fn messages(&self, wanted: TrackRequest) -> Vec<ArrowFlight> {
         let mut found = Vec::new();
         for cell in self.cells(wanted.key) {
             let end = cell.bucket.cast_signed();
@@ -82,7 +82,7 @@ impl Exactly<'_> {
             // of their durations.
             let begin = end - cell.time / i64::from(cell.begins.max(1));
             if wanted.has(begin, end) {
-                let flight = Flight { begin, end, value: cell.value, flags: 0 };
+                let flight = ArrowFlight { begin, end, value: cell.value, flags: 0 };
                 found.extend(std::iter::repeat_n(flight, cell.begins as usize));
             }
         }
@@ -91,7 +91,7 @@ impl Exactly<'_> {
     }
 
     /// Wakeups in the window, each with the time when the woken thread runs.
-    fn wakeups(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
+    fn wakeups(&self, wanted: TrackRequest) -> Result<Vec<ArrowFlight>, TimelineFailure> {
         let found = instants(self.cells(wanted.key), wanted).unwrap_or_default();
         let mut keys: Vec<u64> = found.iter().map(|(_, value)| thread(wanted.key, *value)).collect();
         keys.sort_unstable();
@@ -103,27 +103,27 @@ impl Exactly<'_> {
         let flight = |(at, value): (i64, u64)| {
             let end = states.get(&thread(wanted.key, value)).and_then(|states| runs_at(states, at));
             let flags = if end.is_some() { 0 } else { END_UNKNOWN };
-            Flight { begin: at, end: end.unwrap_or(at), value, flags }
+            ArrowFlight { begin: at, end: end.unwrap_or(at), value, flags }
         };
         Ok(found.into_iter().map(flight).collect())
     }
 
     /// The states of threads from a time on, by the keys of their tracks.
-    pub(super) fn states(&self, keys: &[u64], from: i64) -> Result<HashMap<u64, Vec<Run>>, TimelineFailure> {
+    pub(super) fn states(&self, keys: &[u64], from: i64) -> Result<HashMap<u64, Vec<TrackRun>>, TimelineFailure> {
         let known = self.timeline.known_before(keys.to_vec(), self.first_chunk)?;
         let states = |&key: &u64| {
             let before = self.timeline.before_of(known.get(&key).copied().flatten());
-            let wanted = Wanted { key, read: self.read, window: (from, i64::MAX), most: usize::MAX };
+            let wanted = TrackRequest { key, read: self.read, window: (from, i64::MAX), most: usize::MAX };
             (key, runs(self.cells(key), before, wanted).unwrap_or_default())
         };
         Ok(keys.iter().map(states).collect())
     }
 
     /// Arrows one by one if they are few, else by bucket and from where to where.
-    pub(super) fn arrows(&self, key: u64, flights: &[Flight], window: ((i64, i64), Level, usize)) -> Items {
+    pub(super) fn arrows(&self, key: u64, flights: &[ArrowFlight], window: ((i64, i64), Level, usize)) -> Items {
         let ((first, end), level, most) = window;
         if flights.len() <= most {
-            let arrow = |&Flight { begin, end, value, flags }: &Flight| {
+            let arrow = |&ArrowFlight { begin, end, value, flags }: &ArrowFlight| {
                 let Way { from, to } = self.timeline.way_of(key, value);
                 let value = self.timeline.going(key, value);
                 ExactArrow { begin: begin - first, end: end - first, from, to, value, flags }
@@ -132,8 +132,8 @@ impl Exactly<'_> {
         }
         // As cells count them: a message where it comes, a wakeup where it leaves. Otherwise the
         // numbers would change with the zoom.
-        let counted = |flight: &Flight| if are_messages(key) { flight.end } else { flight.begin };
-        let mut flights: Vec<&Flight> =
+        let counted = |flight: &ArrowFlight| if are_messages(key) { flight.end } else { flight.begin };
+        let mut flights: Vec<&ArrowFlight> =
             flights.iter().filter(|flight| (first..end).contains(&counted(flight))).collect();
         flights.sort_by_key(|flight| counted(flight));
         let mut buckets: Vec<ArrowBucket> = Vec::new();
@@ -175,9 +175,9 @@ impl Timeline {
         let host = TrackKey::of(key).map_or(0, |key| key.host);
         if are_messages(key) {
             let name = self.names.route(value).map_or(OTHERS, |route| route.name);
-            return self.names.value(&self.analysis, Meaning::Message, name);
+            return self.names.value(&self.analysis, ValueMeaning::Message, name);
         }
-        self.names.value(&self.analysis, Meaning::Thread(host), value & ANYBODY)
+        self.names.value(&self.analysis, ValueMeaning::Thread(host), value & ANYBODY)
     }
 }
 
@@ -187,13 +187,13 @@ mod tests {
 
     #[test]
     fn whoever_is_woken_runs_when_it_has_waited() {
-        let doing = |doing: Doing, begin, end, flags| Run { begin, end, value: (doing as u64) << 32, flags };
+        let doing = |doing: ThreadState, begin, end, flags| TrackRun { begin, end, value: (doing as u64) << 32, flags };
         let states = [
-            doing(Doing::Blocked, 0, 10, 0),
-            doing(Doing::Woken, 10, 15, 0),
-            doing(Doing::Running, 15, 20, 0),
-            doing(Doing::Blocked, 20, 30, 0),
-            doing(Doing::Woken, 30, 40, END_UNKNOWN),
+            doing(ThreadState::Blocked, 0, 10, 0),
+            doing(ThreadState::Woken, 10, 15, 0),
+            doing(ThreadState::Running, 15, 20, 0),
+            doing(ThreadState::Blocked, 20, 30, 0),
+            doing(ThreadState::Woken, 30, 40, END_UNKNOWN),
         ];
         let asked = [10, 12, 16, 22, 30, 50].map(|at| runs_at(&states, at));
         assert_eq!(asked, [Some(15), Some(15), Some(16), None, None, None]);

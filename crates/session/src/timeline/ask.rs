@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use kymo_analysis::LaneFacts;
-use kymo_analysis::timeline::cells::{self, Cell, Level, add_up};
-use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::cells::{self, Level, TrackCell, add_up};
+use kymo_analysis::timeline::node::TimelineNode;
 use kymo_analysis::timeline::{Sealed, Thing, TrackKey, numbers, told};
 
 use super::arrows::{Way, are_wakeups};
-use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
+use super::catalogue::{ALL_EVENTS, TrackKind, ValueMeaning, kind, meaning};
 use super::chunks::EXACT_LEVEL;
 use super::exact::{Exactly, cells_of, take_turn, wanted_of};
-use super::pyramid::{At, FAN, Key};
-use super::spans::{Spans, building_from, not_whole};
+use super::pyramid::{At, FAN, PageKey};
+use super::spans::{SpanQualities, building_from, not_whole};
 use super::tiles::{
     ArrowBucket, CounterBucket, HeatBucket, InstantBucket, Items, Quality, StateBucket, TileQuestion, Tiles, TrackTile,
 };
@@ -26,7 +26,7 @@ use crate::open::progress::Progress;
 const GROUP_BUCKETS: usize = 1 << 17;
 /// Bytes of a bucket of a track in an answer, as it is put together and as it is sent; and of the cells that it is made of.
 const ANSWER_BYTES: u64 = 56;
-const CELLS_BYTES: u64 = 7 * size_of::<Cell>() as u64;
+const CELLS_BYTES: u64 = 7 * size_of::<TrackCell>() as u64;
 /// Bytes of memory that a byte of a chunk takes while it is read.
 const READ_BYTES: u64 = 4;
 /// Chunks that are not built yet and are read at once for a question; where there are more, the
@@ -40,11 +40,11 @@ const WANTED_MAX: usize = 24;
 const FEW: usize = 256;
 
 /// A part of the window, and the source that knows it.
-enum Part {
+enum WindowPart {
     /// A node of the pyramid.
     Node(At),
     /// A chunk that was read before it was its turn.
-    Early(usize, Arc<Node>),
+    Early(usize, Arc<TimelineNode>),
     /// A chunk, which is to be read.
     Read(usize),
     /// A chunk of which only the packet index tells.
@@ -52,16 +52,16 @@ enum Part {
 }
 
 /// Says that a question waits, as long as it lives.
-pub(super) struct Asked<'a>(&'a AtomicUsize);
+pub(super) struct QuestionGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Asked<'a> {
+impl<'a> QuestionGuard<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -71,13 +71,13 @@ impl Drop for Asked<'_> {
 pub(super) type Known = HashMap<u64, Option<(u64, i64)>>;
 
 /// Chunks that were read, by their places.
-type Read = HashMap<usize, Arc<Node>>;
+type Read = HashMap<usize, Arc<TimelineNode>>;
 
 /// The input of buckets: cells of tracks in a window, and the values before them.
-struct Gathered {
-    rows: Vec<Vec<Cell>>,
+struct BucketInput {
+    rows: Vec<Vec<TrackCell>>,
     carries: Vec<Option<u64>>,
-    spans: Spans,
+    spans: SpanQualities,
 }
 
 impl Timeline {
@@ -115,7 +115,7 @@ impl Timeline {
             };
             let exact = self.exact_items(question, keys, (&parts, &read, &before), progress)?;
             let gathered = self.gather(question, keys, (&parts, &read, &before, &exact, known), progress)?;
-            let Gathered { rows, carries, spans } = gathered;
+            let BucketInput { rows, carries, spans } = gathered;
             tiles.spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
             if let Some(until) = self.until {
                 not_whole(&mut tiles.spans, self.bucket(until, level).checked_sub(first));
@@ -150,10 +150,11 @@ impl Timeline {
         let parts = self.cover((at(first), at(first + u64::from(count))), level, self.desk.known());
         let keys = self.names.keys(tracks).unwrap_or_default();
         let wanted = wanted_of(&keys);
-        let is_read =
-            |chunk: usize| self.pyramid.looked_at(Key::Exact(chunk)).is_none_or(|node| !node.knows(wanted.as_deref()));
+        let is_read = |chunk: usize| {
+            self.pyramid.looked_at(PageKey::Exact(chunk)).is_none_or(|node| !node.knows(wanted.as_deref()))
+        };
         let unread = parts.iter().filter_map(|part| match part {
-            Part::Read(chunk) if is_read(*chunk) => Some(self.chunks[*chunk].slice.bytes),
+            WindowPart::Read(chunk) if is_read(*chunk) => Some(self.chunks[*chunk].slice.bytes),
             _ => None,
         });
         let buckets = u64::from(count) * tracks.len() as u64;
@@ -176,11 +177,11 @@ impl Timeline {
         &self,
         question: &TileQuestion,
         keys: &[u64],
-        (parts, read, known): (&[Part], &Read, &Known),
+        (parts, read, known): (&[WindowPart], &Read, &Known),
         progress: &Progress,
     ) -> Result<Vec<Option<Items>>, TimelineFailure> {
         let TileQuestion { level, first, count, .. } = *question;
-        let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
+        let chunk = |part: &WindowPart| if let WindowPart::Read(chunk) = part { Some(*chunk) } else { None };
         let chunks: Option<Vec<usize>> = parts.iter().map(chunk).collect();
         let Some((chunks, &first_chunk)) = chunks.as_ref().and_then(|chunks| Some((chunks, chunks.first()?))) else {
             return Ok(keys.iter().map(|_| None).collect());
@@ -203,17 +204,17 @@ impl Timeline {
         &self,
         question: &TileQuestion,
         keys: &[u64],
-        (parts, read, before, exact, known): (&[Part], &Read, &Known, &[Option<Items>], usize),
+        (parts, read, before, exact, known): (&[WindowPart], &Read, &Known, &[Option<Items>], usize),
         progress: &Progress,
-    ) -> Result<Gathered, TimelineFailure> {
+    ) -> Result<BucketInput, TimelineFailure> {
         let TileQuestion { level, first, count, .. } = *question;
         let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
         let window = (at(first), at(first + u64::from(count)));
-        let is_before = |cell: &Cell| cell.bucket < first;
-        let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
+        let is_before = |cell: &TrackCell| cell.bucket < first;
+        let is_behind = |cell: &TrackCell| first + u64::from(count) <= cell.bucket;
         let rows = vec![Vec::new(); keys.len()];
         let carries = keys.iter().map(|key| Some(before.get(key).copied()??.0)).collect();
-        let mut gathered = Gathered { rows, carries, spans: Spans::default() };
+        let mut gathered = BucketInput { rows, carries, spans: SpanQualities::default() };
         if self.chunks.is_empty() {
             gathered.spans.add((self.span.0, self.span.1.saturating_add(1)), Quality::Exact);
         }
@@ -222,12 +223,12 @@ impl Timeline {
             let (_, quality) = self.facts(part, known);
             gathered.spans.add(self.span_of(part), quality);
             let node = match part {
-                Part::Node(_) => None,
-                Part::Early(_, node) => Some(Arc::clone(node)),
-                Part::Read(chunk) => Some(Arc::clone(&read[chunk])),
-                Part::Estimate(chunk) => Some(Arc::new(self.estimate(*chunk, level, window))),
+                WindowPart::Node(_) => None,
+                WindowPart::Early(_, node) => Some(Arc::clone(node)),
+                WindowPart::Read(chunk) => Some(Arc::clone(&read[chunk])),
+                WindowPart::Estimate(chunk) => Some(Arc::new(self.estimate(*chunk, level, window))),
             };
-            let Gathered { rows, carries, .. } = &mut gathered;
+            let BucketInput { rows, carries, .. } = &mut gathered;
             for (((key, row), carry), exact) in keys.iter().zip(rows).zip(carries).zip(exact) {
                 if exact.is_some() {
                     continue;
@@ -255,27 +256,27 @@ impl Timeline {
     }
 
     /// A question is asked until this is dropped.
-    pub(super) fn ask(&self) -> Asked<'_> {
-        Asked::new(&self.asked)
+    pub(super) fn ask(&self) -> QuestionGuard<'_> {
+        QuestionGuard::new(&self.asked)
     }
 
     /// The cells of a track of a part, in the order of buckets. `node`: the part's, if it is not one of the pyramid.
     fn cells(
         &self,
-        part: &Part,
-        node: Option<&Node>,
+        part: &WindowPart,
+        node: Option<&TimelineNode>,
         (key, level): (u64, Level),
-        each: &mut dyn FnMut(Cell),
+        each: &mut dyn FnMut(TrackCell),
     ) -> Result<(), TimelineFailure> {
         let node = match (node, part) {
             (Some(node), _) => node,
-            (None, Part::Node(at)) if key == ALL_EVENTS.key() => return self.all_events(*at, level, each),
-            (None, Part::Node(at)) => return Ok(self.pyramid.cells(*at, key, level, each)?),
+            (None, WindowPart::Node(at)) if key == ALL_EVENTS.key() => return self.all_events(*at, level, each),
+            (None, WindowPart::Node(at)) => return Ok(self.pyramid.cells(*at, key, level, each)?),
             (None, _) => unreachable!("others have their node"),
         };
         // Chunks that were read mark values in doubt, which are not drawn.
-        let is_read = matches!(part, Part::Read(_));
-        let plain = |cell: Cell| if is_read { Cell { value: told(key, cell.value).0, ..cell } } else { cell };
+        let is_read = matches!(part, WindowPart::Read(_));
+        let plain = |cell: TrackCell| if is_read { TrackCell { value: told(key, cell.value).0, ..cell } } else { cell };
         match node.track(key) {
             Some(track) => track.cells(level).map(plain).for_each(each),
             None => cells_of(node, key, level).into_iter().map(plain).for_each(each),
@@ -284,7 +285,7 @@ impl Timeline {
     }
 
     /// The cells of all events of a node together, in the order of buckets.
-    fn all_events(&self, at: At, level: Level, each: &mut dyn FnMut(Cell)) -> Result<(), TimelineFailure> {
+    fn all_events(&self, at: At, level: Level, each: &mut dyn FnMut(TrackCell)) -> Result<(), TimelineFailure> {
         let mut cells = Vec::new();
         for (number, lane) in self.analysis.lanes().iter().enumerate() {
             let key = TrackKey { thing: Thing::LaneEvents, host: lane.host, number: number as i32, track: 0 };
@@ -300,7 +301,7 @@ impl Timeline {
     }
 
     /// The sources for a window, in the order of time: the widest nodes that are fine enough.
-    fn cover(&self, window: (i64, i64), level: Level, known: usize) -> Vec<Part> {
+    fn cover(&self, window: (i64, i64), level: Level, known: usize) -> Vec<WindowPart> {
         let mut parts = Vec::new();
         // Where no packet has anything that is selected, there is no chunk.
         if self.chunks.is_empty() {
@@ -314,33 +315,33 @@ impl Timeline {
 
     /// Leaves unbuilt chunks to the builders, if these are many: they read them next, and meanwhile
     /// the content is guessed.
-    fn put_off(&self, parts: &mut [Part], level: Level, known: usize) {
+    fn put_off(&self, parts: &mut [WindowPart], level: Level, known: usize) {
         // The chunk at `known` counts as built: the state before it is there, so reading it gives
         // exact values.
-        let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk > known);
+        let unbuilt = |part: &WindowPart| matches!(part, WindowPart::Read(chunk) if *chunk > known);
         if parts.iter().filter(|part| unbuilt(part)).count() <= READ_MAX {
             return;
         }
         let mut wanted = Vec::new();
         for part in parts.iter_mut().filter(|part| unbuilt(part)) {
-            let Part::Read(chunk) = *part else { continue };
-            let early = self.pyramid.looked_at(Key::Early(chunk)).filter(|node| node.level() <= level);
-            *part = early.map_or(Part::Estimate(chunk), |node| Part::Early(chunk, node));
-            if matches!(part, Part::Estimate(_)) {
+            let WindowPart::Read(chunk) = *part else { continue };
+            let early = self.pyramid.looked_at(PageKey::Early(chunk)).filter(|node| node.level() <= level);
+            *part = early.map_or(WindowPart::Estimate(chunk), |node| WindowPart::Early(chunk, node));
+            if matches!(part, WindowPart::Estimate(_)) {
                 wanted.push(chunk);
             }
         }
         self.desk.want(if wanted.len() <= WANTED_MAX { wanted } else { Vec::new() });
     }
 
-    fn cover_below(&self, at: At, window: (i64, i64), level: Level, parts: &mut Vec<Part>) {
-        let span = self.span_of(&Part::Node(at));
+    fn cover_below(&self, at: At, window: (i64, i64), level: Level, parts: &mut Vec<WindowPart>) {
+        let span = self.span_of(&WindowPart::Node(at));
         if span.1 <= window.0 || window.1 <= span.0 {
             return;
         }
         match self.pyramid.level(at) {
-            Some(finest) if finest <= level => parts.push(Part::Node(at)),
-            _ if at.0 == 0 => parts.push(Part::Read(at.1)),
+            Some(finest) if finest <= level => parts.push(WindowPart::Node(at)),
+            _ if at.0 == 0 => parts.push(WindowPart::Read(at.1)),
             _ => {
                 let below = self.chunks_of(at);
                 let width = FAN.pow(at.0 as u32 - 1);
@@ -351,33 +352,41 @@ impl Timeline {
         }
     }
 
-    fn span_of(&self, part: &Part) -> (i64, i64) {
+    fn span_of(&self, part: &WindowPart) -> (i64, i64) {
         match part {
-            Part::Node(at) => {
+            WindowPart::Node(at) => {
                 let chunks = &self.chunks[self.chunks_of(*at)];
                 (chunks[0].span.0, chunks[chunks.len() - 1].span.1)
             }
-            Part::Early(chunk, _) | Part::Read(chunk) | Part::Estimate(chunk) => self.chunks[*chunk].span,
+            WindowPart::Early(chunk, _) | WindowPart::Read(chunk) | WindowPart::Estimate(chunk) => {
+                self.chunks[*chunk].span
+            }
         }
     }
 
     /// The first chunk of a part, and how true its content is.
-    fn facts(&self, part: &Part, known: usize) -> (usize, Quality) {
+    fn facts(&self, part: &WindowPart, known: usize) -> (usize, Quality) {
         match part {
-            Part::Node(at) if self.chunks_of(*at).start <= known => (self.chunks_of(*at).start, Quality::Exact),
-            Part::Node(at) => (self.chunks_of(*at).start, Quality::Building),
-            Part::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
-            Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
+            WindowPart::Node(at) if self.chunks_of(*at).start <= known => (self.chunks_of(*at).start, Quality::Exact),
+            WindowPart::Node(at) => (self.chunks_of(*at).start, Quality::Building),
+            WindowPart::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
+            WindowPart::Early(chunk, _) | WindowPart::Read(chunk) => (*chunk, Quality::Building),
             // The packet index knows nothing of the selected events.
-            Part::Estimate(chunk) if self.all.is_some() => (*chunk, Quality::Unknown),
-            Part::Estimate(chunk) => (*chunk, Quality::Estimated),
+            WindowPart::Estimate(chunk) if self.all.is_some() => (*chunk, Quality::Unknown),
+            WindowPart::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
     }
 
     /// The chunks that have to be read, read side by side.
-    fn read(&self, parts: &[Part], keys: &[u64], known: usize, progress: &Progress) -> Result<Read, TimelineFailure> {
+    fn read(
+        &self,
+        parts: &[WindowPart],
+        keys: &[u64],
+        known: usize,
+        progress: &Progress,
+    ) -> Result<Read, TimelineFailure> {
         let wanted = wanted_of(keys);
-        let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
+        let chunk = |part: &WindowPart| if let WindowPart::Read(chunk) = part { Some(*chunk) } else { None };
         let chunks: Vec<usize> = parts.iter().filter_map(chunk).collect();
         let next = AtomicUsize::new(0);
         let work = || {
@@ -455,11 +464,11 @@ impl Timeline {
         wanted: Option<&[u64]>,
         known: usize,
         progress: &Progress,
-    ) -> Result<Arc<Node>, TimelineFailure> {
+    ) -> Result<Arc<TimelineNode>, TimelineFailure> {
         let is_known = chunk <= known;
         let turn = self.shared.turn(chunk);
         let mut found = take_turn(&turn);
-        let looked_at = self.pyramid.looked_at(Key::Exact(chunk));
+        let looked_at = self.pyramid.looked_at(PageKey::Exact(chunk));
         // A viewer that looks at other tracks of it will look at more of them: then all there is is
         // taken from it.
         let is_again = looked_at.is_some() || found.is_some();
@@ -467,7 +476,7 @@ impl Timeline {
             return Ok(node);
         }
         // A result without the state before does for a question that has none either.
-        let is_it = |(was_known, node): &&(bool, Arc<Node>)| (*was_known || !is_known) && node.knows(wanted);
+        let is_it = |(was_known, node): &&(bool, Arc<TimelineNode>)| (*was_known || !is_known) && node.knows(wanted);
         if let Some((_, node)) = found.as_ref().filter(is_it) {
             return Ok(Arc::clone(node));
         }
@@ -479,7 +488,7 @@ impl Timeline {
         *found = Some((is_known, Arc::clone(&node)));
         if is_known {
             // Only a result that stays true is kept for later questions.
-            self.pyramid.remember(Key::Exact(chunk), &node);
+            self.pyramid.remember(PageKey::Exact(chunk), &node);
         } else {
             self.meet(&node);
         }
@@ -501,7 +510,7 @@ impl Timeline {
     fn track_tile(
         &self,
         (number, key): (u32, u64),
-        (cells, carry): (&[Cell], Option<u64>),
+        (cells, carry): (&[TrackCell], Option<u64>),
         (level, first): (Level, u64),
     ) -> Option<TrackTile> {
         let bucket = |bucket: u64| (bucket - first) as u32;
@@ -524,7 +533,7 @@ impl Timeline {
             }
             TrackKind::Instants => Items::Instants(self.instants(key, cells, bucket)?),
             TrackKind::Heat => {
-                let heat = |cell: &Cell| HeatBucket {
+                let heat = |cell: &TrackCell| HeatBucket {
                     bucket: bucket(cell.bucket),
                     bin: cell.value as u32,
                     count: cell.begins,
@@ -542,7 +551,7 @@ impl Timeline {
     fn counter(
         &self,
         key: u64,
-        (cells, carry): (&[Cell], Option<u64>),
+        (cells, carry): (&[TrackCell], Option<u64>),
         level: Level,
         bucket: impl Fn(u64) -> u32,
     ) -> Items {
@@ -562,12 +571,12 @@ impl Timeline {
         Items::Counter { carry: carry.map(|carry| numbers::number(carry) + more), buckets: buckets.collect() }
     }
 
-    fn instants(&self, key: u64, cells: &[Cell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {
+    fn instants(&self, key: u64, cells: &[TrackCell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {
         let meaning = meaning(key)?;
-        let instant = |of_bucket: &[Cell]| {
-            let named = |cell: &&Cell| (cell.value != cells::OTHERS, cell.begins);
+        let instant = |of_bucket: &[TrackCell]| {
+            let named = |cell: &&TrackCell| (cell.value != cells::OTHERS, cell.begins);
             let most = of_bucket.iter().rev().max_by_key(named).expect("a chunk has cells");
-            let meaning = if most.value == ESTIMATE { Meaning::Estimate } else { meaning };
+            let meaning = if most.value == ESTIMATE { ValueMeaning::Estimate } else { meaning };
             InstantBucket {
                 bucket: bucket(most.bucket),
                 value: self.names.value(&self.analysis, meaning, most.value),
@@ -578,7 +587,7 @@ impl Timeline {
         Some(cells.chunk_by(|a, b| a.bucket == b.bucket).map(instant).collect())
     }
 
-    fn arrow(&self, key: u64, cell: &Cell, bucket: impl Fn(u64) -> u32) -> ArrowBucket {
+    fn arrow(&self, key: u64, cell: &TrackCell, bucket: impl Fn(u64) -> u32) -> ArrowBucket {
         let Way { from, to, .. } = self.way_of(key, cell.value);
         ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins, longest_ns: None }
     }

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{Sealed, State, Timeline as Analysis};
+use kymo_analysis::timeline::node::TimelineNode;
+use kymo_analysis::timeline::{Sealed, TimelineAnalysis, TimelinePart};
 
-use super::chunks::{Chunk, level_of};
-use super::pyramid::{At, FAN, Key};
+use super::chunks::{TimelineChunk, level_of};
+use super::pyramid::{At, FAN, PageKey};
 use super::{Timeline, TimelineFailure, TimelineState};
-use crate::answers::analyse::Reader;
+use crate::answers::analyse::PartReader;
 use crate::open::progress::{Cancelled, Progress};
 
 /// Chunks that may be read before those before them are sealed, for each thread. States of unsealed
@@ -29,14 +29,14 @@ const SOON: usize = 4;
 const YIELDS_MAX: u32 = 50;
 
 /// Where threads meet.
-pub(super) struct Desk {
-    held: Mutex<Held>,
+pub(super) struct BuildScheduler {
+    held: Mutex<BuildState>,
     changed: Condvar,
     // Only compared with earlier values. The lock orders everything that it stands for.
     version: AtomicU64,
 }
 
-struct Held {
+struct BuildState {
     /// How many there are.
     chunks: usize,
     /// Threads that do something.
@@ -45,12 +45,12 @@ struct Held {
     read: usize,
     seal: usize,
     /// Chunks that were read and not sealed.
-    waiting: BTreeMap<usize, State>,
+    waiting: BTreeMap<usize, TimelinePart>,
     /// The state before the next chunk to be sealed; absent while a thread seals.
-    before: Option<State>,
+    before: Option<TimelinePart>,
     /// Of traces that grow, the state before the last chunk, once that is sealed: it will be sealed
     /// again, when it is longer.
-    before_last: Option<State>,
+    before_last: Option<TimelinePart>,
     /// Chunks in view, to be read before it is their turn.
     wanted: Vec<usize>,
     /// How many chunks have nodes, and how many of the first ones: of the chunk behind those, all is known that is before it.
@@ -64,21 +64,21 @@ struct Held {
 }
 
 /// The next job of a thread.
-enum Job {
+enum BuildJob {
     Read(usize),
-    Seal(usize, Box<(State, State)>),
+    Seal(usize, Box<(TimelinePart, TimelinePart)>),
     Look(usize),
     Wait,
     End,
 }
 
-impl Desk {
-    pub(super) fn new(analysis: &Analysis, chunks: usize, version: u64) -> Self {
+impl BuildScheduler {
+    pub(super) fn new(analysis: &TimelineAnalysis, chunks: usize, version: u64) -> Self {
         Self::of(Some(analysis.begin()), chunks, version)
     }
 
     /// All chunks have nodes; with the state before the last one.
-    pub(super) fn complete(chunks: usize, before_last: State, version: u64) -> Self {
+    pub(super) fn complete(chunks: usize, before_last: TimelinePart, version: u64) -> Self {
         let desk = Self::of(None, chunks, version);
         desk.change(|held| {
             (held.read, held.seal) = (chunks, chunks);
@@ -88,8 +88,8 @@ impl Desk {
         desk
     }
 
-    fn of(before: Option<State>, chunks: usize, version: u64) -> Self {
-        let held = Held {
+    fn of(before: Option<TimelinePart>, chunks: usize, version: u64) -> Self {
+        let held = BuildState {
             chunks,
             working: 0,
             read: 0,
@@ -107,11 +107,11 @@ impl Desk {
         Self { held: Mutex::new(held), changed: Condvar::new(), version: AtomicU64::new(version) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, BuildState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, with: impl FnOnce(&mut Held) -> T) -> T {
+    fn change<T>(&self, with: impl FnOnce(&mut BuildState) -> T) -> T {
         let changed = with(&mut self.lock());
         self.version.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();
@@ -152,7 +152,7 @@ impl Desk {
 
     /// So many of the first chunks are built already; with the state behind these, if there are
     /// others.
-    pub(super) fn go_on(&self, built: usize, before: Option<State>) {
+    pub(super) fn go_on(&self, built: usize, before: Option<TimelinePart>) {
         self.change(|held| {
             (held.read, held.seal) = (built, built);
             (held.built, held.known) = (built, built);
@@ -161,12 +161,12 @@ impl Desk {
     }
 
     /// The next job, as soon as there is one; `None`: there are none any more.
-    fn next(&self, threads: usize) -> Option<Job> {
+    fn next(&self, threads: usize) -> Option<BuildJob> {
         let mut held = self.lock();
         loop {
             match held.job(threads) {
-                Job::End => return None,
-                Job::Wait => held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner),
+                BuildJob::End => return None,
+                BuildJob::Wait => held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner),
                 job => {
                     held.working += 1;
                     return Some(job);
@@ -176,8 +176,8 @@ impl Desk {
     }
 
     /// Waits until no thread works any more.
-    fn idle(&self) -> MutexGuard<'_, Held> {
-        let is_busy = |held: &mut Held| held.working > 0;
+    fn idle(&self) -> MutexGuard<'_, BuildState> {
+        let is_busy = |held: &mut BuildState| held.working > 0;
         self.changed.wait_while(self.lock(), is_busy).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +187,7 @@ impl Desk {
 
     /// Ends building. How many of the first chunks will never change, and the state behind these,
     /// which is taken; `None`: there is none.
-    pub(super) fn take_known(&self) -> Option<(usize, State)> {
+    pub(super) fn take_known(&self) -> Option<(usize, TimelinePart)> {
         self.stop();
         let mut held = self.idle();
         // A chunk behind a gap has a node, but the state behind the gap is unknown.
@@ -201,16 +201,16 @@ impl Desk {
     }
 
     /// The state before the last chunk, which is taken, if all chunks have nodes.
-    pub(super) fn take_open_of_complete(&self) -> Option<State> {
+    pub(super) fn take_open_of_complete(&self) -> Option<TimelinePart> {
         let mut held = self.idle();
         if held.built == held.chunks { held.before_last.take() } else { None }
     }
 }
 
-impl Held {
-    fn job(&mut self, threads: usize) -> Job {
+impl BuildState {
+    fn job(&mut self, threads: usize) -> BuildJob {
         if self.is_stopped || self.failure.is_some() || self.built == self.chunks {
-            return Job::End;
+            return BuildJob::End;
         }
         // Sealing comes first: it is the only step that goes chunk by chunk, and others wait for
         // it. `before` is absent while a thread seals, so no two threads seal at the same time.
@@ -219,23 +219,23 @@ impl Held {
         {
             let state = self.waiting.remove(&self.seal).expect("it was there");
             self.seal += 1;
-            return Job::Seal(self.seal - 1, Box::new((before, state)));
+            return BuildJob::Seal(self.seal - 1, Box::new((before, state)));
         }
         while let Some(chunk) = self.wanted.pop() {
             // Chunks that are read soon anyway are not read twice.
             if chunk >= self.read + SOON * threads {
-                return Job::Look(chunk);
+                return BuildJob::Look(chunk);
             }
         }
         if self.read < self.chunks && self.read < self.seal + AHEAD * threads {
             self.read += 1;
-            return Job::Read(self.read - 1);
+            return BuildJob::Read(self.read - 1);
         }
-        Job::Wait
+        BuildJob::Wait
     }
 }
 
-impl Held {
+impl BuildState {
     /// A chunk has its node.
     fn built(&mut self, chunk: usize) {
         self.built += 1;
@@ -247,7 +247,7 @@ impl Held {
 }
 
 /// A thread that works. When it panics, waiting threads are told: its job is never done.
-struct Working<'a>(&'a Desk);
+struct Working<'a>(&'a BuildScheduler);
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
@@ -313,22 +313,22 @@ impl Timeline {
 
     /// Waits until everything is built, or it was enough.
     pub(super) fn wait_some(&self, at_most: Duration) {
-        let is_busy = |held: &mut Held| held.failure.is_none() && (held.built < held.chunks || held.working > 0);
+        let is_busy = |held: &mut BuildState| held.failure.is_none() && (held.built < held.chunks || held.working > 0);
         drop(self.desk.changed.wait_timeout_while(self.desk.lock(), at_most, is_busy));
     }
 
     /// A thread's life. It holds the timeline only while it works.
-    fn serve(timeline: &Weak<Self>, desk: &Desk, threads: usize) {
+    fn serve(timeline: &Weak<Self>, desk: &BuildScheduler, threads: usize) {
         crate::parallel::priority::background();
         while let Some(job) = desk.next(threads) {
             let _working = Working(desk);
             // A weak reference: building ends when the last user of the timeline lets go of it.
             let Some(timeline) = timeline.upgrade() else { return };
             let done = match job {
-                Job::Read(chunk) => timeline.build_read(chunk),
-                Job::Seal(chunk, states) => timeline.build_seal(chunk, *states),
-                Job::Look(chunk) => timeline.build_early(chunk),
-                Job::Wait | Job::End => return,
+                BuildJob::Read(chunk) => timeline.build_read(chunk),
+                BuildJob::Seal(chunk, states) => timeline.build_seal(chunk, *states),
+                BuildJob::Look(chunk) => timeline.build_early(chunk),
+                BuildJob::Wait | BuildJob::End => return,
             };
             match done {
                 // It is the end of that job, and of all others.
@@ -352,10 +352,15 @@ impl Timeline {
     }
 
     /// The content of a chunk, read in buckets of a level.
-    pub(super) fn read_chunk(&self, chunk: usize, level: u8, progress: &Progress) -> Result<State, TimelineFailure> {
+    pub(super) fn read_chunk(
+        &self,
+        chunk: usize,
+        level: u8,
+        progress: &Progress,
+    ) -> Result<TimelinePart, TimelineFailure> {
         let slice = &self.chunks[chunk].slice;
         let reading = self.analysis.reading(level);
-        let reader = &mut Reader::new(&self.session, &self.prepared, progress);
+        let reader = &mut PartReader::new(&self.session, &self.prepared, progress);
         // Where its packets are not as their times say, or cannot be read, the readable ones are
         // there.
         let read = match reader.read(&reading, slice, false, true) {
@@ -373,18 +378,22 @@ impl Timeline {
 
     /// Reads a chunk in view before the chunks before it.
     fn build_early(&self, chunk: usize) -> Result<(), TimelineFailure> {
-        if self.pyramid.looked_at(Key::Early(chunk)).is_none() {
+        if self.pyramid.looked_at(PageKey::Early(chunk)).is_none() {
             let level = self.chunks[chunk].level;
             let (analysis, sealed) = (&self.analysis, self.look(chunk, level, &self.progress)?);
             let node = Arc::new(analysis.node(sealed, level, false));
             self.meet(&node);
-            self.pyramid.remember(Key::Early(chunk), &node);
+            self.pyramid.remember(PageKey::Early(chunk), &node);
         }
         Ok(())
     }
 
-    fn build_seal(&self, chunk: usize, (mut before, state): (State, State)) -> Result<(), TimelineFailure> {
-        let Chunk { span, level, .. } = self.chunks[chunk];
+    fn build_seal(
+        &self,
+        chunk: usize,
+        (mut before, state): (TimelinePart, TimelinePart),
+    ) -> Result<(), TimelineFailure> {
+        let TimelineChunk { span, level, .. } = self.chunks[chunk];
         if self.until.is_some() && chunk + 1 == self.chunks.len() {
             let before = before.clone();
             self.desk.change(|held| held.before_last = Some(before));
@@ -416,7 +425,7 @@ impl Timeline {
 
     /// The tracks of a node are met. Those of some events are among those of all, and the other
     /// known facts there are for reading chunks.
-    pub(super) fn meet(&self, node: &Node) {
+    pub(super) fn meet(&self, node: &TimelineNode) {
         if self.all.is_none() {
             self.names.meet(node);
         }

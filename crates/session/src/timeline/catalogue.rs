@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use kymo_analysis::Comm;
-use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
+use kymo_analysis::states::{ThreadState, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
 use kymo_analysis::timeline::marks::{NAMES_MAX, integer_name};
 use kymo_analysis::timeline::messages::{ROUTES_MAX, Route};
-use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{Called, Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
+use kymo_analysis::timeline::node::TimelineNode;
+use kymo_analysis::timeline::{Called, Crowd, Latency, Sealed, Thing, TimelineAnalysis, TimelinePart, TrackKey};
 use serde::{Deserialize, Serialize};
 
 use super::Timeline;
@@ -99,7 +99,7 @@ pub struct TrackValue {
 
 /// The owner and kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Meaning {
+pub(super) enum ValueMeaning {
     Thread(u16),
     Irq(u16),
     Softirq,
@@ -121,8 +121,8 @@ pub(super) enum Meaning {
 pub(super) const ALL_EVENTS: TrackKey = TrackKey { thing: Thing::LaneEvents, host: 0, number: -1, track: 0 };
 
 /// The names of tracks and values.
-pub(super) struct Names {
-    held: Mutex<Held>,
+pub(super) struct TrackNames {
+    held: Mutex<CatalogueState>,
     machines: Mutex<Machines>,
 }
 
@@ -137,7 +137,7 @@ struct Machines {
 
 /// The state that is kept with the pyramid.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct CatalogueFacts {
     /// Keys of tracks, in the order of their numbers.
     pub(super) tracks: Vec<u64>,
     /// The values of tracks when the trace began, as far as that is told later.
@@ -158,18 +158,18 @@ pub(super) struct Known {
 }
 
 #[derive(Default)]
-struct Held {
-    known: Known,
+struct CatalogueState {
+    known: CatalogueFacts,
     numbers: HashMap<u64, u32>,
     values: Vec<TrackValue>,
     /// The meanings of the values, in their order.
-    value_keys: Vec<(Meaning, u64)>,
-    value_numbers: HashMap<(Meaning, u64), u32>,
+    value_keys: Vec<(ValueMeaning, u64)>,
+    value_numbers: HashMap<(ValueMeaning, u64), u32>,
     /// How many threads were counted when the trace began, by tracks.
     crowds: HashMap<u64, u32>,
 }
 
-impl Held {
+impl CatalogueState {
     /// Sets the value of a track when the trace began.
     fn initial(&mut self, key: u64, value: u64) {
         if let btree_map::Entry::Vacant(entry) = self.known.initial.entry(key) {
@@ -200,18 +200,18 @@ fn key(thing: Thing, host: u16, number: i32, track: usize) -> u64 {
 }
 
 /// The meaning of a track's values; `None`: they are not values of the catalogue.
-pub(super) fn meaning(key: u64) -> Option<Meaning> {
+pub(super) fn meaning(key: u64) -> Option<ValueMeaning> {
     let TrackKey { thing, host, track, .. } = TrackKey::of(key)?;
     Some(match (thing, usize::from(track)) {
-        (Thing::Cpu, cpu_track::THREAD) => Meaning::Thread(host),
-        (Thing::Cpu, cpu_track::IRQ) => Meaning::Irq(host),
-        (Thing::Cpu, cpu_track::SOFTIRQ) => Meaning::Softirq,
-        (Thing::Thread, thread_track::STATE) => Meaning::Doing,
-        (Thing::Thread, thread_track::CALL) => Meaning::Call,
-        (Thing::LaneEvents | Thing::ThreadEvents, _) => Meaning::Event,
-        (Thing::Slices | Thing::LaneSlices, _) => Meaning::Slice,
-        (Thing::Component, _) => Meaning::State,
-        (Thing::Messages, _) => Meaning::Message,
+        (Thing::Cpu, cpu_track::THREAD) => ValueMeaning::Thread(host),
+        (Thing::Cpu, cpu_track::IRQ) => ValueMeaning::Irq(host),
+        (Thing::Cpu, cpu_track::SOFTIRQ) => ValueMeaning::Softirq,
+        (Thing::Thread, thread_track::STATE) => ValueMeaning::Doing,
+        (Thing::Thread, thread_track::CALL) => ValueMeaning::Call,
+        (Thing::LaneEvents | Thing::ThreadEvents, _) => ValueMeaning::Event,
+        (Thing::Slices | Thing::LaneSlices, _) => ValueMeaning::Slice,
+        (Thing::Component, _) => ValueMeaning::State,
+        (Thing::Messages, _) => ValueMeaning::Message,
         _ => return None,
     })
 }
@@ -232,16 +232,16 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
     })
 }
 
-impl Names {
+impl TrackNames {
     /// Lanes have tracks before anything is read.
-    pub(super) fn new(analysis: &Analysis, may_grow: bool) -> Self {
+    pub(super) fn new(analysis: &TimelineAnalysis, may_grow: bool) -> Self {
         let names = Self { held: Mutex::default(), machines: Mutex::default() };
         names.met_lanes(analysis, may_grow);
         names
     }
 
     /// So many lanes there are now; of traces that grow there may be others later.
-    pub(super) fn met_lanes(&self, analysis: &Analysis, may_grow: bool) {
+    pub(super) fn met_lanes(&self, analysis: &TimelineAnalysis, may_grow: bool) {
         let mut held = self.lock();
         let mut hosts = BTreeMap::new();
         for (number, lane) in analysis.lanes().iter().enumerate() {
@@ -264,7 +264,7 @@ impl Names {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, CatalogueState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -275,7 +275,7 @@ impl Names {
     }
 
     /// Learns a chunk's facts about the time before it, and its names.
-    pub(super) fn learn(&self, before: &State, sealed: &Sealed) {
+    pub(super) fn learn(&self, before: &TimelinePart, sealed: &Sealed) {
         let mut held = self.lock();
         for (key, value) in sealed.initial() {
             held.initial(key, value);
@@ -303,7 +303,7 @@ impl Names {
     }
 
     /// Learns the names in a chunk that was read, before they are shown.
-    pub(super) fn learn_texts(&self, read: &State) {
+    pub(super) fn learn_texts(&self, read: &TimelinePart) {
         let mut held = self.lock();
         for (&key, called) in read.called() {
             if held.known.called.len() < NAMES_MAX {
@@ -344,7 +344,7 @@ impl Names {
     }
 
     /// The tracks of a node.
-    pub(super) fn meet(&self, node: &Node) {
+    pub(super) fn meet(&self, node: &TimelineNode) {
         let mut held = self.lock();
         for part in node.tracks().filter(|part| kind(part.key).is_some()) {
             held.track(part.key);
@@ -356,12 +356,12 @@ impl Names {
         self.lock().known.initial.get(&key).copied()
     }
 
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> CatalogueFacts {
         self.lock().known.clone()
     }
 
     /// Restores the state that was kept with a pyramid.
-    pub(super) fn recall(&self, known: Known) {
+    pub(super) fn recall(&self, known: CatalogueFacts) {
         let mut held = self.lock();
         held.numbers = known.tracks.iter().enumerate().map(|(number, key)| (*key, number as u32)).collect();
         held.crowds.clear();
@@ -400,7 +400,7 @@ impl Names {
     }
 
     /// The number of a value; it gets one at the first request.
-    pub(super) fn value(&self, analysis: &Analysis, meaning: Meaning, value: u64) -> u32 {
+    pub(super) fn value(&self, analysis: &TimelineAnalysis, meaning: ValueMeaning, value: u64) -> u32 {
         let mut held = self.lock();
         if let Some(number) = held.value_numbers.get(&(meaning, value)) {
             return *number;
@@ -423,7 +423,7 @@ impl Names {
     }
 }
 
-fn comm(known: &Known, host: u16, tid: i32) -> Option<String> {
+fn comm(known: &CatalogueFacts, host: u16, tid: i32) -> Option<String> {
     known.comms.get(known.names.get(&(host, tid))?)?.text()
 }
 
@@ -433,14 +433,14 @@ fn colour(text: &str) -> u32 {
 
 /// The name of a process' application. Threads of the kernel are named by their task, and behind
 /// that by their number: `kworker/0:1`.
-fn application(known: &Known, host: u16, process: Option<i64>) -> Option<String> {
+fn application(known: &CatalogueFacts, host: u16, process: Option<i64>) -> Option<String> {
     let name = comm(known, host, i32::try_from(process?).ok()?)?;
     let kind = name.split('/').next().filter(|kind| !kind.is_empty());
     Some(kind.unwrap_or(&name).to_owned())
 }
 
 /// Describes a value.
-fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) -> TrackValue {
+fn describe(held: &mut CatalogueState, analysis: &TimelineAnalysis, meaning: ValueMeaning, value: u64) -> TrackValue {
     let of = |kind, label: String, colour| TrackValue {
         number: 0,
         label,
@@ -453,8 +453,8 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
     };
     match meaning {
         _ if value == OTHERS => of("others", "others".to_owned(), 0),
-        Meaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
-        Meaning::Thread(host) => {
+        ValueMeaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
+        ValueMeaning::Thread(host) => {
             let tid = (value as u32).cast_signed();
             let name = comm(&held.known, host, tid);
             let track = Some(held.track(key(Thing::Thread, host, tid, thread_track::STATE)));
@@ -466,32 +466,32 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let application_colour = application.as_deref().map(self::colour);
             TrackValue { track, process, application, application_colour, ..of("thread", label, colour) }
         }
-        Meaning::Irq(host) => {
+        ValueMeaning::Irq(host) => {
             let name = held.known.irqs.get(&(host, value));
             let label = name.map_or_else(|| format!("irq {value}"), |name| format!("irq {value} {name}"));
             let colour = colour(&label);
             of("irq", label, colour)
         }
-        Meaning::Softirq => {
+        ValueMeaning::Softirq => {
             let label = softirq_name(value.cast_signed()).map_or_else(|| format!("softirq {value}"), ToOwned::to_owned);
             let colour = colour(&label);
             of("softirq", label, colour)
         }
-        Meaning::Doing => match Doing::of(value) {
+        ValueMeaning::Doing => match ThreadState::of(value) {
             Some((doing, _)) => of("doing", doing.name().to_owned(), doing as u32),
             None => of("doing", format!("state {value}"), 0),
         },
-        Meaning::Call => {
+        ValueMeaning::Call => {
             let label = analysis.call(value);
             let colour = colour(&label);
             of("call", label, colour)
         }
-        Meaning::Event => {
+        ValueMeaning::Event => {
             let label = analysis.class(value).unwrap_or_default().to_owned();
             let colour = colour(&label);
             of("event", label, colour)
         }
-        Meaning::Slice | Meaning::State | Meaning::Message => {
+        ValueMeaning::Slice | ValueMeaning::State | ValueMeaning::Message => {
             let label = match (integer_name(value), held.known.slices.get(&value)) {
                 (Some(number), _) => number.to_string(),
                 (None, Some(name)) => name.clone(),
@@ -499,13 +499,13 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             };
             let colour = colour(&label);
             let kind = match meaning {
-                Meaning::State => "state",
-                Meaning::Message => "message",
+                ValueMeaning::State => "state",
+                ValueMeaning::Message => "message",
                 _ => "slice",
             };
             of(kind, label, colour)
         }
-        Meaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
+        ValueMeaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
     }
 }
 
@@ -533,7 +533,7 @@ impl Timeline {
         self.track(&mut self.names.lock(), number, key)
     }
 
-    fn track(&self, held: &mut Held, number: u32, raw: u64) -> Option<Track> {
+    fn track(&self, held: &mut CatalogueState, number: u32, raw: u64) -> Option<Track> {
         let TrackKey { thing, host, number: of, track } = TrackKey::of(raw)?;
         let track_kind = kind(raw)?;
         let detail = usize::from(track);
@@ -601,7 +601,7 @@ impl Timeline {
 
 impl Timeline {
     /// A counter or a component with a name that programs say.
-    fn named_track(&self, held: &Held, number: u32, raw: u64) -> Option<Track> {
+    fn named_track(&self, held: &CatalogueState, number: u32, raw: u64) -> Option<Track> {
         let TrackKey { host, .. } = TrackKey::of(raw)?;
         let Called { name, within, group, unit, is_own } = held.known.called.get(&raw)?;
         let track_kind = kind(raw)?;

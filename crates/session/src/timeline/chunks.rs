@@ -16,7 +16,7 @@ pub(super) const NODE_BUCKETS: u64 = 256;
 
 /// A span of time.
 #[derive(Clone, Debug)]
-pub(super) struct Chunk {
+pub(super) struct TimelineChunk {
     /// The slice to read.
     pub(super) slice: Slice,
     /// From when to when it is.
@@ -37,8 +37,8 @@ pub(super) const EXACT_LEVEL: Level = 0;
 
 /// Chunks that are there already.
 #[derive(Debug, Default)]
-pub(super) struct Before {
-    pub(super) chunks: Vec<Chunk>,
+pub(super) struct ExistingChunks {
+    pub(super) chunks: Vec<TimelineChunk>,
     /// The traces had the same data streams then, in the same order.
     pub(super) is_alike: bool,
 }
@@ -49,9 +49,9 @@ pub(super) fn from(
     session: &Session,
     prepared: &Prepared,
     (span, until): ((i64, i64), Option<i64>),
-    before: Before,
-) -> Vec<Chunk> {
-    let Before { mut chunks, is_alike } = before;
+    before: ExistingChunks,
+) -> Vec<TimelineChunk> {
+    let ExistingChunks { mut chunks, is_alike } = before;
     for chunk in chunks.iter_mut().filter(|_| !is_alike) {
         let slice =
             prepared.slice(session, Some(chunk.slice.begin).filter(|begin| *begin != i64::MIN), chunk.slice.end);
@@ -61,7 +61,7 @@ pub(super) fn from(
     let chunk = |slice: Slice| {
         // Nothing is before the first packet, and no packet behind the last one's end.
         let span = (slice.begin.max(span.0), slice.end.map_or(span.1.saturating_add(1), |end| end));
-        Chunk { slice, span, level: level_of(span) }
+        TimelineChunk { slice, span, level: level_of(span) }
     };
     chunks.extend(slices(session, whole).into_iter().map(chunk));
     chunks

@@ -1,7 +1,7 @@
 //! The packet index's estimate of unread chunks: where events are, about.
 
 use kymo_analysis::timeline::cells::Level;
-use kymo_analysis::timeline::node::{Node, NodeBuilder};
+use kymo_analysis::timeline::node::{NodeBuilder, TimelineNode};
 use kymo_analysis::timeline::{Thing, TrackKey};
 
 use super::Timeline;
@@ -12,7 +12,7 @@ const EVENT_BITS: u64 = 8 * 32;
 
 impl Timeline {
     /// Where the events of a chunk are in a window, if packets are as full everywhere as they are on the whole.
-    pub(super) fn estimate(&self, chunk: usize, level: Level, window: (i64, i64)) -> Node {
+    pub(super) fn estimate(&self, chunk: usize, level: Level, window: (i64, i64)) -> TimelineNode {
         let mut node = NodeBuilder::new(self.span.0, level);
         if self.all.is_some() {
             return node.build();

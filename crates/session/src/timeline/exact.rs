@@ -13,18 +13,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hashbrown::HashMap;
-use kymo_analysis::timeline::cells::{Cell, Level};
-use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::cells::{Level, TrackCell};
+use kymo_analysis::timeline::node::TimelineNode;
 use kymo_analysis::timeline::{Thing, TrackKey, told};
 
-use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
+use super::catalogue::{ALL_EVENTS, TrackKind, ValueMeaning, kind, meaning};
 use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, ExactInstant, ExactRun, IN_DOUBT, Items};
 use super::{Timeline, TimelineFailure};
 use crate::open::progress::Progress;
 
 /// A value from when to when, counted from the timeline's begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct TrackRun {
     pub(super) begin: i64,
     pub(super) end: i64,
     pub(super) value: u64,
@@ -36,7 +36,7 @@ pub(super) type Before = Option<(u64, Option<i64>)>;
 
 /// A request for a track, and from when to when it was read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct TrackRequest {
     pub(super) key: u64,
     pub(super) read: (i64, i64),
     pub(super) window: (i64, i64),
@@ -44,7 +44,7 @@ pub(super) struct Wanted {
     pub(super) most: usize,
 }
 
-impl Wanted {
+impl TrackRequest {
     /// Whether something is in the window; an instant is where it begins.
     pub(super) fn has(&self, begin: i64, end: i64) -> bool {
         begin < self.window.1 && (self.window.0 < end || self.window.0 <= begin)
@@ -52,14 +52,14 @@ impl Wanted {
 }
 
 /// Puts runs together.
-struct Runs {
-    wanted: Wanted,
-    open: Option<Run>,
-    done: Vec<Run>,
+struct RunJoiner {
+    wanted: TrackRequest,
+    open: Option<TrackRun>,
+    done: Vec<TrackRun>,
 }
 
 /// The changes of one value at one instant.
-struct Change {
+struct InstantChanges {
     value: u64,
     begins: u32,
     ends: i64,
@@ -67,8 +67,8 @@ struct Change {
     doubts: (bool, bool),
 }
 
-impl Runs {
-    fn push(&mut self, run: Run) {
+impl RunJoiner {
+    fn push(&mut self, run: TrackRun) {
         if self.wanted.has(run.begin, run.end) {
             self.done.push(run);
         }
@@ -76,21 +76,21 @@ impl Runs {
 
     fn close(&mut self, at: i64, flags: u32) {
         if let Some(open) = self.open.take() {
-            self.push(Run { end: at, flags: open.flags | flags, ..open });
+            self.push(TrackRun { end: at, flags: open.flags | flags, ..open });
         }
     }
 
     /// The changes of one instant: the open run ends before another begins.
-    fn instant(&mut self, at: i64, cells: &[Cell]) {
-        let mut changes: Vec<Change> = Vec::new();
+    fn instant(&mut self, at: i64, cells: &[TrackCell]) {
+        let mut changes: Vec<InstantChanges> = Vec::new();
         for cell in cells {
             let (value, is_doubtful) = told(self.wanted.key, cell.value);
             let ends = i64::from(cell.begins) - i64::from(cell.net);
             let place = changes.iter().position(|change| change.value == value).unwrap_or_else(|| {
-                changes.push(Change { value, begins: 0, ends: 0, doubts: (false, false) });
+                changes.push(InstantChanges { value, begins: 0, ends: 0, doubts: (false, false) });
                 changes.len() - 1
             });
-            let Change { begins: all_begins, ends: all_ends, doubts, .. } = &mut changes[place];
+            let InstantChanges { begins: all_begins, ends: all_ends, doubts, .. } = &mut changes[place];
             *all_begins = all_begins.saturating_add(cell.begins);
             *all_ends += ends;
             doubts.0 |= is_doubtful && cell.begins > 0;
@@ -107,9 +107,9 @@ impl Runs {
         }
     }
 
-    fn begin(&mut self, at: i64, change: &Change) {
-        let Change { value, begins, ends, doubts } = *change;
-        let run = Run { begin: at, end: at, value, flags: flag(doubts.0) };
+    fn begin(&mut self, at: i64, change: &InstantChanges) {
+        let InstantChanges { value, begins, ends, doubts } = *change;
+        let run = TrackRun { begin: at, end: at, value, flags: flag(doubts.0) };
         let at_once = i64::from(begins).min(ends).max(0);
         for _ in 0..at_once {
             // More than wanted is enough to know: one bucket may hold billions of changes.
@@ -120,7 +120,7 @@ impl Runs {
         }
         if ends > at_once && self.open.is_none() {
             // Its begin is unknown.
-            self.push(Run { begin: self.wanted.read.0, flags: flag(doubts.1) | BEGIN_UNKNOWN, ..run });
+            self.push(TrackRun { begin: self.wanted.read.0, flags: flag(doubts.1) | BEGIN_UNKNOWN, ..run });
         }
         if i64::from(begins) > at_once {
             // A track has one value at a time: where events are missing, the end of the one before may be, too.
@@ -135,7 +135,7 @@ fn flag(is_doubtful: bool) -> u32 {
 }
 
 /// Calls back with the cells of each instant, in order, until it is told to stop.
-fn each_instant(cells: impl Iterator<Item = Cell>, mut with: impl FnMut(i64, &[Cell]) -> bool) {
+fn each_instant(cells: impl Iterator<Item = TrackCell>, mut with: impl FnMut(i64, &[TrackCell]) -> bool) {
     let (mut cells, mut of_instant) = (cells.peekable(), Vec::new());
     while let Some(cell) = cells.next() {
         of_instant.clear();
@@ -150,14 +150,18 @@ fn each_instant(cells: impl Iterator<Item = Cell>, mut with: impl FnMut(i64, &[C
 }
 
 /// The runs of a track that are in the window, in the order of their begins; `None`: there are more than are wanted.
-pub(super) fn runs(cells: impl Iterator<Item = Cell>, before: Before, wanted: Wanted) -> Option<Vec<Run>> {
-    let open = before.map(|(value, since)| Run {
+pub(super) fn runs(
+    cells: impl Iterator<Item = TrackCell>,
+    before: Before,
+    wanted: TrackRequest,
+) -> Option<Vec<TrackRun>> {
+    let open = before.map(|(value, since)| TrackRun {
         begin: since.unwrap_or(0),
         end: wanted.read.1,
         value,
         flags: if since.is_some() { 0 } else { BEGIN_UNKNOWN },
     });
-    let mut runs = Runs { wanted, open, done: Vec::new() };
+    let mut runs = RunJoiner { wanted, open, done: Vec::new() };
     each_instant(cells, |at, cells| {
         let is_behind = wanted.window.1 <= at && runs.open.is_none_or(|open| wanted.window.1 <= open.begin);
         if !is_behind {
@@ -172,7 +176,7 @@ pub(super) fn runs(cells: impl Iterator<Item = Cell>, before: Before, wanted: Wa
 }
 
 /// The instants in the window, in order; `None`: there are more than wanted.
-pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Option<Vec<(i64, u64)>> {
+pub(super) fn instants(cells: impl Iterator<Item = TrackCell>, wanted: TrackRequest) -> Option<Vec<(i64, u64)>> {
     let mut found = Vec::new();
     each_instant(cells, |at, cells| {
         for cell in cells.iter().filter(|_| wanted.has(at, at)) {
@@ -188,7 +192,7 @@ pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Opt
 pub(super) struct Exactly<'a> {
     pub(super) timeline: &'a Timeline,
     /// In the order of time, the first of them a chunk.
-    pub(super) nodes: Vec<&'a Node>,
+    pub(super) nodes: Vec<&'a TimelineNode>,
     pub(super) first_chunk: usize,
     pub(super) read: (i64, i64),
     pub(super) progress: &'a Progress,
@@ -196,7 +200,7 @@ pub(super) struct Exactly<'a> {
 
 impl Exactly<'_> {
     /// All cells of a track, in the order of time.
-    pub(super) fn cells(&self, key: u64) -> impl Iterator<Item = Cell> {
+    pub(super) fn cells(&self, key: u64) -> impl Iterator<Item = TrackCell> {
         self.nodes.iter().flat_map(move |node| cells_of(node, key, 0))
     }
 
@@ -208,13 +212,13 @@ impl Exactly<'_> {
         before: Before,
         (window, level, most): ((i64, i64), Level, usize),
     ) -> Result<Option<Items>, TimelineFailure> {
-        let wanted = Wanted { key, read: self.read, window, most };
-        let number = |meaning: Option<Meaning>, value: u64| {
+        let wanted = TrackRequest { key, read: self.read, window, most };
+        let number = |meaning: Option<ValueMeaning>, value: u64| {
             meaning.map(|meaning| self.timeline.names.value(&self.timeline.analysis, meaning, value))
         };
         Ok(match kind(key) {
             Some(TrackKind::States) => runs(self.cells(key), before, wanted).and_then(|runs| {
-                let run = |run: Run| {
+                let run = |run: TrackRun| {
                     let (begin, end) = (run.begin - window.0, run.end - window.0);
                     Some(ExactRun { begin, end, value: number(meaning(key), run.value)?, flags: run.flags })
                 };
@@ -228,7 +232,7 @@ impl Exactly<'_> {
                 found.into_iter().map(instant).collect::<Option<_>>().map(Items::ExactInstants)
             }),
             Some(TrackKind::Arrows) => {
-                let flights = self.flights(Wanted { most: usize::MAX, ..wanted })?;
+                let flights = self.flights(TrackRequest { most: usize::MAX, ..wanted })?;
                 Some(self.arrows(key, &flights, (window, level, most)))
             }
             _ => None,
@@ -237,12 +241,12 @@ impl Exactly<'_> {
 }
 
 /// The cells of a track of a node in the order of buckets, also of all events together.
-pub(super) fn cells_of(node: &Node, key: u64, level: Level) -> Vec<Cell> {
+pub(super) fn cells_of(node: &TimelineNode, key: u64, level: Level) -> Vec<TrackCell> {
     if key != ALL_EVENTS.key() {
         return node.track(key).map(|part| part.cells(level).collect()).unwrap_or_default();
     }
     let lanes = node.tracks().filter(|part| TrackKey::of(part.key).is_some_and(|key| key.thing == Thing::LaneEvents));
-    let mut cells: Vec<Cell> = lanes.flat_map(|part| part.cells(level).collect::<Vec<_>>()).collect();
+    let mut cells: Vec<TrackCell> = lanes.flat_map(|part| part.cells(level).collect::<Vec<_>>()).collect();
     cells.sort_by_key(|cell| cell.bucket);
     cells
 }
@@ -263,12 +267,12 @@ impl Timeline {
 
 /// A chunk that a thread reads: others that want the same wait for it.
 #[derive(Default)]
-pub(super) struct Shared(Mutex<HashMap<usize, Weak<Turn>>>);
+pub(super) struct SharedChunk(Mutex<HashMap<usize, Weak<Turn>>>);
 
 /// The turn to read a chunk, and the result: whether all was known that is before it.
-pub(super) type Turn = Mutex<Option<(bool, Arc<Node>)>>;
+pub(super) type Turn = Mutex<Option<(bool, Arc<TimelineNode>)>>;
 
-impl Shared {
+impl SharedChunk {
     /// The turn of a chunk, for all threads that want it at the same time.
     pub(super) fn turn(&self, chunk: usize) -> Arc<Turn> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,7 +289,7 @@ impl Shared {
 }
 
 /// The result of the thread that had the turn before.
-pub(super) fn take_turn(turn: &Turn) -> MutexGuard<'_, Option<(bool, Arc<Node>)>> {
+pub(super) fn take_turn(turn: &Turn) -> MutexGuard<'_, Option<(bool, Arc<TimelineNode>)>> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -328,7 +332,7 @@ mod tests {
         let before = open.map(|run| (run.2, Some(run.0)));
         let node = node.build();
         let cells = node.track(key).map(|part| part.cells(0).collect::<Vec<_>>()).unwrap_or_default();
-        let wanted = Wanted { key, read, window, most: 1000 };
+        let wanted = TrackRequest { key, read, window, most: 1000 };
         let runs = runs(cells.into_iter(), before, wanted).unwrap();
         runs.into_iter().map(|run| (run.begin, run.end, run.value, run.flags)).collect()
     }
@@ -372,13 +376,13 @@ mod tests {
         node.end(key, 30, 6 | doubt);
         node.begin(key, 30, 6);
         let node = node.build();
-        let wanted = Wanted { key, read: (4, 50), window: (8, 40), most: 3 };
+        let wanted = TrackRequest { key, read: (4, 50), window: (8, 40), most: 3 };
         let of = |before, wanted| runs(node.track(key).unwrap().cells(0), before, wanted);
-        let run = |begin, end, value, flags| Run { begin, end, value, flags };
+        let run = |begin, end, value, flags| TrackRun { begin, end, value, flags };
         let behind = [run(20, 30, 6, IN_DOUBT), run(30, 50, 6, END_UNKNOWN)];
         assert_eq!(of(None, wanted).unwrap(), [&[run(4, 10, 5, BEGIN_UNKNOWN)][..], &behind].concat());
         assert_eq!(of(Some((5, None)), wanted).unwrap(), [&[run(0, 10, 5, BEGIN_UNKNOWN)][..], &behind].concat());
         assert_eq!(of(Some((5, Some(1))), wanted).unwrap(), [&[run(1, 10, 5, 0)][..], &behind].concat());
-        assert_eq!(of(None, Wanted { most: 2, ..wanted }), None);
+        assert_eq!(of(None, TrackRequest { most: 2, ..wanted }), None);
     }
 }

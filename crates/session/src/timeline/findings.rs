@@ -5,8 +5,8 @@ use kymo_scan::StreamFaultKind;
 use serde_json::{Value, json};
 
 use super::Timeline;
-use crate::answers::analyse::Fault;
-use crate::answers::check::{self, Finding, Gravity};
+use crate::answers::analyse::ReadFault;
+use crate::answers::check::{self, CheckFinding, Gravity};
 
 /// Places that could not be read and are told one by one.
 const FAULTS_MAX: usize = 100;
@@ -16,7 +16,7 @@ const LOSSES_MAX: usize = 10_000;
 impl Timeline {
     /// The known problems of the traces so far.
     #[must_use]
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<CheckFinding> {
         let mut findings = check::opened(&self.session.traces);
         let faults = self.names.faults();
         findings.extend(faults.into_iter().map(|(place, message)| check::unreadable(place, message)));
@@ -55,8 +55,8 @@ impl Timeline {
     }
 
     /// Keeps faults that reading found, without those that opening reports.
-    pub(super) fn meet_faults(&self, faults: &[Fault]) {
-        for Fault { fault, .. } in
+    pub(super) fn meet_faults(&self, faults: &[ReadFault]) {
+        for ReadFault { fault, .. } in
             faults.iter().filter(|fault| !matches!(fault.fault.kind, StreamFaultKind::Cut { .. }))
         {
             let problem = self.session.problem(fault);

@@ -20,13 +20,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use kymo_analysis::LaneFacts;
-use kymo_analysis::timeline::State;
+use kymo_analysis::timeline::TimelinePart;
 use kymo_scan::{DataStream, Trace};
 
-use super::build::Desk;
-use super::chunks::{self, Before, Chunk};
+use super::build::BuildScheduler;
+use super::chunks::{self, ExistingChunks, TimelineChunk};
 use super::pyramid::Pyramid;
-use super::{Parts, Timeline, TimelineFailure, analysis_of};
+use super::{Timeline, TimelineFailure, TimelineParts, analysis_of};
 use crate::answers::analyse::Prepared;
 use crate::open::Session;
 use crate::open::progress::Progress;
@@ -37,50 +37,50 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Which numbers machines and lanes have. Those that come later have others, and those that are gone keep theirs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbering {
-    hosts: Vec<Machine>,
-    lanes: Vec<Known>,
+    hosts: Vec<MachineIdentity>,
+    lanes: Vec<LaneIdentity>,
 }
 
 /// The identity of a machine: its name, or the only trace of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Machine {
+enum MachineIdentity {
     Named(String),
     Of(PathBuf),
 }
 
 /// The identity of a lane: its CPU, or else its streams.
 #[derive(Clone, Debug)]
-struct Known {
+struct LaneIdentity {
     facts: LaneFacts,
-    streams: HashSet<Stream>,
+    streams: HashSet<StreamIdentity>,
 }
 
 /// The identity of a data stream: trace, class, its id or its first file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Stream(PathBuf, usize, Result<u64, String>);
+struct StreamIdentity(PathBuf, usize, Result<u64, String>);
 
 impl Numbering {
     /// Lanes of traces with the numbers that they have had, or with new ones.
     pub(super) fn apply(&mut self, session: &Session, lanes: Vec<LaneFacts>) -> Vec<LaneFacts> {
         let streams = session.streams();
-        let stream = |number: usize| Stream::of(streams[number]);
+        let stream = |number: usize| StreamIdentity::of(streams[number]);
         let mut found: Vec<Option<LaneFacts>> = vec![None; self.lanes.len()];
         for mut lane in lanes {
-            let of: HashSet<Stream> = lane.streams.iter().map(|number| stream(*number)).collect();
+            let of: HashSet<StreamIdentity> = lane.streams.iter().map(|number| stream(*number)).collect();
             let folder = lane.streams.first().map(|number| streams[*number].0.folder.path().to_owned());
             lane.host = self.host(lane.host_name.as_ref(), folder);
             let number = self.lane(&lane, of);
             found.resize(self.lanes.len().max(found.len()), None);
             found[number] = Some(lane);
         }
-        let gone = |known: &Known| LaneFacts { streams: Vec::new(), span_ns: None, ..known.facts.clone() };
+        let gone = |known: &LaneIdentity| LaneFacts { streams: Vec::new(), span_ns: None, ..known.facts.clone() };
         self.lanes.iter().zip(found).map(|(known, found)| found.unwrap_or_else(|| gone(known))).collect()
     }
 
     fn host(&mut self, name: Option<&String>, folder: Option<PathBuf>) -> u16 {
         let machine = match name {
-            Some(name) => Machine::Named(name.clone()),
-            None => Machine::Of(folder.unwrap_or_default()),
+            Some(name) => MachineIdentity::Named(name.clone()),
+            None => MachineIdentity::Of(folder.unwrap_or_default()),
         };
         let number = self.hosts.iter().position(|known| *known == machine).unwrap_or_else(|| {
             self.hosts.push(machine);
@@ -89,8 +89,8 @@ impl Numbering {
         u16::try_from(number).unwrap_or(u16::MAX)
     }
 
-    fn lane(&mut self, lane: &LaneFacts, streams: HashSet<Stream>) -> usize {
-        let is_it = |known: &Known| {
+    fn lane(&mut self, lane: &LaneFacts, streams: HashSet<StreamIdentity>) -> usize {
+        let is_it = |known: &LaneIdentity| {
             let is_place = (known.facts.host, known.facts.cpu) == (lane.host, lane.cpu);
             is_place && (lane.cpu.is_some() || !known.streams.is_disjoint(&streams))
         };
@@ -98,12 +98,12 @@ impl Numbering {
             self.lanes[number].streams.extend(streams);
             return number;
         }
-        self.lanes.push(Known { facts: lane.clone(), streams });
+        self.lanes.push(LaneIdentity { facts: lane.clone(), streams });
         self.lanes.len() - 1
     }
 }
 
-impl Stream {
+impl StreamIdentity {
     fn of((trace, stream): (&Arc<Trace>, &DataStream)) -> Self {
         let file = || stream.files.first().map(|file| trace.folder.streams()[*file as usize].name.clone());
         let id = stream.id.ok_or_else(|| file().unwrap_or_default());
@@ -112,11 +112,11 @@ impl Stream {
 }
 
 /// The parts of a timeline that stay when its traces have grown.
-struct Kept {
+struct StableParts {
     /// How many of the first chunks.
     chunks: usize,
     /// The state behind these.
-    before: Option<State>,
+    before: Option<TimelinePart>,
 }
 
 impl Timeline {
@@ -169,14 +169,14 @@ impl Timeline {
         let last = prepared.span_ns().map_or(self.span.1, |span| span.1);
         let span = (self.span.0, until.map_or(last, |until| until - 1).max(self.span.0));
         let before = self.chunks[..kept.chunks].to_vec();
-        let kept_of = Before { chunks: before, is_alike };
+        let kept_of = ExistingChunks { chunks: before, is_alike };
         let chunks = chunks::from(session, &prepared, (span, until), kept_of);
         // The last chunk ends at the watermark and will be longer, so nodes above it stay out of
         // the file.
         let settled = if until.is_some() { chunks.len() - 1 } else { usize::MAX };
         let pyramid = self.pyramid.grown(chunks.len(), kept.chunks, settled);
         self.names.met_lanes(&analysis, true);
-        let desk = Desk::new(&analysis, chunks.len(), self.desk.version() + 1);
+        let desk = BuildScheduler::new(&analysis, chunks.len(), self.desk.version() + 1);
         let before = kept.before.map(|mut before| {
             analysis.widen(&mut before);
             before
@@ -184,7 +184,8 @@ impl Timeline {
         if kept.chunks > 0 {
             desk.go_on(kept.chunks, before);
         }
-        let parts = Parts { session: Arc::clone(session), all, prepared, analysis, span, until, numbering, chunks };
+        let parts =
+            TimelineParts { session: Arc::clone(session), all, prepared, analysis, span, until, numbering, chunks };
         Ok(self.with(parts, pyramid, desk))
     }
 
@@ -200,8 +201,8 @@ impl Timeline {
         let chunk = chunks.last_mut()?;
         (chunk.span.1, chunk.slice.end) = (until, Some(until));
         let pyramid = self.pyramid.grown(chunks.len(), chunks.len(), chunks.len() - 1);
-        let desk = Desk::complete(chunks.len(), open, self.desk.version() + 1);
-        let parts = Parts {
+        let desk = BuildScheduler::complete(chunks.len(), open, self.desk.version() + 1);
+        let parts = TimelineParts {
             session: Arc::clone(&self.session),
             all: all.map(Arc::clone),
             prepared: Arc::clone(&self.prepared),
@@ -216,23 +217,23 @@ impl Timeline {
 
     /// Ends building, and takes the known state. Without a watermark, no chunk was known to be
     /// whole.
-    fn take_kept(&self) -> Kept {
+    fn take_kept(&self) -> StableParts {
         match self.desk.take_known().filter(|_| self.until.is_some()) {
-            Some((chunks, before)) => Kept { chunks, before: Some(before) },
-            None => Kept { chunks: 0, before: None },
+            Some((chunks, before)) => StableParts { chunks, before: Some(before) },
+            None => StableParts { chunks: 0, before: None },
         }
     }
 
     /// Whether traces have the same data streams, in the same order, as those of this timeline.
     fn has_streams_of(&self, session: &Session) -> bool {
-        let all = |session: &Session| session.streams().into_iter().map(Stream::of).collect::<Vec<_>>();
+        let all = |session: &Session| session.streams().into_iter().map(StreamIdentity::of).collect::<Vec<_>>();
         all(&self.session) == all(session)
     }
 
-    fn with(&self, parts: Parts, pyramid: Pyramid, desk: Desk) -> Arc<Self> {
-        let Parts { session, all, prepared, analysis, span, until, numbering, chunks } = parts;
+    fn with(&self, parts: TimelineParts, pyramid: Pyramid, desk: BuildScheduler) -> Arc<Self> {
+        let TimelineParts { session, all, prepared, analysis, span, until, numbering, chunks } = parts;
         let progress = Progress::default();
-        progress.expect(chunks.iter().map(|chunk: &Chunk| chunk.slice.bytes).sum());
+        progress.expect(chunks.iter().map(|chunk: &TimelineChunk| chunk.slice.bytes).sum());
         let built = desk.known();
         progress.add(chunks[..built].iter().map(|chunk| chunk.slice.bytes).sum());
         Arc::new(Self {
@@ -251,7 +252,7 @@ impl Timeline {
             options: self.options.clone(),
             own: self.own.clone(),
             progress,
-            shared: super::exact::Shared::default(),
+            shared: super::exact::SharedChunk::default(),
             asked: AtomicUsize::new(0),
             is_started: AtomicBool::new(false),
             began: Instant::now(),

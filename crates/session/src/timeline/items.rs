@@ -20,9 +20,9 @@ use kymo_analysis::timeline::{Thing, TrackKey};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::arrows::{Flight, Way, are_messages, runs_at};
+use super::arrows::{ArrowFlight, Way, are_messages, runs_at};
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
-use super::exact::{Before, Exactly, Run, Wanted, instants, runs, wanted_of};
+use super::exact::{Before, Exactly, TrackRequest, TrackRun, instants, runs, wanted_of};
 use super::pyramid::{At, FAN};
 use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
 use super::{Timeline, TimelineFailure};
@@ -31,7 +31,7 @@ use crate::open::progress::{Cancelled, Progress};
 use crate::open::select::Selection;
 use crate::print::{PrintFormat, PrintOptions};
 
-pub use self::wait::{Wait, WaitCall, WaitRequest, Waker};
+pub use self::wait::{WaitCall, WaitReason, WaitRequest, Waker};
 
 /// Items of an answer at most.
 pub const ITEMS_MAX: u32 = 1000;
@@ -87,7 +87,7 @@ pub enum TrackItem {
         /// Its value.
         value: TrackValue,
         /// Why a thread waits, if it does, in answers with a few items.
-        wait: Option<Box<Wait>>,
+        wait: Option<Box<WaitReason>>,
     },
     /// An event.
     Event {
@@ -123,13 +123,13 @@ pub enum TrackItem {
 }
 
 /// An item of a track, with times that count from the timeline's begin.
-enum Found {
-    Run(Run),
+enum FoundItem {
+    Run(TrackRun),
     Instant(i64, u64),
-    Arrow(Flight, Option<u64>),
+    Arrow(ArrowFlight, Option<u64>),
 }
 
-impl Found {
+impl FoundItem {
     fn begin(&self) -> i64 {
         match self {
             Self::Run(run) => run.begin,
@@ -140,7 +140,7 @@ impl Found {
 }
 
 /// A walk over the chunks in which something happens to a track.
-struct Walk<'a> {
+struct TrackWalk<'a> {
     timeline: &'a Timeline,
     progress: &'a Progress,
     /// The chunks that have nodes without a gap: of the one behind them all is known that is before it.
@@ -150,7 +150,7 @@ struct Walk<'a> {
     keys: Option<Vec<u64>>,
     window: (i64, i64),
     most: usize,
-    found: Vec<Found>,
+    found: Vec<FoundItem>,
     /// All that was read was known as a whole.
     is_complete: bool,
 }
@@ -186,7 +186,7 @@ impl Timeline {
         let keys = self.names.keys(&[question.track]).map_err(|_| wrong("no track has that number"))?;
         let (key, _asked) = (keys[0], self.ask());
         let since = |at_ns: i64| at_ns.saturating_sub(self.span.0);
-        let mut walk = Walk {
+        let mut walk = TrackWalk {
             timeline: self,
             progress,
             known: self.desk.known(),
@@ -205,7 +205,7 @@ impl Timeline {
             _ => return Err(wrong("this track shows sums and has no items")),
         };
         let waits = walk.waits()?;
-        let Walk { found, is_complete, .. } = walk;
+        let TrackWalk { found, is_complete, .. } = walk;
         let events = self.events_of(key, &found, progress)?;
         let told = found.iter().zip(events).zip(waits);
         let items = told.filter_map(|((found, event), wait)| self.told(key, found, (event, wait))).collect();
@@ -214,11 +214,16 @@ impl Timeline {
     }
 
     /// Something that was found, as it is told.
-    fn told(&self, key: u64, found: &Found, (event, wait): (Option<Value>, Option<Box<Wait>>)) -> Option<TrackItem> {
+    fn told(
+        &self,
+        key: u64,
+        found: &FoundItem,
+        (event, wait): (Option<Value>, Option<Box<WaitReason>>),
+    ) -> Option<TrackItem> {
         let at_ns = |at: i64| self.span.0.saturating_add(at);
         let value = |value: u64| self.names.told(self.names.value(&self.analysis, meaning(key)?, value));
         Some(match *found {
-            Found::Run(run) => {
+            FoundItem::Run(run) => {
                 let (begin_known, end_known) = (run.flags & BEGIN_UNKNOWN == 0, run.flags & END_UNKNOWN == 0);
                 TrackItem::Run {
                     begin_ns: at_ns(run.begin),
@@ -231,11 +236,11 @@ impl Timeline {
                     wait,
                 }
             }
-            Found::Instant(at, class) => {
+            FoundItem::Instant(at, class) => {
                 let bases = event.as_ref().map(|event| self.bases_of(event)).unwrap_or_default();
                 TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event, bases }
             }
-            Found::Arrow(flight, waker) => {
+            FoundItem::Arrow(flight, waker) => {
                 let Way { from, to } = self.way_of(key, flight.value);
                 let end_known = flight.flags & END_UNKNOWN == 0;
                 let going = |value: u64| self.names.told(self.going(key, value));
@@ -284,12 +289,12 @@ impl Timeline {
     }
 }
 
-impl Walk<'_> {
+impl TrackWalk<'_> {
     /// The request for a chunk when it was read, with the value of a track before it.
-    fn wanted(&self, chunk: usize) -> Wanted {
+    fn wanted(&self, chunk: usize) -> TrackRequest {
         let span = self.timeline.chunks[chunk].span;
         let since = |at_ns: i64| at_ns.saturating_sub(self.timeline.span.0);
-        Wanted { key: self.key, read: (since(span.0), since(span.1)), window: self.window, most: usize::MAX }
+        TrackRequest { key: self.key, read: (since(span.0), since(span.1)), window: self.window, most: usize::MAX }
     }
 
     fn exactly<T>(
@@ -305,7 +310,7 @@ impl Walk<'_> {
     }
 
     /// The runs of a chunk that reach into a window.
-    fn runs(&mut self, chunk: usize, before: Before, wanted: Wanted) -> Result<Vec<Run>, TimelineFailure> {
+    fn runs(&mut self, chunk: usize, before: Before, wanted: TrackRequest) -> Result<Vec<TrackRun>, TimelineFailure> {
         self.exactly(chunk, |exactly| Ok(runs(exactly.cells(wanted.key), before, wanted).unwrap_or_default()))
     }
 
@@ -332,7 +337,7 @@ impl Walk<'_> {
                 if self.found.len() >= self.most {
                     return Ok(Some(run.begin));
                 }
-                self.found.push(Found::Run(run));
+                self.found.push(FoundItem::Run(run));
             }
             before = open.map(|run| (run.value, (run.flags & BEGIN_UNKNOWN == 0).then_some(run.begin)));
             chunk = next + 1;
@@ -344,9 +349,9 @@ impl Walk<'_> {
         }
     }
 
-    fn begun(&self, value: u64, since: Option<i64>) -> Run {
+    fn begun(&self, value: u64, since: Option<i64>) -> TrackRun {
         let flags = if since.is_some() { 0 } else { BEGIN_UNKNOWN };
-        Run { begin: since.unwrap_or(0), end: self.behind(), value, flags }
+        TrackRun { begin: since.unwrap_or(0), end: self.behind(), value, flags }
     }
 
     /// The end of the trace.
@@ -355,28 +360,28 @@ impl Walk<'_> {
     }
 
     /// Finds where the last run ends, in chunks behind the window if need be.
-    fn end_of(&mut self, open: Option<Run>, mut chunk: usize) -> Result<Option<i64>, TimelineFailure> {
+    fn end_of(&mut self, open: Option<TrackRun>, mut chunk: usize) -> Result<Option<i64>, TimelineFailure> {
         let Some(open) = open else { return Ok(None) };
         if self.found.len() >= self.most {
             return Ok(Some(open.begin));
         }
         let since = (open.flags & BEGIN_UNKNOWN == 0).then_some(open.begin);
-        let mut run = Run { end: self.behind().max(open.begin), flags: open.flags | END_UNKNOWN, ..open };
+        let mut run = TrackRun { end: self.behind().max(open.begin), flags: open.flags | END_UNKNOWN, ..open };
         // A long run may end hundreds of chunks later, but nodes skip those without a change of the
         // track.
         for _ in 0..ENDS_MAX {
             let Some(next) = self.timeline.next_with(self.key, chunk)? else { break };
-            let wanted = Wanted { window: (i64::MIN, i64::MAX), ..self.wanted(next) };
+            let wanted = TrackRequest { window: (i64::MIN, i64::MAX), ..self.wanted(next) };
             let first = self.runs(next, Some((open.value, since)), wanted)?.into_iter().next();
             if let Some(first) = first.filter(|first| first.value == open.value) {
-                run = Run { flags: open.flags & !END_UNKNOWN | first.flags, ..first };
+                run = TrackRun { flags: open.flags & !END_UNKNOWN | first.flags, ..first };
             }
             if run.flags & END_UNKNOWN == 0 {
                 break;
             }
             chunk = next + 1;
         }
-        self.found.push(Found::Run(run));
+        self.found.push(FoundItem::Run(run));
         Ok(None)
     }
 
@@ -398,7 +403,7 @@ impl Walk<'_> {
                 _ => self.instants(next, room)?,
             };
             self.found.extend(found);
-            self.found.sort_by_key(Found::begin);
+            self.found.sort_by_key(FoundItem::begin);
             if self.found.len() > self.most {
                 return Ok(self.cut());
             }
@@ -420,23 +425,23 @@ impl Walk<'_> {
         Some(more + 1)
     }
 
-    fn instants(&mut self, chunk: usize, room: usize) -> Result<Vec<Found>, TimelineFailure> {
+    fn instants(&mut self, chunk: usize, room: usize) -> Result<Vec<FoundItem>, TimelineFailure> {
         let wanted = self.wanted(chunk);
         self.exactly(chunk, |exactly| {
             let all = instants(exactly.cells(wanted.key), wanted).unwrap_or_default();
-            Ok(all.into_iter().take(room).map(|(at, class)| Found::Instant(at, class)).collect())
+            Ok(all.into_iter().take(room).map(|(at, class)| FoundItem::Instant(at, class)).collect())
         })
     }
 
     /// Messages that come in a chunk and leave in the window.
-    fn messages(&mut self, chunk: usize) -> Result<Vec<Found>, TimelineFailure> {
+    fn messages(&mut self, chunk: usize) -> Result<Vec<FoundItem>, TimelineFailure> {
         let wanted = self.wanted(chunk);
         let flights = self.exactly(chunk, |exactly| exactly.flights(wanted))?;
-        let leaves = |flight: &Flight| wanted.window.0 <= flight.begin;
-        Ok(flights.into_iter().filter(leaves).map(|flight| Found::Arrow(flight, None)).collect())
+        let leaves = |flight: &ArrowFlight| wanted.window.0 <= flight.begin;
+        Ok(flights.into_iter().filter(leaves).map(|flight| FoundItem::Arrow(flight, None)).collect())
     }
 
-    fn arrows(&mut self, chunk: usize, room: usize) -> Result<Vec<Found>, TimelineFailure> {
+    fn arrows(&mut self, chunk: usize, room: usize) -> Result<Vec<FoundItem>, TimelineFailure> {
         let wanted = self.wanted(chunk);
         let mut flights = self.exactly(chunk, |exactly| exactly.flights(wanted))?;
         flights.truncate(room);
@@ -448,22 +453,22 @@ impl Walk<'_> {
                 self.arrive(&mut flight, chunk)?;
             }
             let cpu = flight.value >> 32;
-            let ran: &mut Vec<Run> = match ran.entry(cpu) {
+            let ran: &mut Vec<TrackRun> = match ran.entry(cpu) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => place.insert(self.who_ran(cpu, chunk)?),
             };
             // A thread that begins with the wakeup came behind it.
-            let is_there = |run: &&Run| run.begin <= flight.begin && flight.begin < run.end;
-            found.push(Found::Arrow(flight, ran.iter().find(is_there).map(|run| run.value)));
+            let is_there = |run: &&TrackRun| run.begin <= flight.begin && flight.begin < run.end;
+            found.push(FoundItem::Arrow(flight, ran.iter().find(is_there).map(|run| run.value)));
         }
         Ok(found)
     }
 
     /// When the woken thread runs, if that is in a chunk behind.
-    fn arrive(&mut self, flight: &mut Flight, chunk: usize) -> Result<(), TimelineFailure> {
+    fn arrive(&mut self, flight: &mut ArrowFlight, chunk: usize) -> Result<(), TimelineFailure> {
         let thread = super::arrows::thread(self.key, flight.value);
         let Some(next) = self.timeline.next_with(thread, chunk + 1)? else { return Ok(()) };
-        let wanted = Wanted { key: thread, window: (i64::MIN, i64::MAX), ..self.wanted(next) };
+        let wanted = TrackRequest { key: thread, window: (i64::MIN, i64::MAX), ..self.wanted(next) };
         let before = self.before(thread, next)?;
         let states = self.runs(next, before, wanted)?;
         if let Some(end) = runs_at(&states, flight.begin) {
@@ -473,22 +478,22 @@ impl Walk<'_> {
     }
 
     /// The threads that ran on a CPU, as far as a chunk tells.
-    fn who_ran(&mut self, cpu: u64, chunk: usize) -> Result<Vec<Run>, TimelineFailure> {
+    fn who_ran(&mut self, cpu: u64, chunk: usize) -> Result<Vec<TrackRun>, TimelineFailure> {
         let host = TrackKey::of(self.key).map_or(0, |key| key.host);
         let key = TrackKey { thing: Thing::Cpu, host, number: cpu as i32, track: 0 }.key();
         let before = self.before(key, chunk)?;
-        self.runs(chunk, before, Wanted { key, ..self.wanted(chunk) })
+        self.runs(chunk, before, TrackRequest { key, ..self.wanted(chunk) })
     }
 }
 
 /// Takes those lines of events that are of some instants.
-struct Lines {
+struct EventLines {
     times: BTreeSet<i64>,
     rest: Vec<u8>,
     events: Vec<Value>,
 }
 
-impl Write for Lines {
+impl Write for EventLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.rest.extend_from_slice(piece);
@@ -515,9 +520,15 @@ fn time_of(line: &[u8]) -> Option<i64> {
 
 impl Timeline {
     /// For each thing that was found its event, if it is one: those of a track's instants, in their order.
-    fn events_of(&self, key: u64, found: &[Found], progress: &Progress) -> Result<Vec<Option<Value>>, TimelineFailure> {
+    fn events_of(
+        &self,
+        key: u64,
+        found: &[FoundItem],
+        progress: &Progress,
+    ) -> Result<Vec<Option<Value>>, TimelineFailure> {
         let at_ns = |at: i64| self.span.0.saturating_add(at);
-        let instant = |found: &Found| if let Found::Instant(at, class) = found { Some((*at, *class)) } else { None };
+        let instant =
+            |found: &FoundItem| if let FoundItem::Instant(at, class) = found { Some((*at, *class)) } else { None };
         let times: BTreeSet<i64> = found.iter().filter_map(instant).map(|(at, _)| at_ns(at)).collect();
         let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return Ok(vec![None; found.len()]) };
         let classes: BTreeSet<u64> = found.iter().filter_map(instant).map(|(_, class)| class).collect();
@@ -529,7 +540,7 @@ impl Timeline {
             end_ns: Some(last),
             ..PrintOptions::default()
         };
-        let mut lines = Lines { times, rest: Vec::new(), events: Vec::new() };
+        let mut lines = EventLines { times, rest: Vec::new(), events: Vec::new() };
         // Memory takes all lines: only a cancellation ends this.
         self.session.print(&options, &mut lines, progress).map_err(|_| Cancelled)?;
         let mut events: BTreeMap<(i64, String), Vec<Value>> = BTreeMap::new();
@@ -539,7 +550,7 @@ impl Timeline {
             events.entry((time, name)).or_default().push(event);
         }
         events.values_mut().for_each(|alike| alike.reverse());
-        let event = |found: &Found| {
+        let event = |found: &FoundItem| {
             let (at, class) = instant(found)?;
             events.get_mut(&(at_ns(at), self.analysis.class(class)?.to_owned()))?.pop()
         };

@@ -9,21 +9,21 @@
 
 use std::path::{Path, PathBuf};
 
-use kymo_analysis::timeline::State;
+use kymo_analysis::timeline::TimelinePart;
 use serde::{Deserialize, Serialize};
 
 use super::Timeline;
-use super::catalogue::Known;
-use super::pyramid::{Place, Pyramid, heights};
+use super::catalogue::CatalogueFacts;
+use super::pyramid::{NodePlace, Pyramid, heights};
 use crate::cache::indexed::{FileKind, IndexedFile};
 
 const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x09"), extension: "tiles", bytes_max: 4 << 30 };
 
 /// The index of a file's nodes.
 #[derive(Serialize, Deserialize)]
-struct Index<S> {
-    places: Vec<Vec<Option<Place>>>,
-    known: Known,
+struct NodeIndex<S> {
+    places: Vec<Vec<Option<NodePlace>>>,
+    known: CatalogueFacts,
     /// From when to when chunks are: others have other nodes.
     spans: Vec<(i64, i64)>,
     /// The state behind the last chunk that has a node, if some have none.
@@ -39,13 +39,13 @@ pub(super) struct Home {
 }
 
 /// The results of an earlier run.
-pub(super) struct Recalled {
+pub(super) struct EarlierRun {
     pub(super) pyramid: Pyramid,
-    pub(super) known: Known,
+    pub(super) known: CatalogueFacts,
     /// How many of the first chunks have nodes.
     pub(super) built: usize,
     /// The state behind these, if there are others.
-    pub(super) before: Option<State>,
+    pub(super) before: Option<TimelinePart>,
 }
 
 impl Home {
@@ -55,9 +55,9 @@ impl Home {
     }
 
     /// The pyramid that the cache has, if it is of these traces.
-    pub(super) fn recall(&self, spans: &[(i64, i64)]) -> Option<Recalled> {
-        let (file, index) = IndexedFile::open::<Index<State>>(&KIND, &self.path, self.belongs)?;
-        let Index { places, known, before, .. } = index;
+    pub(super) fn recall(&self, spans: &[(i64, i64)]) -> Option<EarlierRun> {
+        let (file, index) = IndexedFile::open::<NodeIndex<TimelinePart>>(&KIND, &self.path, self.belongs)?;
+        let NodeIndex { places, known, before, .. } = index;
         if index.spans != spans || !places.iter().map(Vec::len).eq(heights(spans.len())) {
             return None;
         }
@@ -71,17 +71,17 @@ impl Home {
             None => (file, None),
             Some(_) => file.copied(self.path.parent()).ok()?,
         };
-        Some(Recalled { pyramid: Pyramid::of(file, named, places), known, built, before })
+        Some(EarlierRun { pyramid: Pyramid::of(file, named, places), known, built, before })
     }
 }
 
 impl Timeline {
     /// Leaves the pyramid in the cache, as far as it is built. `before`: the state behind that, if
     /// it is not all.
-    pub(super) fn keep(&self, before: Option<&State>) {
+    pub(super) fn keep(&self, before: Option<&TimelinePart>) {
         let (Some(home), Some(named)) = (&self.home, self.pyramid.take_named()) else { return };
         let spans = self.chunks.iter().map(|chunk| chunk.span).collect();
-        let index = Index { places: self.pyramid.places(), known: self.names.known(), spans, before };
+        let index = NodeIndex { places: self.pyramid.places(), known: self.names.known(), spans, before };
         if self.pyramid.file.finish(&KIND, &index, home.belongs).is_ok() {
             KIND.keep(named, &home.path);
         }

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use kymo_analysis::declared::Declaration;
+use kymo_analysis::declared::AnalysisDeclaration;
 use kymo_analysis::mapping::MappingErrors;
-use kymo_analysis::timeline::own::Own;
+use kymo_analysis::timeline::own::DeclaredTracks;
 
 /// The states and counters of an own analysis' file, for the timeline.
 #[derive(Clone, Debug)]
 pub struct OwnTracks {
     text: String,
-    declaration: Declaration,
+    declaration: AnalysisDeclaration,
 }
 
 impl OwnTracks {
@@ -20,7 +20,7 @@ impl OwnTracks {
     ///
     /// All that is wrong with it.
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
-        Ok(Self { text: text.to_owned(), declaration: Declaration::parse(text)? })
+        Ok(Self { text: text.to_owned(), declaration: AnalysisDeclaration::parse(text)? })
     }
 
     /// Of a file.
@@ -36,8 +36,8 @@ impl OwnTracks {
 }
 
 /// All of them together, and their texts, which identify the pyramid that was built for them.
-pub(super) fn all(files: &[OwnTracks]) -> (Own, String) {
-    let declarations: Vec<Declaration> = files.iter().map(|file| file.declaration.clone()).collect();
+pub(super) fn all(files: &[OwnTracks]) -> (DeclaredTracks, String) {
+    let declarations: Vec<AnalysisDeclaration> = files.iter().map(|file| file.declaration.clone()).collect();
     let texts = files.iter().flat_map(|file| ["\0", &file.text]).collect();
-    (Own::new(&declarations), texts)
+    (DeclaredTracks::new(&declarations), texts)
 }

@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use kymo_analysis::timeline::cells::{Cell, Level};
-use kymo_analysis::timeline::node::{Child, Node, kind};
+use kymo_analysis::timeline::cells::{Level, TrackCell};
+use kymo_analysis::timeline::node::{ChildNode, TimelineNode, kind};
 use kymo_analysis::timeline::values_max;
 use kymo_analysis::{SpoolError, SpoolErrorKind};
 use serde::{Deserialize, Serialize};
@@ -40,25 +40,25 @@ pub(super) type At = (usize, usize);
 
 /// Where a node is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct NodePlace {
     /// The level of its buckets.
     pub(super) level: Level,
     /// The bucket from which they are counted.
     base: u64,
     /// In the order of their keys.
-    pages: Vec<Page>,
+    pages: Vec<NodePage>,
 }
 
 /// Tracks of a node from a key on: where their bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Page {
+struct NodePage {
     from: u64,
     at: u64,
     size_bytes: u64,
     hash: u64,
 }
 
-impl Place {
+impl NodePlace {
     /// The page of a key; `None`: the node has no such track.
     fn page(&self, key: u64) -> Option<usize> {
         self.pages.partition_point(|page| page.from <= key).checked_sub(1)
@@ -72,14 +72,14 @@ impl Place {
 
 /// A node that is there.
 #[derive(Clone)]
-enum Stored {
+enum StoredNode {
     /// In pages of the file.
-    File(Arc<Place>),
+    File(Arc<NodePlace>),
     /// Here, as a whole: it is above chunks that may change.
-    Memory(Arc<Node>),
+    Memory(Arc<TimelineNode>),
 }
 
-impl Stored {
+impl StoredNode {
     fn head(&self) -> (Level, u64) {
         match self {
             Self::File(place) => (place.level, place.base),
@@ -97,7 +97,7 @@ impl Stored {
 }
 
 /// All nodes that are there, by height.
-type Places = Vec<Vec<Option<Stored>>>;
+type Places = Vec<Vec<Option<StoredNode>>>;
 
 /// All nodes.
 pub(super) struct Pyramid {
@@ -114,7 +114,7 @@ pub(super) struct Pyramid {
 #[derive(Default)]
 struct Cache {
     /// With when they were looked at, by a clock that goes on with each look.
-    nodes: HashMap<Key, (Arc<Node>, u64)>,
+    nodes: HashMap<PageKey, (Arc<TimelineNode>, u64)>,
     now: u64,
     bytes: usize,
     /// Less than [`CACHE_BYTES`], or more.
@@ -123,7 +123,7 @@ struct Cache {
 
 /// A page of the pyramid, or a node of a chunk that is in no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum PageKey {
     Page(At, usize),
     /// The exact one.
     Exact(usize),
@@ -132,7 +132,7 @@ pub(super) enum Key {
 }
 
 impl Cache {
-    fn get(&mut self, key: Key) -> Option<Arc<Node>> {
+    fn get(&mut self, key: PageKey) -> Option<Arc<TimelineNode>> {
         let (node, looked) = self.nodes.get_mut(&key)?;
         self.now += 1;
         *looked = self.now;
@@ -140,14 +140,14 @@ impl Cache {
     }
 
     /// The same with some nodes only.
-    fn kept(&self, stays: impl Fn(Key) -> bool) -> Self {
+    fn kept(&self, stays: impl Fn(PageKey) -> bool) -> Self {
         let nodes = self.nodes.iter().filter(|(key, _)| stays(**key));
-        let nodes: HashMap<Key, (Arc<Node>, u64)> = nodes.map(|(key, held)| (*key, held.clone())).collect();
+        let nodes: HashMap<PageKey, (Arc<TimelineNode>, u64)> = nodes.map(|(key, held)| (*key, held.clone())).collect();
         let bytes = nodes.values().map(|(node, _)| node.size_bytes()).sum();
         Self { nodes, bytes, now: self.now, bytes_max: self.bytes_max }
     }
 
-    fn put(&mut self, key: Key, node: &Arc<Node>) {
+    fn put(&mut self, key: PageKey, node: &Arc<TimelineNode>) {
         self.now += 1;
         self.bytes += node.size_bytes();
         if let Some((before, _)) = self.nodes.insert(key, (Arc::clone(node), self.now)) {
@@ -163,7 +163,7 @@ impl Cache {
 
     /// Lets go of those that were looked at longest ago, but of the last one: of many at a time, as all have to be looked through.
     fn shrink(&mut self, most: usize) {
-        let mut all: Vec<(u64, Key)> = self.nodes.iter().map(|(key, (_, looked))| (*looked, *key)).collect();
+        let mut all: Vec<(u64, PageKey)> = self.nodes.iter().map(|(key, (_, looked))| (*looked, *key)).collect();
         all.sort_unstable_by_key(|(looked, _)| *looked);
         all.pop();
         for (_, key) in all {
@@ -212,16 +212,16 @@ impl Pyramid {
         let before = lock(&self.places);
         let place = |at: At| {
             before.get(at.0)?.get(at.1)?.clone().filter(|stored| match stored {
-                Stored::File(_) => stays(at),
-                Stored::Memory(_) => is_same,
+                StoredNode::File(_) => stays(at),
+                StoredNode::Memory(_) => is_same,
             })
         };
         let counts = heights(chunks).into_iter().enumerate();
         let places = counts.map(|(height, count)| (0..count).map(|number| place((height, number))).collect()).collect();
         let cache = lock(&self.cache).kept(|key| match key {
-            Key::Page(at, _) => is_same || stays(at),
-            Key::Exact(chunk) => chunk < kept,
-            Key::Early(_) => false,
+            PageKey::Page(at, _) => is_same || stays(at),
+            PageKey::Exact(chunk) => chunk < kept,
+            PageKey::Early(_) => false,
         });
         Self {
             places: Mutex::new(places),
@@ -233,8 +233,8 @@ impl Pyramid {
     }
 
     /// With the nodes that a file has.
-    pub(super) fn of(file: IndexedFile, named: Option<NamedTempFile>, places: Vec<Vec<Option<Place>>>) -> Self {
-        let stored = |place: Option<Place>| place.map(|place| Stored::File(Arc::new(place)));
+    pub(super) fn of(file: IndexedFile, named: Option<NamedTempFile>, places: Vec<Vec<Option<NodePlace>>>) -> Self {
+        let stored = |place: Option<NodePlace>| place.map(|place| StoredNode::File(Arc::new(place)));
         let places = places.into_iter().map(|of_height| of_height.into_iter().map(stored).collect());
         Self {
             places: Mutex::new(places.collect()),
@@ -256,16 +256,16 @@ impl Pyramid {
     }
 
     /// Nodes of the file by height and place.
-    pub(super) fn places(&self) -> Vec<Vec<Option<Place>>> {
-        let in_file = |stored: &Option<Stored>| match stored {
-            Some(Stored::File(place)) => Some(Place::clone(place)),
+    pub(super) fn places(&self) -> Vec<Vec<Option<NodePlace>>> {
+        let in_file = |stored: &Option<StoredNode>| match stored {
+            Some(StoredNode::File(place)) => Some(NodePlace::clone(place)),
             _ => None,
         };
         lock(&self.places).iter().map(|of_height| of_height.iter().map(in_file).collect()).collect()
     }
 
     /// A node, if it is there already.
-    fn stored(&self, (height, place): At) -> Option<Stored> {
+    fn stored(&self, (height, place): At) -> Option<StoredNode> {
         lock(&self.places).get(height)?.get(place).cloned().flatten()
     }
 
@@ -280,49 +280,49 @@ impl Pyramid {
     }
 
     /// What a node says of a track and some others; `None`: it is not there yet.
-    pub(super) fn node(&self, at: At, key: u64) -> Result<Option<Arc<Node>>, SpoolError> {
+    pub(super) fn node(&self, at: At, key: u64) -> Result<Option<Arc<TimelineNode>>, SpoolError> {
         self.stored(at).map(|stored| self.page(at, &stored, key)).transpose()
     }
 
     /// The page of a key.
-    fn page(&self, at: At, stored: &Stored, key: u64) -> Result<Arc<Node>, SpoolError> {
+    fn page(&self, at: At, stored: &StoredNode, key: u64) -> Result<Arc<TimelineNode>, SpoolError> {
         let place = match stored {
-            Stored::File(place) => place,
-            Stored::Memory(node) => return Ok(Arc::clone(node)),
+            StoredNode::File(place) => place,
+            StoredNode::Memory(node) => return Ok(Arc::clone(node)),
         };
         // No page begins before the key: the node has nothing of the track.
-        let Some(number) = place.page(key) else { return Ok(Arc::new(Node::new(place.level, place.base))) };
-        if let Some(node) = lock(&self.cache).get(Key::Page(at, number)) {
+        let Some(number) = place.page(key) else { return Ok(Arc::new(TimelineNode::new(place.level, place.base))) };
+        if let Some(node) = lock(&self.cache).get(PageKey::Page(at, number)) {
             return Ok(node);
         }
         // Without the lock: two threads may read the same page, but none waits for another's file.
         let node = Arc::new(self.read(place.pages[number])?);
-        lock(&self.cache).put(Key::Page(at, number), &node);
+        lock(&self.cache).put(PageKey::Page(at, number), &node);
         Ok(node)
     }
 
     /// A node that is in no file, if it was looked at lately.
-    pub(super) fn looked_at(&self, key: Key) -> Option<Arc<Node>> {
+    pub(super) fn looked_at(&self, key: PageKey) -> Option<Arc<TimelineNode>> {
         lock(&self.cache).get(key)
     }
 
     /// Keeps a node for a while.
-    pub(super) fn remember(&self, key: Key, node: &Arc<Node>) {
+    pub(super) fn remember(&self, key: PageKey, node: &Arc<TimelineNode>) {
         lock(&self.cache).put(key, node);
     }
 
-    fn read(&self, page: Page) -> Result<Node, SpoolError> {
-        let Page { at, size_bytes, .. } = page;
+    fn read(&self, page: NodePage) -> Result<TimelineNode, SpoolError> {
+        let NodePage { at, size_bytes, .. } = page;
         let mut bytes = Vec::new();
         self.file.read((at, size_bytes), &mut bytes)?;
         // Other processes can write to the cache's folder, so bytes are not trusted.
-        let node = (hash(&bytes) == page.hash).then(|| Node::decode(&bytes)).flatten();
+        let node = (hash(&bytes) == page.hash).then(|| TimelineNode::decode(&bytes)).flatten();
         node.ok_or(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes: bytes.len() } })
     }
 
     /// Puts a node where it belongs, and those above it that can be made then. `level_above`: the level of the node above.
-    pub(super) fn put(&self, at: At, node: &Node, level_above: &dyn Fn(At) -> Level) -> Result<(), SpoolError> {
-        let mut writing = Writing::new(self, at, (node.level(), node.base()));
+    pub(super) fn put(&self, at: At, node: &TimelineNode, level_above: &dyn Fn(At) -> Level) -> Result<(), SpoolError> {
+        let mut writing = NodeWriter::new(self, at, (node.level(), node.base()));
         writing.add(node)?;
         let (mut at, mut stored) = (at, writing.finish()?);
         loop {
@@ -334,7 +334,7 @@ impl Pyramid {
     }
 
     /// Puts a node where it belongs; of which nodes the one above it can be made now, if any.
-    fn settle(&self, at: At, stored: Stored) -> Option<Range<usize>> {
+    fn settle(&self, at: At, stored: StoredNode) -> Option<Range<usize>> {
         // Of threads that come to neighbors, the last one sees all of them.
         let mut places = lock(&self.places);
         places[at.0][at.1] = Some(stored);
@@ -344,25 +344,25 @@ impl Pyramid {
     }
 
     /// Makes the node above some, a few pages at a time.
-    fn together(&self, above: At, places: Range<usize>, level: Level) -> Result<Stored, SpoolError> {
+    fn together(&self, above: At, places: Range<usize>, level: Level) -> Result<StoredNode, SpoolError> {
         let height = above.0 - 1;
         let families: Vec<Family> = places.map(|place| Family::new(self, (height, place))).collect();
         let base = families.iter().map(|family| family.node.head()).map(|(finer, base)| base >> (level - finer)).min();
-        let mut writing = Writing::new(self, above, (level, base.unwrap_or(0)));
+        let mut writing = NodeWriter::new(self, above, (level, base.unwrap_or(0)));
         let mut from = 0;
         loop {
             let end = families.iter().filter_map(|family| family.end(from)).min();
             let nodes = families.iter().map(|family| family.nodes(self, from)).collect::<Result<Vec<_>, _>>()?;
-            let mut below: Vec<Vec<&Node>> = Vec::new();
+            let mut below: Vec<Vec<&TimelineNode>> = Vec::new();
             for (_, nodes) in &nodes {
                 below.push(nodes.iter().map(|node| &**node).collect());
             }
             let mut children = Vec::new();
             for ((node, _), below) in nodes.iter().zip(&below) {
-                children.push(Child { node, below });
+                children.push(ChildNode { node, below });
             }
             let keys = from..end.unwrap_or(u64::MAX);
-            writing.add(&Node::together(&children, writing.head, values_max, keys))?;
+            writing.add(&TimelineNode::together(&children, writing.head, values_max, keys))?;
             match end {
                 Some(end) => from = end,
                 None => return writing.finish(),
@@ -377,7 +377,13 @@ impl Pyramid {
 
     /// Hands out the cells of a track of a node, in buckets of a level that is no finer than the node's, in the order of time: its
     /// own, or those of nodes below it.
-    pub(super) fn cells(&self, at: At, key: u64, level: Level, each: &mut dyn FnMut(Cell)) -> Result<(), SpoolError> {
+    pub(super) fn cells(
+        &self,
+        at: At,
+        key: u64,
+        level: Level,
+        each: &mut dyn FnMut(TrackCell),
+    ) -> Result<(), SpoolError> {
         let node = self.node(at, key)?.expect("it is in its place");
         let Some(part) = node.track(key) else { return Ok(()) };
         part.cells(level).for_each(&mut *each);
@@ -391,8 +397,8 @@ impl Pyramid {
 /// A node that another one is made of, and those below it.
 struct Family {
     at: At,
-    node: Stored,
-    below: Vec<(At, Stored)>,
+    node: StoredNode,
+    below: Vec<(At, StoredNode)>,
 }
 
 impl Family {
@@ -410,7 +416,7 @@ impl Family {
     }
 
     /// The pages of a key: its own, and those below it if it says that they have cells.
-    fn nodes(&self, pyramid: &Pyramid, key: u64) -> Result<(Arc<Node>, Vec<Arc<Node>>), SpoolError> {
+    fn nodes(&self, pyramid: &Pyramid, key: u64) -> Result<(Arc<TimelineNode>, Vec<Arc<TimelineNode>>), SpoolError> {
         let node = pyramid.page(self.at, &self.node, key)?;
         let below = if node.has_below() { &self.below[..] } else { &[] };
         let below = below.iter().map(|(at, node)| pyramid.page(*at, node, key)).collect::<Result<_, _>>()?;
@@ -419,25 +425,25 @@ impl Family {
 }
 
 /// A node while it is written.
-struct Writing<'a> {
+struct NodeWriter<'a> {
     pyramid: &'a Pyramid,
     at: At,
     /// The level of its buckets, and from which one they are counted.
     head: (Level, u64),
-    pages: Vec<Page>,
+    pages: Vec<NodePage>,
     /// The next page, as far as it is there; of what may change, all of it.
-    held: Node,
+    held: TimelineNode,
     is_settled: bool,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> NodeWriter<'a> {
     fn new(pyramid: &'a Pyramid, at: At, (level, base): (Level, u64)) -> Self {
         let is_settled = reach(at) <= pyramid.settled || pyramid.settled == usize::MAX;
-        Self { pyramid, at, head: (level, base), pages: Vec::new(), held: Node::new(level, base), is_settled }
+        Self { pyramid, at, head: (level, base), pages: Vec::new(), held: TimelineNode::new(level, base), is_settled }
     }
 
     /// Adds tracks, which come in the order of their keys.
-    fn add(&mut self, node: &Node) -> Result<(), SpoolError> {
+    fn add(&mut self, node: &TimelineNode) -> Result<(), SpoolError> {
         if !self.is_settled {
             self.held.extend(node);
             return Ok(());
@@ -457,20 +463,20 @@ impl<'a> Writing<'a> {
         // Pages of a kind begin with it, so that those of several nodes begin alike.
         let is_new = self.pages.last().is_none_or(|page| kind(page.from) != kind(first));
         let from = if is_new { kind(first) << 48 } else { first };
-        let node = Arc::new(std::mem::replace(&mut self.held, Node::new(self.head.0, self.head.1)));
+        let node = Arc::new(std::mem::replace(&mut self.held, TimelineNode::new(self.head.0, self.head.1)));
         let bytes = node.encode();
         let at = self.pyramid.file.append(&bytes)?;
         // The node above reads these pages soon.
-        lock(&self.pyramid.cache).put(Key::Page(self.at, self.pages.len()), &node);
-        self.pages.push(Page { from, at, size_bytes: bytes.len() as u64, hash: hash(&bytes) });
+        lock(&self.pyramid.cache).put(PageKey::Page(self.at, self.pages.len()), &node);
+        self.pages.push(NodePage { from, at, size_bytes: bytes.len() as u64, hash: hash(&bytes) });
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Stored, SpoolError> {
+    fn finish(mut self) -> Result<StoredNode, SpoolError> {
         if !self.is_settled {
-            return Ok(Stored::Memory(Arc::new(self.held)));
+            return Ok(StoredNode::Memory(Arc::new(self.held)));
         }
         self.flush()?;
-        Ok(Stored::File(Arc::new(Place { level: self.head.0, base: self.head.1, pages: self.pages })))
+        Ok(StoredNode::File(Arc::new(NodePlace { level: self.head.0, base: self.head.1, pages: self.pages })))
     }
 }

@@ -13,12 +13,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hashbrown::HashMap;
-use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::node::TimelineNode;
 use kymo_analysis::timeline::{Thing, TrackKey};
 
-use super::build::Desk;
-use super::chunks::Before;
-use super::exact::{Exactly, Run};
+use super::build::BuildScheduler;
+use super::chunks::ExistingChunks;
+use super::exact::{Exactly, TrackRun};
 use super::pyramid::Pyramid;
 use super::{Timeline, TimelineFailure, analysis_of, chunks, exact};
 use crate::answers::analysis_options::AnalysisOptions;
@@ -45,8 +45,8 @@ impl Timeline {
             prepared.lanes = self.numbering.clone().apply(&session, std::mem::take(&mut prepared.lanes));
             analysis = analysis_of(&prepared, self.span.0).of_some().after(&self.analysis.numbers());
         }
-        let chunks = chunks::from(&session, &prepared, (self.span, self.until), Before::default());
-        let desk = Arc::new(Desk::new(&analysis, chunks.len(), 0));
+        let chunks = chunks::from(&session, &prepared, (self.span, self.until), ExistingChunks::default());
+        let desk = Arc::new(BuildScheduler::new(&analysis, chunks.len(), 0));
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
         let settled = if self.until.is_some() { chunks.len().saturating_sub(1) } else { usize::MAX };
@@ -64,7 +64,7 @@ impl Timeline {
             names: Arc::clone(&self.names),
             all: Some(Arc::clone(self)),
             progress,
-            shared: exact::Shared::default(),
+            shared: exact::SharedChunk::default(),
             asked: AtomicUsize::new(0),
             is_started: AtomicBool::new(false),
             began: Instant::now(),
@@ -101,12 +101,12 @@ impl Timeline {
         keys: &[u64],
         window: (i64, i64),
         progress: &Progress,
-    ) -> Result<HashMap<u64, Vec<Run>>, TimelineFailure> {
+    ) -> Result<HashMap<u64, Vec<TrackRun>>, TimelineFailure> {
         let _asked = self.ask();
         let (first, known) = (self.chunk_at(window.0), self.desk.known());
         let chunks = first..(self.chunk_at(window.1 - 1) + 1).min(first + CHUNKS_MAX).min(self.chunks.len());
         let exact = chunks.clone().map(|chunk| self.exact(chunk, Some(keys), known, progress));
-        let nodes: Vec<Arc<Node>> = exact.collect::<Result<_, _>>()?;
+        let nodes: Vec<Arc<TimelineNode>> = exact.collect::<Result<_, _>>()?;
         let since = |at_ns: i64| at_ns.saturating_sub(self.span.0);
         let Some(last) = nodes.len().checked_sub(1) else { return Ok(HashMap::new()) };
         let read = (since(self.chunks[first].span.0), since(self.chunks[first + last].span.1));

@@ -1,24 +1,24 @@
 //! How true buckets are, of the spans of time that chunks and nodes cover.
 
-use super::tiles::{Quality, Span};
+use super::tiles::{Quality, TileSpan};
 
 /// How true spans of time are, in their order.
 #[derive(Default)]
-pub(super) struct Spans(Vec<((i64, i64), Quality)>);
+pub(super) struct SpanQualities(Vec<((i64, i64), Quality)>);
 
-impl Spans {
+impl SpanQualities {
     pub(super) fn add(&mut self, span: (i64, i64), quality: Quality) {
         self.0.push((span, quality));
     }
 
     /// The same of all buckets of a window: one across two spans is as true as the worse of them.
-    pub(super) fn buckets(&self, bucket: impl Fn(i64) -> u64, (first, count): (u64, u32)) -> Vec<Span> {
+    pub(super) fn buckets(&self, bucket: impl Fn(i64) -> u64, (first, count): (u64, u32)) -> Vec<TileSpan> {
         let place = |bucket: u64| bucket.saturating_sub(first).min(count.into()) as u32;
-        let mut spans: Vec<Span> = Vec::new();
-        let push = |spans: &mut Vec<Span>, begin: u32, end: u32, quality: Quality| match spans.last_mut() {
+        let mut spans: Vec<TileSpan> = Vec::new();
+        let push = |spans: &mut Vec<TileSpan>, begin: u32, end: u32, quality: Quality| match spans.last_mut() {
             _ if begin >= end => {}
             Some(last) if last.quality == quality && last.end == begin => last.end = end,
-            _ => spans.push(Span { begin, end, quality }),
+            _ => spans.push(TileSpan { begin, end, quality }),
         };
         let mut at = 0;
         for &(span, quality) in &self.0 {
@@ -40,12 +40,12 @@ impl Spans {
 }
 
 /// Events behind a time in this bucket are not all known yet.
-pub(super) fn building_from(spans: &mut Vec<Span>, bucket: u32) {
+pub(super) fn building_from(spans: &mut Vec<TileSpan>, bucket: u32) {
     let lowered = spans.iter().flat_map(|span| match span.quality {
         Quality::Exact => {
             let at = bucket.clamp(span.begin, span.end);
-            let behind = Span { begin: at, quality: Quality::Building, ..*span };
-            vec![Span { end: at, ..*span }, behind]
+            let behind = TileSpan { begin: at, quality: Quality::Building, ..*span };
+            vec![TileSpan { end: at, ..*span }, behind]
         }
         _ => vec![*span],
     });
@@ -53,15 +53,15 @@ pub(super) fn building_from(spans: &mut Vec<Span>, bucket: u32) {
 }
 
 /// More events may come in the bucket of the watermark: its content is incomplete.
-pub(super) fn not_whole(spans: &mut Vec<Span>, bucket: Option<u64>) {
+pub(super) fn not_whole(spans: &mut Vec<TileSpan>, bucket: Option<u64>) {
     let Some(bucket) = bucket.and_then(|bucket| u32::try_from(bucket).ok()) else { return };
-    let is_there = |span: &Span| (span.begin..span.end).contains(&bucket) && span.quality == Quality::Exact;
+    let is_there = |span: &TileSpan| (span.begin..span.end).contains(&bucket) && span.quality == Quality::Exact;
     let Some(number) = spans.iter().position(is_there) else { return };
-    let Span { begin, end, quality } = spans[number];
+    let TileSpan { begin, end, quality } = spans[number];
     let parts = [
-        Span { begin, end: bucket, quality },
-        Span { begin: bucket, end: bucket + 1, quality: Quality::Building },
-        Span { begin: bucket + 1, end, quality },
+        TileSpan { begin, end: bucket, quality },
+        TileSpan { begin: bucket, end: bucket + 1, quality: Quality::Building },
+        TileSpan { begin: bucket + 1, end, quality },
     ];
     spans.splice(number..=number, parts.into_iter().filter(|span| span.begin < span.end));
 }

@@ -384,7 +384,7 @@ fn what_no_packet_has_is_nowhere_and_that_is_exact() {
     let TimelineStatus { level_max: level, .. } = all.status();
     let question = TileQuestion { level, first: 0, count: 1, tracks: vec![0] };
     let tiles = selected.tiles(&question, &Progress::default()).unwrap();
-    assert_eq!(tiles.spans, [Span { begin: 0, end: 1, quality: Quality::Exact }]);
+    assert_eq!(tiles.spans, [TileSpan { begin: 0, end: 1, quality: Quality::Exact }]);
     let is_empty = |items: &Items| {
         matches!(items, Items::Instants(all) if all.is_empty())
             || matches!(items, Items::ExactInstants(all) if all.is_empty())

@@ -88,7 +88,7 @@ pub enum Quality {
 
 /// Buckets that are equally true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TileSpan {
     /// The first one, counted from the question's first.
     pub begin: u32,
     /// Behind the last one.
@@ -107,7 +107,7 @@ pub struct Tiles {
     /// How many there are.
     pub count: u32,
     /// How true they are; all buckets in order.
-    pub spans: Vec<Span>,
+    pub spans: Vec<TileSpan>,
     /// In the order of the question.
     pub tracks: Vec<TrackTile>,
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use kymo_session::messages::model::TextEncoding;
 use kymo_session::messages::{
-    EventAt, FieldRef, MarkKind, MessageBatch, Messages, MessagesQuestion, Pulled, Row, Shape, Value,
+    ColumnShape, EventAt, FieldRef, MarkKind, MessageBatch, MessageRow, MessageValue, Messages, MessagesQuestion,
+    Pulled,
 };
 use kymo_session::{OpenOptions, PrintFormat, PrintOptions, Progress, Selection, Session};
 use serde_json::{Map, Value as Json, json};
@@ -45,7 +46,7 @@ fn print(session: &Session, options: &PrintOptions) -> Option<String> {
 }
 
 /// Every row of a batch, one after the other.
-fn rows(messages: Messages) -> impl Iterator<Item = (Arc<MessageBatch>, Row)> {
+fn rows(messages: Messages) -> impl Iterator<Item = (Arc<MessageBatch>, MessageRow)> {
     messages.flat_map(|batch| {
         let batch = batch.expect("the thread goes on");
         (0..batch.rows().len()).map(move |row| (Arc::clone(&batch), batch.rows()[row])).collect::<Vec<_>>()
@@ -55,10 +56,10 @@ fn rows(messages: Messages) -> impl Iterator<Item = (Arc<MessageBatch>, Row)> {
 /// A field as `print --format json` shows it.
 fn shown(field: FieldRef<'_>) -> Json {
     let flags = |bits: u64| match field.shape() {
-        Shape::BitMap { flags, .. } => {
+        ColumnShape::BitMap { flags, .. } => {
             let has = |bit: &u32| bits >> bit & 1 == 1;
             let set: Vec<i128> = (0..64).filter(has).map(i128::from).collect();
-            let is_set = |flag: &&kymo_session::messages::model::Mapping| {
+            let is_set = |flag: &&kymo_session::messages::model::EnumerationMapping| {
                 flag.ranges.iter().any(|range| set.iter().any(|bit| range.contains(*bit)))
             };
             json!({"value": bits, "labels": flags.iter().filter(is_set).map(|flag| &flag.label).collect::<Vec<_>>()})
@@ -66,7 +67,7 @@ fn shown(field: FieldRef<'_>) -> Json {
         _ => json!(bits),
     };
     let integer = |number: Json| match field.shape() {
-        Shape::Integer { labels: Some(_), .. } => {
+        ColumnShape::Integer { labels: Some(_), .. } => {
             let mut labels: Vec<&str> = field.labels().collect();
             let mut seen = std::collections::HashSet::new();
             labels.retain(|label| seen.insert(*label));
@@ -75,21 +76,21 @@ fn shown(field: FieldRef<'_>) -> Json {
         _ => number,
     };
     match field.value() {
-        Value::Unsigned(number) => integer(json!(number)),
-        Value::Signed(number) => integer(json!(number)),
-        Value::Boolean(is_true) => json!(is_true),
-        Value::Bits(bits) => flags(bits),
-        Value::Real(real) => json!(real),
-        Value::Text(bytes, TextEncoding::Utf8 | TextEncoding::Ascii) => json!(String::from_utf8_lossy(bytes)),
+        MessageValue::Unsigned(number) => integer(json!(number)),
+        MessageValue::Signed(number) => integer(json!(number)),
+        MessageValue::Boolean(is_true) => json!(is_true),
+        MessageValue::Bits(bits) => flags(bits),
+        MessageValue::Real(real) => json!(real),
+        MessageValue::Text(bytes, TextEncoding::Utf8 | TextEncoding::Ascii) => json!(String::from_utf8_lossy(bytes)),
         // How other characters are written is the faces' business.
-        Value::Text(..) => Json::Null,
-        Value::Blob(bytes) => json!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
-        Value::List(_) => field.elements().map(shown).collect(),
-        Value::Structure => {
+        MessageValue::Text(..) => Json::Null,
+        MessageValue::Blob(bytes) => json!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        MessageValue::List(_) => field.elements().map(shown).collect(),
+        MessageValue::Structure => {
             Json::Object(field.members().map(|(name, member)| (name.to_owned(), shown(member))).collect())
         }
-        Value::Optional(content) => content.map_or(Json::Null, shown),
-        Value::Variant(_, option) => shown(option),
+        MessageValue::Optional(content) => content.map_or(Json::Null, shown),
+        MessageValue::Variant(_, option) => shown(option),
     }
 }
 
@@ -164,7 +165,7 @@ fn events_are_those_of_print_in_the_same_order_with_the_same_fields() {
             for (number, line) in text.lines().enumerate() {
                 let mut theirs: Json = serde_json::from_str(line).expect("a line is JSON");
                 let (batch, row) = ours.next().unwrap_or_else(|| panic!("{}: no event {number}", path.display()));
-                let Row::Event(at) = row else { panic!("no marks were asked for") };
+                let MessageRow::Event(at) = row else { panic!("no marks were asked for") };
                 let mut ours = event(&batch, at, wanted);
                 keep_first_fields(&mut theirs, &mut ours, wanted);
                 assert!(agree(&ours, &theirs), "{}, event {number}: {ours} is not {theirs}", path.display());
@@ -219,10 +220,10 @@ fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// A message as such a block.
-fn block(batch: &MessageBatch, row: Row) -> (String, Vec<String>) {
+fn block(batch: &MessageBatch, row: MessageRow) -> (String, Vec<String>) {
     let (stream, what, times) = match row {
-        Row::Event(at) => (batch.stream(at), "Event".to_owned(), vec![Some(batch.cycles(at))]),
-        Row::Mark(mark) => {
+        MessageRow::Event(at) => (batch.stream(at), "Event".to_owned(), vec![Some(batch.cycles(at))]),
+        MessageRow::Mark(mark) => {
             let mark = batch.mark(mark);
             let count = |what: &str| mark.count.map_or(String::new(), |count| format!(" ({count} {what})"));
             let (what, times) = match mark.kind {
@@ -290,7 +291,7 @@ fn marks_are_those_of_details_at_the_same_times() {
                     "{}, {number}: {our_times:?} {times:?}",
                     path.display()
                 );
-                marks += u64::from(matches!(row, Row::Mark(_)));
+                marks += u64::from(matches!(row, MessageRow::Mark(_)));
             }
         }
     }
@@ -300,9 +301,9 @@ fn marks_are_those_of_details_at_the_same_times() {
 /// The times of a trace's first events.
 fn times(session: &Arc<Session>) -> Vec<i64> {
     let messages = session.messages(&MessagesQuestion::default()).expect("it can be read");
-    let time = |(batch, row): (Arc<MessageBatch>, Row)| match row {
-        Row::Event(at) => batch.nanos(at),
-        Row::Mark(_) => None,
+    let time = |(batch, row): (Arc<MessageBatch>, MessageRow)| match row {
+        MessageRow::Event(at) => batch.nanos(at),
+        MessageRow::Mark(_) => None,
     };
     rows(messages).take(EVENTS_MAX as usize / 2).filter_map(time).collect()
 }

@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind};
-use crate::handles::{File, Handles};
-use crate::stream::Stream;
+use crate::error::{SourceError, SourceErrorKind};
+use crate::handles::{Handles, LazyFile};
+use crate::stream::ByteSource;
 
 /// Entries of one archive.
 pub(crate) const ENTRIES_MAX: usize = 1 << 20;
@@ -40,15 +40,15 @@ pub(crate) enum Packing {
 pub(crate) struct Archive {
     path: PathBuf,
     /// By path inside, parts joined with `/`.
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ArchiveEntry>,
     /// Why there may be more entries than were found.
-    broken: Option<Error>,
+    broken: Option<SourceError>,
 }
 
 /// Where the bytes of an entry lie.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    file: Arc<File>,
+pub(crate) struct ArchiveEntry {
+    file: Arc<LazyFile>,
     start: u64,
     pub(crate) size: u64,
 }
@@ -69,7 +69,7 @@ impl Packing {
 impl Archive {
     /// The archive at `path`; compressed data is decompressed here. If it was cut short or damaged,
     /// it has the part before the damage.
-    pub(crate) fn open(path: &Path, packing: Packing, handles: &Arc<Handles>) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, packing: Packing, handles: &Arc<Handles>) -> Result<Self, SourceError> {
         let file = handles.register(path.to_owned());
         let mut archive = Self { path: path.to_owned(), entries: BTreeMap::new(), broken: None };
         match packing {
@@ -85,20 +85,20 @@ impl Archive {
     }
 
     /// Why there may be more entries than were found; reported once.
-    pub(crate) fn take_broken(&mut self) -> Option<Error> {
+    pub(crate) fn take_broken(&mut self) -> Option<SourceError> {
         self.broken.take()
     }
 
     /// Adds an entry; a later one of the same name wins, as in unpacking.
-    fn add(&mut self, name: &str, file: &Arc<File>, start: u64, size: u64) -> Result<(), Error> {
+    fn add(&mut self, name: &str, file: &Arc<LazyFile>, start: u64, size: u64) -> Result<(), SourceError> {
         if self.entries.len() >= ENTRIES_MAX {
-            return Err(Error::new(&self.path, ErrorKind::ManyEntries(ENTRIES_MAX)));
+            return Err(SourceError::new(&self.path, SourceErrorKind::ManyEntries(ENTRIES_MAX)));
         }
         // An archive that was cut short holds less of its last entry than its header claims.
-        let there = file.size().map_err(|error| Error::new(&self.path, error))?.saturating_sub(start);
+        let there = file.size().map_err(|error| SourceError::new(&self.path, error))?.saturating_sub(start);
         let size = size.min(there);
         if let Some(name) = inside(name) {
-            self.entries.insert(name, Entry { file: Arc::clone(file), start, size });
+            self.entries.insert(name, ArchiveEntry { file: Arc::clone(file), start, size });
         }
         Ok(())
     }
@@ -108,12 +108,12 @@ impl Archive {
     }
 
     /// The entry of that name.
-    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, name: &str) -> Option<&ArchiveEntry> {
         self.entries.get(name)
     }
 
     /// The entries that lie in a folder, not in one below it, by the last part of their names.
-    pub(crate) fn files_in(&self, folder: &str) -> impl Iterator<Item = (&str, &Entry)> {
+    pub(crate) fn files_in(&self, folder: &str) -> impl Iterator<Item = (&str, &ArchiveEntry)> {
         let prefix = join(folder, "");
         let length = prefix.len();
         let below = self.entries.range(prefix.clone()..).take_while(move |(name, _)| name.starts_with(&prefix));
@@ -141,8 +141,8 @@ impl Archive {
     }
 
     /// An entry for reading.
-    pub(crate) fn stream(&self, name: &str, entry: &Entry) -> Stream {
-        Stream::part(self.path.join(name), Arc::<File>::clone(&entry.file), entry.start, entry.size)
+    pub(crate) fn stream(&self, name: &str, entry: &ArchiveEntry) -> ByteSource {
+        ByteSource::part(self.path.join(name), Arc::<LazyFile>::clone(&entry.file), entry.start, entry.size)
     }
 }
 

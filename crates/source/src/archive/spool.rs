@@ -12,8 +12,8 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use super::Packing;
-use crate::error::{Error, ErrorKind};
-use crate::handles::File;
+use crate::error::{SourceError, SourceErrorKind};
+use crate::handles::LazyFile;
 
 const BYTES_MAX: u64 = 64 << 30;
 const RATIO_MAX: u64 = 1000;
@@ -23,7 +23,7 @@ const BYTES_ALWAYS: u64 = 64 << 20;
 const STEP: usize = 256 << 10;
 
 /// A file without a name that is being filled.
-pub(super) struct Spool {
+pub(super) struct UnnamedFile {
     path: PathBuf,
     file: fs::File,
     size: u64,
@@ -31,32 +31,32 @@ pub(super) struct Spool {
 }
 
 /// The decompressed content of a file, and why that is not all of it.
-pub(super) fn unpack(path: &Path, packing: Packing) -> Result<(Arc<File>, Option<Error>), Error> {
-    let packed = fs::File::open(path).map_err(|error| Error::new(path, error))?;
+pub(super) fn unpack(path: &Path, packing: Packing) -> Result<(Arc<LazyFile>, Option<SourceError>), SourceError> {
+    let packed = fs::File::open(path).map_err(|error| SourceError::new(path, error))?;
     let packed = BufReader::with_capacity(STEP, packed);
-    let mut spool = Spool::new(path)?;
+    let mut spool = UnnamedFile::new(path)?;
     let unpacked = match packing {
         Packing::Gzip => spool.append(&mut MultiGzDecoder::new(packed)),
         _ => spool.append(&mut ZstdFrames { packed: Some(packed), frame: None }),
     };
     match unpacked {
         Ok(_) => Ok((spool.finish(), None)),
-        Err(error) if matches!(error.kind, ErrorKind::Packed { .. }) => Ok((spool.finish(), Some(error))),
+        Err(error) if matches!(error.kind, SourceErrorKind::Packed { .. }) => Ok((spool.finish(), Some(error))),
         Err(error) => Err(error),
     }
 }
 
-impl Spool {
+impl UnnamedFile {
     /// For the contents of the archive at `path`.
-    pub(super) fn new(path: &Path) -> Result<Self, Error> {
-        let packed = fs::metadata(path).map_err(|error| Error::new(path, error))?.len();
+    pub(super) fn new(path: &Path) -> Result<Self, SourceError> {
+        let packed = fs::metadata(path).map_err(|error| SourceError::new(path, error))?.len();
         let limit = packed.saturating_mul(RATIO_MAX).saturating_add(BYTES_ALWAYS).min(BYTES_MAX);
-        let file = tempfile::tempfile().map_err(|error| Error::new(&std::env::temp_dir(), error))?;
+        let file = tempfile::tempfile().map_err(|error| SourceError::new(&std::env::temp_dir(), error))?;
         Ok(Self { path: path.to_owned(), file, size: 0, limit })
     }
 
     /// Adds all bytes of `source`; returns where they begin and how many they are.
-    pub(super) fn append(&mut self, source: &mut dyn Read) -> Result<(u64, u64), Error> {
+    pub(super) fn append(&mut self, source: &mut dyn Read) -> Result<(u64, u64), SourceError> {
         let start = self.size;
         let (mut bytes, mut wanted) = (vec![0; STEP], STEP);
         loop {
@@ -64,26 +64,28 @@ impl Spool {
                 Ok(0) => return Ok((start, self.size - start)),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.raw_os_error().is_some() => return Err(Error::new(&self.path, error)),
+                Err(error) if error.raw_os_error().is_some() => return Err(SourceError::new(&self.path, error)),
                 // A decompressor that cannot give so much may still give the bytes that it has.
                 Err(_) if wanted > 1 => {
                     wanted /= 2;
                     continue;
                 }
                 // The messages of the decompressors are about their insides.
-                Err(_) => return Err(Error::new(&self.path, ErrorKind::Packed { bytes: self.size - start })),
+                Err(_) => {
+                    return Err(SourceError::new(&self.path, SourceErrorKind::Packed { bytes: self.size - start }));
+                }
             };
             self.size += read as u64;
             if self.size > self.limit {
-                return Err(Error::new(&self.path, ErrorKind::Unpacked { limit: self.limit }));
+                return Err(SourceError::new(&self.path, SourceErrorKind::Unpacked { limit: self.limit }));
             }
-            self.file.write_all(&bytes[..read]).map_err(|error| Error::new(&std::env::temp_dir(), error))?;
+            self.file.write_all(&bytes[..read]).map_err(|error| SourceError::new(&std::env::temp_dir(), error))?;
         }
     }
 
     /// The file for reading; its errors name the archive.
-    pub(super) fn finish(self) -> Arc<File> {
-        File::kept(self.path, self.file)
+    pub(super) fn finish(self) -> Arc<LazyFile> {
+        LazyFile::kept(self.path, self.file)
     }
 }
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::Archive;
-use super::spool::Spool;
-use crate::error::{Error, ErrorKind};
-use crate::handles::File;
+use super::spool::UnnamedFile;
+use crate::error::{SourceError, SourceErrorKind};
+use crate::handles::LazyFile;
 
 /// Adds the entries of a zip file.
-pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error> {
+pub(super) fn read(file: &Arc<LazyFile>, archive: &mut Archive) -> Result<(), SourceError> {
     let path = file.path();
-    let fail = |error: zip::result::ZipError| Error::new(path, ErrorKind::Zip(Box::new(error)));
-    let packed = std::fs::File::open(path).map_err(|error| Error::new(path, error))?;
+    let fail = |error: zip::result::ZipError| SourceError::new(path, SourceErrorKind::Zip(Box::new(error)));
+    let packed = std::fs::File::open(path).map_err(|error| SourceError::new(path, error))?;
     let mut entries = ZipArchive::new(packed).map_err(fail)?;
     if entries.len() > super::ENTRIES_MAX {
-        return Err(Error::new(path, ErrorKind::ManyEntries(super::ENTRIES_MAX)));
+        return Err(SourceError::new(path, SourceErrorKind::ManyEntries(super::ENTRIES_MAX)));
     }
-    let mut spool: Option<Spool> = None;
+    let mut spool: Option<UnnamedFile> = None;
     let mut compressed = Vec::new();
     for index in 0..entries.len() {
         let entry = entries.by_index_raw(index).map_err(fail)?;
@@ -27,7 +27,7 @@ pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error>
             continue;
         }
         if entry.encrypted() {
-            return Err(Error::new(path, ErrorKind::Encrypted(name)));
+            return Err(SourceError::new(path, SourceErrorKind::Encrypted(name)));
         }
         if entry.compression() == CompressionMethod::Stored {
             archive.add(&name, file, entry.data_start(), entry.size())?;
@@ -36,7 +36,7 @@ pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error>
         drop(entry);
         let spool = match &mut spool {
             Some(spool) => spool,
-            empty => empty.insert(Spool::new(path)?),
+            empty => empty.insert(UnnamedFile::new(path)?),
         };
         let mut entry = entries.by_index(index).map_err(fail)?;
         let (start, size) = spool.append(&mut entry)?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
-use kymo_source::{Finder, TraceFolder, find};
+use kymo_source::{TraceFinder, TraceFolder, find};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -72,7 +72,7 @@ fn show_broken(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("archive");
     fs::write(&path, bytes).unwrap();
-    let mut finder = Finder::default();
+    let mut finder = TraceFinder::default();
     let traces = finder.find(&path).unwrap();
     let skipped: Vec<String> = finder.skipped().iter().map(|skipped| format!("{skipped}\n")).collect();
     let text = show_traces(&traces) + &skipped.concat();

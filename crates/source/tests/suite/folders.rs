@@ -164,7 +164,7 @@ mod unix {
         let closed = root.path().join("closed");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let allowed = fs::read_dir(&closed).is_ok();
-        let mut finder = kymo_source::Finder::default();
+        let mut finder = kymo_source::TraceFinder::default();
         let found = finder.find(root.path()).unwrap().len();
         let skipped: Vec<_> = finder.skipped().iter().map(|error| error.path.clone()).collect();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kymo_source::{Error, ErrorKind, Finder, Imported, Importer, Stream};
+use kymo_source::{ByteSource, Imported, Importer, SourceError, SourceErrorKind, TraceFinder};
 
 /// Files that begin with `lines`: each further line is a stream, the first one the metadata.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ impl Importer for Lines {
         head.starts_with(b"lines\n")
     }
 
-    fn import(&self, file: &Stream) -> Result<Vec<Imported>, Error> {
+    fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError> {
         let mut bytes = [0; 512];
         let size = file.read_at(0, &mut bytes)?;
         let text = String::from_utf8_lossy(&bytes[..size]).into_owned();
@@ -22,8 +22,10 @@ impl Importer for Lines {
             return Ok(Vec::new());
         }
         let mut lines = text.lines().skip(1);
-        let missing =
-            || Error { path: file.path().to_owned(), kind: ErrorKind::Import("line 2 is missing".to_owned()) };
+        let missing = || SourceError {
+            path: file.path().to_owned(),
+            kind: SourceErrorKind::Import("line 2 is missing".to_owned()),
+        };
         let metadata = lines.next().ok_or_else(missing)?.as_bytes().to_vec();
         // Lines that begin alike have one name.
         let stream = |line: &str| (line.chars().rev().take(3).collect(), line.as_bytes().to_vec());
@@ -31,8 +33,8 @@ impl Importer for Lines {
     }
 }
 
-fn finder() -> Finder {
-    Finder::with_importers(&[&Lines])
+fn finder() -> TraceFinder {
+    TraceFinder::with_importers(&[&Lines])
 }
 
 #[test]
@@ -62,11 +64,11 @@ fn what_nobody_recognizes_or_is_broken_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.lines");
     fs::write(&path, "other\n").unwrap();
-    assert!(matches!(finder().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
+    assert!(matches!(finder().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace));
     fs::write(&path, "lines\n").unwrap();
     assert_eq!(finder().find(&path).unwrap_err().to_string(), format!("{}: line 2 is missing", path.display()));
     // Without an importer, the file is not recognized.
-    assert!(matches!(Finder::default().find(&path).unwrap_err().kind, ErrorKind::NotInTrace));
+    assert!(matches!(TraceFinder::default().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace));
     for (text, wrong) in [
         ("lines\nnone\n", "there is no trace in it"),
         ("lines\nm\nabc\nabc\n", "its importer names a stream \"cba\", which is no name of its own"),

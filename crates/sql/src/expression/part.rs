@@ -8,13 +8,13 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, Like, Operator, TryCast};
 
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct ExpressionPart {
     expression: Expr,
     nodes: usize,
     depth: usize,
 }
 
-impl Part {
+impl ExpressionPart {
     pub(super) fn leaf(expression: Expr) -> Self {
         Self { expression, nodes: 1, depth: 1 }
     }

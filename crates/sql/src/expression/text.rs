@@ -3,31 +3,36 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
-use kymo_ir::predicate::{Pattern, Refusal, Test, Text};
+use kymo_ir::predicate::{Pattern, Refusal, Test, TextExpression};
 
-use super::Mapping;
-use super::part::Part;
+use super::ExpressionBuilder;
+use super::part::ExpressionPart;
 
-impl Mapping<'_> {
-    pub(super) fn text(&self, test: &Test, text: &Text) -> Result<Part, Refusal> {
+impl ExpressionBuilder<'_> {
+    pub(super) fn text(&self, test: &Test, text: &TextExpression) -> Result<ExpressionPart, Refusal> {
         match text {
-            Text::Literal(bytes) => self.literal(test, bytes),
-            Text::Input(input) => Ok(match self.column(*input) {
+            TextExpression::Literal(bytes) => self.literal(test, bytes),
+            TextExpression::Input(input) => Ok(match self.column(*input) {
                 Some(column) => column.cast(DataType::Utf8),
-                None => Part::literal(ScalarValue::Utf8(None)),
+                None => ExpressionPart::literal(ScalarValue::Utf8(None)),
             }),
         }
     }
 
-    fn literal(&self, test: &Test, bytes: &[u8]) -> Result<Part, Refusal> {
-        Ok(Part::literal(self.utf8(test, bytes)?.into()))
+    fn literal(&self, test: &Test, bytes: &[u8]) -> Result<ExpressionPart, Refusal> {
+        Ok(ExpressionPart::literal(self.utf8(test, bytes)?.into()))
     }
 
     fn utf8<'b>(&self, test: &Test, bytes: &'b [u8]) -> Result<&'b str, Refusal> {
         std::str::from_utf8(bytes).map_err(|_| self.predicate.refusal(test, "SQL has no text that is not UTF-8"))
     }
 
-    pub(super) fn matches(&self, test: &Test, text: &Text, pattern: &Pattern) -> Result<Part, Refusal> {
+    pub(super) fn matches(
+        &self,
+        test: &Test,
+        text: &TextExpression,
+        pattern: &Pattern,
+    ) -> Result<ExpressionPart, Refusal> {
         let text = self.text(test, text)?;
         Ok(match pattern {
             Pattern::Exactly(bytes) => text.binary(Operator::Eq, self.literal(test, bytes)?),
@@ -41,7 +46,7 @@ impl Mapping<'_> {
                 if regex::Regex::new(regex.source()).is_err() {
                     return Err(self.predicate.refusal(test, "SQL has no regular expressions on bytes"));
                 }
-                text.binary(Operator::RegexMatch, Part::literal(regex.source().into()))
+                text.binary(Operator::RegexMatch, ExpressionPart::literal(regex.source().into()))
             }
         })
     }

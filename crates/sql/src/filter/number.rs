@@ -5,14 +5,14 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
-use super::{Said, Words, bare, sign};
+use super::{FilterColumns, FilterText, bare, sign};
 use crate::table::TermKind;
 
 /// Sums inside each other, at most.
 const DEPTH_MAX: usize = 16;
 
 /// An integer in the filter language, and which values it can have.
-pub(super) struct Integer {
+pub(super) struct FilterInteger {
     pub(super) text: String,
     lowest: i128,
     highest: i128,
@@ -20,21 +20,21 @@ pub(super) struct Integer {
     bits: Option<(i128, i128)>,
 }
 
-impl Words<'_> {
-    pub(super) fn compared_integers(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<Said> {
+impl FilterColumns<'_> {
+    pub(super) fn compared_integers(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<FilterText> {
         let sign = sign(operator)?;
         if let (Some(value), Expr::Literal(constant, _)) = (self.as_real(left), right) {
             return compared_as_real(&value.text, operator, constant);
         }
         let (left, right) = (self.integer(left)?, self.integer(right)?);
-        Said::exactly(format!("{} {sign} {}", left.text, right.text))
+        FilterText::exactly(format!("{} {sign} {}", left.text, right.text))
     }
 
-    pub(super) fn integer(&self, expression: &Expr) -> Option<Integer> {
+    pub(super) fn integer(&self, expression: &Expr) -> Option<FilterInteger> {
         self.integer_within(expression, 0)
     }
 
-    fn integer_within(&self, expression: &Expr, depth: usize) -> Option<Integer> {
+    fn integer_within(&self, expression: &Expr, depth: usize) -> Option<FilterInteger> {
         if depth > DEPTH_MAX {
             return None;
         }
@@ -42,12 +42,12 @@ impl Words<'_> {
             Expr::Literal(value, _) => {
                 let number = literal(value)?;
                 let bits = range(&value.data_type());
-                Some(Integer { text: written(number), lowest: number, highest: number, bits })
+                Some(FilterInteger { text: written(number), lowest: number, highest: number, bits })
             }
             column @ Expr::Column(_) => {
                 let (index, term) = self.column(column)?;
                 let bits = range(self.schema.field(index).data_type()).filter(|_| term.kind == TermKind::Integer)?;
-                Some(Integer { text: term.text, lowest: bits.0, highest: bits.1, bits: Some(bits) })
+                Some(FilterInteger { text: term.text, lowest: bits.0, highest: bits.1, bits: Some(bits) })
             }
             Expr::Cast(cast) => {
                 let inner = self.integer_within(&cast.expr, depth + 1)?;
@@ -66,13 +66,13 @@ impl Words<'_> {
     }
 
     /// An integer as a real.
-    fn as_real(&self, expression: &Expr) -> Option<Integer> {
+    fn as_real(&self, expression: &Expr) -> Option<FilterInteger> {
         let Expr::Cast(cast) = expression else { return None };
         (cast.field.data_type() == &DataType::Float64).then(|| self.integer(&cast.expr)).flatten()
     }
 }
 
-impl Integer {
+impl FilterInteger {
     /// As another type that holds all its values.
     fn cast(self, data_type: &DataType) -> Option<Self> {
         let bits = range(data_type);
@@ -176,18 +176,18 @@ fn written_real(value: f64) -> String {
 }
 
 /// An integer that is compared as a real. It is never -0.0.
-fn compared_as_real(text: &str, operator: Operator, value: &ScalarValue) -> Option<Said> {
+fn compared_as_real(text: &str, operator: Operator, value: &ScalarValue) -> Option<FilterText> {
     let value = real(value).filter(|value| *value != 0.0 || value.is_sign_positive())?;
-    Said::exactly(format!("{text} {} {}", sign(operator)?, written_real(value)))
+    FilterText::exactly(format!("{text} {} {}", sign(operator)?, written_real(value)))
 }
 
 /// A real and a constant. In SQL, a NaN is above or below all others and equal to itself, and -0.0
 /// is below 0.0; here it is neither, and they are equal. So a little more is kept, and asked again.
-pub(super) fn compared_real(text: &str, operator: Operator, value: &ScalarValue) -> Option<Said> {
+pub(super) fn compared_real(text: &str, operator: Operator, value: &ScalarValue) -> Option<FilterText> {
     let value = real(value)?;
     let is_zero = value == 0.0;
     let constant = written_real(value.abs() * if is_zero { 1.0 } else { value.signum() });
-    Said::widely(match operator {
+    FilterText::widely(match operator {
         Operator::Eq => format!("{text} == {constant}"),
         Operator::NotEq if !is_zero => format!("{text} != {constant}"),
         Operator::Lt | Operator::LtEq if is_zero => format!("!({text} > {constant})"),

@@ -10,8 +10,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Like, Operator};
 
-use super::{Said, Words, bare, literal as constant, sign};
-use crate::table::{Label, Term, TermKind};
+use super::{FilterColumns, FilterText, bare, literal as constant, sign};
+use crate::table::{Term, TermKind, ValueName};
 
 /// Ranges of an enumeration's values in one filter, at most.
 const RANGES_MAX: usize = 1000;
@@ -29,7 +29,7 @@ pub(super) fn literal(value: &ScalarValue) -> Option<&str> {
 }
 
 /// A column of text compared with a constant.
-pub(super) fn compared(term: &Term, operator: Operator, text: &str) -> Option<Said> {
+pub(super) fn compared(term: &Term, operator: Operator, text: &str) -> Option<FilterText> {
     if let TermKind::Label(labels) = &term.kind {
         let is_wanted = |label: &str| match operator {
             Operator::Eq => label == text,
@@ -48,11 +48,11 @@ pub(super) fn compared(term: &Term, operator: Operator, text: &str) -> Option<Sa
     if !is_same {
         return None;
     }
-    Said::exactly(format!("{} {} {}", term.text, sign(operator)?, quoted(text)))
+    FilterText::exactly(format!("{} {} {}", term.text, sign(operator)?, quoted(text)))
 }
 
 /// A column of text that is one of several, or none.
-pub(super) fn among(term: &Term, texts: &[&str], wanted: bool) -> Option<Said> {
+pub(super) fn among(term: &Term, texts: &[&str], wanted: bool) -> Option<FilterText> {
     if let TermKind::Label(labels) = &term.kind {
         return labelled(term, labels, |label| texts.contains(&label) == wanted);
     }
@@ -61,40 +61,40 @@ pub(super) fn among(term: &Term, texts: &[&str], wanted: bool) -> Option<Said> {
     }
     let items: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
     let text = format!("{} in ({})", term.text, items.join(", "));
-    Said::exactly(if wanted { text } else { format!("!({text})") })
+    FilterText::exactly(if wanted { text } else { format!("!({text})") })
 }
 
-impl Words<'_> {
-    pub(super) fn like(&self, like: &Like, wanted: bool) -> Option<Said> {
+impl FilterColumns<'_> {
+    pub(super) fn like(&self, like: &Like, wanted: bool) -> Option<FilterText> {
         if like.case_insensitive || like.escape_char.is_some_and(|escape| escape != '\\') {
             return None;
         }
         let (_, term) = self.column(bare(&like.expr)).filter(|(_, term)| is_text(&term.kind))?;
-        let pattern = Pattern::new(literal(constant(&like.pattern)?)?)?;
+        let pattern = LikePattern::new(literal(constant(&like.pattern)?)?)?;
         pattern.said(&term, wanted != like.negated)
     }
 
     /// `starts_with`, `ends_with` and `contains` of a column.
-    pub(super) fn text_function(&self, function: &ScalarFunction, wanted: bool) -> Option<Said> {
+    pub(super) fn text_function(&self, function: &ScalarFunction, wanted: bool) -> Option<FilterText> {
         let [text, part] = &function.args[..] else { return None };
-        let part = Piece::Text(literal(constant(part)?)?.to_owned());
+        let part = LikePiece::Text(literal(constant(part)?)?.to_owned());
         let pieces = match function.func.name() {
-            "starts_with" => vec![part, Piece::Any],
-            "ends_with" => vec![Piece::Any, part],
-            "contains" => vec![Piece::Any, part, Piece::Any],
+            "starts_with" => vec![part, LikePiece::Any],
+            "ends_with" => vec![LikePiece::Any, part],
+            "contains" => vec![LikePiece::Any, part, LikePiece::Any],
             _ => return None,
         };
         let (_, term) = self.column(bare(text)).filter(|(_, term)| is_text(&term.kind))?;
-        Pattern { pieces }.said(&term, wanted)
+        LikePattern { pieces }.said(&term, wanted)
     }
 }
 
 /// The pattern of a `LIKE`.
-struct Pattern {
-    pieces: Vec<Piece>,
+struct LikePattern {
+    pieces: Vec<LikePiece>,
 }
 
-enum Piece {
+enum LikePiece {
     Text(String),
     /// `%`
     Any,
@@ -102,20 +102,20 @@ enum Piece {
     One,
 }
 
-impl Pattern {
+impl LikePattern {
     /// `None`: it ends with a backslash.
     fn new(pattern: &str) -> Option<Self> {
         let mut pieces = Vec::new();
         let mut letters = pattern.chars();
         while let Some(letter) = letters.next() {
             match letter {
-                '%' => pieces.push(Piece::Any),
-                '_' => pieces.push(Piece::One),
+                '%' => pieces.push(LikePiece::Any),
+                '_' => pieces.push(LikePiece::One),
                 letter => {
                     let letter = if letter == '\\' { letters.next()? } else { letter };
                     match pieces.last_mut() {
-                        Some(Piece::Text(text)) => text.push(letter),
-                        _ => pieces.push(Piece::Text(letter.into())),
+                        Some(LikePiece::Text(text)) => text.push(letter),
+                        _ => pieces.push(LikePiece::Text(letter.into())),
                     }
                 }
             }
@@ -123,12 +123,12 @@ impl Pattern {
         Some(Self { pieces })
     }
 
-    fn said(&self, term: &Term, wanted: bool) -> Option<Said> {
+    fn said(&self, term: &Term, wanted: bool) -> Option<FilterText> {
         if let TermKind::Label(labels) = &term.kind {
             let regex = self.regex()?;
             return labelled(term, labels, |label| regex.is_match(label) == wanted);
         }
-        let is_exact = !self.pieces.iter().any(|piece| matches!(piece, Piece::One));
+        let is_exact = !self.pieces.iter().any(|piece| matches!(piece, LikePiece::One));
         // A wider pattern leaves less that does not match.
         if !wanted && !is_exact {
             return None;
@@ -136,21 +136,21 @@ impl Pattern {
         let mut glob = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) if is_valid(text) => glob += &escaped(text),
-                Piece::Text(_) => return None,
-                Piece::Any | Piece::One if glob.ends_with('*') && !glob.ends_with("\\*") => {}
-                Piece::Any | Piece::One => glob.push('*'),
+                LikePiece::Text(text) if is_valid(text) => glob += &escaped(text),
+                LikePiece::Text(_) => return None,
+                LikePiece::Any | LikePiece::One if glob.ends_with('*') && !glob.ends_with("\\*") => {}
+                LikePiece::Any | LikePiece::One => glob.push('*'),
             }
         }
         let sign = if wanted { "==" } else { "!=" };
-        Some(Said { text: format!("{} {sign} \"{glob}\"", term.text), is_exact })
+        Some(FilterText { text: format!("{} {sign} \"{glob}\"", term.text), is_exact })
     }
 
     fn regex(&self) -> Option<regex::Regex> {
-        let part = |piece: &Piece| match piece {
-            Piece::Text(text) => regex::escape(text),
-            Piece::Any => ".*".to_owned(),
-            Piece::One => ".".to_owned(),
+        let part = |piece: &LikePiece| match piece {
+            LikePiece::Text(text) => regex::escape(text),
+            LikePiece::Any => ".*".to_owned(),
+            LikePiece::One => ".".to_owned(),
         };
         let parts: String = self.pieces.iter().map(part).collect();
         regex::Regex::new(&format!("(?s)^{parts}$")).ok()
@@ -158,14 +158,14 @@ impl Pattern {
 }
 
 /// A column of labels: the values with a wanted label.
-fn labelled(term: &Term, labels: &[Label], is_wanted: impl Fn(&str) -> bool) -> Option<Said> {
+fn labelled(term: &Term, labels: &[ValueName], is_wanted: impl Fn(&str) -> bool) -> Option<FilterText> {
     let ranges = ranges(labels.iter().filter(|label| is_wanted(&label.name)))?;
     // No value: never true.
-    Said::exactly(if ranges.is_empty() { "0 == 1".to_owned() } else { format!("{} in ({ranges})", term.text) })
+    FilterText::exactly(if ranges.is_empty() { "0 == 1".to_owned() } else { format!("{} in ({ranges})", term.text) })
 }
 
 /// The values of labels, as items of a list.
-pub(super) fn ranges<'l>(labels: impl Iterator<Item = &'l Label>) -> Option<String> {
+pub(super) fn ranges<'l>(labels: impl Iterator<Item = &'l ValueName>) -> Option<String> {
     let item = |&(lowest, highest): &(i128, i128)| {
         let (low, high) = (super::number::written(lowest), super::number::written(highest));
         if lowest == highest { low } else { format!("{low}..={high}") }

@@ -15,14 +15,14 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::physical_expr::create_physical_expr;
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{
-    Bitwise, Datum, Input, InputClass, InputKind, Number, Pattern, Predicate, Regex, Relation, Test, Text,
+    Bitwise, Datum, Input, InputClass, InputKind, Number, Pattern, Predicate, Regex, Relation, Test, TextExpression,
 };
-use kymo_random::Random;
-use kymo_random::predicates::{self, Options};
+use kymo_random::RandomNumbers;
+use kymo_random::predicates::{self, PredicateOptions};
 
 /// Rows of each batch.
 const ROWS: usize = 48;
-const OPTIONS: Options = Options { encodings: false, ..Options::ALL };
+const OPTIONS: PredicateOptions = PredicateOptions { encodings: false, ..PredicateOptions::ALL };
 
 /// The column of an input, of the type that a table has for it.
 fn column(kind: InputKind, rows: &[Vec<Datum>], input: usize) -> ArrayRef {
@@ -90,8 +90,8 @@ fn evaluate(expression: &Expr, predicate: &Predicate, rows: &[Vec<Datum>]) -> Ve
 }
 
 /// Compares all rows of a predicate; `None`: it is refused.
-fn check(random: &mut Random, predicate: &Predicate) -> Option<[usize; 3]> {
-    let is_gone = |optional: bool, random: &mut Random| optional && random.below(4) == 0;
+fn check(random: &mut RandomNumbers, predicate: &Predicate) -> Option<[usize; 3]> {
+    let is_gone = |optional: bool, random: &mut RandomNumbers| optional && random.below(4) == 0;
     let gone: Vec<bool> = predicate.inputs.iter().map(|input| is_gone(input.optional, random)).collect();
     let columns: Vec<Option<Column>> = predicate
         .inputs
@@ -120,9 +120,9 @@ fn check(random: &mut Random, predicate: &Predicate) -> Option<[usize; 3]> {
 fn random_predicates_have_the_evaluators_value() {
     let (mut taken, mut all) = (0, [0; 3]);
     for seed in 0..3000 {
-        let random = &mut Random::new(seed);
+        let random = &mut RandomNumbers::new(seed);
         let nodes = 1 + random.below(30);
-        let (predicate, _) = predicates::predicate(random, &Options { nodes, ..OPTIONS });
+        let (predicate, _) = predicates::predicate(random, &PredicateOptions { nodes, ..OPTIONS });
         if let Some(counts) = check(random, &predicate) {
             taken += 1;
             all = [0, 1, 2].map(|value| all[value] + counts[value]);
@@ -136,7 +136,7 @@ fn random_predicates_have_the_evaluators_value() {
 fn matches(pattern: Pattern, expected: &str, texts: &[&str]) {
     let kind = InputKind::Text(Encoding::Utf8);
     let inputs = vec![InputClass { name: "comm".into(), kind, optional: true }];
-    let predicate = Predicate { inputs, root: Test::Matches { text: Text::Input(Input(0)), pattern } };
+    let predicate = Predicate { inputs, root: Test::Matches { text: TextExpression::Input(Input(0)), pattern } };
     let expression = kymo_sql::expression(&predicate, &[Some(Column::from_name("comm"))]).expect("SQL has it");
     assert_eq!(expression.to_string(), expected);
     let rows: Vec<Vec<Datum>> = texts.iter().map(|text| vec![Datum::Text(text.as_bytes().into())]).collect();

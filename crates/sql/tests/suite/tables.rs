@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kymo_sql::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
 use kymo_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use kymo_sql::{
-    Argument, Batches, Catalog, Engine, EngineOptions, Function, Label, Question, Relation, Skipped, TableError, Term,
-    TermKind, TraceScan, TraceTable,
+    Argument, Batches, Catalog, EngineOptions, Function, NamedRelation, QueryEngine, Skipped, TableError,
+    TableQuestion, Term, TermKind, TraceScan, TraceTable, ValueName,
 };
 
 /// Numbers as they come, on any number of partitions.
@@ -55,7 +55,7 @@ impl TraceTable for Numbers {
 
     fn term(&self, column: usize) -> Option<Term> {
         let name = self.schema.field(column).name();
-        let label = |name: &str, ranges: &[(i128, i128)]| Label { name: name.to_owned(), ranges: ranges.to_vec() };
+        let label = |name: &str, ranges: &[(i128, i128)]| ValueName { name: name.to_owned(), ranges: ranges.to_vec() };
         let labels = || Arc::from([label("RUN", &[(0, 0)]), label("SLEEP", &[(1, 3), (8, 8)])]);
         let (text, kind) = match name.as_str() {
             "time" => ("$time", TermKind::Time),
@@ -72,7 +72,7 @@ impl TraceTable for Numbers {
         !filter.contains("refused")
     }
 
-    fn scan(&self, question: &Question) -> Result<Arc<dyn TraceScan>, TableError> {
+    fn scan(&self, question: &TableQuestion) -> Result<Arc<dyn TraceScan>, TableError> {
         let all = || (0..self.schema.fields().len()).collect();
         let columns: Vec<usize> = question.columns.clone().unwrap_or_else(all);
         let schema = Arc::new(self.schema.project(&columns)?);
@@ -133,25 +133,25 @@ impl Catalog for One {
         vec!["numbers".to_owned()]
     }
 
-    fn relation(&self, _: &str, name: &str) -> Result<Option<Relation>, TableError> {
-        Ok((name == "numbers").then(|| Relation::Read(Arc::new(Numbers::new(100)))))
+    fn relation(&self, _: &str, name: &str) -> Result<Option<NamedRelation>, TableError> {
+        Ok((name == "numbers").then(|| NamedRelation::Read(Arc::new(Numbers::new(100)))))
     }
 
     fn functions(&self) -> Vec<Function> {
         vec![Function { name: "first".to_owned(), description: "The first numbers.".to_owned() }]
     }
 
-    fn call(&self, _: &str, arguments: &[Argument]) -> Result<Relation, TableError> {
+    fn call(&self, _: &str, arguments: &[Argument]) -> Result<NamedRelation, TableError> {
         match arguments {
-            [Argument::Integer(rows)] => Ok(Relation::Read(Arc::new(Numbers::new(*rows)))),
+            [Argument::Integer(rows)] => Ok(NamedRelation::Read(Arc::new(Numbers::new(*rows)))),
             _ => Err("first() takes a number".into()),
         }
     }
 }
 
-fn engine() -> Engine {
+fn engine() -> QueryEngine {
     let tables: Arc<dyn Catalog> = Arc::new(One);
-    Engine::new(&tables, &EngineOptions { memory_bytes: 64 << 20, partitions: 3 }).expect("there is a folder")
+    QueryEngine::new(&tables, &EngineOptions { memory_bytes: 64 << 20, partitions: 3 }).expect("there is a folder")
 }
 
 fn plan(query: &str) -> String {

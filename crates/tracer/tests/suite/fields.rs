@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use kymo_lane::{Mode, Wants, contexts};
+use kymo_lane::{OverflowMode, RecordingSettings, contexts};
 use kymo_tracer::{Context, Hex, Own, control_file, event, labels};
 
 use crate::alone;
@@ -30,7 +30,7 @@ extern "C" fn request(own: &mut Own) {
 }
 
 struct Seen {
-    recorder: kymo_lane::Recorder<Control>,
+    recorder: kymo_lane::RecorderSide<Control>,
     taken: usize,
 }
 
@@ -49,13 +49,13 @@ impl Seen {
     }
 
     fn wants(&mut self, contexts: u64) {
-        let wants = Wants { mode: Mode::DiscardNewest, lane: 32, pool: 512, contexts };
+        let wants = RecordingSettings { mode: OverflowMode::DiscardNewest, lane: 32, pool: 512, contexts };
         self.recorder.say(&wants).expect("it can be written");
         self.taken = usize::MAX;
     }
 }
 
-fn definitions(recorder: &kymo_lane::Recorder<Control>) -> Vec<(bool, u16, String)> {
+fn definitions(recorder: &kymo_lane::RecorderSide<Control>) -> Vec<(bool, u16, String)> {
     let (mut all, mut last) = (Vec::new(), None);
     while let Some(next) = recorder.definition(last.as_ref()).expect("it can be read") {
         let mut text = vec![0; next.bytes as usize];
@@ -77,8 +77,8 @@ fn fields_are_what_was_told_of_them() {
 fn record_all() {
     let path = Path::new(std::ffi::OsStr::from_bytes(control_file().expect("it has begun").to_bytes()));
     let view = Control(std::fs::File::options().read(true).write(true).open(path).expect("it is there"));
-    let layout = kymo_lane::Layout::default();
-    let mut seen = Seen { recorder: kymo_lane::Recorder::new(view, layout), taken: 0 };
+    let layout = kymo_lane::MemoryLayout::default();
+    let mut seen = Seen { recorder: kymo_lane::RecorderSide::new(view, layout), taken: 0 };
     assert!(REQUEST.register());
     let all = definitions(&seen.recorder);
     let id = |name: &str| all.iter().find(|(_, _, text)| text.contains(name)).unwrap_or_else(|| panic!("{all:?}"));

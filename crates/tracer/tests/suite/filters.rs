@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header};
-use kymo_lane::{Code, Runs};
+use kymo_bytecode::{Instruction, IntegerCondition, IntegerField, IntegerKind, RegisterSet, header};
+use kymo_lane::{FilterCode, FilterEngine};
 use kymo_tracer::{Event, control_file};
 
 use crate::alone;
@@ -23,11 +23,11 @@ fn bytecode(value: i128) -> Vec<u8> {
 
 /// The same for larger arguments, whose last 8 bytes it asks for.
 fn bytecode_of(size: u16, value: i128) -> Vec<u8> {
-    let field = Field { kind: Kind::new(8, false, false).expect("there are such"), offset: size - 8 };
-    let test = Instruction::Test { field, condition: Condition::NotEqual(value), skip: 1 };
+    let field = IntegerField { kind: IntegerKind::new(8, false, false).expect("there are such"), offset: size - 8 };
+    let test = Instruction::Test { field, condition: IntegerCondition::NotEqual(value), skip: 1 };
     let mut bytes = header(size.into(), 3, 0).to_vec();
     for instruction in [test, Instruction::Keep, Instruction::Drop] {
-        bytes.extend(instruction.encode(Registers::default()));
+        bytes.extend(instruction.encode(RegisterSet::default()));
     }
     bytes
 }
@@ -67,14 +67,14 @@ fn put_filters(watch: &Watch) {
     let mut offset = 0;
     for (slot, bytes) in [(2, bytecode(1)), (3, bytecode(2)), (6, b"no bytecode at all".to_vec())] {
         recorder.put_bytecode(offset, &bytes).expect("it can be written");
-        let code = Code { is_native: false, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { is_native: false, offset, bytes: bytes.len() as u32 };
         recorder.say_code(slot, code).expect("it can be written");
         offset += bytes.len() as u32;
     }
     for (slot, bytes) in [(4, native(3)), (5, native(4))] {
         let offset = 4096 * u32::from(slot);
         file.write_all_at(&bytes, offset.into()).expect("it can be written");
-        let code = Code { is_native: true, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { is_native: true, offset, bytes: bytes.len() as u32 };
         recorder.say_code(slot, code).expect("it can be written");
     }
 }
@@ -109,8 +109,8 @@ fn switch_and_inherit(folder: &Path) {
         assert_eq!(values(&mut watch), kept, "switched to {control}");
     }
     let runs = [2, 3, 4, 5, 6, 77].map(|slot| watch.recorder.runs(slot).expect("it can be read"));
-    let (bytecode, native) = (Runs::Interpreted, Runs::Native);
-    assert_eq!(runs, [bytecode, bytecode, native, native, Runs::Not, Runs::NotYet]);
+    let (bytecode, native) = (FilterEngine::Interpreted, FilterEngine::Native);
+    assert_eq!(runs, [bytecode, bytecode, native, native, FilterEngine::Not, FilterEngine::NotYet]);
     nothing_else_is_looked_at(&mut watch);
     for (control, kept) in [(4, &[3][..]), (3, &[2]), (77, &[1, 2, 3, 4])] {
         watch.recorder.switch(id, control).expect("it can be written");
@@ -124,7 +124,7 @@ fn nothing_else_is_looked_at(watch: &mut Watch) {
     for (slot, bytes) in [(9, bytecode_of(16, 1)), (10, bytecode_of(16, 1)), (11, bytecode(1))] {
         let offset = 4096 * u32::from(slot);
         watch.recorder.put_bytecode(offset, &bytes).expect("it can be written");
-        let code = Code { is_native: false, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { is_native: false, offset, bytes: bytes.len() as u32 };
         watch.recorder.say_code(slot, code).expect("it can be written");
     }
     let runs = |watch: &Watch, slot| watch.recorder.runs(slot).expect("it can be read");
@@ -138,11 +138,11 @@ fn nothing_else_is_looked_at(watch: &mut Watch) {
         (values(watch), runs(watch, slot))
     };
     let all = vec![1, 2, 3, 4];
-    assert_eq!(offered(9), (all.clone(), Runs::Not));
-    assert_eq!(offered(10), (all.clone(), Runs::Interpreted), "another event has asked it first");
+    assert_eq!(offered(9), (all.clone(), FilterEngine::Not));
+    assert_eq!(offered(10), (all.clone(), FilterEngine::Interpreted), "another event has asked it first");
     let dump = |may: libc::c_ulong| assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, may) }, 0);
     dump(0);
-    assert_eq!(offered(11), (all, Runs::Not));
+    assert_eq!(offered(11), (all, FilterEngine::Not));
     dump(1);
 }
 
@@ -161,7 +161,7 @@ fn check_child(folder: &Path, own: &Path, kept: &[u64]) {
     let mut watch = Watch::new(&files[0]);
     assert_eq!(values(&mut watch), kept);
     for slot in 2..=8 {
-        let is_free = watch.recorder.runs(slot).expect("it can be read") == Runs::NotYet;
+        let is_free = watch.recorder.runs(slot).expect("it can be read") == FilterEngine::NotYet;
         assert_eq!(is_free, slot > 6, "slot {slot}");
         assert_eq!(
             watch.recorder.said_code(slot).expect("it can be read"),

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use kymo_lane::View;
+use kymo_lane::MemoryView;
 use kymo_tracer::{Event, control_file};
 
 use crate::alone;

@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_decode::tree::stream::{Packet, read_file};
+use kymo_decode::tree::stream::{PacketRecords, read_file};
 use kymo_format::model::TraceClass;
-use kymo_writer::{Event, Metadata, Options, Problem, TraceWriter};
+use kymo_writer::{EventParts, MetadataSource, TraceWriter, WriteProblem, WriterOptions};
 
 /// A stream file longer than this is left out: the tree reader is plain, not fast.
 const FILE_LENGTH_MAX: u64 = 2_000_000;
@@ -36,8 +36,8 @@ fn stream_files(folder: &Path) -> Option<Vec<(String, Vec<u8>)>> {
     Some(files)
 }
 
-fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[Packet]) -> Result<(), Problem> {
-    let options = Options { metadata: Metadata::Text(String::new()), packet_bytes: 3000, index: true };
+fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[PacketRecords]) -> Result<(), WriteProblem> {
+    let options = WriterOptions { metadata: MetadataSource::Text(String::new()), packet_bytes: 3000, index: true };
     let trace = TraceWriter::create(folder, class, options).map_err(|error| error.problem)?;
     let first = &packets[0];
     let stream = trace.stream(first.stream_class, first.stream_id, name);
@@ -46,7 +46,7 @@ fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[Packet]) -> R
         packet.context.iter().for_each(|context| stream.packet_context(context));
         packet.header.iter().for_each(|header| stream.packet_header(header));
         for event in &packet.events {
-            let parts = Event {
+            let parts = EventParts {
                 header: None,
                 common: event.common.as_ref(),
                 specific: event.specific.as_ref(),
@@ -61,7 +61,7 @@ fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[Packet]) -> R
 }
 
 /// Everything that a reader is told of the events, without where they lie.
-fn told(packets: &[Packet]) -> Vec<impl PartialEq + std::fmt::Debug + '_> {
+fn told(packets: &[PacketRecords]) -> Vec<impl PartialEq + std::fmt::Debug + '_> {
     let events = packets.iter().flat_map(|packet| &packet.events);
     events.map(|event| (event.cycles, event.class, &event.common, &event.specific, &event.payload)).collect()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use kymo_decode::tree::stream::read_file;
-use kymo_writer::{Event, Metadata, Options, TraceWriter};
+use kymo_writer::{EventParts, MetadataSource, TraceWriter, WriterOptions};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 64; align = 8; } := u64;
@@ -27,13 +27,13 @@ event { name = small; id = 3; }; event { name = large; id = 500; };
 fn the_form_is_the_first_that_a_reader_understands() {
     let class = kymo_format::parse(METADATA.as_bytes()).trace_class.unwrap();
     let folder = std::env::temp_dir().join(format!("kymo-header-{}", std::process::id()));
-    let metadata = Metadata::Text(METADATA.to_owned());
-    let options = Options { metadata, packet_bytes: 4096, index: true };
+    let metadata = MetadataSource::Text(METADATA.to_owned());
+    let options = WriterOptions { metadata, packet_bytes: 4096, index: true };
     let trace = TraceWriter::create(&folder, &class, options).unwrap();
     let mut stream = trace.stream(0, None, "s").unwrap();
     let events = [(5, 0), (5 + (1 << 27) - 1, 0), (5 + (3 << 27), 0), (1 << 40, 1), (7 + (1 << 40), 0)];
     for (cycles, class) in events {
-        stream.event(cycles, class, &Event::default()).unwrap();
+        stream.event(cycles, class, &EventParts::default()).unwrap();
     }
     stream.discarded(9);
     stream.flush().unwrap();

@@ -9,7 +9,7 @@ use kymo_decode::tree::stream::read_file;
 use kymo_format::model::*;
 use kymo_format::value::Value;
 use kymo_units::ByteOrder;
-use kymo_writer::{Event, Metadata, Options, TraceWriter};
+use kymo_writer::{EventParts, MetadataSource, TraceWriter, WriterOptions};
 use proptest::prelude::*;
 
 struct Random {
@@ -97,7 +97,13 @@ fn scalar(random: &mut Random) -> (FieldClass, Value) {
 }
 
 /// A class that needs the member before it, whose value is `selector`.
-fn dependent(random: &mut Random, path: FieldPath, selector: u64, depth: u32, at: &[Step]) -> (FieldClass, Value) {
+fn dependent(
+    random: &mut Random,
+    path: FieldPath,
+    selector: u64,
+    depth: u32,
+    at: &[FieldPathStep],
+) -> (FieldClass, Value) {
     let below = |step| [at, &[step]].concat();
     let single = |value: u64| vec![IntegerRange::single(i128::from(value))];
     let (kind, value) = match random.below(5) {
@@ -115,15 +121,15 @@ fn dependent(random: &mut Random, path: FieldPath, selector: u64, depth: u32, at
             (FieldKind::DynamicArray(array), Value::Array(vec![value; selector as usize]))
         }
         3 => {
-            let (content, value) = field(random, depth, &below(Step::Content));
+            let (content, value) = field(random, depth, &below(FieldPathStep::Content));
             let present = random.below(2) == 0;
             let ranges = Some(single(if present { selector } else { selector + 1 }));
             let value = Value::Optional(present.then(|| Box::new(value)));
             (FieldKind::Optional(Box::new(Optional { selector: path, ranges, content })), value)
         }
         _ => {
-            let (other, _) = field(random, depth, &below(Step::Option(0)));
-            let (chosen, value) = field(random, depth, &below(Step::Option(1)));
+            let (other, _) = field(random, depth, &below(FieldPathStep::Option(0)));
+            let (chosen, value) = field(random, depth, &below(FieldPathStep::Option(1)));
             let option = |ranges, class| VariantOption { name: None, ranges, class };
             let options = vec![option(single(selector + 1), other), option(single(selector), chosen)];
             let value = Value::Variant { option: 1, content: Box::new(value) };
@@ -134,12 +140,12 @@ fn dependent(random: &mut Random, path: FieldPath, selector: u64, depth: u32, at
 }
 
 /// A class at the path `at` of the payload, and a value of it.
-fn field(random: &mut Random, depth: u32, at: &[Step]) -> (FieldClass, Value) {
+fn field(random: &mut Random, depth: u32, at: &[FieldPathStep]) -> (FieldClass, Value) {
     if depth == 0 || random.below(3) == 0 {
         return scalar(random);
     }
     if random.below(4) == 0 {
-        let (element, value) = field(random, depth - 1, &[at, &[Step::Element]].concat());
+        let (element, value) = field(random, depth - 1, &[at, &[FieldPathStep::Element]].concat());
         let length = random.below(4);
         let array = StaticArray { length, element: Box::new(element), minimum_alignment: 1 << random.below(5) };
         let values = vec![value; length as usize];
@@ -148,7 +154,7 @@ fn field(random: &mut Random, depth: u32, at: &[Step]) -> (FieldClass, Value) {
     structure(random, depth - 1, at)
 }
 
-fn structure(random: &mut Random, depth: u32, at: &[Step]) -> (FieldClass, Value) {
+fn structure(random: &mut Random, depth: u32, at: &[FieldPathStep]) -> (FieldClass, Value) {
     let (mut members, mut values) = (Vec::new(), Vec::new());
     let mut push = |(class, value): (FieldClass, Value)| {
         let name = format!("m{}", members.len());
@@ -156,7 +162,7 @@ fn structure(random: &mut Random, depth: u32, at: &[Step]) -> (FieldClass, Value
         values.push(value);
     };
     for pair in 0..1 + random.below(3) as usize {
-        let (first, second) = (Step::Member(2 * pair), Step::Member(2 * pair + 1));
+        let (first, second) = (FieldPathStep::Member(2 * pair), FieldPathStep::Member(2 * pair + 1));
         let selector = random.below(6);
         let length = 3 + random.below(20) as u32;
         push((integer(random.bits(length), false, Vec::new()), Value::Unsigned(selector)));
@@ -207,13 +213,13 @@ proptest! {
         let class = trace_class(&mut random, payload);
         let folder = std::env::temp_dir().join(format!("kymo-random-{}", std::process::id()));
         fs::remove_dir_all(&folder).ok();
-        let options = Options { metadata: Metadata::Text(String::new()), packet_bytes, index: false };
+        let options = WriterOptions { metadata: MetadataSource::Text(String::new()), packet_bytes, index: false };
         let trace = TraceWriter::create(&folder, &class, options).unwrap();
         let mut stream = trace.stream(0, None, "s").unwrap();
         for _ in 0..5 {
-            stream.event(0, 0, &Event { payload: Some(&value), ..Event::default() }).unwrap();
+            stream.event(0, 0, &EventParts { payload: Some(&value), ..EventParts::default() }).unwrap();
             // A refused event leaves nothing behind.
-            stream.event(0, 0, &Event::default()).unwrap_err();
+            stream.event(0, 0, &EventParts::default()).unwrap_err();
         }
         stream.flush().unwrap();
         let (packets, fault) = read_file(&class, &fs::read(folder.join("s")).unwrap());

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::super::files::Files;
-use super::super::log::{Log, Renumbered, Settled, Waiting};
+use super::super::log::{Log, ReadyActs, Renumbered, SettledActs};
 use super::super::ops::Category;
-use super::super::sums::Sums;
+use super::super::sums::IoSums;
 use super::*;
 use crate::Comm;
-use crate::calls::{Bases, CallId, Who};
+use crate::calls::{Bases, CallId, ThreadLife};
 use crate::testing::Random;
 
 const LAST_TID: usize = 6;
@@ -17,16 +17,16 @@ fn key(tid: usize) -> ThreadKey {
     ThreadKey { host: 0, tid: tid as i32 }
 }
 
-fn random_target(random: &mut Random, fd: i32) -> Target {
+fn random_target(random: &mut Random, fd: i32) -> FileTarget {
     match random.below(5) {
-        0 => Target::None,
-        1 | 2 => Target::Fd(fd),
-        _ => Target::Looked { is_other: random.below(3) == 0 },
+        0 => FileTarget::None,
+        1 | 2 => FileTarget::Fd(fd),
+        _ => FileTarget::Looked { is_other: random.below(3) == 0 },
     }
 }
 
 /// An act that may follow any other.
-fn random_act(random: &mut Random, place: Place, key_of: ThreadKey) -> Act {
+fn random_act(random: &mut Random, place: EventPosition, key_of: ThreadKey) -> FileAct {
     let (fd, other_fd) = (random.below(4) as i32, random.below(4) as i32);
     let pid = |random: &mut Random| Some(1 + random.below(3) as i32).filter(|_| random.below(8) > 0);
     let (closes_on_exec, path) =
@@ -35,43 +35,46 @@ fn random_act(random: &mut Random, place: Place, key_of: ThreadKey) -> Act {
         0..4 => {
             let category = if random.below(2) == 0 { Category::Read } else { Category::Write };
             let (is_error, is_second) = (random.below(4) == 0, random.below(4) == 0);
-            let used = Use { bytes: random.below(100) as u64, category, is_error, is_second };
-            Act::Use(random_target(random, fd), used)
+            let used = FileUse { bytes: random.below(100) as u64, category, is_error, is_second };
+            FileAct::Use(random_target(random, fd), used)
         }
         4 => {
             let path = Some(path).filter(|_| random.below(2) == 0);
             let (ns, call) = (random.below(1000) as u64, CallId::NONE);
-            Act::Slow(random_target(random, fd), Box::new(Slow { ns, begin: place, end: place, call, ret: None, path }))
+            FileAct::Slow(
+                random_target(random, fd),
+                Box::new(SlowOperation { ns, begin: place, end: place, call, ret: None, path }),
+            )
         }
-        5..9 => Act::Look(Some(fd), Some(other_fd).filter(|_| random.below(3) == 0)),
+        5..9 => FileAct::Look(Some(fd), Some(other_fd).filter(|_| random.below(3) == 0)),
         9..13 => {
             let (is_error, counts) = (random.below(4) == 0, random.below(4) > 0);
-            Act::Open { path, fd: Some(fd).filter(|_| !is_error), is_error, closes_on_exec, counts }
+            FileAct::Open { path, fd: Some(fd).filter(|_| !is_error), is_error, closes_on_exec, counts }
         }
-        13 => Act::Make { fd, is_socket: random.below(2) == 0, is_net: random.below(2) == 0, closes_on_exec },
-        14 => Act::Derive { from: other_fd, fd, is_socket: random.below(3) == 0, closes_on_exec },
-        15 | 16 => Act::Close(fd),
-        17 => Act::Exec,
+        13 => FileAct::Make { fd, is_socket: random.below(2) == 0, is_net: random.below(2) == 0, closes_on_exec },
+        14 => FileAct::Derive { from: other_fd, fd, is_socket: random.below(3) == 0, closes_on_exec },
+        15 | 16 => FileAct::Close(fd),
+        17 => FileAct::Exec,
         18 => {
             let parent = Some(key(1 + random.below(LAST_TID))).filter(|_| random.below(4) > 0);
-            Act::Fork(pid(random), pid(random), parent)
+            FileAct::Fork(pid(random), pid(random), parent)
         }
-        19 => Act::Known(1 + random.below(3) as i32),
-        20 => Act::Said(1 + random.below(LAST_TID) as i32, 1 + random.below(3) as i32),
-        21 => Act::Died,
-        22 => Act::FileState { pid: 1 + random.below(3) as i32, fd, path },
+        19 => FileAct::Known(1 + random.below(3) as i32),
+        20 => FileAct::Said(1 + random.below(LAST_TID) as i32, 1 + random.below(3) as i32),
+        21 => FileAct::Died,
+        22 => FileAct::FileState { pid: 1 + random.below(3) as i32, fd, path },
         _ => {
-            let who = Who { key: key_of, number: random.below(9) as u32, comm: Comm::default(), pid: None };
-            let since =
-                Some(Place { time: place.time - random.below(60) as i64, ..place }).filter(|_| random.below(8) > 0);
-            let sums = Sums { reads: 1, read: place.time.cast_unsigned(), ..Sums::default() };
-            Act::Over(Box::new(Whole { who, since, sums, is_wanted: random.below(8) > 0 }))
+            let who = ThreadLife { key: key_of, number: random.below(9) as u32, comm: Comm::default(), pid: None };
+            let since = Some(EventPosition { time: place.time - random.below(60) as i64, ..place })
+                .filter(|_| random.below(8) > 0);
+            let sums = IoSums { reads: 1, read: place.time.cast_unsigned(), ..IoSums::default() };
+            FileAct::Over(Box::new(EndedLife { who, since, sums, is_wanted: random.below(8) > 0 }))
         }
     }
 }
 
 /// Everything that can be seen of files.
-fn seen(files: &Files, over: &Over) -> BTreeSet<String> {
+fn seen(files: &Files, over: &EndedIoLives) -> BTreeSet<String> {
     let name = |file: FileKey| match file {
         FileKey::Named(name) => files.rows.names.text(name).map_or_else(String::new, std::borrow::Cow::into_owned),
         other => format!("{other:?}"),
@@ -94,30 +97,33 @@ fn random_log(random: &mut Random) -> Vec<Logged> {
     let mut is_in_call = [false; LAST_TID + 1];
     let mut born = [None; LAST_TID + 1];
     for time in 0..30 + random.below(300) as i64 {
-        let (place, tid) = (Place { time, lane: 0, nth: 0 }, 1 + random.below(LAST_TID));
+        let (place, tid) = (EventPosition { time, lane: 0, nth: 0 }, 1 + random.below(LAST_TID));
         let mut acts = vec![random_act(random, place, key(tid))];
         match &mut acts[0] {
-            Act::Fork(..) => born[tid] = Some(place),
-            Act::Over(whole) if random.below(2) == 0 => whole.since = born[tid],
-            Act::Look(..) => is_in_call[tid] = true,
-            Act::Use(Target::Looked { .. }, used) if is_in_call[tid] => {
+            FileAct::Fork(..) => born[tid] = Some(place),
+            FileAct::Over(whole) if random.below(2) == 0 => whole.since = born[tid],
+            FileAct::Look(..) => is_in_call[tid] = true,
+            FileAct::Use(FileTarget::Looked { .. }, used) if is_in_call[tid] => {
                 is_in_call[tid] = false;
                 let used = *used;
-                acts.push(Act::Use(Target::Looked { is_other: random.below(2) == 0 }, used));
+                acts.push(FileAct::Use(FileTarget::Looked { is_other: random.below(2) == 0 }, used));
             }
-            Act::Slow(Target::Looked { .. }, _) if is_in_call[tid] => is_in_call[tid] = false,
-            Act::Use(Target::Looked { .. }, _) | Act::Slow(Target::Looked { .. }, _) => continue,
+            FileAct::Slow(FileTarget::Looked { .. }, _) if is_in_call[tid] => is_in_call[tid] = false,
+            FileAct::Use(FileTarget::Looked { .. }, _) | FileAct::Slow(FileTarget::Looked { .. }, _) => continue,
             _ => {}
         }
         log.extend(acts.into_iter().map(|act| Logged { place, key: key(tid), act }));
     }
-    let used = Use { bytes: 1000, category: Category::Read, is_error: false, is_second: false };
+    let used = FileUse { bytes: 1000, category: Category::Read, is_error: false, is_second: false };
     for (fd, tid) in (0..4).flat_map(|fd| (1..=LAST_TID).map(move |tid| (fd, tid))) {
-        let place = Place { time: 1000 + 10 * i64::from(fd) + tid as i64, lane: 0, nth: 0 };
-        let who = Who { key: key(tid), number: 100 + fd as u32, comm: Comm::default(), pid: None };
-        let whole = Whole { who, since: None, sums: Sums { read: 1, ..Sums::default() }, is_wanted: true };
-        let acts =
-            [Act::Look(Some(fd), None), Act::Use(Target::Looked { is_other: false }, used), Act::Over(Box::new(whole))];
+        let place = EventPosition { time: 1000 + 10 * i64::from(fd) + tid as i64, lane: 0, nth: 0 };
+        let who = ThreadLife { key: key(tid), number: 100 + fd as u32, comm: Comm::default(), pid: None };
+        let whole = EndedLife { who, since: None, sums: IoSums { read: 1, ..IoSums::default() }, is_wanted: true };
+        let acts = [
+            FileAct::Look(Some(fd), None),
+            FileAct::Use(FileTarget::Looked { is_other: false }, used),
+            FileAct::Over(Box::new(whole)),
+        ];
         log.extend(acts.map(|act| Logged { place, key: key(tid), act }));
     }
     log
@@ -125,18 +131,18 @@ fn random_log(random: &mut Random) -> Vec<Logged> {
 
 #[test]
 fn what_is_done_apart_is_what_is_done_in_order() {
-    let (mut taken, mut memory) = (0, Memory::default());
+    let (mut taken, mut memory) = (0, ApartBuffers::default());
     for seed in 0..20000 {
         let mut random = Random(seed);
         let tids = if seed % 5 == 0 { vec![1, 2] } else { Vec::new() };
         let wishes = Wishes { tids, top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
-        let limits = Limits::new(&wishes);
+        let limits = OperationLimits::new(&wishes);
         let log = random_log(&mut random);
-        let (mut files, mut over) = (Files::new(FileRows::default()), Over::new(&wishes, 5));
+        let (mut files, mut over) = (Files::new(FileRows::default()), EndedIoLives::new(&wishes, 5));
         log.iter().for_each(|logged| files.replay(&limits, &mut over, logged.clone()));
 
         let (mut cut_files, mut cut_over, mut pids) =
-            (Files::new(FileRows::default()), Over::new(&wishes, 5), Pids::default());
+            (Files::new(FileRows::default()), EndedIoLives::new(&wishes, 5), Pids::default());
         let mut rest = &log[..];
         while !rest.is_empty() {
             let range;
@@ -144,8 +150,9 @@ fn what_is_done_apart_is_what_is_done_in_order() {
             (range, rest) = rest.split_at(rest.partition_point(|logged| logged.place <= cut));
             let mut some = Log::default();
             range.iter().for_each(|logged| some.push(logged.place, logged.key, logged.act.clone()));
-            let mut waiting = some.take(None, (Settled::default(), Renumbered::default()), &mut pids);
-            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids), memory, Mode::Whole);
+            let mut waiting = some.take(None, (SettledActs::default(), Renumbered::default()), &mut pids);
+            let mut apart =
+                Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids), memory, ThreadKnowledge::Whole);
             waiting.hand_over(|logged, from| apart.act(logged, from));
             let mut done = apart.end();
             taken += done.over.threads.count();
@@ -170,13 +177,13 @@ fn what_is_done_alone_is_done_again() {
     for seed in 0..6000 {
         let mut random = Random(seed);
         let wishes = Wishes { top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
-        let limits = Limits::new(&wishes);
+        let limits = OperationLimits::new(&wishes);
         let log = random_log(&mut random);
-        let (mut files, mut over) = (Files::new(FileRows::default()), Over::new(&wishes, 5));
+        let (mut files, mut over) = (Files::new(FileRows::default()), EndedIoLives::new(&wishes, 5));
         log.iter().for_each(|logged| files.replay(&limits, &mut over, logged.clone()));
 
         let (mut cut_files, mut cut_over, mut pids) =
-            (Files::new(FileRows::default()), Over::new(&wishes, 5), Pids::default());
+            (Files::new(FileRows::default()), EndedIoLives::new(&wishes, 5), Pids::default());
         let (mut rest, mut is_odd) = (&log[..], false);
         while !rest.is_empty() {
             let range;
@@ -189,7 +196,8 @@ fn what_is_done_alone_is_done_again() {
             let mut hidden = None;
             for Logged { place, key, act } in range.iter().cloned() {
                 // Lives that end, and threads that are made, are seen by every part.
-                let is_seen = matches!(act, Act::Died | Act::Fork(..) | Act::Known(_) | Act::FileState { .. });
+                let is_seen =
+                    matches!(act, FileAct::Died | FileAct::Fork(..) | FileAct::Known(_) | FileAct::FileState { .. });
                 let is_head = place < since && heads[key.tid as usize] && !is_seen;
                 // Acts at one place come from one place.
                 let is_next = hidden.is_none_or(|(at, _)| at != place);
@@ -207,7 +215,7 @@ fn what_is_done_alone_is_done_again() {
             let numbers = Renumbered { bases: Bases::default(), names };
             let mut waiting = first.take(None, (part.take_settled(), numbers), &mut pids);
             let pids = std::mem::take(&mut waiting.pids);
-            let mut apart = Apart::new(&limits, &wishes, pids, Memory::default(), Mode::Again(since));
+            let mut apart = Apart::new(&limits, &wishes, pids, ApartBuffers::default(), ThreadKnowledge::Again(since));
             waiting.hand_over(|logged, from| apart.act(logged, from));
             let mut done = apart.end();
             is_odd |= done.is_odd;
@@ -228,10 +236,10 @@ fn what_is_done_alone_is_done_again() {
 }
 
 /// Does the settled acts of a part alone; returns the known files, and lives that are over.
-fn alone(limits: &Limits, wishes: &Wishes, since: Place, part: &mut Log) -> (FileRows, Over) {
-    let mut waiting = Waiting::alone(part.take_settled());
-    let mut apart = Apart::new(limits, wishes, Pids::default(), Memory::default(), Mode::Alone(since));
-    let mut last = Place { time: i64::MIN, lane: 0, nth: 0 };
+fn alone(limits: &OperationLimits, wishes: &Wishes, since: EventPosition, part: &mut Log) -> (FileRows, EndedIoLives) {
+    let mut waiting = ReadyActs::alone(part.take_settled());
+    let mut apart = Apart::new(limits, wishes, Pids::default(), ApartBuffers::default(), ThreadKnowledge::Alone(since));
+    let mut last = EventPosition { time: i64::MIN, lane: 0, nth: 0 };
     waiting.hand_over(|logged, from| {
         last = logged.place;
         apart.act(logged, from);

@@ -2,11 +2,11 @@
 
 use expect_test::{Expect, expect};
 
-use super::super::{Definitions, Order, Periods};
-use crate::mapping::{FieldSource, Section};
-use crate::roles::Role;
+use super::super::{Definitions, Order, PeriodsAnalysis};
+use crate::mapping::{Section, ValueSource};
+use crate::roles::EventRole;
 use crate::testing::{Random, Script, text};
-use crate::{Analysis, BoundClass, BoundRole, Slot, Wishes};
+use crate::{Analysis, BoundClass, BoundRole, FieldSlot, Wishes};
 
 /// The options.
 #[derive(Clone, Copy, Default)]
@@ -32,20 +32,20 @@ fn script(definitions: &Definitions, text: &str) -> Script {
     let mut script = Script::parse(&lanes.join("\n"));
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let value = |source: &FieldSource| match source {
-            FieldSource::Path(path) => {
+        let value = |source: &ValueSource| match source {
+            ValueSource::Path(path) => {
                 let field = words[3..].iter().filter_map(|word| word.split_once('='));
                 field.filter(|field| field.0 == path.to_string()).map(|field| slot(field.1)).next().unwrap_or_default()
             }
-            FieldSource::Integer(value) => Slot::Integer(*value),
-            FieldSource::Text(_) | FieldSource::Capture(_) => panic!("periods do not ask for that"),
+            ValueSource::Integer(value) => FieldSlot::Integer(*value),
+            ValueSource::Text(_) | ValueSource::Capture(_) => panic!("periods do not ask for that"),
         };
         let sections = definitions.mapping().sections;
         let matching = sections.iter().filter(|section| section.captures(words[2]).is_some());
-        let slots = |section: &Section| -> Vec<Slot> {
-            section.fields.iter().map(|said| said.first().map_or(Slot::Absent, value)).collect()
+        let slots = |section: &Section| -> Vec<FieldSlot> {
+            section.fields.iter().map(|said| said.first().map_or(FieldSlot::Absent, value)).collect()
         };
-        let roles = matching.map(|section| BoundRole { role: Role::Rule, slots: slots(section) }).collect();
+        let roles = matching.map(|section| BoundRole { role: EventRole::Rule, slots: slots(section) }).collect();
         let class = BoundClass { name: words[2].into(), roles, context: Default::default(), extra: Vec::new() };
         script.events.push((words[0].parse().unwrap(), words[1].parse().unwrap(), script.classes.len()));
         script.classes.push(class);
@@ -54,8 +54,8 @@ fn script(definitions: &Definitions, text: &str) -> Script {
     script
 }
 
-fn slot(value: &str) -> Slot {
-    value.parse().map_or_else(|_| Slot::Text(value.as_bytes().into()), Slot::Integer)
+fn slot(value: &str) -> FieldSlot {
+    value.parse().map_or_else(|_| FieldSlot::Text(value.as_bytes().into()), FieldSlot::Integer)
 }
 
 fn check(asked: Asked<'_>, events: &str, tables: &[&str], expect: &Expect) {
@@ -64,7 +64,7 @@ fn check(asked: Asked<'_>, events: &str, tables: &[&str], expect: &Expect) {
     let sums = definitions.sums(&select, asked.aggregate_by, &group_by, asked.order).unwrap();
     let script = script(&definitions, events);
     let wishes = Wishes { bins: 2, min_ns: asked.min_ns, top: asked.top, ..Wishes::default() };
-    let periods = Periods::new(&script.setup(&wishes), &definitions, &sums);
+    let periods = PeriodsAnalysis::new(&script.setup(&wishes), &definitions, &sums);
     let mut answer = periods.finish(&script.state(&periods)).unwrap();
     answer.tables.retain(|table| tables.contains(&table.class));
     expect.assert_eq(&text(&answer));
@@ -379,7 +379,7 @@ fn cuts_change_nothing() {
         }
         let script = script(&definitions, &events);
         let wishes = Wishes { top: (seed % 3 == 0).then_some(3), ..Wishes::default() };
-        script.check_cuts(&Periods::new(&script.setup(&wishes), &definitions, &sums), 20);
+        script.check_cuts(&PeriodsAnalysis::new(&script.setup(&wishes), &definitions, &sums), 20);
     }
 }
 

@@ -6,19 +6,19 @@ use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
 use crate::timeline::Called;
-use crate::timeline::cells::{Cell, Level, add_up};
-use crate::timeline::node::Node;
-use crate::timeline::{Thing, Timeline, TrackKey};
+use crate::timeline::cells::{Level, TrackCell, add_up};
+use crate::timeline::node::TimelineNode;
+use crate::timeline::{Thing, TimelineAnalysis, TrackKey};
 
 /// A component's states, with their begins; `None`: in no state.
 type Told = Vec<(i64, Option<u64>)>;
 
 /// The nodes of a script's chunks, in buckets of a level, each sealed in order and alone.
-fn nodes(script: &Script, cuts: &[i64], level: Level) -> Vec<Node> {
+fn nodes(script: &Script, cuts: &[i64], level: Level) -> Vec<TimelineNode> {
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0);
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0);
     let reading = timeline.reading(level);
-    let (mut before, mut nodes): (_, Vec<Node>) = (timeline.begin(), Vec::new());
+    let (mut before, mut nodes): (_, Vec<TimelineNode>) = (timeline.begin(), Vec::new());
     for (place, mut part) in script.parts(&reading, cuts, false).into_iter().enumerate() {
         timeline.settle(&mut part);
         let begin = place.checked_sub(1).map_or(0, |before| cuts[before]);
@@ -36,10 +36,10 @@ fn nodes(script: &Script, cuts: &[i64], level: Level) -> Vec<Node> {
 }
 
 /// The cells of a component, and its last state.
-type Said = (Vec<Cell>, Option<(u64, i64)>);
+type Said = (Vec<TrackCell>, Option<(u64, i64)>);
 
 /// Those of all components.
-fn cells(nodes: &[&Node]) -> BTreeMap<u64, Said> {
+fn cells(nodes: &[&TimelineNode]) -> BTreeMap<u64, Said> {
     let mut all: BTreeMap<u64, Said> = BTreeMap::new();
     for node in nodes {
         let is_component = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::Component);
@@ -55,12 +55,12 @@ fn cells(nodes: &[&Node]) -> BTreeMap<u64, Said> {
 
 /// Expected cells of a component in buckets of a level, found by going from one change to the next;
 /// up to the bucket of the last one.
-fn replayed(told: &Told, level: Level) -> Vec<Cell> {
+fn replayed(told: &Told, level: Level) -> Vec<TrackCell> {
     let mut cells = Vec::new();
     let mut edge = |at: i64, value: u64, (begins, net): (u32, i32)| {
         let bucket = at.cast_unsigned() >> level;
         let rest = (((bucket + 1) << level) as i64) - at;
-        cells.push(Cell { bucket, value, begins, net, time: i64::from(net) * rest });
+        cells.push(TrackCell { bucket, value, begins, net, time: i64::from(net) * rest });
     };
     let mut now = None;
     for &(at, next) in told {
@@ -97,9 +97,9 @@ fn states_are_what_somebody_replays_by_hand() {
         for level in [0, 1, 3, 6] {
             let nodes = nodes(&script, &cuts, level);
             let found = cells(&nodes.iter().collect::<Vec<_>>());
-            let mut found: Vec<Vec<Cell>> = found.into_values().map(|(cells, _)| cells).collect();
-            let mut expected: Vec<Vec<Cell>> = told.values().map(|told| replayed(told, level)).collect();
-            let order = |cells: &Vec<Cell>| format!("{cells:?}");
+            let mut found: Vec<Vec<TrackCell>> = found.into_values().map(|(cells, _)| cells).collect();
+            let mut expected: Vec<Vec<TrackCell>> = told.values().map(|told| replayed(told, level)).collect();
+            let order = |cells: &Vec<TrackCell>| format!("{cells:?}");
             found.sort_by_key(order);
             expected.sort_by_key(order);
             assert_eq!(found, expected, "{seed}, level {level}, cut at {cuts:?}");
@@ -132,7 +132,7 @@ fn components_have_names() {
     let script =
         Script::parse("lane\n10 0 state name=driver within=7 group=nic state=ready\n11 0 state name=4 state=-3");
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0);
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0);
     let state = script.parts(&timeline.reading(0), &[], false).pop().unwrap();
     let told = |called: &Called| format!("{} {:?} {:?}", called.name, called.within, called.group);
     let mut found: Vec<_> = state.called().values().map(told).collect();

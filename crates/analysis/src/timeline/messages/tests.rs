@@ -6,16 +6,16 @@ use std::fmt::Write;
 use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
-use crate::timeline::cells::{Cell, Level, add_up};
-use crate::timeline::node::Node;
-use crate::timeline::{Timeline, TrackKey};
+use crate::timeline::cells::{Level, TrackCell, add_up};
+use crate::timeline::node::TimelineNode;
+use crate::timeline::{TimelineAnalysis, TrackKey};
 
 /// The nodes of a script's chunks, in buckets of a level, each sealed in order and alone, and the ways that messages went.
-fn nodes(script: &Script, cuts: &[i64], level: Level) -> (Vec<Node>, BTreeMap<u64, Route>) {
+fn nodes(script: &Script, cuts: &[i64], level: Level) -> (Vec<TimelineNode>, BTreeMap<u64, Route>) {
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0);
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0);
     let reading = timeline.reading(level);
-    let (mut before, mut nodes): (_, Vec<Node>) = (timeline.begin(), Vec::new());
+    let (mut before, mut nodes): (_, Vec<TimelineNode>) = (timeline.begin(), Vec::new());
     let mut routes = BTreeMap::new();
     for (place, mut part) in script.parts(&reading, cuts, false).into_iter().enumerate() {
         timeline.settle(&mut part);
@@ -36,12 +36,12 @@ fn nodes(script: &Script, cuts: &[i64], level: Level) -> (Vec<Node>, BTreeMap<u6
 }
 
 /// The cells of all messages.
-fn cells(nodes: &[Node]) -> Vec<Cell> {
+fn cells(nodes: &[TimelineNode]) -> Vec<TrackCell> {
     let is_messages = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::Messages);
-    let of_node = |node: &Node| -> Vec<Cell> {
+    let of_node = |node: &TimelineNode| -> Vec<TrackCell> {
         node.tracks().filter(|track| is_messages(track.key)).flat_map(|track| track.cells(node.level())).collect()
     };
-    let mut all: Vec<Cell> = nodes.iter().flat_map(of_node).collect();
+    let mut all: Vec<TrackCell> = nodes.iter().flat_map(of_node).collect();
     add_up(&mut all);
     all
 }
@@ -138,7 +138,7 @@ fn lanes_send_where_nobody_tells_of_threads() {
 /// the latest.
 #[test]
 fn what_nobody_receives_is_given_up() {
-    let mut messages = Messages::default();
+    let mut messages = PendingMessages::default();
     let post = |time: i64, key: u64, receives: u32| Post { time, key, track: 1, name: 0, receives };
     let of_one_key: Vec<Post> = (0..100).map(|time| post(time, 7, 0)).collect();
     messages.follow(&of_one_key);

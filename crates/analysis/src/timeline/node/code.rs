@@ -7,7 +7,7 @@
 //!
 //! Numbers take seven bits a byte. Times are whole units: see [`unit`].
 
-use super::super::cells::{Cell, Level, OTHERS};
+use super::super::cells::{Level, OTHERS, TrackCell};
 
 /// Times are kept in units of `1 << unit(level)` nanoseconds: a 64th of a bucket.
 pub(super) fn unit(level: Level) -> u32 {
@@ -91,12 +91,12 @@ pub(super) fn take_value(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Whether these are of things that take no time.
-pub(super) fn are_plain(cells: &[Cell]) -> bool {
+pub(super) fn are_plain(cells: &[TrackCell]) -> bool {
     cells.iter().all(|cell| cell.net == 0 && cell.time == 0)
 }
 
 /// Cells in their order, each bucket and value once; no bucket is before `base`.
-pub(super) fn write(bytes: &mut Vec<u8>, cells: &[Cell], (level, base, is_plain): (Level, u64, bool)) {
+pub(super) fn write(bytes: &mut Vec<u8>, cells: &[TrackCell], (level, base, is_plain): (Level, u64, bool)) {
     let mut before = base;
     if !is_plain {
         let unit = unit(level);
@@ -132,7 +132,7 @@ pub(super) fn head_of(step: u64, begins: u32, net: u64) -> u64 {
     step << 4 | u64::from(begins.min(MANY)) << 2 | net.min(MANY.into())
 }
 
-fn write_lasting(bytes: &mut Vec<u8>, cell: &Cell, (before, unit): (&mut u64, u32)) {
+fn write_lasting(bytes: &mut Vec<u8>, cell: &TrackCell, (before, unit): (&mut u64, u32)) {
     let step = cell.bucket - std::mem::replace(before, cell.bucket);
     let net = zigzag(cell.net.into());
     put(bytes, head_of(step, cell.begins, net));
@@ -148,7 +148,7 @@ fn write_lasting(bytes: &mut Vec<u8>, cell: &Cell, (before, unit): (&mut u64, u3
 
 /// Cells that were written. Unwritten bytes end them.
 #[derive(Clone, Debug)]
-pub(super) struct Written<'a> {
+pub(super) struct EncodedCells<'a> {
     bytes: &'a [u8],
     level: Level,
     is_plain: bool,
@@ -158,7 +158,7 @@ pub(super) struct Written<'a> {
     value: u64,
 }
 
-impl<'a> Written<'a> {
+impl<'a> EncodedCells<'a> {
     pub(super) fn new(bytes: &'a [u8], (level, base, is_plain): (Level, u64, bool)) -> Self {
         Self { bytes, level, is_plain, bucket: base, left: 0, value: 0 }
     }
@@ -168,7 +168,7 @@ impl<'a> Written<'a> {
         Some(())
     }
 
-    fn plain(&mut self) -> Option<Cell> {
+    fn plain(&mut self) -> Option<TrackCell> {
         while self.left == 0 {
             let step = take(&mut self.bytes)?;
             self.step(step)?;
@@ -178,10 +178,10 @@ impl<'a> Written<'a> {
         self.left -= 1;
         self.value = value_of(take_value(&mut self.bytes)?, self.value);
         let begins = u32::try_from(take(&mut self.bytes)?).ok()?;
-        Some(Cell { bucket: self.bucket, value: self.value, begins, net: 0, time: 0 })
+        Some(TrackCell { bucket: self.bucket, value: self.value, begins, net: 0, time: 0 })
     }
 
-    fn lasting(&mut self) -> Option<Cell> {
+    fn lasting(&mut self) -> Option<TrackCell> {
         let bytes = &mut self.bytes;
         let head = take(bytes)?;
         let value = take_value(bytes)?;
@@ -193,15 +193,15 @@ impl<'a> Written<'a> {
         let net = i32::try_from(unzigzag(net)).ok()?;
         let time = unzigzag(take(bytes)?).checked_mul(1 << unit(self.level))?;
         self.step(head >> 4)?;
-        Some(Cell { bucket: self.bucket, value, begins, net, time })
+        Some(TrackCell { bucket: self.bucket, value, begins, net, time })
     }
 }
 
-impl Iterator for Written<'_> {
-    type Item = Cell;
+impl Iterator for EncodedCells<'_> {
+    type Item = TrackCell;
 
     #[inline]
-    fn next(&mut self) -> Option<Cell> {
+    fn next(&mut self) -> Option<TrackCell> {
         if self.bytes.is_empty() {
             return None;
         }

@@ -15,8 +15,8 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
 use super::code::{self, MANY, put, put_value, take, take_value, unit, unzigzag, zigzag};
-use super::{Entry, Extra, Node};
-use crate::timeline::cells::{Cell, LEVEL_MAX, Level};
+use super::{Extra, NodeTrack, TimelineNode};
+use crate::timeline::cells::{LEVEL_MAX, Level, TrackCell};
 
 /// Higher levels take twice as long for a twentieth less.
 const LEVEL: Compression = Compression::new(4);
@@ -27,7 +27,7 @@ const COLUMNS_BYTES_MAX: u64 = 1 << 30;
 
 /// The columns, in their order. All numbers take seven bits a byte.
 #[derive(Clone, Copy)]
-enum Column {
+enum NodeColumn {
     /// Steps from one track's key to the next.
     Keys,
     /// Of tracks: how many cells they have, or which nodes below have them, and the content of the
@@ -50,18 +50,18 @@ enum Column {
     Times,
 }
 
-const COLUMNS: usize = Column::Times as usize + 1;
+const COLUMNS: usize = NodeColumn::Times as usize + 1;
 
 type Columns = [Vec<u8>; COLUMNS];
 
 /// A node's bytes.
-pub(super) fn pack(node: &Node) -> Vec<u8> {
+pub(super) fn pack(node: &TimelineNode) -> Vec<u8> {
     let mut columns = Columns::default();
     let first = node.extras.iter().filter_map(|extra| extra.last).map(|last| last.1).min().unwrap_or(0);
     let mut key = 0;
     for (place, entry) in node.tracks.iter().enumerate() {
-        put(&mut columns[Column::Keys as usize], entry.key - std::mem::replace(&mut key, entry.key));
-        let cells: Vec<Cell> = node.at(place).cells(node.level).collect();
+        put(&mut columns[NodeColumn::Keys as usize], entry.key - std::mem::replace(&mut key, entry.key));
+        let cells: Vec<TrackCell> = node.at(place).cells(node.level).collect();
         pack_head(&mut columns, (entry, cells.len()), (node.extra(entry), first));
         pack_cells(&mut columns, &cells, (node.level, node.base, entry.is_plain));
     }
@@ -79,13 +79,13 @@ pub(super) fn pack(node: &Node) -> Vec<u8> {
     written.and_then(|()| encoder.finish()).expect("memory takes all bytes")
 }
 
-fn pack_head(columns: &mut Columns, (entry, cells): (&Entry, usize), (extra, first): (Extra, i64)) {
+fn pack_head(columns: &mut Columns, (entry, cells): (&NodeTrack, usize), (extra, first): (Extra, i64)) {
     let Extra { last, begins } = extra;
     let is_below = entry.below != 0;
     let count = if is_below { u64::from(entry.below) } else { cells as u64 };
     let marks = u64::from(is_below) << 2 | u64::from(entry.is_plain) << 1 | u64::from(last.is_some());
-    put(&mut columns[Column::Heads as usize], count << 3 | marks);
-    let extras = &mut columns[Column::Extras as usize];
+    put(&mut columns[NodeColumn::Heads as usize], count << 3 | marks);
+    let extras = &mut columns[NodeColumn::Extras as usize];
     // Cells that are here say that themselves.
     if entry.is_plain && is_below {
         put(extras, begins);
@@ -96,7 +96,7 @@ fn pack_head(columns: &mut Columns, (entry, cells): (&Entry, usize), (extra, fir
     }
 }
 
-fn pack_cells(columns: &mut Columns, cells: &[Cell], (level, base, is_plain): (Level, u64, bool)) {
+fn pack_cells(columns: &mut Columns, cells: &[TrackCell], (level, base, is_plain): (Level, u64, bool)) {
     let Some(first) = cells.first() else { return };
     let [.., firsts, steps, counts, values, begins, nets, times] = columns;
     put(firsts, first.bucket - base);
@@ -128,7 +128,7 @@ fn pack_cells(columns: &mut Columns, cells: &[Cell], (level, base, is_plain): (L
 }
 
 /// A node of bytes that [`pack`] made; `None`: they are something else.
-pub(super) fn unpack(mut bytes: &[u8]) -> Option<Node> {
+pub(super) fn unpack(mut bytes: &[u8]) -> Option<TimelineNode> {
     let bytes = &mut bytes;
     let level = Level::try_from(take(bytes)?).ok().filter(|level| *level <= LEVEL_MAX)?;
     let base = take(bytes)?;
@@ -152,14 +152,15 @@ pub(super) fn unpack(mut bytes: &[u8]) -> Option<Node> {
     }
     let mut rest = &unpacked[..];
     let columns = sizes.map(|size| rest.split_off(..size as usize).unwrap_or_default());
-    let mut reading = Reading { columns, level, base, first };
+    let mut reading = ColumnReaders { columns, level, base, first };
     // As many as there are keys, so that a number alone takes no memory.
-    let count = usize::try_from(count).ok().filter(|count| *count <= reading.columns[Column::Keys as usize].len())?;
-    let mut node = Node::new(level, base);
+    let count =
+        usize::try_from(count).ok().filter(|count| *count <= reading.columns[NodeColumn::Keys as usize].len())?;
+    let mut node = TimelineNode::new(level, base);
     node.tracks.reserve_exact(count);
     let (mut key, mut cells) = (0u64, Vec::new());
     for _ in 0..count {
-        key = key.checked_add(reading.take(Column::Keys)?)?;
+        key = key.checked_add(reading.take(NodeColumn::Keys)?)?;
         reading.track(&mut node, key, &mut cells)?;
     }
     node.bytes.shrink_to_fit();
@@ -167,30 +168,30 @@ pub(super) fn unpack(mut bytes: &[u8]) -> Option<Node> {
 }
 
 /// Columns with their first value still unread.
-struct Reading<'a> {
+struct ColumnReaders<'a> {
     columns: [&'a [u8]; COLUMNS],
     level: Level,
     base: u64,
     first: i64,
 }
 
-impl Reading<'_> {
-    fn take(&mut self, column: Column) -> Option<u64> {
+impl ColumnReaders<'_> {
+    fn take(&mut self, column: NodeColumn) -> Option<u64> {
         take(&mut self.columns[column as usize])
     }
 
-    fn take_value(&mut self, column: Column) -> Option<u64> {
+    fn take_value(&mut self, column: NodeColumn) -> Option<u64> {
         take_value(&mut self.columns[column as usize])
     }
 
-    fn track(&mut self, node: &mut Node, key: u64, cells: &mut Vec<Cell>) -> Option<()> {
-        let head = self.take(Column::Heads)?;
+    fn track(&mut self, node: &mut TimelineNode, key: u64, cells: &mut Vec<TrackCell>) -> Option<()> {
+        let head = self.take(NodeColumn::Heads)?;
         let (count, is_below, is_plain, has_last) = (head >> 3, head & 4 != 0, head & 2 != 0, head & 1 != 0);
         cells.clear();
         let (mut below, mut begins) = (0, 0);
         if is_below {
             below = u8::try_from(count).ok().filter(|below| *below != 0)?;
-            begins = if is_plain { self.take(Column::Extras)? } else { 0 };
+            begins = if is_plain { self.take(NodeColumn::Extras)? } else { 0 };
         } else if is_plain {
             self.plain(count, cells)?;
             begins = cells.iter().map(|cell| u64::from(cell.begins)).sum();
@@ -198,9 +199,10 @@ impl Reading<'_> {
             self.lasting(count, cells)?;
         }
         let last = match has_last {
-            true => {
-                Some((self.take_value(Column::Extras)?, self.first.checked_add_unsigned(self.take(Column::Extras)?)?))
-            }
+            true => Some((
+                self.take_value(NodeColumn::Extras)?,
+                self.first.checked_add_unsigned(self.take(NodeColumn::Extras)?)?,
+            )),
             false => None,
         };
         code::write(&mut node.bytes, cells, (self.level, self.base, is_plain));
@@ -210,51 +212,51 @@ impl Reading<'_> {
     }
 
     fn first_bucket(&mut self) -> Option<u64> {
-        self.base.checked_add(self.take(Column::Firsts)?).filter(|bucket| *bucket < code::BUCKETS_MAX)
+        self.base.checked_add(self.take(NodeColumn::Firsts)?).filter(|bucket| *bucket < code::BUCKETS_MAX)
     }
 
     fn step(&mut self, bucket: u64, step: u64) -> Option<u64> {
         bucket.checked_add(step).filter(|bucket| *bucket < code::BUCKETS_MAX)
     }
 
-    fn plain(&mut self, count: u64, cells: &mut Vec<Cell>) -> Option<()> {
+    fn plain(&mut self, count: u64, cells: &mut Vec<TrackCell>) -> Option<()> {
         if count == 0 {
             return Some(());
         }
         let mut bucket = self.first_bucket()?;
         while (cells.len() as u64) < count {
-            let step = self.take(Column::Steps)?;
+            let step = self.take(NodeColumn::Steps)?;
             bucket = self.step(bucket, step)?;
-            let of_bucket = self.take(Column::Counts)?;
+            let of_bucket = self.take(NodeColumn::Counts)?;
             if of_bucket == 0 || of_bucket > count - cells.len() as u64 {
                 return None;
             }
             let mut value = 0;
             for _ in 0..of_bucket {
-                value = code::value_of(self.take_value(Column::Values)?, value);
-                let begins = u32::try_from(self.take(Column::Begins)?).ok()?;
-                cells.push(Cell { bucket, value, begins, net: 0, time: 0 });
+                value = code::value_of(self.take_value(NodeColumn::Values)?, value);
+                let begins = u32::try_from(self.take(NodeColumn::Begins)?).ok()?;
+                cells.push(TrackCell { bucket, value, begins, net: 0, time: 0 });
             }
         }
         Some(())
     }
 
-    fn lasting(&mut self, count: u64, cells: &mut Vec<Cell>) -> Option<()> {
+    fn lasting(&mut self, count: u64, cells: &mut Vec<TrackCell>) -> Option<()> {
         if count == 0 {
             return Some(());
         }
         let mut bucket = self.first_bucket()?;
         for _ in 0..count {
-            let head = self.take(Column::Steps)?;
+            let head = self.take(NodeColumn::Steps)?;
             bucket = self.step(bucket, head >> 4)?;
-            let value = self.take_value(Column::Values)?;
+            let value = self.take_value(NodeColumn::Values)?;
             let many = u64::from(MANY);
             let begins =
-                if head >> 2 & 3 < many { head >> 2 & 3 } else { self.take(Column::Begins)?.checked_add(many)? };
-            let net = if head & 3 < many { head & 3 } else { self.take(Column::Nets)? };
+                if head >> 2 & 3 < many { head >> 2 & 3 } else { self.take(NodeColumn::Begins)?.checked_add(many)? };
+            let net = if head & 3 < many { head & 3 } else { self.take(NodeColumn::Nets)? };
             let (begins, net) = (u32::try_from(begins).ok()?, i32::try_from(unzigzag(net)).ok()?);
-            let time = unzigzag(self.take(Column::Times)?).checked_mul(1 << unit(self.level))?;
-            cells.push(Cell { bucket, value, begins, net, time });
+            let time = unzigzag(self.take(NodeColumn::Times)?).checked_mul(1 << unit(self.level))?;
+            cells.push(TrackCell { bucket, value, begins, net, time });
         }
         Some(())
     }

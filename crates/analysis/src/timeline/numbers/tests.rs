@@ -8,9 +8,9 @@ use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
 use crate::timeline::cells::add_up;
-use crate::timeline::node::Node;
+use crate::timeline::node::TimelineNode;
 use crate::timeline::thinning::{AS_NUMBERS, KEPT, thin};
-use crate::timeline::{Crowd, State, Timeline, is_number};
+use crate::timeline::{Crowd, TimelineAnalysis, TimelinePart, is_number};
 
 #[test]
 fn values_are_numbers() {
@@ -27,7 +27,7 @@ fn values_are_numbers() {
 
 /// A number in a bucket, and just before it, counted nanosecond by nanosecond; `values`: values
 /// with their begins.
-fn counted(values: &[(i64, f64)], (begin, end): (i64, i64)) -> Option<Bucket> {
+fn counted(values: &[(i64, f64)], (begin, end): (i64, i64)) -> Option<NumberBucket> {
     let at = |time: i64| values.iter().rev().find(|(since, _)| *since <= time).map(|(_, number)| *number);
     let lasting: Vec<f64> = (begin..end).filter_map(at).collect();
     let set: Vec<f64> = values.iter().filter(|(since, _)| (begin..end).contains(since)).map(|value| value.1).collect();
@@ -35,15 +35,15 @@ fn counted(values: &[(i64, f64)], (begin, end): (i64, i64)) -> Option<Bucket> {
     let last = at(end - 1)?;
     let mean = lasting.iter().sum::<f64>() / lasting.len() as f64;
     let (min, max) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-    Some(Bucket { bucket: 0, changes: set.len() as u32, min, max, last, mean })
+    Some(NumberBucket { bucket: 0, changes: set.len() as u32, min, max, last, mean })
 }
 
 /// The nodes of a script's chunks, in buckets of a level, thinned or with all values.
-fn nodes(script: &Script, cuts: &[i64], level: Level, is_whole: bool) -> Vec<Node> {
+fn nodes(script: &Script, cuts: &[i64], level: Level, is_whole: bool) -> Vec<TimelineNode> {
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0);
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0);
     let reading = timeline.reading(level);
-    let (mut before, mut nodes): (_, Vec<Node>) = (timeline.begin(), Vec::new());
+    let (mut before, mut nodes): (_, Vec<TimelineNode>) = (timeline.begin(), Vec::new());
     for (place, mut part) in script.parts(&reading, cuts, false).into_iter().enumerate() {
         timeline.settle(&mut part);
         let begin = place.checked_sub(1).map_or(0, |before| cuts[before]);
@@ -57,7 +57,12 @@ fn nodes(script: &Script, cuts: &[i64], level: Level, is_whole: bool) -> Vec<Nod
 }
 
 /// A chunk's node, from the nodes before it.
-fn look(timeline: &Timeline, chunk: State, nodes: &[Node], (begin, level, is_whole): (i64, Level, bool)) -> Node {
+fn look(
+    timeline: &TimelineAnalysis,
+    chunk: TimelinePart,
+    nodes: &[TimelineNode],
+    (begin, level, is_whole): (i64, Level, bool),
+) -> TimelineNode {
     let now = |key: u64| Some((key, nodes.iter().rev().find_map(|node| node.track(key))?.last));
     let mut known: HashMap<u64, _> = timeline.asked(&chunk).into_iter().filter_map(now).collect();
     let next: Vec<_> = timeline.asked_next(&known).into_iter().filter_map(now).collect();
@@ -67,8 +72,12 @@ fn look(timeline: &Timeline, chunk: State, nodes: &[Node], (begin, level, is_who
 }
 
 /// The buckets of all tracks of numbers.
-fn tracks(nodes: &[&Node], level: Level, carry: &dyn Fn(u64) -> Option<u64>) -> BTreeMap<u64, Vec<Bucket>> {
-    let mut tracks: BTreeMap<u64, Vec<Cell>> = BTreeMap::new();
+fn tracks(
+    nodes: &[&TimelineNode],
+    level: Level,
+    carry: &dyn Fn(u64) -> Option<u64>,
+) -> BTreeMap<u64, Vec<NumberBucket>> {
+    let mut tracks: BTreeMap<u64, Vec<TrackCell>> = BTreeMap::new();
     for track in nodes.iter().flat_map(|node| node.tracks()).filter(|track| is_number(track.key)) {
         tracks.entry(track.key).or_default().extend(track.cells(level));
     }
@@ -93,11 +102,11 @@ fn counters_are_what_somebody_counts_by_hand() {
         let (cuts, fine) = (script.random_cuts(random), random.below(4) as Level);
         let is_whole = fine == 0;
         let nodes = nodes(&script, &cuts, fine, is_whole);
-        let nodes: Vec<&Node> = nodes.iter().collect();
+        let nodes: Vec<&TimelineNode> = nodes.iter().collect();
         for level in fine..11 {
             let found = tracks(&nodes, level, &|_| None);
             assert_eq!(found.len(), values.len());
-            let mut expected: Vec<Vec<Bucket>> = values.values().map(|values| all(values, level)).collect();
+            let mut expected: Vec<Vec<NumberBucket>> = values.values().map(|values| all(values, level)).collect();
             for buckets in found.values() {
                 let same = expected.iter().position(|expected| are_alike(buckets, expected, slack(level)));
                 let same = same.unwrap_or_else(|| panic!("{seed}, level {level}: {buckets:?} is none of {expected:?}"));
@@ -108,11 +117,11 @@ fn counters_are_what_somebody_counts_by_hand() {
 }
 
 /// The buckets of a number in which it changes, counted by hand.
-fn all(values: &[(i64, f64)], level: Level) -> Vec<Bucket> {
+fn all(values: &[(i64, f64)], level: Level) -> Vec<NumberBucket> {
     let last = values.last().expect("there are some").0 >> level;
     let bucket = |bucket: i64| {
         let counted = counted(values, (bucket << level, (bucket + 1) << level))?;
-        (counted.changes > 0).then_some(Bucket { bucket: bucket.cast_unsigned(), ..counted })
+        (counted.changes > 0).then_some(NumberBucket { bucket: bucket.cast_unsigned(), ..counted })
     };
     (0..=last).filter_map(bucket).collect()
 }
@@ -122,10 +131,10 @@ fn slack(level: Level) -> f64 {
     if level > 6 { 0.15 } else { 1e-9 }
 }
 
-fn are_alike(one: &[Bucket], other: &[Bucket], slack: f64) -> bool {
-    let is_alike = |(one, other): (&Bucket, &Bucket)| {
+fn are_alike(one: &[NumberBucket], other: &[NumberBucket], slack: f64) -> bool {
+    let is_alike = |(one, other): (&NumberBucket, &NumberBucket)| {
         let scale = (other.max - other.min).max(1.0);
-        Bucket { mean: other.mean, ..*one } == *other && (one.mean - other.mean).abs() <= scale * slack
+        NumberBucket { mean: other.mean, ..*one } == *other && (one.mean - other.mean).abs() <= scale * slack
     };
     one.len() == other.len() && one.iter().zip(other).all(is_alike)
 }
@@ -160,8 +169,8 @@ fn crowds_are_what_states_say() {
 fn thinned_numbers_say_the_same() {
     for seed in 0..300 {
         let random = &mut Random(seed);
-        let mut cells: Vec<Cell> = (0..30)
-            .map(|_| Cell {
+        let mut cells: Vec<TrackCell> = (0..30)
+            .map(|_| TrackCell {
                 bucket: random.below(2) as u64,
                 value: value(random.below(50) as f64 * 0.5),
                 begins: 1 + random.below(3) as u32,
@@ -169,11 +178,11 @@ fn thinned_numbers_say_the_same() {
                 time: random.below(9) as i64,
             })
             .collect();
-        cells.push(Cell { bucket: 0, value: value(7.0), begins: 1, net: 1, time: 3 });
+        cells.push(TrackCell { bucket: 0, value: value(7.0), begins: 1, net: 1, time: 3 });
         add_up(&mut cells);
         let mut thinned = cells.clone();
         thin(&mut thinned, AS_NUMBERS);
-        let said = |cells: &[Cell]| buckets(cells, 9, Some(value(100.0))).collect::<Vec<_>>();
+        let said = |cells: &[TrackCell]| buckets(cells, 9, Some(value(100.0))).collect::<Vec<_>>();
         assert!(are_alike(&said(&thinned), &said(&cells), 1e-9), "{seed}: {thinned:?}, {cells:?}");
         assert!(thinned.len() <= 2 * (KEPT + 1), "{seed}");
     }

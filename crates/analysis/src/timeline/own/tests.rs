@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::roles::{Role, rule};
+use crate::roles::{EventRole, rule};
 use crate::testing::{Random, Script};
 use crate::timeline::cells::add_up;
 use crate::timeline::numbers::{buckets, number};
-use crate::timeline::{Timeline, TrackKey};
-use crate::{BoundClass, Slot, Wishes};
+use crate::timeline::{TimelineAnalysis, TrackKey};
+use crate::{BoundClass, FieldSlot, Wishes};
 
 const SERVER: &str = r#"
     name = "server"
@@ -26,18 +26,19 @@ const SERVER: &str = r#"
     change = [{ event = "put", add = 1 }, { event = "take", add = { field = "count" } }, { event = "is", to = { field = "count" } }]
 "#;
 
-fn own() -> Own {
-    Own::new(&[
-        Declaration::parse("name = 'other'\n[[counters]]\nname = 'x'\nchange = { event = 'e', add = 1 }").unwrap(),
-        Declaration::parse(SERVER).unwrap(),
+fn own() -> DeclaredTracks {
+    DeclaredTracks::new(&[
+        AnalysisDeclaration::parse("name = 'other'\n[[counters]]\nname = 'x'\nchange = { event = 'e', add = 1 }")
+            .unwrap(),
+        AnalysisDeclaration::parse(SERVER).unwrap(),
     ])
 }
 
 /// A script whose events fulfill a rule each, by its number: a role that scripts do not name.
-fn script(events: &[(i64, usize, Vec<Slot>)]) -> Script {
+fn script(events: &[(i64, usize, Vec<FieldSlot>)]) -> Script {
     let mut script = Script::parse("lane\nlane");
     for (at, lane, slots) in events {
-        let bound = crate::BoundRole { role: Role::Rule, slots: slots.clone() };
+        let bound = crate::BoundRole { role: EventRole::Rule, slots: slots.clone() };
         script.events.push((*at, *lane, script.classes.len()));
         script.classes.push(BoundClass {
             name: "e".into(),
@@ -49,12 +50,12 @@ fn script(events: &[(i64, usize, Vec<Slot>)]) -> Script {
     script
 }
 
-fn fulfils(number: usize, value: Option<Slot>, key: &[i64]) -> Vec<Slot> {
-    let mut slots = vec![Slot::Absent; Role::Rule.facts().fields.len()];
-    slots[rule::NUMBER] = Slot::Integer(number as i64);
-    slots[rule::VALUE] = value.unwrap_or(Slot::Absent);
+fn fulfils(number: usize, value: Option<FieldSlot>, key: &[i64]) -> Vec<FieldSlot> {
+    let mut slots = vec![FieldSlot::Absent; EventRole::Rule.facts().fields.len()];
+    slots[rule::NUMBER] = FieldSlot::Integer(number as i64);
+    slots[rule::VALUE] = value.unwrap_or(FieldSlot::Absent);
     for (place, key) in key.iter().enumerate() {
-        slots[rule::KEY_1 + place] = Slot::Integer(*key);
+        slots[rule::KEY_1 + place] = FieldSlot::Integer(*key);
     }
     slots
 }
@@ -67,10 +68,10 @@ fn rules_are_numbered_through_all_files_without_pairs() {
     let places = ["e", "busy", "phase", "gone", "put", "take", "is"];
     assert_eq!(mapping.sections.len(), places.len());
     for (place, (section, event)) in mapping.sections.iter().zip(places).enumerate() {
-        assert_eq!(section.fields[rule::NUMBER], [crate::mapping::FieldSource::Integer(place as i64)]);
+        assert_eq!(section.fields[rule::NUMBER], [crate::mapping::ValueSource::Integer(place as i64)]);
         assert!(events(section).contains(event), "{event}: {}", events(section));
     }
-    assert!(!own.is_empty() && Own::new(&[]).is_empty());
+    assert!(!own.is_empty() && DeclaredTracks::new(&[]).is_empty());
 }
 
 /// A queue that is changed and set at random, against a sum.
@@ -85,13 +86,13 @@ fn counters_are_sums_however_the_trace_is_cut() {
             let count = random.below(50) as i64 - 20;
             let (number, told) = [(4, 1), (5, count), (6, count)][random.below(3)];
             sum = if number == 6 { count } else { sum + told };
-            events.push((time, random.below(2), fulfils(number, Some(Slot::Integer(told)), &[])));
+            events.push((time, random.below(2), fulfils(number, Some(FieldSlot::Integer(told)), &[])));
             expected.push((time, sum as f64));
         }
         let script = script(&events);
         let cuts = script.random_cuts(random);
         let wishes = Wishes::default();
-        let timeline = Timeline::new(&script.setup(&wishes), 0).with_own(own());
+        let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0).with_own(own());
         let reading = timeline.reading(0);
         let (mut before, mut cells) = (timeline.begin(), Vec::new());
         for (place, mut part) in script.parts(&reading, &cuts, false).into_iter().enumerate() {
@@ -116,17 +117,17 @@ fn counters_are_sums_however_the_trace_is_cut() {
 #[test]
 fn tracks_are_called_by_analysis_item_and_key() {
     let events = [
-        (10, 0, fulfils(1, Some(Slot::Text(b"busy".as_slice().into())), &[7, 12])),
-        (20, 0, fulfils(2, Some(Slot::Integer(3)), &[7, 12])),
+        (10, 0, fulfils(1, Some(FieldSlot::Text(b"busy".as_slice().into())), &[7, 12])),
+        (20, 0, fulfils(2, Some(FieldSlot::Integer(3)), &[7, 12])),
         // Without one of its fields, an event does nothing.
         (30, 0, fulfils(2, None, &[7, 13])),
-        (31, 0, fulfils(2, Some(Slot::Integer(3)), &[7])),
+        (31, 0, fulfils(2, Some(FieldSlot::Integer(3)), &[7])),
         (40, 1, fulfils(3, None, &[7, 12])),
-        (50, 1, fulfils(4, Some(Slot::Integer(1)), &[])),
+        (50, 1, fulfils(4, Some(FieldSlot::Integer(1)), &[])),
     ];
     let script = script(&events);
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0).with_own(own());
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0).with_own(own());
     let mut state = script.parts(&timeline.reading(0), &[], false).pop().unwrap();
     timeline.settle(&mut state);
     let told = |called: &Called| (called.name.clone(), called.group.clone().unwrap(), called.unit.clone());

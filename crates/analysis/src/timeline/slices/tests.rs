@@ -8,17 +8,17 @@ use expect_test::expect;
 use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
-use crate::timeline::cells::{Cell, add_up};
-use crate::timeline::node::Node;
-use crate::timeline::{State, Timeline};
+use crate::timeline::cells::{TrackCell, add_up};
+use crate::timeline::node::TimelineNode;
+use crate::timeline::{TimelineAnalysis, TimelinePart};
 
 /// The nodes of a script's chunks, cut at these times, in buckets of a nanosecond; and all names.
-fn nodes(script: &Script, cuts: &[i64]) -> (Vec<Node>, HashMap<u64, String>) {
+fn nodes(script: &Script, cuts: &[i64]) -> (Vec<TimelineNode>, HashMap<u64, String>) {
     let wishes = Wishes::default();
-    let timeline = Timeline::new(&script.setup(&wishes), 0);
+    let timeline = TimelineAnalysis::new(&script.setup(&wishes), 0);
     let reading = timeline.reading(0);
     let parts = script.parts(&reading, cuts, false);
-    let (mut before, mut names, mut nodes): (_, _, Vec<Node>) = (timeline.begin(), HashMap::new(), Vec::new());
+    let (mut before, mut names, mut nodes): (_, _, Vec<TimelineNode>) = (timeline.begin(), HashMap::new(), Vec::new());
     for (place, part) in parts.into_iter().enumerate() {
         let mut part = script.sent(&reading, &part);
         timeline.settle(&mut part);
@@ -34,7 +34,7 @@ fn nodes(script: &Script, cuts: &[i64]) -> (Vec<Node>, HashMap<u64, String>) {
 }
 
 /// A chunk's node, from the nodes before it.
-fn look(timeline: &Timeline, chunk: State, nodes: &[Node], begin: i64) -> Node {
+fn look(timeline: &TimelineAnalysis, chunk: TimelinePart, nodes: &[TimelineNode], begin: i64) -> TimelineNode {
     let find = |keys: Vec<u64>| -> Known {
         let now = |key: u64| Some((key, nodes.iter().rev().find_map(|node| node.track(key))?.last));
         keys.into_iter().filter_map(now).collect()
@@ -46,10 +46,10 @@ fn look(timeline: &Timeline, chunk: State, nodes: &[Node], begin: i64) -> Node {
 }
 
 /// The cells of tracks of durations.
-fn said(nodes: &[&Node], level: u8) -> BTreeMap<u64, Vec<Cell>> {
+fn said(nodes: &[&TimelineNode], level: u8) -> BTreeMap<u64, Vec<TrackCell>> {
     let is_slices =
         |key: u64| TrackKey::of(key).is_some_and(|key| matches!(key.thing, Thing::Slices | Thing::LaneSlices));
-    let mut tracks: BTreeMap<u64, Vec<Cell>> = BTreeMap::new();
+    let mut tracks: BTreeMap<u64, Vec<TrackCell>> = BTreeMap::new();
     for track in nodes.iter().flat_map(|node| node.tracks()).filter(|track| is_slices(track.key)) {
         tracks.entry(track.key).or_default().extend(track.cells(level));
     }
@@ -199,7 +199,7 @@ fn depths_do_not_grow_for_ever() {
     let script = Script::parse(&script);
     let (nodes, _) = nodes(&script, &[50, 150]);
     let tracks = said(&nodes.iter().collect::<Vec<_>>(), 0);
-    let begins = |cells: &Vec<Cell>| cells.iter().map(|cell| cell.begins).sum::<u32>();
+    let begins = |cells: &Vec<TrackCell>| cells.iter().map(|cell| cell.begins).sum::<u32>();
     assert_eq!(tracks.len(), usize::from(DEPTHS));
     assert_eq!(tracks.values().map(begins).collect::<Vec<_>>(), [vec![1; 63], vec![137]].concat());
 }
@@ -230,7 +230,7 @@ fn any_cut_draws_the_same() {
         for _ in 0..5 {
             let cuts = script.random_cuts(&mut random);
             let (parts, _) = nodes(&script, &cuts);
-            let parts: Vec<&Node> = parts.iter().collect();
+            let parts: Vec<&TimelineNode> = parts.iter().collect();
             assert_eq!(said(&parts, level), said(&[&whole[0]], level), "{seed}: cut at {cuts:?}");
         }
     }
@@ -259,7 +259,7 @@ fn what_is_nested_is_drawn_as_a_stack_says() {
         let script = Script::parse(&script);
         let (nodes, _) = nodes(&script, &script.random_cuts(random));
         let cells = said(&nodes.iter().collect::<Vec<_>>(), 0);
-        let runs = |(key, cells): (u64, Vec<Cell>)| {
+        let runs = |(key, cells): (u64, Vec<TrackCell>)| {
             let times = |net: i32| cells.iter().filter(move |cell| cell.net == net).map(|cell| cell.bucket as i64);
             let ends = times(-1).chain([i64::MAX]);
             (TrackKey::of(key).unwrap().track, times(1).zip(ends).collect::<Vec<_>>())

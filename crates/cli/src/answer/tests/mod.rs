@@ -6,7 +6,7 @@ mod random;
 mod schema;
 
 use expect_test::{Expect, expect};
-use kymo_session::{Bounded, Class, Column};
+use kymo_session::{Bounded, CellClass, Column};
 
 use super::*;
 
@@ -35,7 +35,8 @@ fn face() -> FaceArguments {
 fn text(tables: &[Table], screen: Screen) -> String {
     let tables: Vec<&Table> = tables.iter().collect();
     let mut out = Vec::new();
-    for_people(&tables, &Times::new(true, Zone::Utc, false), screen, &face(), &mut out).expect("memory can be written");
+    for_people(&tables, &InstantFormat::new(true, Zone::Utc, false), screen, &face(), &mut out)
+        .expect("memory can be written");
     String::from_utf8(out).expect("words are text")
 }
 
@@ -60,11 +61,11 @@ fn between(low: u64, value: u64, high: u64) -> Bounded<u64> {
 /// Threads: certain, not certain, not known at all.
 fn threads() -> Table {
     let columns = vec![
-        Column::new("thread", "Thread", Class::Process),
-        Column::new("run_time", "Run time", Class::Duration),
-        Column::new("share", "Share", Class::Ratio),
+        Column::new("thread", "Thread", CellClass::Process),
+        Column::new("run_time", "Run time", CellClass::Duration),
+        Column::new("share", "Share", CellClass::Ratio),
         Column::of("runs", "Runs", "runs"),
-        Column::new("read", "Read", Class::Size),
+        Column::new("read", "Read", CellClass::Size),
     ];
     let row = |thread, time, share, runs, read| {
         vec![thread, Cell::Duration(time), Cell::Ratio(share), Cell::Count(runs), read]
@@ -161,7 +162,7 @@ fn a_table_without_unicode() {
 fn titles_that_are_wider_than_numbers() {
     let count = |name, title| Column::of(name, title, "things that are counted");
     let columns = vec![
-        Column::new("thread", "Thread", Class::Process),
+        Column::new("thread", "Thread", CellClass::Process),
         count("a", "Migrations"),
         count("b", "Preemptions"),
         count("c", "Interruptions"),
@@ -216,7 +217,7 @@ fn colours() {
 /// Empty tables say so; two tables are apart; an empty table states its omissions.
 #[test]
 fn nothing() {
-    let columns = || vec![Column::new("name", "Name", Class::Text)];
+    let columns = || vec![Column::new("name", "Name", CellClass::Text)];
     let empty = || Table::new("empty", "Waits of nobody", columns());
     let all_omitted = Table { omitted: 1, ..empty() };
     check(
@@ -243,7 +244,7 @@ fn names_that_would_move_the_cursor() {
     let mut table = Table::new(
         "names",
         "Names\nof \x07 all",
-        vec![Column::new("name", "Name\t", Class::Text), Column::new("path", "Path", Class::Path)],
+        vec![Column::new("name", "Name\t", CellClass::Text), Column::new("path", "Path", CellClass::Path)],
     );
     table.rows =
         names.iter().map(|name| vec![Cell::Text((*name).to_owned()), Cell::Path(format!("/{name}"))]).collect();
@@ -271,7 +272,7 @@ fn a_very_long_name() {
     let mut table = Table::new(
         "names",
         "Names",
-        vec![Column::new("name", "Name", Class::Text), Column::of("count", "Count", "events")],
+        vec![Column::new("name", "Name", CellClass::Text), Column::of("count", "Count", "events")],
     );
     table.rows = vec![vec![Cell::Text("abcdefghij".repeat(100_000)), Cell::Count(Bounded::exact(1))]];
     check(
@@ -337,8 +338,8 @@ fn all_kinds_of_cells() {
 #[test]
 fn times_that_are_no_dates() {
     let mut table = Table { span_ns: Some((BEGIN, BEGIN + 1)), ..kinds() };
-    table.rows.retain(|row| matches!(row[1].class(), Some(Class::Timestamp | Class::TimeRange)));
-    let seconds = Times::new(false, Zone::Utc, false);
+    table.rows.retain(|row| matches!(row[1].class(), Some(CellClass::Timestamp | CellClass::TimeRange)));
+    let seconds = InstantFormat::new(false, Zone::Utc, false);
     let out = written(|out| for_people(&[&table], &seconds, PIPE, &face(), out));
     expect![[r#"
         Kinds of cells  1457113582.000000000 s to 1457113582.000000001 s (1 ns)
@@ -393,10 +394,10 @@ fn kinds() -> Table {
         Cell::NetworkInterface("eth0".to_owned()),
     ];
     let rows = cells.into_iter().map(|cell| {
-        let class = cell.class().map_or("", Class::name);
+        let class = cell.class().map_or("", CellClass::name);
         vec![Cell::Text(class.to_owned()), cell]
     });
-    let columns = vec![Column::new("class", "Class", Class::Text), Column::new("cell", "Cell", Class::Mixed)];
+    let columns = vec![Column::new("class", "Class", CellClass::Text), Column::new("cell", "Cell", CellClass::Mixed)];
     Table { rows: rows.collect(), ..Table::new("kinds", "Kinds of cells", columns) }
 }
 
@@ -404,8 +405,8 @@ fn kinds() -> Table {
 #[test]
 fn a_histogram() {
     let columns = vec![
-        Column::new("low", "From", Class::Duration),
-        Column::new("high", "To", Class::Duration),
+        Column::new("low", "From", CellClass::Duration),
+        Column::new("high", "To", CellClass::Duration),
         Column::of("count", "Count", "waits"),
     ];
     let bins = [
@@ -456,9 +457,9 @@ fn a_histogram() {
 /// A course of some CPUs: `shares` of each period of 10 ms.
 fn course(shares: &[&[Option<f64>]]) -> Table {
     let columns = vec![
-        Column::new("time", "Time", Class::TimeRange),
-        Column::new("cpu", "CPU", Class::Cpu),
-        Column::new("busy", "Busy", Class::Ratio),
+        Column::new("time", "Time", CellClass::TimeRange),
+        Column::new("cpu", "CPU", CellClass::Cpu),
+        Column::new("busy", "Busy", CellClass::Ratio),
     ];
     let mut table = Table {
         plot: Some(Plot::Course { time: 0, series: Some(1), value: 2 }),
@@ -583,7 +584,7 @@ fn odd_courses() {
 /// A million rows are put into words one by one: this takes seconds, not gigabytes.
 #[test]
 fn a_million_rows() {
-    let columns = vec![Column::new("time", "Time", Class::Timestamp), Column::of("count", "Count", "events")];
+    let columns = vec![Column::new("time", "Time", CellClass::Timestamp), Column::of("count", "Count", "events")];
     let row = |number: u64| vec![Cell::Timestamp(number as i64), Cell::Count(Bounded::exact(number))];
     let table = Table { rows: (0..1_000_000).map(row).collect(), ..Table::new("rows", "Rows", columns) };
     /// Counts lines and keeps nothing.
@@ -597,7 +598,7 @@ fn a_million_rows() {
             Ok(())
         }
     }
-    let seconds = Times::new(false, Zone::Utc, false);
+    let seconds = InstantFormat::new(false, Zone::Utc, false);
     let mut lines = Lines(0);
     for_people(&[&table], &seconds, PIPE, &face(), &mut lines).expect("lines can be counted");
     assert_eq!(lines.0, 1_000_002);

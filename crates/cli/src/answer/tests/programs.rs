@@ -69,7 +69,7 @@ fn as_csv() {
             .iter()
             .map(|text| vec![Cell::Text((*text).to_owned())])
             .collect(),
-        ..Table::new("quotes", "Quotes", vec![Column::new("text", "Text", Class::Text)])
+        ..Table::new("quotes", "Quotes", vec![Column::new("text", "Text", CellClass::Text)])
     };
     let out = written(|out| csv::write(&[&quotes, &kinds()], out));
     expect![[r##"
@@ -177,7 +177,7 @@ fn as_lami() {
         [{"class":"string","value":"disk"},{"class":"disk","name":"sda"}],
         [{"class":"string","value":"netif"},{"class":"netif","name":"eth0"}]]}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
     "#]].assert_eq(&out);
-    let description = lami::Description { name: "cpu", title: "CPUs", description: "Who used them." };
+    let description = lami::LamiDescription { name: "cpu", title: "CPUs", description: "Who used them." };
     let metadata = lami::metadata(description, &known);
     assert_eq!(schema::problems(&metadata, "metadata"), Vec::<String>::new());
     expect![[r#"{"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"CPUs","description":"Who used them.","tags":["kymograph","cpu"],"table-classes":{"per-thread":{"title":"Threads by run time","column-descriptions":[{"title":"Thread","class":"process"},{"title":"Run time","class":"duration"},{"title":"Share","class":"ratio"},{"title":"Runs","class":"number","unit":"runs"},{"title":"Read","class":"size"}]}}}"#]].assert_eq(&metadata.to_string());

@@ -84,7 +84,14 @@ impl Dice {
     }
 
     fn table(&mut self) -> Table {
-        let classes = [Class::Mixed, Class::Process, Class::TimeRange, Class::Irq, Class::Duration, Class::Text];
+        let classes = [
+            CellClass::Mixed,
+            CellClass::Process,
+            CellClass::TimeRange,
+            CellClass::Irq,
+            CellClass::Duration,
+            CellClass::Text,
+        ];
         let width = self.below(6) as usize;
         let columns = (0..width).map(|_| Column::new("column", self.text(), classes[self.below(6) as usize]));
         let mut table = Table::new("table", "", columns.collect());

@@ -4,11 +4,11 @@
 //! paths to fields count only the others.
 
 use kymo_format::model::{
-    Attributes, ClockClass, DataStreamClass, Dialect, DisplayBase, EventRecordClass, FieldClass, FieldKind, FieldPath,
-    FixedBits, IntegerMeaning, IntegerRange, Mapping, Optional, Role, Scope, Step, Structure, TraceClass, Variant,
-    display_name,
+    Attributes, ClockClass, DataStreamClass, Dialect, DisplayBase, EnumerationMapping, EventRecordClass, FieldClass,
+    FieldKind, FieldPath, FieldPathStep, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope, Structure,
+    TraceClass, Variant, display_name,
 };
-use kymo_schema::level::Level;
+use kymo_schema::level::LogLevel;
 
 use super::{grouped, grouped_unsigned};
 use crate::scopes::Scopes;
@@ -72,7 +72,7 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
 /// The description of a trace class with everything in it.
 #[must_use]
 pub fn trace_class(trace: &TraceClass, clocks: &[ClockFacts], paint: Paint) -> String {
-    let mut text = Description { trace, paint, text: String::new(), indent: 0, scopes: Scopes::of_trace(trace) };
+    let mut text = ClassDescription { trace, paint, text: String::new(), indent: 0, scopes: Scopes::of_trace(trace) };
     text.push(&paint.text(Tone::BrightYellow, "Trace class"));
     text.push(":\n");
     text.indent = 2;
@@ -86,7 +86,7 @@ pub fn trace_class(trace: &TraceClass, clocks: &[ClockFacts], paint: Paint) -> S
     text.text
 }
 
-struct Description<'a> {
+struct ClassDescription<'a> {
     trace: &'a TraceClass,
     paint: Paint,
     text: String,
@@ -95,7 +95,7 @@ struct Description<'a> {
     scopes: Scopes<'a>,
 }
 
-impl<'a> Description<'a> {
+impl<'a> ClassDescription<'a> {
     fn push(&mut self, text: &str) {
         self.text += text;
     }
@@ -198,7 +198,7 @@ impl<'a> Description<'a> {
         self.id_line(event.id);
         self.indent += 2;
         self.attributes_line(event.attributes.as_ref());
-        if let Some(level) = event.log_level.and_then(Level::of) {
+        if let Some(level) = event.log_level.and_then(LogLevel::of) {
             self.property("Log level", level.title);
         }
         if let Some(uri) = &event.emf_uri {
@@ -282,8 +282,8 @@ impl<'a> Description<'a> {
     }
 
     /// Labels in their own order, each with its ranges.
-    fn mappings(&mut self, mappings: &[Mapping]) {
-        let mut mappings: Vec<&Mapping> = mappings.iter().collect();
+    fn mappings(&mut self, mappings: &[EnumerationMapping]) {
+        let mut mappings: Vec<&EnumerationMapping> = mappings.iter().collect();
         mappings.sort_by(|one, other| one.label.cmp(&other.label));
         if !mappings.is_empty() {
             self.push(":");
@@ -402,11 +402,11 @@ impl<'a> Description<'a> {
                 self.push(", ");
             }
             let text = match step {
-                Step::Member(member) if index == 0 && path.scope == Scope::PacketContext => {
+                FieldPathStep::Member(member) if index == 0 && path.scope == Scope::PacketContext => {
                     grouped_unsigned(self.shown_before(*member))
                 }
-                Step::Member(index) | Step::Option(index) => grouped_unsigned(*index as u64),
-                Step::Element | Step::Selected(_) | Step::Content => "<current>".to_owned(),
+                FieldPathStep::Member(index) | FieldPathStep::Option(index) => grouped_unsigned(*index as u64),
+                FieldPathStep::Element | FieldPathStep::Selected(_) | FieldPathStep::Content => "<current>".to_owned(),
             };
             self.bold(&text);
         }
@@ -543,8 +543,8 @@ fn selector(path: &FieldPath, scopes: Scopes<'_>) -> &'static str {
 }
 
 /// A label that occurs twice has the ranges of both.
-fn merged(mappings: &[Mapping]) -> Vec<Mapping> {
-    let mut merged: Vec<Mapping> = Vec::with_capacity(mappings.len());
+fn merged(mappings: &[EnumerationMapping]) -> Vec<EnumerationMapping> {
+    let mut merged: Vec<EnumerationMapping> = Vec::with_capacity(mappings.len());
     let mut places = std::collections::HashMap::new();
     for mapping in mappings {
         let place = *places.entry(mapping.label.as_str()).or_insert(merged.len());

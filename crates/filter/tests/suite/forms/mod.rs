@@ -2,8 +2,8 @@
 //! tracepoint, and every form that can say the predicate must keep it where the evaluator does.
 
 use kymo_filter::{bpf, bytecode};
-use kymo_ir::predicate::{Datum, InputKind, Layout, Place, Predicate};
-use kymo_jit::{NativeFilter, Target};
+use kymo_ir::predicate::{ArgumentLayout, Datum, InputKind, InputPlace, Predicate};
+use kymo_jit::{NativeFilter, NativeTarget};
 use kymo_units::ByteOrder;
 
 /// Nothing lies behind pointers here.
@@ -23,7 +23,7 @@ pub fn keeps(predicate: &Predicate, data: &[Datum]) -> bool {
         let program = kymo_bytecode::validate(&bytes).expect("what is compiled is sound");
         assert_eq!(program.run(&arguments, &NoTexts), Ok(keeps), "{predicate}{data:?}\n{program}");
     }
-    let native = Target::host().and_then(|target| NativeFilter::new(&target, predicate, &layout).ok());
+    let native = NativeTarget::host().and_then(|target| NativeFilter::new(&target, predicate, &layout).ok());
     if let Some(filter) = native.and_then(|filter| filter.load()) {
         assert_eq!(filter.run(&arguments), keeps, "{predicate}{data:?}");
     }
@@ -37,19 +37,19 @@ pub fn keeps(predicate: &Predicate, data: &[Datum]) -> bool {
 }
 
 /// The arguments of an event; `None` where a text has a zero byte, at which it would end.
-fn laid_out(predicate: &Predicate, data: &[Datum]) -> Option<(Layout, Vec<u8>)> {
+fn laid_out(predicate: &Predicate, data: &[Datum]) -> Option<(ArgumentLayout, Vec<u8>)> {
     let (mut places, mut arguments) = (Vec::new(), Vec::new());
     for (input, datum) in predicate.inputs.iter().zip(data) {
         let offset = arguments.len() as u32;
         places.push(match (datum, input.kind) {
-            (Datum::Missing, _) => Place::Missing,
+            (Datum::Missing, _) => InputPlace::Missing,
             (Datum::Number(bits), InputKind::Real) => {
                 arguments.extend(bits.to_ne_bytes());
-                Place::Real { offset, bytes: 8 }
+                InputPlace::Real { offset, bytes: 8 }
             }
             (Datum::Number(bits), _) => {
                 arguments.extend(bits.to_be_bytes());
-                Place::Integer { offset, bytes: 8, order: ByteOrder::Big }
+                InputPlace::Integer { offset, bytes: 8, order: ByteOrder::Big }
             }
             (Datum::Text(text), _) => {
                 if text.contains(&0) {
@@ -59,9 +59,9 @@ fn laid_out(predicate: &Predicate, data: &[Datum]) -> Option<(Layout, Vec<u8>)> 
                 let capacity = text.len().next_multiple_of(8);
                 arguments.extend_from_slice(text);
                 arguments.resize(offset as usize + capacity, 0);
-                Place::Inline { offset, capacity: capacity as u32 }
+                InputPlace::Inline { offset, capacity: capacity as u32 }
             }
         });
     }
-    Some((Layout { size: arguments.len() as u32, places }, arguments))
+    Some((ArgumentLayout { size: arguments.len() as u32, places }, arguments))
 }

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kymo_lane::contexts::FIRST_OWN;
-use kymo_lane::{Layout, Mode, Recorder, Thread, View, Wants};
+use kymo_lane::{MemoryLayout, MemoryView, OverflowMode, RecorderSide, RecordingSettings, WriterThread};
 
 use control::Control;
 
@@ -193,7 +193,7 @@ impl Value {
 #[derive(Clone, Debug)]
 pub struct Found {
     pub name: Rc<str>,
-    pub thread: Thread,
+    pub thread: WriterThread,
     pub lane: u16,
     pub ticks: u64,
     /// Contexts of the program that it carries.
@@ -202,21 +202,21 @@ pub struct Found {
 }
 
 /// Whoever drains here is slow: 64 MiB of sub-buffers.
-fn wants(contexts: u64) -> Wants {
-    Wants { mode: Mode::DiscardNewest, lane: 2048, pool: 2048, contexts }
+fn wants(contexts: u64) -> RecordingSettings {
+    RecordingSettings { mode: OverflowMode::DiscardNewest, lane: 2048, pool: 2048, contexts }
 }
 
 /// What one process records.
 pub struct Recording {
     pub path: PathBuf,
     pub pid: u32,
-    recorder: Recorder<Control>,
-    layout: Layout,
+    recorder: RecorderSide<Control>,
+    layout: MemoryLayout,
     /// By id: name and types of fields.
     classes: HashMap<u16, (Rc<str>, Vec<String>)>,
     /// By number: types of contexts of the program.
     contexts: HashMap<u16, String>,
-    last: Option<kymo_lane::Definition>,
+    last: Option<kymo_lane::DefinitionPlace>,
     known: HashMap<u16, (u64, u32)>,
     epoch: u64,
     pub definitions: Vec<String>,
@@ -229,9 +229,9 @@ impl Recording {
         let file = File::options().read(true).write(true).open(path).ok()?;
         let bytes = file.metadata().ok()?.len();
         let view = Control(file);
-        let layout = Layout::read(&view, bytes).ok()?.ok()?;
+        let layout = MemoryLayout::read(&view, bytes).ok()?.ok()?;
         let pid = view.word(56).ok()? as u32;
-        let recorder = Recorder::new(view, layout);
+        let recorder = RecorderSide::new(view, layout);
         recorder.say(&wants(0)).ok()?;
         Some(Self {
             path: path.to_owned(),

@@ -13,10 +13,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Arena, Code, Mode, Runs, Wants};
-use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Place, Placed, Placer, Why};
-use kymo_recorder::program::{Known, Patience, Program};
-use kymo_recorder::{End, Run, Sink};
+use kymo_lane::{Arena, FilterCode, FilterEngine, OverflowMode, RecordingSettings};
+use kymo_recorder::filters::{
+    ClassFilter, FallbackReason, FilterCompiler, FilterPlace, Placed, Placer, ProgramConstants,
+};
+use kymo_recorder::program::{DrainTiming, Program, ProgramFacts};
+use kymo_recorder::{EventRun, LaneEnd, RunSink};
 use kymo_schema::definition::EventClass;
 use kymo_tracer::Event;
 
@@ -158,8 +160,8 @@ struct Lanes {
     lost: u64,
 }
 
-impl Sink for Lanes {
-    fn take(&mut self, _: &Known, run: &Run<'_>) {
+impl RunSink for Lanes {
+    fn take(&mut self, _: &ProgramFacts, run: &EventRun<'_>) {
         self.lost += run.discarded + run.missing;
         let found = self.found.entry(run.lane).or_default();
         let mut rest = run.bytes;
@@ -172,7 +174,7 @@ impl Sink for Lanes {
         assert_eq!(rest, b"", "events are whole");
     }
 
-    fn end(&mut self, _: &Known, _: &End) {}
+    fn end(&mut self, _: &ProgramFacts, _: &LaneEnd) {}
 }
 
 fn find(program: &Program, name: &str) -> (u16, Arc<EventClass>) {
@@ -182,13 +184,13 @@ fn find(program: &Program, name: &str) -> (u16, Arc<EventClass>) {
 }
 
 /// Places one filter, alone.
-fn place(placer: &mut Placer, program: &Program, compiler: &mut Compiler, text: &str) -> Placed {
+fn place(placer: &mut Placer, program: &Program, compiler: &mut FilterCompiler, text: &str) -> Placed {
     let (_, class) = find(program, "sample");
-    let filter = ClassFilter::of_texts([text], &class, Facts::default()).expect("it can be asked");
+    let filter = ClassFilter::of_texts([text], &class, ProgramConstants::default()).expect("it can be asked");
     placer.place(program.lane(), compiler, &[(&filter, &class)]).expect("it is there").remove(0)
 }
 
-fn runs(program: &Program, placed: &Placed) -> Runs {
+fn runs(program: &Program, placed: &Placed) -> FilterEngine {
     program.lane().runs(placed.control).expect("it is there")
 }
 
@@ -204,7 +206,7 @@ const PHASES: [(&str, Keeps); 5] = [
 ];
 
 /// Switches a program under load from filter to filter: nothing else is recorded, and nothing is missing.
-fn switch_under_load(environment: &[(&str, &str)], expected: Place) {
+fn switch_under_load(environment: &[(&str, &str)], expected: FilterPlace) {
     switch_under_load_with(environment, expected, |program, started| {
         Placer::new(program, started.user).expect("it is there")
     });
@@ -212,31 +214,33 @@ fn switch_under_load(environment: &[(&str, &str)], expected: Place) {
 
 fn switch_under_load_with(
     environment: &[(&str, &str)],
-    expected: Place,
+    expected: FilterPlace,
     placer: impl Fn(&Program, &Started) -> Placer,
 ) {
     let started = Started::new("load", environment, None);
     let mut program = started.open();
     let pool = program.lane().layout().sub_buffers;
-    program.say(&Wants { mode: Mode::DiscardNewest, lane: pool, pool, contexts: 0 }).expect("it is there");
+    program
+        .say(&RecordingSettings { mode: OverflowMode::DiscardNewest, lane: pool, pool, contexts: 0 })
+        .expect("it is there");
     let ((sample, _), (mark, _)) = (find(&program, "sample"), find(&program, "mark"));
-    let (mut compiler, mut placer) = (Compiler::default(), placer(&program, &started));
+    let (mut compiler, mut placer) = (FilterCompiler::default(), placer(&program, &started));
     let mut lanes = Lanes { mark, found: BTreeMap::new(), lost: 0 };
     program.switch(mark, 1).expect("it is there");
     let mut before: Keeps = |_| false;
     for (text, keeps) in PHASES.iter().cycle().take(4 * PHASES.len()) {
         let placed = place(&mut placer, &program, &mut compiler, text);
         let is_filter = placed.control > 1;
-        assert_eq!(placed.place, if is_filter { expected } else { Place::Nowhere }, "{placed:?}");
+        assert_eq!(placed.place, if is_filter { expected } else { FilterPlace::Nowhere }, "{placed:?}");
         program.switch(sample, placed.control).expect("it is there");
         // Behind what was written before the switch was seen.
-        program.drain(Patience::Now, &mut lanes).expect("it is there");
+        program.drain(DrainTiming::Now, &mut lanes).expect("it is there");
         lanes.found.values().for_each(|found| check_all(found, before, *keeps));
         lanes.found.clear();
         let began = Instant::now();
         while lanes.found.values().filter(|found| marks(found).count() >= 8).count() < 2 {
             assert!(began.elapsed() < Duration::from_secs(60), "the program goes on");
-            program.drain(Patience::Now, &mut lanes).expect("it is there");
+            program.drain(DrainTiming::Now, &mut lanes).expect("it is there");
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!(lanes.lost, 0, "there is room");
@@ -244,7 +248,7 @@ fn switch_under_load_with(
         lanes.found.values().for_each(|found| check_between_marks(found, *keeps, text));
         lanes.found.clear();
         if is_filter {
-            let done = if expected == Place::Native { Runs::Native } else { Runs::Interpreted };
+            let done = if expected == FilterPlace::Native { FilterEngine::Native } else { FilterEngine::Interpreted };
             assert_eq!(runs(&program, &placed), done);
         }
         before = *keeps;
@@ -273,7 +277,7 @@ fn check_between_marks(found: &[(bool, u32)], keeps: Keeps, text: &str) {
 
 #[test]
 fn machine_code_is_switched_under_load() {
-    switch_under_load(&[], Place::Native);
+    switch_under_load(&[], FilterPlace::Native);
 }
 
 /// A program may have closed the descriptor, or have something else there by now: what it has mapped is found all the same by who may.
@@ -284,7 +288,7 @@ fn machine_code_comes_to_programs_that_have_closed_the_descriptor() {
         return;
     }
     for descriptor in [0, 9999] {
-        switch_under_load_with(&[], Place::Native, |program, started| {
+        switch_under_load_with(&[], FilterPlace::Native, |program, started| {
             let arena = Arena { descriptor, ..program.identity().arena.expect("it has one") };
             let pid = Some(started.child.id());
             Placer::open(program.lane(), Ok(arena), pid, started.user).expect("it is there")
@@ -294,7 +298,7 @@ fn machine_code_comes_to_programs_that_have_closed_the_descriptor() {
 
 #[test]
 fn bytecode_is_switched_under_load() {
-    switch_under_load(&[("KYMO_NATIVE", "off")], Place::Interpreter);
+    switch_under_load(&[("KYMO_NATIVE", "off")], FilterPlace::Interpreter);
 }
 
 #[test]
@@ -308,7 +312,8 @@ fn programs_and_the_recorder_keep_the_same() {
 fn reasons_are_told() {
     let started = Started::new("still", &[("KYMO_NATIVE", "off")], None);
     let program = started.open();
-    let (mut compiler, mut placer) = (Compiler::default(), Placer::new(&program, started.user).expect("it is there"));
+    let (mut compiler, mut placer) =
+        (FilterCompiler::default(), Placer::new(&program, started.user).expect("it is there"));
     let mut told = |text: &str| {
         let placed = place(&mut placer, &program, &mut compiler, text);
         let why: Vec<String> = placed.why.iter().map(ToString::to_string).collect();
@@ -337,7 +342,7 @@ fn record_another() {
     let (pid, memory) = said.split_once(' ').expect("there are two words");
     let user = rustix::process::getuid().as_raw();
     let program = open(Path::new(memory), pid.parse().expect("it is a number"), user);
-    let (mut compiler, mut placer) = (Compiler::default(), Placer::new(&program, user).expect("it is there"));
+    let (mut compiler, mut placer) = (FilterCompiler::default(), Placer::new(&program, user).expect("it is there"));
     let placed = place(&mut placer, &program, &mut compiler, "value == 1");
     println!(
         "memory {memory}\nplaced {} {}",
@@ -380,19 +385,19 @@ fn nothing_is_written_but_to_the_memory_of_the_program() {
         placer.why_not_native().cloned()
     };
     assert_eq!(refused(arena, Some(started.child.id())), None);
-    assert_eq!(refused(arena, None), Some(Why::Number));
-    assert_eq!(refused(Arena { machine: 1, ..arena }, Some(started.child.id())), Some(Why::Machine));
+    assert_eq!(refused(arena, None), Some(FallbackReason::Number));
+    assert_eq!(refused(Arena { machine: 1, ..arena }, Some(started.child.id())), Some(FallbackReason::Machine));
     let nowhere = Arena { address: 4096, ..arena };
     for descriptor in [0, 1, 9999, u32::MAX] {
         let why = refused(Arena { descriptor, ..nowhere }, Some(started.child.id()));
-        assert_eq!(why, Some(Why::Descriptor), "{descriptor} is another file");
+        assert_eq!(why, Some(FallbackReason::Descriptor), "{descriptor} is another file");
     }
     // A program may name any file that it can open, with its inode.
     let file = tempfile::NamedTempFile::new().expect("there is room");
     std::fs::write(file.path(), "all mine").expect("it is ours");
     let inode = file.as_file().metadata().expect("it is there").ino();
     let descriptor = std::os::fd::AsRawFd::as_raw_fd(file.as_file()) as u32;
-    assert_eq!(refused(Arena { descriptor, inode, ..nowhere }, Some(own)), Some(Why::Descriptor));
+    assert_eq!(refused(Arena { descriptor, inode, ..nowhere }, Some(own)), Some(FallbackReason::Descriptor));
     // Memory of somebody else, which it was given to read.
     let memory = rustix::fs::memfd_create("theirs", rustix::fs::MemfdFlags::CLOEXEC).expect("there is room");
     rustix::fs::ftruncate(&memory, arena.bytes.into()).expect("it is ours");
@@ -402,7 +407,7 @@ fn nothing_is_written_but_to_the_memory_of_the_program() {
     if rustix::process::getuid().is_root() {
         let other = rustix::fs::Uid::from_raw(65534);
         rustix::fs::fchown(&memory, Some(other), None).expect("root may do that");
-        assert_eq!(refused(Arena { descriptor, inode, ..nowhere }, Some(own)), Some(Why::Descriptor));
+        assert_eq!(refused(Arena { descriptor, inode, ..nowhere }, Some(own)), Some(FallbackReason::Descriptor));
     }
     // It says that there is more than there is.
     rustix::fs::ftruncate(&memory, 4096).expect("it is ours");
@@ -411,9 +416,9 @@ fn nothing_is_written_but_to_the_memory_of_the_program() {
     }
     let small = Arena { descriptor, inode, bytes: u32::MAX, ..nowhere };
     let mut placer = Placer::open(program.lane(), Ok(small), Some(own), started.user).expect("it is there");
-    let mut compiler = Compiler::default();
-    assert_eq!(place(&mut placer, &program, &mut compiler, "value == 1").place, Place::Native);
-    assert_eq!(place(&mut placer, &program, &mut compiler, "value == 2").why, [Why::ArenaFull]);
+    let mut compiler = FilterCompiler::default();
+    assert_eq!(place(&mut placer, &program, &mut compiler, "value == 1").place, FilterPlace::Native);
+    assert_eq!(place(&mut placer, &program, &mut compiler, "value == 2").why, [FallbackReason::ArenaFull]);
     assert_eq!(rustix::fs::fstat(&memory).expect("it is there").st_size, 4096, "it is as large as it was");
     assert_eq!(std::fs::read(file.path()).expect("it is there"), b"all mine");
     started.end();
@@ -423,22 +428,22 @@ fn nothing_is_written_but_to_the_memory_of_the_program() {
 fn slots_may_say_anything() {
     let started = Started::new("still", &[], None);
     let program = started.open();
-    let mut compiler = Compiler::default();
-    let mut placed = |native: Code| {
+    let mut compiler = FilterCompiler::default();
+    let mut placed = |native: FilterCode| {
         program.lane().say_code(2, native).expect("it is there");
         let mut placer = Placer::new(&program, started.user).expect("it is there");
         place(&mut placer, &program, &mut compiler, "value == 1")
     };
-    let everywhere = Code { is_native: true, offset: u32::MAX, bytes: (1 << 30) - 1 };
+    let everywhere = FilterCode { is_native: true, offset: u32::MAX, bytes: (1 << 30) - 1 };
     let first = placed(everywhere);
-    assert_eq!((first.place, first.why), (Place::Interpreter, vec![Why::ArenaFull]));
-    let everywhere = Code { is_native: false, ..everywhere };
-    assert_eq!(placed(everywhere).place, Place::Native);
+    assert_eq!((first.place, first.why), (FilterPlace::Interpreter, vec![FallbackReason::ArenaFull]));
+    let everywhere = FilterCode { is_native: false, ..everywhere };
+    assert_eq!(placed(everywhere).place, FilterPlace::Native);
     for slot in 2..=255 {
         program.lane().say_code(slot, everywhere).expect("it is there");
     }
     let last = placed(everywhere);
-    assert_eq!((last.control, last.place, last.why), (1, Place::Recorder, vec![Why::SlotsFull]));
+    assert_eq!((last.control, last.place, last.why), (1, FilterPlace::Recorder, vec![FallbackReason::SlotsFull]));
     started.end();
 }
 
@@ -447,7 +452,7 @@ fn use_everything_up() {
     let (user, event) = (rustix::process::getuid().as_raw(), random::event());
     let program = open(own_memory(), std::process::id(), user);
     let (id, class) = find(&program, "random");
-    let mut compiler = Compiler::default();
+    let mut compiler = FilterCompiler::default();
     let mut placer = Placer::new(&program, user).expect("it is there");
     let mut places = BTreeMap::new();
     for value in 0..300 {
@@ -455,16 +460,17 @@ fn use_everything_up() {
             // Another recorder begins, and knows nothing of the first.
             placer = Placer::new(&program, user).expect("it is there");
         }
-        let filter = ClassFilter::of_texts([format!("g == {value}").as_str()], &class, Facts::default());
+        let filter = ClassFilter::of_texts([format!("g == {value}").as_str()], &class, ProgramConstants::default());
         let wanted = [(&filter.expect("it can be asked"), &*class)];
         let placed = placer.place(program.lane(), &mut compiler, &wanted).expect("it is there").remove(0);
         *places.entry(placed.place_name()).or_insert(0) += 1;
         program.switch(id, placed.control).expect("it is there");
         let is_kept = |g: u64| event.is_kept(&random::Arguments::of(g));
         assert!(is_kept(value), "{placed:?}");
-        assert_eq!(is_kept(value + 1), placed.place == Place::Recorder, "{placed:?}");
+        assert_eq!(is_kept(value + 1), placed.place == FilterPlace::Recorder, "{placed:?}");
         if placed.control > 1 {
-            let done = if placed.place == Place::Native { Runs::Native } else { Runs::Interpreted };
+            let done =
+                if placed.place == FilterPlace::Native { FilterEngine::Native } else { FilterEngine::Interpreted };
             assert_eq!(runs(&program, &placed), done);
         }
     }

@@ -1,8 +1,10 @@
 //! Random filters of random arguments: sites in programs keep what the recorder keeps of the packed bytes of the same values.
 
-use kymo_lane::{NoArena, Thread};
-use kymo_random::Random;
-use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Place, Placed, Placer, Recorded};
+use kymo_lane::{NoArena, WriterThread};
+use kymo_random::RandomNumbers;
+use kymo_recorder::filters::{
+    ClassFilter, FilterCompiler, FilterPlace, Placed, Placer, ProgramConstants, RecordedEvent,
+};
 use kymo_tracer::Event;
 
 use super::{find, open, own_memory, say_and_wait};
@@ -56,16 +58,16 @@ const EVENTS: usize = 60;
 const INTEGERS: [&str; 13] = ["a", "b", "c", "d", "e", "f", "g", "h", "m", "n", "o", "p", "g"];
 const TEXTS: [&str; 10] = ["", "a", "ab", "abc", "b", "bcd", "abcabcabcabcabcabcabc", "\u{e9}", "c", "ca"];
 
-fn integer(random: &mut Random) -> i128 {
+fn integer(random: &mut RandomNumbers) -> i128 {
     const EDGES: [i128; 12] = [0, 1, 2, 7, -1, -128, 255, 32767, 4_294_967_295, 1 << 63, (1 << 64) - 1, -(1 << 31)];
     EDGES[random.below(EDGES.len())] + if random.below(4) == 0 { 0 } else { random.below(3) as i128 - 1 }
 }
 
-fn literal(random: &mut Random) -> String {
+fn literal(random: &mut RandomNumbers) -> String {
     integer(random).clamp(-(1 << 63), (1 << 64) - 1).to_string()
 }
 
-fn number(random: &mut Random, depth: usize) -> String {
+fn number(random: &mut RandomNumbers, depth: usize) -> String {
     if depth == 0 || random.below(3) > 0 {
         return match random.below(4) {
             0 => literal(random),
@@ -76,13 +78,13 @@ fn number(random: &mut Random, depth: usize) -> String {
     format!("({} {operator} {})", number(random, depth - 1), number(random, depth - 1))
 }
 
-fn text(random: &mut Random) -> String {
+fn text(random: &mut RandomNumbers) -> String {
     let stars = ["", "*"];
     let [before, behind] = [0; 2].map(|_| stars[random.below(2)]);
     format!("\"{before}{}{behind}\"", TEXTS[random.below(TEXTS.len())])
 }
 
-fn test(random: &mut Random, depth: usize) -> String {
+fn test(random: &mut RandomNumbers, depth: usize) -> String {
     let relation = ["==", "!=", "<", "<=", ">", ">="][random.below(6)];
     match random.below(if depth == 0 { 9 } else { 13 }) {
         0..=2 => format!("{} {relation} {}", number(random, depth), number(random, depth)),
@@ -105,7 +107,7 @@ fn test(random: &mut Random, depth: usize) -> String {
 }
 
 /// An event's arguments, and the bytes that would be recorded of them.
-fn values(random: &mut Random) -> (Arguments, Vec<u8>) {
+fn values(random: &mut RandomNumbers) -> (Arguments, Vec<u8>) {
     let (s, t) = (TEXTS[random.below(TEXTS.len())], TEXTS[random.below(TEXTS.len())]);
     let pointer = |text: &'static str| [text.as_ptr() as u64, text.len() as u64];
     let mut any = || integer(random);
@@ -157,15 +159,15 @@ fn values(random: &mut Random) -> (Arguments, Vec<u8>) {
 /// A program that records itself, and asks many filters.
 pub fn ask_all() {
     let seed = std::env::var("KYMO_TEST_SEED").expect("it was said").parse().expect("it is a number");
-    let (random, event) = (&mut Random::new(seed), event());
+    let (random, event) = (&mut RandomNumbers::new(seed), event());
     let user = rustix::process::getuid().as_raw();
     let program = open(own_memory(), std::process::id(), user);
     let (id, class) = find(&program, "random");
-    let mut compiler = Compiler::default();
+    let mut compiler = FilterCompiler::default();
     let mut filters = Vec::new();
     while filters.len() < FILTERS {
         let text = test(random, 3);
-        let Ok(filter) = ClassFilter::of_texts([text.as_str()], &class, Facts::default()) else { continue };
+        let Ok(filter) = ClassFilter::of_texts([text.as_str()], &class, ProgramConstants::default()) else { continue };
         if filter.verdict() == kymo_filter::Verdict::Depends {
             filters.push((text, filter));
         }
@@ -176,21 +178,25 @@ pub fn ask_all() {
     let native = place(Placer::new(&program, user).expect("it is there"));
     let interpreted = place(Placer::open(lane, Err(NoArena::Off), None, user).expect("it is there"));
     let count = |all: &[Placed], place| all.iter().filter(|placed| placed.place == place).count();
-    assert!(count(&native, Place::Native) > 100, "{native:?}");
-    assert!(count(&interpreted, Place::Interpreter) > 100, "{interpreted:?}");
+    assert!(count(&native, FilterPlace::Native) > 100, "{native:?}");
+    assert!(count(&interpreted, FilterPlace::Interpreter) > 100, "{interpreted:?}");
 
     let mut kept = 0;
     for (((text, filter), native), interpreted) in filters.iter().zip(&native).zip(&interpreted) {
-        let asked = filter.asked(&class, Facts::default());
+        let asked = filter.asked(&class, ProgramConstants::default());
         for _ in 0..EVENTS {
             let (arguments, fields) = values(random);
-            let event_bytes = Recorded { thread: &Thread::default(), contexts: 0, carried: &[], fields: &fields };
+            let event_bytes =
+                RecordedEvent { thread: &WriterThread::default(), contexts: 0, carried: &[], fields: &fields };
             let expected = asked.keeps(&event_bytes);
             kept += usize::from(expected);
             for placed in [native, interpreted] {
                 program.switch(id, placed.control).expect("it is there");
                 let is_kept = event.is_kept(&arguments);
-                assert!(is_kept == expected || placed.place == Place::Recorder, "{text}\n{placed:?}\n{fields:x?}");
+                assert!(
+                    is_kept == expected || placed.place == FilterPlace::Recorder,
+                    "{text}\n{placed:?}\n{fields:x?}"
+                );
             }
         }
     }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Mode, Wants};
-use kymo_recorder::clock::Clock;
-use kymo_recorder::program::{Patience, Program};
-use kymo_recorder::trace::{Output, OutputOptions, To};
+use kymo_lane::{OverflowMode, RecordingSettings};
+use kymo_recorder::clock::TickSource;
+use kymo_recorder::program::{DrainTiming, Program};
+use kymo_recorder::trace::{Output, OutputOptions, SingleTrace};
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 use kymo_tracer::Event;
 
@@ -143,18 +143,19 @@ impl Drop for Running {
     }
 }
 
-pub const WANTS: Wants = Wants { mode: Mode::DiscardNewest, lane: 4096, pool: 512, contexts: 1 };
+pub const WANTS: RecordingSettings =
+    RecordingSettings { mode: OverflowMode::DiscardNewest, lane: 4096, pool: 512, contexts: 1 };
 
 /// A session that records one program.
 pub struct Recording {
     pub program: Program,
     pub output: Output,
-    pub clock: Clock,
+    pub clock: TickSource,
 }
 
 impl Recording {
-    pub fn begin(mut program: Program, path: &Path, options: OutputOptions, wants: &Wants) -> Self {
-        let mut clock = Clock::begin(program.identity().clock);
+    pub fn begin(mut program: Program, path: &Path, options: OutputOptions, wants: &RecordingSettings) -> Self {
+        let mut clock = TickSource::begin(program.identity().clock);
         // Something may have been recorded before.
         let earliest = clock.now().saturating_sub(60 * clock.frequency());
         let mut output = Output::create(path, options, &mut clock, earliest).expect("it can be made");
@@ -167,8 +168,8 @@ impl Recording {
         Self { program, output, clock }
     }
 
-    pub fn step(&mut self, patience: Patience) -> std::io::Result<()> {
-        let drained = self.program.drain(patience, &mut To(&mut self.output))?;
+    pub fn step(&mut self, patience: DrainTiming) -> std::io::Result<()> {
+        let drained = self.program.drain(patience, &mut SingleTrace(&mut self.output))?;
         if drained.discarded > 0 {
             self.output.lost(self.program.known(), drained.discarded, drained.discarded_ever);
         }
@@ -182,7 +183,7 @@ impl Recording {
         let done = std::thread::scope(|scope| {
             let waits = scope.spawn(|| running.wait_for("done"));
             while !waits.is_finished() {
-                self.step(Patience::Wait).expect("it is there");
+                self.step(DrainTiming::Wait).expect("it is there");
                 std::thread::sleep(Duration::from_millis(1));
             }
             waits.join()
@@ -191,10 +192,10 @@ impl Recording {
     }
 
     /// Ends it: the tally.
-    pub fn finish(mut self, patience: Patience) -> kymo_recorder::trace::Tally {
+    pub fn finish(mut self, patience: DrainTiming) -> kymo_recorder::trace::Tally {
         self.step(patience).expect("it is there");
         let now = self.clock.now();
-        self.program.end(now, &mut To(&mut self.output)).expect("it is there");
+        self.program.end(now, &mut SingleTrace(&mut self.output)).expect("it is there");
         self.output.finish(&mut self.clock).expect("it can be written")
     }
 }

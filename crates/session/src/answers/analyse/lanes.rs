@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kymo_analysis::bind::Bindings;
 use kymo_analysis::roles::CPU;
-use kymo_analysis::{LaneFacts, Slot};
+use kymo_analysis::{FieldSlot, LaneFacts};
 use kymo_decode::fields::FieldValue;
 use kymo_format::model::EnvironmentValue;
-use kymo_ir::Window;
+use kymo_ir::PacketWindow;
 use kymo_scan::index::{HeadReader, PacketRow};
 use kymo_scan::losses::{lost_events, lost_packets};
 use kymo_scan::{DataStream, Slice, Trace};
@@ -132,10 +132,10 @@ fn cpu(trace: &Trace, stream: &DataStream, bindings: &Bindings, kind: usize) -> 
     let mut of_packet = None;
     for slot in slots {
         match slot {
-            Slot::Column { .. } => return CpuOf::Event,
-            Slot::Packet(place) => of_packet = Some(*place),
-            Slot::Integer(cpu) => return u32::try_from(*cpu).map_or(CpuOf::Nobody, CpuOf::Stream),
-            Slot::Absent | Slot::Text(_) => {}
+            FieldSlot::Column { .. } => return CpuOf::Event,
+            FieldSlot::Packet(place) => of_packet = Some(*place),
+            FieldSlot::Integer(cpu) => return u32::try_from(*cpu).map_or(CpuOf::Nobody, CpuOf::Stream),
+            FieldSlot::Absent | FieldSlot::Text(_) => {}
         }
     }
     let first = of_packet.zip(stream.packets.first());
@@ -149,7 +149,7 @@ fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, ro
     let mut heads = HeadReader::default();
     let head = heads.read(&trace.decoder, &file, row.offset_bytes, 0).ok()?;
     let bytes = kymo_source::Buffer::copy(heads.bytes());
-    let window = Window::new(bytes.with_slack(), 0, head.body_start);
+    let window = PacketWindow::new(bytes.with_slack(), 0, head.body_start);
     match bindings.streams[kind].reader().packet(&head, window).into_iter().nth(place)?? {
         FieldValue::Integer(value) => u32::try_from(value).ok(),
         _ => None,

@@ -5,9 +5,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kymo_analysis::project::Projector;
-use kymo_analysis::{Analysis, AnyAnalysis, AnyPart, AnyState, BoundClass, EventRows, Feed, Part, RowsOf};
-use kymo_scan::merge::Keyed;
-use kymo_scan::{Batch, Content, Cursor, Item, Merger, Slice, StreamFault};
+use kymo_analysis::{Analysis, AnyAnalysis, AnyPart, AnyState, BoundClass, EventRows, Feed, RowsOf, TracePart};
+use kymo_scan::merge::KeyedItem;
+use kymo_scan::{BatchContent, Cursor, CursorItem, Merger, Slice, StreamBatch, StreamFault};
 
 use super::prepare::Prepared;
 use crate::open::progress::{Progress, Steps};
@@ -15,7 +15,7 @@ use crate::open::{Doubts, Session};
 
 /// Something that could not be read.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ReadFault {
     /// The fault.
     pub(crate) fault: StreamFault,
     /// Events behind this time may be missing.
@@ -25,7 +25,7 @@ pub(crate) struct Fault {
 }
 
 /// The reader of parts of a thread.
-pub(crate) struct Reader<'a> {
+pub(crate) struct PartReader<'a> {
     session: &'a Session,
     prepared: &'a Prepared,
     progress: &'a Progress,
@@ -45,7 +45,7 @@ pub(crate) struct Reader<'a> {
 
 /// Events of a batch, projected.
 struct Decoded {
-    batch: Batch,
+    batch: StreamBatch,
     rows: EventRows,
 }
 
@@ -60,13 +60,13 @@ impl Projected {
     fn rows<'a>(&'a self, classes: &'a [BoundClass]) -> (usize, RowsOf<'a>) {
         let Decoded { batch, rows } = &*self.decoded;
         match &batch.content {
-            Content::Events(events) => (self.rows.start, (rows, classes, events.window().bytes())),
+            BatchContent::Events(events) => (self.rows.start, (rows, classes, events.window().bytes())),
             _ => unreachable!("only events are projected"),
         }
     }
 }
 
-impl Keyed for Projected {
+impl KeyedItem for Projected {
     fn keys(&self) -> &[i64] {
         &self.decoded.rows.times[self.rows.clone()]
     }
@@ -75,7 +75,7 @@ impl Keyed for Projected {
 /// A part, and its unreadable places.
 pub(crate) struct PartRead<S> {
     pub(crate) state: S,
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<ReadFault>,
 }
 
 /// A part of a run: its analysis, from when to when it goes, whether it is the first one.
@@ -84,7 +84,7 @@ pub(super) type RunPart = (Box<dyn AnyAnalysis>, (i64, i64), bool);
 /// Packets are not where their times say.
 pub(crate) struct Strays;
 
-impl<'a> Reader<'a> {
+impl<'a> PartReader<'a> {
     pub(crate) fn new(session: &'a Session, prepared: &'a Prepared, progress: &'a Progress) -> Self {
         // Each part says which packets to read.
         let cursors = session.cursors_between(false, (None, None), &prepared.filters, progress);
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         relies: bool,
     ) -> Result<PartRead<A::State>, Strays> {
         self.enter(slice);
-        self.read_with(relies, |lanes, feed| Part::read(analysis, lanes, is_first, feed))
+        self.read_with(relies, |lanes, feed| TracePart::read(analysis, lanes, is_first, feed))
     }
 
     /// The same, of an analysis of any type.
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Feeds a part until all of its events are read. False: something is not as it should be that is relied on.
-    fn feed_all(&mut self, part: &mut dyn AnyPart, relies: bool, faults: &mut Vec<Fault>) -> bool {
+    fn feed_all(&mut self, part: &mut dyn AnyPart, relies: bool, faults: &mut Vec<ReadFault>) -> bool {
         // A reader reads many parts: streams that were finished in the last one have events again.
         self.mergers.iter_mut().flatten().for_each(Merger::restart);
         loop {
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps through some events of a lane; breaks when there are no more.
-    fn feed(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+    fn feed(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<ReadFault>) -> ControlFlow<()> {
         if self.mergers[lane].is_some() {
             return self.feed_merged(lane, part, faults);
         }
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same for a lane of several streams.
-    fn feed_merged(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+    fn feed_merged(&mut self, lane: usize, part: &mut dyn AnyPart, faults: &mut Vec<ReadFault>) -> ControlFlow<()> {
         let prepared = self.prepared;
         let mut merger = self.mergers[lane].take().expect("asked before");
         let streams = &prepared.lanes[lane].streams;
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next events of a stream that are asked for.
-    fn next(&mut self, stream: usize, faults: &mut Vec<Fault>) -> Option<Projected> {
+    fn next(&mut self, stream: usize, faults: &mut Vec<ReadFault>) -> Option<Projected> {
         let Some((begin, end)) = self.span else { return self.decode(stream, faults) };
         loop {
             let Projected { decoded, rows } = match self.behind[stream].take() {
@@ -280,15 +280,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The next events of a stream.
-    fn decode(&mut self, stream: usize, faults: &mut Vec<Fault>) -> Option<Projected> {
+    fn decode(&mut self, stream: usize, faults: &mut Vec<ReadFault>) -> Option<Projected> {
         loop {
             match self.cursors[stream].next_item()? {
-                Item::Fault(fault) => faults.push(self.fault(fault)),
-                Item::Batch(batch) => {
+                CursorItem::Fault(fault) => faults.push(self.fault(fault)),
+                CursorItem::Batch(batch) => {
                     self.steps[stream].behind(self.progress, &batch, batch.keys.len());
                     self.last_ns[stream] = batch.keys.last().copied().unwrap_or(self.last_ns[stream]);
                     let mut rows = self.rows.pop().unwrap_or_default();
-                    if let (Content::Events(events), Some(projector)) = (&batch.content, &mut self.projectors[stream]) {
+                    if let (BatchContent::Events(events), Some(projector)) =
+                        (&batch.content, &mut self.projectors[stream])
+                    {
                         projector.project(events, &batch.keys, &mut rows);
                         let rows_all = 0..rows.times.len();
                         return Some(Projected { decoded: Arc::new(Decoded { batch, rows }), rows: rows_all });
@@ -298,7 +300,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fault(&self, fault: StreamFault) -> Fault {
+    fn fault(&self, fault: StreamFault) -> ReadFault {
         let (_, stream) = self.session.streams()[fault.stream];
         let row = (fault.packet < stream.packets.len() as u64).then(|| stream.packets.get(fault.packet as usize));
         let nanos = |cycles: Option<u64>| Some(stream.clock?.nanos_saturating(cycles?));
@@ -306,6 +308,6 @@ impl<'a> Reader<'a> {
         let until_ns = row.as_ref().and_then(|row| nanos(row.end_cycles)).unwrap_or(i64::MAX);
         // Events of the packet that were read are there.
         let after_ns = self.last_ns[fault.stream].max(begin).min(until_ns);
-        Fault { fault, after_ns, until_ns }
+        ReadFault { fault, after_ns, until_ns }
     }
 }

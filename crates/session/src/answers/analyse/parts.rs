@@ -14,13 +14,13 @@ mod rehearse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use kymo_analysis::{AnyAnalysis, AnyState, LaneFacts, Later, Shape};
+use kymo_analysis::{AnyAnalysis, AnyState, LaneFacts, Later, PartShape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
 
-use super::part::{Fault, PartRead, Reader};
+use super::part::{PartRead, PartReader, ReadFault};
 use super::prepare::Prepared;
 use crate::open::progress::Progress;
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 use crate::open::{Doubts, Session};
 
 /// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
@@ -45,15 +45,15 @@ const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
 pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// The result of reading.
-pub(super) struct Read {
+pub(super) struct PartsResult {
     pub(super) state: AnyState,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<ReadFault>,
     pub(super) doubts: BTreeMap<usize, Doubts>,
     /// For each data stream, how many events had fields that could not be read.
     pub(super) left_out: BTreeMap<usize, u64>,
 }
 
-impl Read {
+impl PartsResult {
     /// The differences between the answer and the whole truth.
     pub(super) fn report(&self, session: &Session, prepared: &Prepared) -> Report {
         let mut report = prepared.losses(session);
@@ -63,7 +63,7 @@ impl Read {
         for (&stream, count) in &self.left_out {
             let place = session.place(stream);
             let message = format!("{count} events have fields that cannot be read: they are left out");
-            report.unreadable.push(Problem { place, message });
+            report.unreadable.push(ReportProblem { place, message });
         }
         report
     }
@@ -90,7 +90,7 @@ pub(super) fn read(
     analysis: &dyn AnyAnalysis,
     can_cut: &mut bool,
     progress: &Progress,
-) -> Read {
+) -> PartsResult {
     let is_cut = session.threads > 1 || session.slice_bytes.is_some() || progress.rehearsal().is_some();
     if *can_cut && is_cut {
         if let Ok(read) = read_parts(session, prepared, analysis, progress) {
@@ -109,14 +109,14 @@ pub(super) fn read_whole(
     analysis: &dyn AnyAnalysis,
     is_first: bool,
     progress: &Progress,
-) -> Read {
-    let mut reader = Reader::new(session, prepared, progress);
+) -> PartsResult {
+    let mut reader = PartReader::new(session, prepared, progress);
     let Ok(PartRead { state, faults }) = reader.read_any(analysis, &prepared.whole, is_first, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
     reader.doubt(&mut doubts, &mut left_out);
-    Read { state, faults, doubts, left_out }
+    PartsResult { state, faults, doubts, left_out }
 }
 
 fn read_parts(
@@ -124,14 +124,17 @@ fn read_parts(
     prepared: &Prepared,
     analysis: &dyn AnyAnalysis,
     progress: &Progress,
-) -> Result<Read, Unsliceable> {
+) -> Result<PartsResult, Unsliceable> {
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
-    let desk = Desk::new(Parts::new(session, prepared, analysis, threads, Readers::Here)?, analysis.merges_in_order());
+    let desk = PartScheduler::new(
+        PartSequence::new(session, prepared, analysis, threads, PartReaders::Here)?,
+        analysis.merges_in_order(),
+    );
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
     prepared.expect(session, progress);
-    let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
+    let worker = || Worker { reader: PartReader::new(session, prepared, progress), analysis };
     match rehearsal {
         Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
         None => serve_all(threads, &desk, &changed, worker),
@@ -141,14 +144,19 @@ fn read_parts(
     MERGED.fetch_add(desk.next, std::sync::atomic::Ordering::Relaxed);
     match desk.done.into_values().next() {
         Some(run) if !desk.is_vain => {
-            Ok(Read { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
+            Ok(PartsResult { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
         }
         _ => Err(Unsliceable),
     }
 }
 
 /// So many threads work for a desk.
-fn serve_all<'a>(threads: usize, desk: &Mutex<Desk<'a>>, changed: &Condvar, worker: impl Fn() -> Worker<'a> + Sync) {
+fn serve_all<'a>(
+    threads: usize,
+    desk: &Mutex<PartScheduler<'a>>,
+    changed: &Condvar,
+    worker: impl Fn() -> Worker<'a> + Sync,
+) {
     std::thread::scope(|scope| {
         let serve = || worker().serve(desk, changed);
         for _ in 1..threads {
@@ -165,7 +173,7 @@ pub(super) fn all(
     analysis: &dyn AnyAnalysis,
     readers: usize,
 ) -> Result<Vec<Slice>, Unsliceable> {
-    let mut parts = Parts::new(session, prepared, analysis, readers, Readers::Elsewhere)?;
+    let mut parts = PartSequence::new(session, prepared, analysis, readers, PartReaders::Elsewhere)?;
     let mut all = Vec::new();
     while let Some(part) = parts.next_part()? {
         all.push(part);
@@ -186,11 +194,11 @@ pub(super) fn together<'a>(
     given: impl Iterator<Item = Given<'a>>,
     progress: &'a Progress,
 ) -> Option<AnyState> {
-    let desk = Desk { is_open: true, ..Desk::new(Parts::none(), analysis.merges_in_order()) };
+    let desk = PartScheduler { is_open: true, ..PartScheduler::new(PartSequence::none(), analysis.merges_in_order()) };
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
-    let serve = || Worker { reader: Reader::new(session, prepared, progress), analysis }.serve(&desk, &changed);
+    let serve = || Worker { reader: PartReader::new(session, prepared, progress), analysis }.serve(&desk, &changed);
     std::thread::scope(|scope| {
-        let _open = Open { desk: &desk, changed: &changed };
+        let _open = IntakeGuard { desk: &desk, changed: &changed };
         for _ in 0..session.threads {
             scope.spawn(serve);
         }
@@ -209,12 +217,12 @@ pub(super) fn together<'a>(
 }
 
 /// While this is there, more may be given.
-struct Open<'g, 'a> {
-    desk: &'g Mutex<Desk<'a>>,
+struct IntakeGuard<'g, 'a> {
+    desk: &'g Mutex<PartScheduler<'a>>,
     changed: &'g Condvar,
 }
 
-impl Drop for Open<'_, '_> {
+impl Drop for IntakeGuard<'_, '_> {
     fn drop(&mut self) {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner).is_open = false;
         self.changed.notify_all();
@@ -222,18 +230,18 @@ impl Drop for Open<'_, '_> {
 }
 
 /// Where parts are given out, and their states come together.
-struct Desk<'a> {
-    parts: Parts,
+struct PartScheduler<'a> {
+    parts: PartSequence,
     /// Number of the next part.
     next: u64,
     /// How many jobs are being done.
     busy: usize,
     /// The states of parts that no thread works on, by the first of those that follow each other.
-    done: BTreeMap<u64, Run>,
+    done: BTreeMap<u64, PartRun>,
     /// Only the first state is merged with others.
     is_in_order: bool,
     /// The remaining work of merges of the first state, in order.
-    later: VecDeque<Step<'a>>,
+    later: VecDeque<MergeStep<'a>>,
     /// How many steps were there before these.
     ended: usize,
     /// The states from elsewhere.
@@ -247,14 +255,14 @@ struct Desk<'a> {
 }
 
 /// The state of parts that follow each other.
-struct Run {
+struct PartRun {
     /// Number of the part behind them.
     end: u64,
     state: AnyState,
 }
 
 /// Something that is left to do of a merge.
-enum Step<'a> {
+enum MergeStep<'a> {
     Waits(Box<dyn Later<AnyState> + 'a>),
     /// A thread does it.
     IsDone,
@@ -263,23 +271,23 @@ enum Step<'a> {
 }
 
 /// The next job of a thread.
-enum Job<'a> {
+enum PartJob<'a> {
     /// Reads a part.
     Read(u64, Slice),
     /// Decodes a state from elsewhere.
     Given(Given<'a>),
     /// Merges two neighbors, of which the first one begins with this part.
-    Merge(u64, Run, Run),
+    Merge(u64, PartRun, PartRun),
     /// Does the remaining work of a merge.
     Later(usize, Box<dyn Later<AnyState> + 'a>),
     /// Gives that back to the first state.
-    End(Run, Box<dyn Later<AnyState> + 'a>),
+    End(PartRun, Box<dyn Later<AnyState> + 'a>),
 }
 
 /// The result of a job.
-enum Done<'a> {
+enum PartJobResult<'a> {
     /// The number of the first part, the state then, the remaining work.
-    Run(u64, Run, Option<Box<dyn Later<AnyState> + 'a>>),
+    Run(u64, PartRun, Option<Box<dyn Later<AnyState> + 'a>>),
     /// The remaining work is done; the number of that step.
     Later(usize, Box<dyn Later<AnyState> + 'a>),
     /// The states of some parts.
@@ -288,13 +296,13 @@ enum Done<'a> {
     Vain,
 }
 
-fn lock<'g, 'a>(desk: &'g Mutex<Desk<'a>>) -> MutexGuard<'g, Desk<'a>> {
+fn lock<'g, 'a>(desk: &'g Mutex<PartScheduler<'a>>) -> MutexGuard<'g, PartScheduler<'a>> {
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
 /// Tells waiting threads when a thread panics: its job is never done.
 struct Alarm<'g, 'a> {
-    desk: &'g Mutex<Desk<'a>>,
+    desk: &'g Mutex<PartScheduler<'a>>,
     changed: &'g Condvar,
 }
 
@@ -314,13 +322,13 @@ impl Drop for Alarm<'_, '_> {
 
 /// Works for a desk.
 struct Worker<'a> {
-    reader: Reader<'a>,
+    reader: PartReader<'a>,
     analysis: &'a dyn AnyAnalysis,
 }
 
 impl<'a> Worker<'a> {
     /// A thread's life.
-    fn serve(mut self, desk: &Mutex<Desk<'a>>, changed: &Condvar) {
+    fn serve(mut self, desk: &Mutex<PartScheduler<'a>>, changed: &Condvar) {
         let _alarm = Alarm { desk, changed };
         let mut held = lock(desk);
         loop {
@@ -343,36 +351,36 @@ impl<'a> Worker<'a> {
         self.leave(desk);
     }
 
-    fn work(&mut self, job: Job<'a>) -> Done<'a> {
+    fn work(&mut self, job: PartJob<'a>) -> PartJobResult<'a> {
         match job {
-            Job::Read(number, slice) => match self.reader.read_any(self.analysis, &slice, number == 0, true) {
-                Ok(PartRead { state, .. }) => Done::Run(number, Run { end: number + 1, state }, None),
-                Err(_) => Done::Vain,
+            PartJob::Read(number, slice) => match self.reader.read_any(self.analysis, &slice, number == 0, true) {
+                Ok(PartRead { state, .. }) => PartJobResult::Run(number, PartRun { end: number + 1, state }, None),
+                Err(_) => PartJobResult::Vain,
             },
-            Job::Given(known) => known().map_or(Done::Vain, Done::Known),
-            Job::Merge(first, mut left, right) => {
+            PartJob::Given(known) => known().map_or(PartJobResult::Vain, PartJobResult::Known),
+            PartJob::Merge(first, mut left, right) => {
                 let later = self.analysis.merge_later(&mut left.state, right.state);
-                Done::Run(first, Run { end: right.end, state: left.state }, later)
+                PartJobResult::Run(first, PartRun { end: right.end, state: left.state }, later)
             }
-            Job::Later(number, mut later) => {
+            PartJob::Later(number, mut later) => {
                 later.run();
-                Done::Later(number, later)
+                PartJobResult::Later(number, later)
             }
-            Job::End(mut run, later) => {
+            PartJob::End(mut run, later) => {
                 later.end(&mut run.state);
-                Done::Run(0, run, None)
+                PartJobResult::Run(0, run, None)
             }
         }
     }
 
-    fn leave(&self, desk: &Mutex<Desk<'a>>) {
-        let Desk { doubts, left_out, .. } = &mut *lock(desk);
+    fn leave(&self, desk: &Mutex<PartScheduler<'a>>) {
+        let PartScheduler { doubts, left_out, .. } = &mut *lock(desk);
         self.reader.doubt(doubts, left_out);
     }
 }
 
-impl<'a> Desk<'a> {
-    fn new(parts: Parts, is_in_order: bool) -> Self {
+impl<'a> PartScheduler<'a> {
+    fn new(parts: PartSequence, is_in_order: bool) -> Self {
         Self {
             parts,
             next: 0,
@@ -390,23 +398,23 @@ impl<'a> Desk<'a> {
     }
 
     /// Work that was done.
-    fn put(&mut self, done: Done<'a>) {
+    fn put(&mut self, done: PartJobResult<'a>) {
         self.busy -= 1;
         match done {
-            Done::Run(first, run, later) => {
+            PartJobResult::Run(first, run, later) => {
                 self.done.insert(first, run);
-                self.later.extend(later.map(Step::Waits));
+                self.later.extend(later.map(MergeStep::Waits));
             }
-            Done::Later(number, later) => self.later[number - self.ended] = Step::Done(later),
-            Done::Known(runs) => {
-                self.done.extend(runs.into_iter().map(|(first, end, state)| (first, Run { end, state })));
+            PartJobResult::Later(number, later) => self.later[number - self.ended] = MergeStep::Done(later),
+            PartJobResult::Known(runs) => {
+                self.done.extend(runs.into_iter().map(|(first, end, state)| (first, PartRun { end, state })));
             }
-            Done::Vain => self.is_vain = true,
+            PartJobResult::Vain => self.is_vain = true,
         }
     }
 
     /// The next job, if there is one now.
-    fn job(&mut self) -> Option<Job<'a>> {
+    fn job(&mut self) -> Option<PartJob<'a>> {
         let job = match self.is_vain {
             true => None,
             // Merging goes before reading, so that few states wait in memory.
@@ -417,49 +425,49 @@ impl<'a> Desk<'a> {
     }
 
     /// The next job for the states at hand.
-    fn known(&mut self) -> Option<Job<'a>> {
-        let given = |desk: &mut Self| desk.given.pop_front().map(Job::Given);
+    fn known(&mut self) -> Option<PartJob<'a>> {
+        let given = |desk: &mut Self| desk.given.pop_front().map(PartJob::Given);
         self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| given(self))
     }
 
     /// The remaining work of a merge is given back, as soon as the first state is here.
-    fn end(&mut self) -> Option<Job<'a>> {
-        if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(Step::Done(_))) {
+    fn end(&mut self) -> Option<PartJob<'a>> {
+        if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(MergeStep::Done(_))) {
             return None;
         }
-        let (Some(first), Some(Step::Done(later))) = (self.done.remove(&0), self.later.pop_front()) else {
+        let (Some(first), Some(MergeStep::Done(later))) = (self.done.remove(&0), self.later.pop_front()) else {
             unreachable!("both are here")
         };
         self.ended += 1;
-        Some(Job::End(first, later))
+        Some(PartJob::End(first, later))
     }
 
     /// Neighbors are merged as soon as there are any, so that few states wait. Those at the front
     /// go first: settled data there needs no more memory.
-    fn merge(&mut self) -> Option<Job<'a>> {
+    fn merge(&mut self) -> Option<PartJob<'a>> {
         let mut neighbours = self.done.iter().zip(self.done.keys().skip(1));
         let can_merge =
-            |((first, run), next): &((&u64, &Run), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
+            |((first, run), next): &((&u64, &PartRun), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
         let ((&first, _), &next) = neighbours.find(can_merge)?;
-        Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
+        Some(PartJob::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
     }
 
     /// The remaining work of merges, the first ones first.
-    fn later(&mut self) -> Option<Job<'a>> {
-        let at = self.later.iter().position(|step| matches!(step, Step::Waits(_)))?;
-        match std::mem::replace(&mut self.later[at], Step::IsDone) {
-            Step::Waits(later) => Some(Job::Later(self.ended + at, later)),
-            Step::IsDone | Step::Done(_) => unreachable!("it waits"),
+    fn later(&mut self) -> Option<PartJob<'a>> {
+        let at = self.later.iter().position(|step| matches!(step, MergeStep::Waits(_)))?;
+        match std::mem::replace(&mut self.later[at], MergeStep::IsDone) {
+            MergeStep::Waits(later) => Some(PartJob::Later(self.ended + at, later)),
+            MergeStep::IsDone | MergeStep::Done(_) => unreachable!("it waits"),
         }
     }
 
-    fn read(&mut self) -> Option<Job<'a>> {
+    fn read(&mut self) -> Option<PartJob<'a>> {
         match self.parts.next_part() {
             Ok(part) => {
                 let number = self.next;
                 let slice = part?;
                 self.next += 1;
-                Some(Job::Read(number, slice))
+                Some(PartJob::Read(number, slice))
             }
             Err(Unsliceable) => {
                 self.is_vain = true;
@@ -470,7 +478,7 @@ impl<'a> Desk<'a> {
 }
 
 /// The parts of a trace, one after the other.
-struct Parts {
+struct PartSequence {
     /// One for all lanes, or one for each.
     cuts: std::vec::IntoIter<Slices>,
     current: Option<Slices>,
@@ -485,14 +493,14 @@ struct Parts {
 
 /// The readers of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readers {
+enum PartReaders {
     /// Threads of this process.
     Here,
     /// Others.
     Elsewhere,
 }
 
-impl Parts {
+impl PartSequence {
     /// All are read already.
     fn none() -> Self {
         Self { cuts: Vec::new().into_iter(), current: None, begin: 0, end: None, cuts_ns: Vec::new(), rest: None }
@@ -504,13 +512,13 @@ impl Parts {
         prepared: &Prepared,
         analysis: &dyn AnyAnalysis,
         readers: usize,
-        who: Readers,
+        who: PartReaders,
     ) -> Result<Self, Unsliceable> {
         let streams = session.streams();
         let all: Vec<usize> = (0..streams.len()).collect();
         let groups: Vec<&[usize]> = match analysis.shape() {
-            Shape::Slice => vec![&all],
-            Shape::Lane => prepared.lanes.iter().map(|lane| &lane.streams[..]).collect(),
+            PartShape::Slice => vec![&all],
+            PartShape::Lane => prepared.lanes.iter().map(|lane| &lane.streams[..]).collect(),
         };
         // All packets are asked: the last one is often a small one, and with a total that is too low the second half of the
         // trace would be cut into the smallest parts.
@@ -518,16 +526,16 @@ impl Parts {
         let total: u64 = all.iter().map(bytes).sum();
         let readers = readers as u64;
         let (least, most_waiting) = match who {
-            Readers::Here => (PART_BYTES_MIN, WAITING_BYTES_MAX),
-            Readers::Elsewhere => (SHARE_BYTES_MIN, SHARE_WAITING_BYTES_MAX),
+            PartReaders::Here => (PART_BYTES_MIN, WAITING_BYTES_MAX),
+            PartReaders::Elsewhere => (SHARE_BYTES_MIN, SHARE_WAITING_BYTES_MAX),
         };
         // Too little for two parts each: cutting and merging would cost more than they save.
         if session.slice_bytes.is_none() && total < 2 * readers * least {
             return Err(Unsliceable);
         }
         let least = session.slice_bytes.unwrap_or(match who {
-            Readers::Here => least,
-            Readers::Elsewhere => (total / (8 * readers)).clamp(least, SHARE_BYTES_MIN_OF_MANY),
+            PartReaders::Here => least,
+            PartReaders::Elsewhere => (total / (8 * readers)).clamp(least, SHARE_BYTES_MIN_OF_MANY),
         });
         let mut behind = 0;
         let mut cuts = Vec::new();

@@ -19,17 +19,17 @@ use std::ops::Range;
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::windows::Windows;
-use kymo_analysis::{Answer, AnyAnalysis, AnyState, Cell, Class, Column, Plot, Room, Table, in_series};
+use kymo_analysis::{Answer, AnyAnalysis, AnyState, Cell, CellClass, Column, Plot, Room, Table, in_series};
 use kymo_scan::Slice;
 
-use super::part::Reader;
-use super::parts::{Read, read_whole};
+use super::part::PartReader;
+use super::parts::{PartsResult, read_whole};
 use super::prepare::Prepared;
 use super::{AnalyseFailure, Analysed, Question, READS_MAX};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::open::progress::Progress;
-use crate::open::report::{Problem, Report};
+use crate::open::report::{Report, ReportProblem};
 
 /// More than a user looks at.
 const PERIODS_MAX: u64 = 100_000;
@@ -38,20 +38,20 @@ const PERIODS_MAX: u64 = 100_000;
 type Span = (i64, i64);
 
 /// Which periods are asked for.
-struct Plan {
+struct PeriodPlan {
     /// From when to when all of them are.
     span: Option<Span>,
     /// The columns about a period, before all else.
     columns: Vec<Column>,
     /// Periods that do not overlap, in the order of time.
-    layers: Vec<Vec<Segment>>,
+    layers: Vec<Vec<PeriodSegment>>,
     /// Notes about them.
-    notes: Vec<Problem>,
+    notes: Vec<ReportProblem>,
 }
 
 /// A period, or the time between two of them.
 #[derive(Clone)]
-struct Segment {
+struct PeriodSegment {
     span: Span,
     /// Its cells; nothing, if they are not wanted: but something may begin there.
     label: Option<Vec<Cell>>,
@@ -61,8 +61,8 @@ struct Segment {
 type Make<'a> = dyn Fn(&Prepared) -> Box<dyn AnyAnalysis> + Sync + 'a;
 
 /// A period to be read.
-struct Period {
-    segment: Segment,
+struct ReadPeriod {
+    segment: PeriodSegment,
     /// Nothing goes on from the one before.
     is_first: bool,
     prepared: Prepared,
@@ -91,9 +91,9 @@ impl Session {
         report.assumptions.extend(plan.notes.iter().cloned());
         for layer in &plan.layers {
             prepared.expect(self, progress);
-            let layer: Vec<Segment> =
+            let layer: Vec<PeriodSegment> =
                 layer.iter().filter(|segment| goes_on || segment.label.is_some()).cloned().collect();
-            let mut periods = Periods { prepared: &prepared, make: &make, goes_on, progress, known: None };
+            let mut periods = PeriodSequence { prepared: &prepared, make: &make, goes_on, progress, known: None };
             periods.layer(self, &layer, &mut report, |segment, of_period| {
                 if let Some(label) = &segment.label {
                     add(&mut answer, in_series(of_period, &options.wishes), label, &plan);
@@ -112,7 +112,7 @@ impl Session {
 }
 
 /// Periods one after the other.
-struct Periods<'a> {
+struct PeriodSequence<'a> {
     /// All of them together.
     prepared: &'a Prepared,
     make: &'a Make<'a>,
@@ -122,13 +122,13 @@ struct Periods<'a> {
     known: Option<AnyState>,
 }
 
-impl Periods<'_> {
+impl PeriodSequence<'_> {
     fn layer(
         &mut self,
         session: &Session,
-        layer: &[Segment],
+        layer: &[PeriodSegment],
         report: &mut Report,
-        mut tell: impl FnMut(&Segment, Answer),
+        mut tell: impl FnMut(&PeriodSegment, Answer),
     ) -> Result<(), AnalyseFailure> {
         let Some(first) = layer.first().map(|segment| segment.span) else { return Ok(()) };
         let mut lanes = self.prepared.lanes.clone();
@@ -138,19 +138,19 @@ impl Periods<'_> {
         let (mut segments, mut next) = (layer.iter(), None);
         loop {
             self.progress.whole(())?;
-            let mut runs: Vec<Run> = next.take().into_iter().collect();
+            let mut runs: Vec<PeriodRun> = next.take().into_iter().collect();
             for segment in segments.by_ref() {
                 let prepared = self.prepared.within(session, segment.span, &lanes);
                 lanes.clone_from(&prepared.lanes);
                 let is_first = !self.goes_on || segment.span == first;
-                let period = Period { segment: segment.clone(), is_first, prepared };
+                let period = ReadPeriod { segment: segment.clone(), is_first, prepared };
                 let run = runs.last_mut().filter(|run| run.periods.len() < most);
                 match run.and_then(|run| Some((run.with(session, &period)?, run))) {
                     Some(((wanted, bytes), run)) => {
                         (run.wanted, run.bytes) = (wanted, bytes);
                         run.periods.push(period);
                     }
-                    None => runs.push(Run::new(session, period)),
+                    None => runs.push(PeriodRun::new(session, period)),
                 }
                 // One run more than threads shows that the last one of these is complete. It waits
                 // for the next round.
@@ -162,7 +162,7 @@ impl Periods<'_> {
             if runs.is_empty() {
                 return Ok(());
             }
-            for (Period { segment, prepared, .. }, read) in session.read_runs(self.make, runs, self.progress) {
+            for (ReadPeriod { segment, prepared, .. }, read) in session.read_runs(self.make, runs, self.progress) {
                 self.progress.whole(())?;
                 if !(read.faults.is_empty() && read.doubts.is_empty() && read.left_out.is_empty()) {
                     report.add_problems(&read.report(session, &prepared));
@@ -186,8 +186,8 @@ impl Periods<'_> {
 }
 
 /// Periods that a thread reads one after the other.
-struct Run {
-    periods: Vec<Period>,
+struct PeriodRun {
+    periods: Vec<ReadPeriod>,
     /// The packets of each stream that have a part in them, and how long these are.
     wanted: Vec<Range<usize>>,
     bytes: u64,
@@ -203,8 +203,8 @@ const RUN_PERIODS_MAX: usize = 128;
 /// Bytes of the packets of a run at most.
 const RUN_BYTES_MAX: u64 = 8 << 20;
 
-impl Run {
-    fn new(session: &Session, period: Period) -> Self {
+impl PeriodRun {
+    fn new(session: &Session, period: ReadPeriod) -> Self {
         let wanted = period.prepared.whole.wanted.clone();
         let streams = session.streams();
         let of = |(number, range): (usize, &Range<usize>)| streams[number].1.packets.packet_bytes(range.clone());
@@ -214,7 +214,7 @@ impl Run {
 
     /// The packets of these and of another period, and how long they are; `None`: it is better read
     /// by itself, as there is more in between than both need.
-    fn with(&self, session: &Session, period: &Period) -> Option<(Vec<Range<usize>>, u64)> {
+    fn with(&self, session: &Session, period: &ReadPeriod) -> Option<(Vec<Range<usize>>, u64)> {
         let (mut shared, mut between, mut more) = (0, 0, 0);
         let mut wanted = self.wanted.clone();
         for ((known, new), (_, stream)) in wanted.iter_mut().zip(&period.prepared.whole.wanted).zip(session.streams()) {
@@ -241,7 +241,7 @@ impl Run {
 
 impl Session {
     /// Reads runs of periods, each on a thread.
-    fn read_runs(&self, make: &Make<'_>, runs: Vec<Run>, progress: &Progress) -> Vec<(Period, Read)> {
+    fn read_runs(&self, make: &Make<'_>, runs: Vec<PeriodRun>, progress: &Progress) -> Vec<(ReadPeriod, PartsResult)> {
         std::thread::scope(|scope| {
             let read = |run| scope.spawn(move || self.read_run(make, run, progress));
             let threads: Vec<_> = runs.into_iter().map(read).collect();
@@ -250,16 +250,21 @@ impl Session {
     }
 
     /// Reads periods one after the other; each by itself, if not everything can be read.
-    fn read_run(&self, make: &Make<'_>, run: Run, progress: &Progress) -> Vec<(Period, Read)> {
-        let Run { periods, wanted, .. } = run;
+    fn read_run(&self, make: &Make<'_>, run: PeriodRun, progress: &Progress) -> Vec<(ReadPeriod, PartsResult)> {
+        let PeriodRun { periods, wanted, .. } = run;
         if let [first, .., last] = &*periods {
             let (begin, end) = (first.segment.span.0, Some(last.segment.span.1));
-            let part = |period: &Period| (make(&period.prepared), period.segment.span, period.is_first);
+            let part = |period: &ReadPeriod| (make(&period.prepared), period.segment.span, period.is_first);
             let parts: Vec<_> = periods.iter().map(part).collect();
-            let mut reader = Reader::new(self, &first.prepared, progress);
+            let mut reader = PartReader::new(self, &first.prepared, progress);
             if let Some(states) = reader.read_run(&Slice { begin, end, wanted, bytes: 0 }, &parts) {
-                let of = |state| Read { state, faults: Vec::new(), doubts: BTreeMap::new(), left_out: BTreeMap::new() };
-                let mut reads: Vec<Read> = states.into_iter().map(of).collect();
+                let of = |state| PartsResult {
+                    state,
+                    faults: Vec::new(),
+                    doubts: BTreeMap::new(),
+                    left_out: BTreeMap::new(),
+                };
+                let mut reads: Vec<PartsResult> = states.into_iter().map(of).collect();
                 if let Some(last) = reads.last_mut() {
                     reader.doubt(&mut last.doubts, &mut last.left_out);
                 }
@@ -270,10 +275,10 @@ impl Session {
         periods.into_iter().map(|period| self.read_period(make, period, progress)).collect()
     }
 
-    fn read_period(&self, make: &Make<'_>, mut period: Period, progress: &Progress) -> (Period, Read) {
+    fn read_period(&self, make: &Make<'_>, mut period: ReadPeriod, progress: &Progress) -> (ReadPeriod, PartsResult) {
         let mut reads = 0;
         loop {
-            let Period { is_first, prepared, .. } = &mut period;
+            let ReadPeriod { is_first, prepared, .. } = &mut period;
             let read = read_whole(self, prepared, &*make(prepared), *is_first, progress);
             reads += 1;
             if !read.add_holes(&mut prepared.lanes) || reads == READS_MAX {
@@ -284,7 +289,7 @@ impl Session {
 }
 
 /// Periods from the beginning to the end; the last one may be shorter.
-fn length_plan(span: Option<Span>, period_ns: u64) -> Result<Plan, AnalyseFailure> {
+fn length_plan(span: Option<Span>, period_ns: u64) -> Result<PeriodPlan, AnalyseFailure> {
     let failure = |message: &str| AnalyseFailure::Periods(message.to_owned());
     let (begin, end) = span.ok_or_else(|| failure("packets do not say when they are: there are no periods"))?;
     let count = (begin.abs_diff(end) + 1).div_ceil(period_ns.max(1));
@@ -295,14 +300,14 @@ fn length_plan(span: Option<Span>, period_ns: u64) -> Result<Plan, AnalyseFailur
     let at = |number: u64| begin.saturating_add_unsigned(number.saturating_mul(period_ns)).min(end + 1);
     let segment = |number| {
         let span: Span = (at(number), at(number + 1));
-        Segment { span, label: Some(vec![Cell::TimeRange(Some(span.0), Some(span.1))]) }
+        PeriodSegment { span, label: Some(vec![Cell::TimeRange(Some(span.0), Some(span.1))]) }
     };
-    let columns = vec![Column::new("period", "Period", Class::TimeRange)];
-    Ok(Plan { span, columns, layers: vec![(0..count).map(segment).collect()], notes: Vec::new() })
+    let columns = vec![Column::new("period", "Period", CellClass::TimeRange)];
+    Ok(PeriodPlan { span, columns, layers: vec![(0..count).map(segment).collect()], notes: Vec::new() })
 }
 
 /// Rows say of which period they are.
-fn with_period(table: &mut Table, plan: &Plan) {
+fn with_period(table: &mut Table, plan: &PeriodPlan) {
     table.columns.splice(0..0, plan.columns.iter().cloned());
     table.rows.clear();
     table.omitted = 0;
@@ -319,7 +324,7 @@ fn with_period(table: &mut Table, plan: &Plan) {
 }
 
 /// Adds the rows of a period.
-fn add(answer: &mut Answer, of_period: Answer, label: &[Cell], plan: &Plan) {
+fn add(answer: &mut Answer, of_period: Answer, label: &[Cell], plan: &PeriodPlan) {
     for (number, table) in of_period.tables.into_iter().enumerate() {
         let at = answer.tables.iter().position(|known| known.class == table.class && known.title == table.title);
         let at = at.unwrap_or_else(|| {

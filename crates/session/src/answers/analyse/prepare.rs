@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_analysis::LaneFacts;
 use kymo_analysis::bind::{Bindings, StreamClass};
-use kymo_analysis::mapping::Mapping;
+use kymo_analysis::mapping::RoleMapping;
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, FilterFacts};
 use kymo_format::model::EventRecordClass;
@@ -38,7 +38,7 @@ impl Prepared {
     pub(super) fn new(
         session: &Session,
         question: &Question<'_>,
-        mappings: &[Mapping],
+        mappings: &[RoleMapping],
         options: &AnalysisOptions,
     ) -> Self {
         let first_ns = session.first_ns().unwrap_or(0);

@@ -21,7 +21,7 @@ use kymo_analysis::{AnalysisKind, AnyAnalysis, AnyState, StateError, in_series};
 use kymo_scan::Unsliceable;
 use serde::{Deserialize, Serialize};
 
-use super::part::{PartRead, Reader, Strays};
+use super::part::{PartRead, PartReader, Strays};
 use super::parts;
 use super::prepare::Prepared;
 use super::{AnalyseFailure, Analysed, room};
@@ -84,22 +84,22 @@ impl From<Strays> for ShareFailure {
 /// The head of the state of shares that follow each other; the state's bytes are behind it. Several
 /// of these that follow each other are the state of all their shares.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct SharesHeader {
     magic: String,
     first: u32,
     end: u32,
-    streams: Streams,
+    streams: StreamGaps,
     state_bytes: u64,
 }
 
 /// The other facts about data streams.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Streams {
+struct StreamGaps {
     doubts: BTreeMap<usize, Doubts>,
     left_out: BTreeMap<usize, u64>,
 }
 
-impl Streams {
+impl StreamGaps {
     fn add(&mut self, others: Self) {
         for (stream, others) in others.doubts {
             self.doubts.entry(stream).or_default().add(others);
@@ -111,20 +111,20 @@ impl Streams {
 }
 
 /// A state and which shares it is of.
-struct Known {
+struct SharesState {
     first: u32,
     end: u32,
     state: AnyState,
-    streams: Streams,
+    streams: StreamGaps,
 }
 
-impl Known {
+impl SharesState {
     fn encode(&self, analysis: &dyn AnyAnalysis, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
         let room = room();
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
         let state = analysis.encode(&setup, &self.state).map_err(ShareFailure::Written)?;
         let (first, end, streams) = (self.first, self.end, self.streams.clone());
-        let head = Head { magic: MAGIC.to_owned(), first, end, streams, state_bytes: state.len() as u64 };
+        let head = SharesHeader { magic: MAGIC.to_owned(), first, end, streams, state_bytes: state.len() as u64 };
         let mut bytes = postcard::to_allocvec(&head).map_err(ShareFailure::Written)?;
         bytes.extend(state);
         Ok(bytes)
@@ -136,7 +136,7 @@ impl Known {
         asked: &Shares,
         bytes: &'a [u8],
     ) -> Result<(Self, &'a [u8]), ShareFailure> {
-        let (head, rest) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareProblem::NoShare)?;
+        let (head, rest) = postcard::take_from_bytes::<SharesHeader>(bytes).map_err(|_| ShareProblem::NoShare)?;
         // The bytes come from another process, and each number in them is checked before it is
         // used.
         let state_bytes = usize::try_from(head.state_bytes).map_err(|_| ShareProblem::NoShare)?;
@@ -153,7 +153,7 @@ impl Known {
         if !head.streams.doubts.keys().chain(head.streams.left_out.keys()).all(is_stream) {
             return Err(ShareProblem::NoShare.into());
         }
-        let Head { first, end, streams, .. } = head;
+        let SharesHeader { first, end, streams, .. } = head;
         Ok((Self { first, end, state, streams }, rest))
     }
 }
@@ -221,7 +221,7 @@ impl Shares {
     pub fn merge(&self, states: &[&[u8]], progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         let analysis = &*self.make();
         let mut bytes = Vec::new();
-        let mut merged: Option<Known> = None;
+        let mut merged: Option<SharesState> = None;
         in_order(analysis, self, states, progress, |known| {
             match &mut merged {
                 // Only a state that is the first part is merged with later ones where these were
@@ -267,13 +267,13 @@ impl Shares {
     fn read_whole(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         let (number, slice) = (share.number(), share.slice(&self.session)?.ok_or(ShareProblem::NoShare)?);
         let analysis = &*self.make();
-        let mut reader = Reader::new(&self.session, &self.prepared, progress);
+        let mut reader = PartReader::new(&self.session, &self.prepared, progress);
         let PartRead { mut state, .. } = reader.read_any(analysis, &slice, number == 0, true)?;
         analysis.condense(&mut state);
-        let mut streams = Streams::default();
+        let mut streams = StreamGaps::default();
         reader.doubt(&mut streams.doubts, &mut streams.left_out);
         let end = number.checked_add(1).ok_or(ShareProblem::NoShare)?;
-        Known { first: number, end, state, streams }.encode(analysis, self)
+        SharesState { first: number, end, state, streams }.encode(analysis, self)
     }
 
     /// The answer, unless it was canceled.
@@ -298,8 +298,8 @@ impl Shares {
         if analysis.is_odd(&state) {
             return Err(ShareFailure::Whole("one part contradicts an earlier part"));
         }
-        let Streams { doubts, left_out } = streams;
-        let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
+        let StreamGaps { doubts, left_out } = streams;
+        let read = parts::PartsResult { state, faults: Vec::new(), doubts, left_out };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
         let report = read.report(&self.session, &self.prepared);
         Ok(Analysed { answer: in_series(answer, &self.options.wishes), report })
@@ -314,13 +314,13 @@ fn in_order(
     asked: &Shares,
     states: &[&[u8]],
     progress: &Progress,
-    mut take: impl FnMut(Known) -> Result<(), ShareFailure>,
+    mut take: impl FnMut(SharesState) -> Result<(), ShareFailure>,
 ) -> Result<Option<(u32, u32)>, ShareFailure> {
     let mut span: Option<(u32, u32)> = None;
     for mut bytes in states.iter().copied() {
         loop {
             progress.whole(())?;
-            let (known, rest) = Known::decode(analysis, asked, bytes)?;
+            let (known, rest) = SharesState::decode(analysis, asked, bytes)?;
             let (first, wanted) = span.unwrap_or((known.first, known.first));
             if known.first != wanted {
                 return Err(ShareFailure::Gap { wanted, found: known.first });
@@ -341,7 +341,7 @@ fn in_order(
 struct Arrived {
     /// The first ones of those that follow each other, and those behind them.
     shares: BTreeMap<u32, u32>,
-    streams: Streams,
+    streams: StreamGaps,
     /// Why something is of no use.
     failure: Option<ShareFailure>,
 }
@@ -357,7 +357,7 @@ impl Arrived {
         let lock = || -> MutexGuard<'_, Self> { arrived.lock().unwrap_or_else(PoisonError::into_inner) };
         let mut runs = Vec::new();
         loop {
-            let known = Known::decode(analysis, asked, bytes).and_then(|(known, rest)| {
+            let known = SharesState::decode(analysis, asked, bytes).and_then(|(known, rest)| {
                 bytes = rest;
                 // Locked only for this: decoding a state takes long, and other threads decode
                 // theirs.
@@ -377,7 +377,7 @@ impl Arrived {
         }
     }
 
-    fn add(&mut self, first: u32, end: u32, streams: Streams) -> Result<(), ShareFailure> {
+    fn add(&mut self, first: u32, end: u32, streams: StreamGaps) -> Result<(), ShareFailure> {
         let (before, behind) = (self.shares.range(..first).next_back(), self.shares.range(first..end).next());
         let twice = before.filter(|(_, end)| **end > first).map(|_| first).or(behind.map(|(first, _)| *first));
         twice.map_or(Ok(()), |share| Err(ShareFailure::Twice(share)))?;

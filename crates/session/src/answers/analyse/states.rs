@@ -15,13 +15,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analysis::runs::{Run, RunBlock, RunWriter, runs_between};
-use kymo_analysis::states::{Moment, States, Texts};
-use kymo_analysis::{Analysis, Answer, AnyAnalysis, AnyState, Block, Room, Spool, SpoolError, SpoolErrorKind, Wishes};
+use kymo_analysis::runs::{RunBlock, RunWriter, StateRun, runs_between};
+use kymo_analysis::states::{InstantStates, RunTexts, StatesAnalysis};
+use kymo_analysis::{
+    Analysis, Answer, AnyAnalysis, AnyState, Room, Spool, SpoolBlock, SpoolError, SpoolErrorKind, Wishes,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
+use super::{AnalyseFailure, Analysed, Question, ReadResults, TABLE_BYTES};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::cache::hash;
 use crate::cache::indexed::{FileKind, IndexedFile};
@@ -38,7 +40,7 @@ struct RunFile(IndexedFile);
 
 /// The index of a file's blocks.
 #[derive(Debug, Serialize, Deserialize)]
-struct Index<T> {
+struct BlockIndex<T> {
     blocks: Vec<RunBlock>,
     texts: T,
     /// From when to when lanes are.
@@ -47,20 +49,20 @@ struct Index<T> {
 }
 
 /// Runs that can be asked.
-struct Kept<T> {
+struct StoredRuns<T> {
     file: RunFile,
-    index: Index<T>,
+    index: BlockIndex<T>,
 }
 
 /// The meanings of runs' numbers.
-trait Meanings: Serialize + DeserializeOwned {
+trait RunMeanings: Serialize + DeserializeOwned {
     /// The answer at an instant; `runs`: all those of the instant.
-    fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer;
+    fn at(&self, at: i64, wishes: &Wishes, runs: &[StateRun]) -> Answer;
 }
 
-impl Meanings for Texts {
-    fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer {
-        Moment { at, texts: self, wishes }.answer(runs)
+impl RunMeanings for RunTexts {
+    fn at(&self, at: i64, wishes: &Wishes, runs: &[StateRun]) -> Answer {
+        InstantStates { at, texts: self, wishes }.answer(runs)
     }
 }
 
@@ -75,7 +77,7 @@ fn into_runs<A: Analysis + 'static, T>(
 }
 
 /// A request for runs.
-struct Wanted<'a, T> {
+struct RunRequest<'a, T> {
     question: &'a Question<'a>,
     into_runs: &'a IntoRuns<T>,
     /// Their name, where there are others of the same traces.
@@ -88,7 +90,7 @@ impl Session {
     /// The tables that [`Session::state_at`] answers with, without rows.
     #[must_use]
     pub fn state_tables(own: Option<&OwnStates>) -> Answer {
-        let mut answer = Texts::default().at(0, &Wishes::default(), &[]);
+        let mut answer = RunTexts::default().at(0, &Wishes::default(), &[]);
         answer.tables.extend(own.into_iter().flat_map(OwnStates::tables));
         answer
     }
@@ -108,9 +110,9 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let question = States::question();
-        let into_runs = into_runs(States::into_runs);
-        let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
+        let question = StatesAnalysis::question();
+        let into_runs = into_runs(StatesAnalysis::into_runs);
+        let wanted = RunRequest { question: &question, into_runs: &into_runs, name: b"", text: b"" };
         let all = self.runs_at(at_ns, &wanted, options, progress);
         let asked = match own {
             None => all,
@@ -120,10 +122,10 @@ impl Session {
     }
 
     /// The answer of runs at an instant.
-    fn runs_at<T: Meanings>(
+    fn runs_at<T: RunMeanings>(
         &self,
         at_ns: i64,
-        wanted: &Wanted<'_, T>,
+        wanted: &RunRequest<'_, T>,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
@@ -131,16 +133,16 @@ impl Session {
     }
 
     /// Asks runs that are known, or that are computed now. The error of `ask`: they cannot be read.
-    fn kept<T: Meanings, R>(
+    fn kept<T: RunMeanings, R>(
         &self,
-        wanted: &Wanted<'_, T>,
+        wanted: &RunRequest<'_, T>,
         options: &AnalysisOptions,
         progress: &Progress,
-        mut ask: impl FnMut(&Kept<T>) -> Result<R, SpoolError>,
+        mut ask: impl FnMut(&StoredRuns<T>) -> Result<R, SpoolError>,
     ) -> Result<R, AnalyseFailure> {
         let belongs = self.fingerprint(options, wanted.text);
         let path = self.cache.as_ref().map(|folder| self.runs_path(folder, wanted.name));
-        let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::<T>::open(path, belongs));
+        let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| StoredRuns::<T>::open(path, belongs));
         // Unreadable runs are computed again.
         if let Some(Ok(asked)) = known.map(|known| ask(&known)) {
             return Ok(asked);
@@ -159,11 +161,11 @@ impl Session {
         &self,
         options: &AnalysisOptions,
         progress: &Progress,
-    ) -> Result<(Vec<Run>, Texts, Report), AnalyseFailure> {
+    ) -> Result<(Vec<StateRun>, RunTexts, Report), AnalyseFailure> {
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
-        let question = States::question();
-        let into_runs = into_runs(States::into_runs);
-        let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
+        let question = StatesAnalysis::question();
+        let into_runs = into_runs(StatesAnalysis::into_runs);
+        let wanted = RunRequest { question: &question, into_runs: &into_runs, name: b"", text: b"" };
         self.kept(&wanted, &options, progress, |kept| {
             let mut runs = Vec::new();
             runs_between(&kept.file, &kept.index.blocks, (i64::MIN, i64::MAX), |run| runs.push(run))?;
@@ -201,43 +203,43 @@ impl Session {
         Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
     }
 
-    fn find_runs<T: Meanings>(
+    fn find_runs<T: RunMeanings>(
         &self,
-        wanted: &Wanted<'_, T>,
+        wanted: &RunRequest<'_, T>,
         options: &AnalysisOptions,
         (path, belongs): (Option<&Path>, Option<u64>),
         progress: &Progress,
-    ) -> Result<Kept<T>, AnalyseFailure> {
+    ) -> Result<StoredRuns<T>, AnalyseFailure> {
         let unwritable = |error: io::Error| AnalyseFailure::Written(Arc::new(error));
         let (file, named) = IndexedFile::new(path.and_then(Path::parent)).map_err(unwritable)?;
         let file = Arc::new(RunFile(file));
         let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
         let room = Room { spool, budget_bytes: TABLE_BYTES };
-        let Found { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
+        let ReadResults { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
         let (runs, texts) = (wanted.into_runs)(&*analysis, state);
         drop((analysis, room));
         progress.whole(())?;
         let blocks = runs.finish().map_err(|error| AnalyseFailure::Written(error))?;
         progress.whole(())?;
-        let index = Index { blocks, texts, span_ns, report };
+        let index = BlockIndex { blocks, texts, span_ns, report };
         let file = Arc::into_inner(file).expect("whoever wrote runs is gone");
         file.0.finish(&KIND, &index, belongs.unwrap_or(0)).map_err(unwritable)?;
         // Without a fingerprint, later changes of the traces could not be noticed.
         if let Some((named, path)) = named.zip(path).filter(|_| belongs.is_some()) {
             KIND.keep(named, path);
         }
-        Ok(Kept { file, index })
+        Ok(StoredRuns { file, index })
     }
 }
 
 impl Spool for RunFile {
-    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
+    fn write(&self, bytes: &[u8]) -> Result<SpoolBlock, SpoolError> {
         let at = self.0.append(&[bytes, &hash(bytes).to_le_bytes()].concat())?;
-        Ok(Block { at, size_bytes: bytes.len() })
+        Ok(SpoolBlock { at, size_bytes: bytes.len() })
     }
 
-    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
-        let Block { at, size_bytes } = block;
+    fn read(&self, block: SpoolBlock, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+        let SpoolBlock { at, size_bytes } = block;
         self.0.read((at, (size_bytes + HASH_BYTES) as u64), bytes)?;
         // The cache's folder is writable, so content is verified before it is used.
         let check = bytes.split_off(size_bytes);
@@ -248,10 +250,10 @@ impl Spool for RunFile {
     }
 
     /// Written blocks stay: only needed blocks are written.
-    fn release(&self, _block: Block) {}
+    fn release(&self, _block: SpoolBlock) {}
 }
 
-impl<T: Meanings> Kept<T> {
+impl<T: RunMeanings> StoredRuns<T> {
     /// A file that belongs to these traces; `None`: there is none, or it is broken.
     fn open(path: &Path, belongs: u64) -> Option<Self> {
         let (file, index) = IndexedFile::open(&KIND, path, belongs)?;
@@ -260,7 +262,7 @@ impl<T: Meanings> Kept<T> {
 
     /// The states of CPUs and threads at an instant. The outer error: runs cannot be read.
     fn at(&self, at: i64, wishes: &Wishes) -> Result<Result<Analysed, AnalyseFailure>, SpoolError> {
-        let Index { blocks, texts, span_ns, report } = &self.index;
+        let BlockIndex { blocks, texts, span_ns, report } = &self.index;
         if let Some((begin_ns, end_ns)) = span_ns.filter(|(begin, end)| at < *begin || *end < at) {
             return Ok(Err(AnalyseFailure::Outside { begin_ns, end_ns }));
         }

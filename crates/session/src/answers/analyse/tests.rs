@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, analyses, find_analysis};
 use kymo_script::Random;
 
-use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, Work};
+use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, WorkKind};
 
 /// Every analysis that needs no more than a trace, with its name.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static AnalysisKind)> {
@@ -105,8 +105,12 @@ fn a_rehearsal_says_the_same() {
         assert!(!its.is_empty() && its.windows(2).all(|pair| pair[0].begin + pair[0].time <= pair[1].begin), "{its:?}");
     }
     let count = |work| took.iter().filter(|took| took.work == work).count();
-    let reads = count(Work::Read);
-    assert!(reads > 3 && count(Work::Merge) == reads - 1 && count(Work::Leave) == 3, "{reads} of {}", took.len());
+    let reads = count(WorkKind::Read);
+    assert!(
+        reads > 3 && count(WorkKind::Merge) == reads - 1 && count(WorkKind::Leave) == 3,
+        "{reads} of {}",
+        took.len()
+    );
     assert!(progress.rehearsed() >= took.iter().map(|took| took.time).sum());
 }
 

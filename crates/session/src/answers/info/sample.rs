@@ -5,14 +5,14 @@
 use std::collections::HashMap;
 
 use kymo_format::Assumption;
-use kymo_ir::{Records, ScanStop, Window};
+use kymo_ir::{PacketWindow, Records, ScanStop};
 use kymo_scan::{DataStream, PacketRow, StreamFaultKind, Trace};
 use kymo_source::BufferPool;
 
 use super::span::Stretch;
 use super::{Estimate, fault_at};
 use crate::open::Session;
-use crate::open::report::Problem;
+use crate::open::report::ReportProblem;
 
 /// Packets that are looked into.
 const SAMPLES: u64 = 48;
@@ -31,8 +31,8 @@ pub(super) struct Sampled {
     content_bits: u64,
     /// Something was not looked at.
     skipped: bool,
-    pub(super) unreadable: Vec<Problem>,
-    pub(super) assumptions: Vec<Problem>,
+    pub(super) unreadable: Vec<ReportProblem>,
+    pub(super) assumptions: Vec<ReportProblem>,
     /// For each stream, the times of the events of its packets; empty unless every packet was looked at to its end.
     pub(super) stretches: Vec<Vec<Stretch>>,
 }
@@ -101,11 +101,11 @@ impl Session {
             }
         }
         match looked.end {
-            End::Reached => {}
-            End::Limit => sampled.skipped = true,
+            SampleEnd::Reached => {}
+            SampleEnd::Limit => sampled.skipped = true,
             // That a packet is cut is known already; of course its last record is too.
-            End::Fault(_) if row.cut => {}
-            End::Fault(kind) => sampled.unreadable.push(self.problem(&fault_at(rank, place, row, kind))),
+            SampleEnd::Fault(_) if row.cut => {}
+            SampleEnd::Fault(kind) => sampled.unreadable.push(self.problem(&fault_at(rank, place, row, kind))),
         }
     }
 }
@@ -116,10 +116,10 @@ struct Looked {
     /// How far it was read.
     position: u64,
     uuid_differs: bool,
-    end: End,
+    end: SampleEnd,
 }
 
-enum End {
+enum SampleEnd {
     Reached,
     Limit,
     Fault(StreamFaultKind),
@@ -130,25 +130,25 @@ impl Looked {
     fn stretch(&self, stream: &DataStream, row: &PacketRow) -> Option<Stretch> {
         let nanos = |cycles: Option<&u64>| stream.clock?.nanos(*cycles?);
         let (begin_ns, end_ns) = (nanos(self.records.cycles.first())?, nanos(self.records.cycles.last())?);
-        let is_whole = matches!(self.end, End::Reached) && !row.cut;
+        let is_whole = matches!(self.end, SampleEnd::Reached) && !row.cut;
         is_whole.then_some(Stretch { begin_ns, end_ns: end_ns.max(begin_ns), bits: row.content_bits })
     }
 }
 
 /// Reads the events at a packet's beginning.
 fn look_into(trace: &Trace, stream: &DataStream, row: &PacketRow, bytes_max: u64) -> Looked {
-    let mut looked = Looked { records: Records::default(), position: 0, uuid_differs: false, end: End::Reached };
+    let mut looked = Looked { records: Records::default(), position: 0, uuid_differs: false, end: SampleEnd::Reached };
     let file = trace.folder.stream(row.file as usize);
     let length = row.content_bits.div_ceil(8).min(bytes_max) as usize;
     let bytes = match BufferPool::default().read(&file, row.offset_bytes, length) {
         Ok(bytes) => bytes,
-        Err(error) => return Looked { end: End::Fault(StreamFaultKind::Source(error)), ..looked },
+        Err(error) => return Looked { end: SampleEnd::Fault(StreamFaultKind::Source(error)), ..looked },
     };
     let end = row.content_bits.min(bytes.len() as u64 * 8);
-    let window = Window::new(bytes.with_slack(), 0, end);
+    let window = PacketWindow::new(bytes.with_slack(), 0, end);
     let Ok(head) = trace.decoder.head(window, 0) else {
         // It was read when the packet was found, so there is more of it than was looked at.
-        return Looked { end: End::Limit, ..looked };
+        return Looked { end: SampleEnd::Limit, ..looked };
     };
     looked.uuid_differs = head.uuid_differs;
     looked.position = head.body_start;
@@ -159,10 +159,10 @@ fn look_into(trace: &Trace, stream: &DataStream, row: &PacketRow, bytes_max: u64
         // The window may end inside of a packet. A fault that more bytes could cure is then no
         // fault.
         ScanStop::Fault(fault) if !fault.kind.wants_more() || end == row.content_bits => {
-            End::Fault(StreamFaultKind::Record { record: looked.position, fault })
+            SampleEnd::Fault(StreamFaultKind::Record { record: looked.position, fault })
         }
-        _ if looked.position >= row.content_bits => End::Reached,
-        _ => End::Limit,
+        _ if looked.position >= row.content_bits => SampleEnd::Reached,
+        _ => SampleEnd::Limit,
     };
     looked
 }

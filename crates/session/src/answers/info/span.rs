@@ -2,7 +2,7 @@
 
 use kymo_scan::DataStream;
 
-use crate::open::{Origin, Session};
+use crate::open::{Session, TimeOrigin};
 
 /// Columns of the density.
 const COLUMNS: usize = 60;
@@ -40,7 +40,8 @@ impl Session {
     /// count from different origins.
     pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
         let streams = self.streams();
-        span(streams.iter().flat_map(|(_, stream)| of_packets(stream))).filter(|_| Origin::all_same(&self.origins()))
+        span(streams.iter().flat_map(|(_, stream)| of_packets(stream)))
+            .filter(|_| TimeOrigin::all_same(&self.origins()))
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use kymo_analysis::{Bounded, Cell, Class, Column, Table};
+use kymo_analysis::{Bounded, Cell, CellClass, Column, Table};
 use serde_json::{Value, json};
 
 use super::losses;
@@ -51,10 +51,10 @@ fn column(column: &Column) -> Value {
 }
 
 /// The cell as it is; in columns of several classes with its own.
-fn cell(cell: &Cell, class: Class) -> Value {
+fn cell(cell: &Cell, class: CellClass) -> Value {
     let plain = plain(cell);
     match cell.class() {
-        Some(own) if class == Class::Mixed => json!({"class": own.name(), "value": plain}),
+        Some(own) if class == CellClass::Mixed => json!({"class": own.name(), "value": plain}),
         _ => plain,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Message, Step, Trimmer};
+use super::{Message, MessageKind, Trimmer};
 
 const SECOND: i64 = 1_000_000_000;
 /// The clock of the table counts seconds from here.
@@ -12,13 +12,13 @@ const OFFSET_S: i64 = 10_000;
 
 /// The stream of the table; the text of an event is its body.
 fn story(stream_times: bool, packets: bool) -> Vec<Message<&'static str>> {
-    let mut story = vec![(100, Step::StreamBegin, ""), (200, Step::PacketBegin, "")];
-    story.extend([(300, Step::Event, "`event 1` (0)"), (400, Step::Event, "`event 2` (1)")]);
-    story.extend([(900, Step::PacketEnd, ""), (1000, Step::StreamEnd, "")]);
-    let is_packet = |step: &Step| matches!(step, Step::PacketBegin | Step::PacketEnd);
+    let mut story = vec![(100, MessageKind::StreamBegin, ""), (200, MessageKind::PacketBegin, "")];
+    story.extend([(300, MessageKind::Event, "`event 1` (0)"), (400, MessageKind::Event, "`event 2` (1)")]);
+    story.extend([(900, MessageKind::PacketEnd, ""), (1000, MessageKind::StreamEnd, "")]);
+    let is_packet = |step: &MessageKind| matches!(step, MessageKind::PacketBegin | MessageKind::PacketEnd);
     story.retain(|(_, step, _)| packets || !is_packet(step));
-    let message = |(cycles, step, body): (u64, Step, &'static str)| {
-        let timed = stream_times || !matches!(step, Step::StreamBegin | Step::StreamEnd);
+    let message = |(cycles, step, body): (u64, MessageKind, &'static str)| {
+        let timed = stream_times || !matches!(step, MessageKind::StreamBegin | MessageKind::StreamEnd);
         let nanos = timed.then_some((OFFSET_S + cycles as i64) * SECOND);
         Message { stream: 0, step, nanos, cycles: timed.then_some(cycles), until: None, body }
     };
@@ -35,12 +35,12 @@ fn line(message: &Message<&str>) -> String {
         }
     };
     let what = match message.step {
-        Step::StreamBegin => "Stream beginning".to_owned(),
-        Step::StreamEnd => "Stream end".to_owned(),
-        Step::PacketBegin => "Packet beginning".to_owned(),
-        Step::PacketEnd => "Packet end".to_owned(),
-        Step::Event => format!("Event {}", message.body),
-        Step::Loss => unreachable!("the table has none"),
+        MessageKind::StreamBegin => "Stream beginning".to_owned(),
+        MessageKind::StreamEnd => "Stream end".to_owned(),
+        MessageKind::PacketBegin => "Packet beginning".to_owned(),
+        MessageKind::PacketEnd => "Packet end".to_owned(),
+        MessageKind::Event => format!("Event {}", message.body),
+        MessageKind::Loss => unreachable!("the table has none"),
     };
     format!("[{time}] {{0 0 0}} {what}")
 }
@@ -79,12 +79,15 @@ fn losses_that_reach_into_the_span_are_cut() {
     let message = |step, nanos, until| Message { stream: 0, step, nanos, cycles: Some(1), until, body: "" };
     let mut trimmer = Trimmer::new(Some(10), Some(20));
     let mut out = Vec::new();
-    trimmer.push(message(Step::StreamBegin, None, None), &mut out);
-    trimmer.push(message(Step::Loss, Some(5), Some(30)), &mut out);
-    trimmer.push(message(Step::Event, Some(25), None), &mut out);
+    trimmer.push(message(MessageKind::StreamBegin, None, None), &mut out);
+    trimmer.push(message(MessageKind::Loss, Some(5), Some(30)), &mut out);
+    trimmer.push(message(MessageKind::Event, Some(25), None), &mut out);
     let times: Vec<_> = out.iter().map(|message| (message.step, message.nanos, message.until)).collect();
-    let expected =
-        [(Step::StreamBegin, None, None), (Step::Loss, Some(10), Some(20)), (Step::StreamEnd, Some(20), None)];
+    let expected = [
+        (MessageKind::StreamBegin, None, None),
+        (MessageKind::Loss, Some(10), Some(20)),
+        (MessageKind::StreamEnd, Some(20), None),
+    ];
     assert_eq!(times, expected);
     assert!(trimmer.is_finished());
 }

@@ -12,17 +12,17 @@
 //! in which its call was entered: nodes know the time between. Facts that cannot be told are listed
 //! apart from facts that the traces do not record.
 
-use kymo_analysis::causes::{self, Causes, Extent, Request, Requests};
-use kymo_analysis::states::{Doing, cpu_track, thread_track};
+use kymo_analysis::causes::{self, Causes, Extent, Requests, ThreadRequest};
+use kymo_analysis::states::{ThreadState, cpu_track, thread_track};
 use kymo_analysis::timeline::{Thing, TrackKey};
-use kymo_analysis::{LaneFacts, Role};
+use kymo_analysis::{EventRole, LaneFacts};
 use serde::Serialize;
 
-use super::{Found, Walk};
-use crate::answers::analyse::{Prepared, Reader};
+use super::{FoundItem, TrackWalk};
+use crate::answers::analyse::{PartReader, Prepared};
 use crate::open::progress::Progress;
 use crate::timeline::catalogue::{TrackValue, meaning};
-use crate::timeline::exact::{Run, Wanted};
+use crate::timeline::exact::{TrackRequest, TrackRun};
 use crate::timeline::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
 use crate::timeline::{Timeline, TimelineFailure};
 
@@ -31,7 +31,7 @@ const WAITS_MAX: usize = 4;
 
 /// Why a thread waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Wait {
+pub struct WaitReason {
     /// The system call that it is in.
     pub call: Option<WaitCall>,
     /// The thread that woke it.
@@ -98,11 +98,11 @@ pub struct WaitRequest {
 }
 
 /// The facts about waiting, and the roles of events that tell them.
-const TOLD_BY: [(&str, &[Role]); 4] = [
-    ("calls", &[Role::SyscallEntry]),
-    ("wakeups", &[Role::Waking, Role::Wakeup]),
-    ("interrupts", &[Role::IrqEntry, Role::SoftirqEntry]),
-    ("requests", &[Role::BlockInsert, Role::BlockIssue]),
+const TOLD_BY: [(&str, &[EventRole]); 4] = [
+    ("calls", &[EventRole::SyscallEntry]),
+    ("wakeups", &[EventRole::Waking, EventRole::Wakeup]),
+    ("interrupts", &[EventRole::IrqEntry, EventRole::SoftirqEntry]),
+    ("requests", &[EventRole::BlockInsert, EventRole::BlockIssue]),
 ];
 
 /// Bits of a device's number that are its minor number's, and bytes of a sector.
@@ -130,36 +130,36 @@ fn thread_of(key: u64) -> Option<(u16, i32)> {
     (thing == Thing::Thread && usize::from(track) == thread_track::STATE).then_some((host, number))
 }
 
-impl Walk<'_> {
+impl TrackWalk<'_> {
     /// For each item why a thread waits, if it does.
-    pub(super) fn waits(&mut self) -> Result<Vec<Option<Box<Wait>>>, TimelineFailure> {
+    pub(super) fn waits(&mut self) -> Result<Vec<Option<Box<WaitReason>>>, TimelineFailure> {
         let mut waits = vec![None; self.found.len()];
         let Some(thread) = thread_of(self.key).filter(|_| waits.len() <= WAITS_MAX) else { return Ok(waits) };
         for (place, wait) in waits.iter_mut().enumerate() {
-            if let Found::Run(run) = self.found[place] {
+            if let FoundItem::Run(run) = self.found[place] {
                 *wait = self.wait(run, thread)?.map(Box::new);
             }
         }
         Ok(waits)
     }
 
-    fn wait(&mut self, run: Run, (host, tid): (u16, i32)) -> Result<Option<Wait>, TimelineFailure> {
-        let Some((doing, _)) = Doing::of(run.value).filter(|(doing, _)| *doing != Doing::Running) else {
+    fn wait(&mut self, run: TrackRun, (host, tid): (u16, i32)) -> Result<Option<WaitReason>, TimelineFailure> {
+        let Some((doing, _)) = ThreadState::of(run.value).filter(|(doing, _)| *doing != ThreadState::Running) else {
             return Ok(None);
         };
         let (is_begun, is_over) = (run.flags & BEGIN_UNKNOWN == 0, run.flags & END_UNKNOWN == 0);
-        let mut wait = Wait { unrecorded: self.unrecorded(host), ..Wait::default() };
+        let mut wait = WaitReason { unrecorded: self.unrecorded(host), ..WaitReason::default() };
         let call = self.call(&mut wait, run, (host, tid))?;
         match doing {
-            Doing::Preempted | Doing::Woken | Doing::New => {
-                if doing == Doing::Woken && is_begun {
+            ThreadState::Preempted | ThreadState::Woken | ThreadState::New => {
+                if doing == ThreadState::Woken && is_begun {
                     self.woken(&mut wait, run.begin, (host, tid))?;
                 }
                 let to = if is_over { self.runs_on((host, tid), run.end, |run| run.begin)? } else { None };
                 // A preempted thread waits on its CPU; a woken one, for the CPU that takes it.
                 let of = match doing {
-                    Doing::Preempted if is_begun => self.runs_on((host, tid), run.begin, |run| run.end)?,
-                    Doing::Preempted => None,
+                    ThreadState::Preempted if is_begun => self.runs_on((host, tid), run.begin, |run| run.end)?,
+                    ThreadState::Preempted => None,
                     _ => to,
                 };
                 wait.to = to.map(|cpu| self.timeline.names.number(track(Thing::Cpu, host, cpu, cpu_track::THREAD)));
@@ -173,13 +173,18 @@ impl Walk<'_> {
             _ if is_over => self.woken(&mut wait, run.end, (host, tid))?,
             _ => {}
         }
-        let is_blocked = matches!(doing, Doing::Blocked | Doing::Uninterruptible | Doing::Away);
+        let is_blocked = matches!(doing, ThreadState::Blocked | ThreadState::Uninterruptible | ThreadState::Away);
         self.asked(&mut wait, run, ((host, tid), call, is_blocked))?;
         Ok(Some(wait))
     }
 
     /// The call that a thread is in; returned is when it was entered, if that is known.
-    fn call(&mut self, wait: &mut Wait, run: Run, (host, tid): (u16, i32)) -> Result<Option<i64>, TimelineFailure> {
+    fn call(
+        &mut self,
+        wait: &mut WaitReason,
+        run: TrackRun,
+        (host, tid): (u16, i32),
+    ) -> Result<Option<i64>, TimelineFailure> {
         let key = track(Thing::Thread, host, tid, thread_track::CALL);
         let (found, is_known) = self.at(key, run.begin)?;
         let Some(call) = found.last() else {
@@ -199,7 +204,7 @@ impl Walk<'_> {
     }
 
     /// Finds the thread that wakes another at a time.
-    fn woken(&mut self, wait: &mut Wait, at: i64, (host, tid): (u16, i32)) -> Result<(), TimelineFailure> {
+    fn woken(&mut self, wait: &mut WaitReason, at: i64, (host, tid): (u16, i32)) -> Result<(), TimelineFailure> {
         let key = track(Thing::Wakeups, host, 0, 0);
         let chunk = self.timeline.chunk_at(at);
         let is_it = |value: u64| value as u32 == tid.cast_unsigned();
@@ -226,7 +231,7 @@ impl Walk<'_> {
         &mut self,
         (host, tid): (u16, i32),
         at: i64,
-        edge: impl Fn(&Run) -> i64,
+        edge: impl Fn(&TrackRun) -> i64,
     ) -> Result<Option<i32>, TimelineFailure> {
         for cpu in self.timeline.names.cpus(host) {
             let (runs, _) = self.around(track(Thing::Cpu, host, cpu, cpu_track::THREAD), at)?;
@@ -250,19 +255,19 @@ impl Walk<'_> {
     }
 
     /// The runs of a track that hold a time, and whether anything is known of that time.
-    fn at(&mut self, key: u64, at: i64) -> Result<(Vec<Run>, bool), TimelineFailure> {
+    fn at(&mut self, key: u64, at: i64) -> Result<(Vec<TrackRun>, bool), TimelineFailure> {
         let (mut runs, is_known) = self.around(key, at)?;
         runs.retain(|run| run.begin <= at && at < run.end);
         Ok((runs, is_known))
     }
 
     /// The same with those that end then.
-    fn around(&mut self, key: u64, at: i64) -> Result<(Vec<Run>, bool), TimelineFailure> {
+    fn around(&mut self, key: u64, at: i64) -> Result<(Vec<TrackRun>, bool), TimelineFailure> {
         let chunk = self.timeline.chunk_at(at);
         self.is_complete &= chunk <= self.known;
         let known = self.timeline.known_before(vec![key], chunk)?;
         let before = self.timeline.before_of(known.get(&key).copied().flatten());
-        let wanted = Wanted { key, window: (at.saturating_sub(1), at.saturating_add(1)), ..self.wanted(chunk) };
+        let wanted = TrackRequest { key, window: (at.saturating_sub(1), at.saturating_add(1)), ..self.wanted(chunk) };
         let is_told = self.exactly(chunk, |exactly| {
             Ok(exactly.cells(key).next().is_some_and(|cell| cell.bucket.cast_signed() <= at))
         })?;
@@ -273,8 +278,8 @@ impl Walk<'_> {
     /// it began to wait.
     fn asked(
         &mut self,
-        wait: &mut Wait,
-        run: Run,
+        wait: &mut WaitReason,
+        run: TrackRun,
         ((host, tid), call, is_blocked): ((u16, i32), Option<i64>, bool),
     ) -> Result<(), TimelineFailure> {
         let timeline = self.timeline;
@@ -312,12 +317,12 @@ impl Walk<'_> {
     fn unrecorded(&self, host: u16) -> Vec<&'static str> {
         let Some(prepared) = self.timeline.prepared_for_causes() else { return Vec::new() };
         let is_of_host = |lane: &&LaneFacts| causes::host_of(lane, &self.timeline.prepared.lanes) == Some(host);
-        let of = |prepared: &Prepared, lanes: Vec<&LaneFacts>, roles: &[Role]| {
+        let of = |prepared: &Prepared, lanes: Vec<&LaneFacts>, roles: &[EventRole]| {
             let mut kinds =
                 lanes.into_iter().flat_map(|lane| &lane.streams).filter_map(|stream| prepared.streams[*stream]);
             kinds.any(|kind| causes::has_any(prepared.bindings.classes_of(kind), roles))
         };
-        let has = |roles: &[Role]| {
+        let has = |roles: &[EventRole]| {
             let own = &self.timeline.prepared;
             of(prepared, prepared.lanes.iter().filter(is_of_host).collect(), roles)
                 || of(own, own.lanes.iter().filter(is_of_host).collect(), roles)
@@ -326,7 +331,7 @@ impl Walk<'_> {
     }
 }
 
-fn told(request: Request) -> WaitRequest {
+fn told(request: ThreadRequest) -> WaitRequest {
     let Extent { device, sector, sectors } = request.extent;
     WaitRequest {
         device: format!("{}:{}", device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1)),
@@ -355,10 +360,10 @@ impl Timeline {
         asks: &Causes,
         chunk: usize,
         progress: &Progress,
-    ) -> Result<Option<(causes::State, &Prepared)>, TimelineFailure> {
+    ) -> Result<Option<(causes::CauseState, &Prepared)>, TimelineFailure> {
         let Some(prepared) = self.prepared_for_causes() else { return Ok(None) };
         let slice = &self.chunks[chunk].slice;
-        let reader = &mut Reader::new(&self.session, prepared, progress);
+        let reader = &mut PartReader::new(&self.session, prepared, progress);
         let read = match reader.read(asks, slice, false, true) {
             Ok(read) => read,
             Err(_) => reader.read(asks, slice, false, false).unwrap_or_else(|_| unreachable!("nothing is relied on")),

@@ -125,7 +125,7 @@ fn items(timeline: &Timeline, id: &str, level: Level) -> Option<Items> {
     let count = (timeline.span.0.abs_diff(timeline.span.1) >> level) as u32 + 1;
     let tiles =
         timeline.tiles(&TileQuestion { level, first: 0, count, tracks: vec![number] }, &Progress::default()).unwrap();
-    assert_eq!(tiles.spans, [Span { begin: 0, end: count, quality: Quality::Exact }]);
+    assert_eq!(tiles.spans, [TileSpan { begin: 0, end: count, quality: Quality::Exact }]);
     Some(tiles.tracks.into_iter().next()?.items)
 }
 

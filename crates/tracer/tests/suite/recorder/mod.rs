@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kymo_lane::{Layout, Recorder, Thread};
+use kymo_lane::{MemoryLayout, RecorderSide, WriterThread};
 
 pub use control::Control;
 
 /// An event that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    pub thread: Thread,
+    pub thread: WriterThread,
     pub lane: u16,
     pub id: u16,
     pub ticks: u64,
@@ -26,8 +26,8 @@ pub struct Found {
 
 /// Drains a process; all of its events have 8 bytes.
 pub struct Watch {
-    pub recorder: Recorder<Control>,
-    layout: Layout,
+    pub recorder: RecorderSide<Control>,
+    layout: MemoryLayout,
     known: HashMap<u16, (u64, u32)>,
     epoch: u64,
     pub found: Vec<Found>,
@@ -56,8 +56,8 @@ impl Watch {
         let file = File::options().read(true).write(true).open(path).expect("it is there");
         let bytes = file.metadata().expect("it is there").len();
         let view = Control(file);
-        let layout = Layout::read(&view, bytes).expect("it can be read").expect("it is a program's");
-        let recorder = Recorder::new(view, layout);
+        let layout = MemoryLayout::read(&view, bytes).expect("it can be read").expect("it is a program's");
+        let recorder = RecorderSide::new(view, layout);
         Self { recorder, layout, known: HashMap::new(), epoch: 0, found: Vec::new() }
     }
 

@@ -10,14 +10,14 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use kymo_lane::{Definition, Layout, Recorder};
+use kymo_lane::{DefinitionPlace, MemoryLayout, RecorderSide};
 
 use control::Control;
 
 /// A program's memory, and how far it was read.
 pub struct Read {
-    pub recorder: Recorder<Control>,
-    last: Option<Definition>,
+    pub recorder: RecorderSide<Control>,
+    last: Option<DefinitionPlace>,
     classes: HashMap<u16, Class>,
     /// By lane: the next sub-buffer, and how much of it was read.
     lanes: HashMap<u16, (u64, u32)>,
@@ -53,8 +53,8 @@ impl Read {
         let file = File::options().read(true).write(true).open(path).expect("it is there");
         let bytes = file.metadata().expect("it is there").len();
         let view = Control(file);
-        let layout = Layout::read(&view, bytes).expect("it can be read").expect("it is a program's");
-        let recorder = Recorder::new(view, layout);
+        let layout = MemoryLayout::read(&view, bytes).expect("it can be read").expect("it is a program's");
+        let recorder = RecorderSide::new(view, layout);
         Self { recorder, last: None, classes: HashMap::new(), lanes: HashMap::new(), epoch: 0 }
     }
 

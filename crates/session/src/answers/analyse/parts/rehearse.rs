@@ -12,32 +12,36 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::{Desk, Done, Job, Worker, lock};
-use crate::open::rehearsal::{Rehearsal, Took, Work};
+use super::{PartJob, PartJobResult, PartScheduler, Worker, lock};
+use crate::open::rehearsal::{Rehearsal, Took, WorkKind};
 
 /// The job of a thread; `None`: it may leave.
-type Told<'a> = Option<Job<'a>>;
+type Told<'a> = Option<PartJob<'a>>;
 
 /// The result, and its duration.
-type Answer<'a> = (Option<Done<'a>>, Duration);
+type Answer<'a> = (Option<PartJobResult<'a>>, Duration);
 
 /// Does the work of all threads in the order in which they would begin it: each time the work of
 /// the thread that would be free first. The duration determines when that one is free again.
-pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'a> + Sync, rehearsal: &Rehearsal) {
+pub(super) fn rehearse<'a>(
+    desk: &Mutex<PartScheduler<'a>>,
+    worker: impl Fn() -> Worker<'a> + Sync,
+    rehearsal: &Rehearsal,
+) {
     let begun = Instant::now();
     std::thread::scope(|scope| {
-        let mut threads: Vec<Thread<'_>> = Vec::new();
+        let mut threads: Vec<RehearsalThread<'_>> = Vec::new();
         let mut free = BinaryHeap::new();
         for number in 0..rehearsal.threads {
             let (told, jobs) = channel();
             let (tell, done) = channel();
             let worker = &worker;
             scope.spawn(move || live(worker, &jobs, &tell, desk));
-            threads.push(Thread { told, done });
+            threads.push(RehearsalThread { told, done });
             // Threads are started one after the other.
             free.push(Reverse((begun.elapsed(), number)));
         }
-        let mut done: Vec<Option<Done<'_>>> = threads.iter().map(|_| None).collect();
+        let mut done: Vec<Option<PartJobResult<'_>>> = threads.iter().map(|_| None).collect();
         // Threads that wait for the results of others.
         let mut idle = Vec::new();
         while let Some(Reverse((now, number))) = free.pop() {
@@ -50,10 +54,10 @@ pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'
                 idle.push(number);
                 continue;
             }
-            let work = Work::of(job.as_ref());
+            let work = WorkKind::of(job.as_ref());
             let (result, time) = threads[number].work(job);
             rehearsal.add(Took { work, thread: number, begin: now, time });
-            if work != Work::Leave {
+            if work != WorkKind::Leave {
                 done[number] = result;
                 free.push(Reverse((now + time, number)));
             }
@@ -62,24 +66,24 @@ pub(super) fn rehearse<'a>(desk: &Mutex<Desk<'a>>, worker: impl Fn() -> Worker<'
     rehearsal.lasted(begun.elapsed());
 }
 
-impl Work {
-    fn of(job: Option<&Job<'_>>) -> Self {
+impl WorkKind {
+    fn of(job: Option<&PartJob<'_>>) -> Self {
         match job {
-            Some(Job::Read(..)) => Self::Read,
-            Some(Job::Merge(..) | Job::End(..) | Job::Given(_)) => Self::Merge,
-            Some(Job::Later(..)) => Self::Later,
+            Some(PartJob::Read(..)) => Self::Read,
+            Some(PartJob::Merge(..) | PartJob::End(..) | PartJob::Given(_)) => Self::Merge,
+            Some(PartJob::Later(..)) => Self::Later,
             None => Self::Leave,
         }
     }
 }
 
 /// A thread, as the rehearsal sees it.
-struct Thread<'a> {
+struct RehearsalThread<'a> {
     told: Sender<Told<'a>>,
     done: Receiver<Answer<'a>>,
 }
 
-impl<'a> Thread<'a> {
+impl<'a> RehearsalThread<'a> {
     fn work(&self, job: Told<'a>) -> Answer<'a> {
         let told = self.told.send(job).ok().and_then(|()| self.done.recv().ok());
         told.expect("a thread lives until it is told to leave")
@@ -91,7 +95,7 @@ fn live<'a>(
     worker: impl Fn() -> Worker<'a>,
     jobs: &Receiver<Told<'a>>,
     tell: &Sender<Answer<'a>>,
-    desk: &Mutex<Desk<'a>>,
+    desk: &Mutex<PartScheduler<'a>>,
 ) {
     let mut own: Option<Worker<'_>> = None;
     for job in jobs {

@@ -6,19 +6,19 @@
 //! layer 1     (before)    ├─ 1 ──┤                        overlaps others
 //! ```
 
-use kymo_analysis::key::Label;
+use kymo_analysis::key::KeyValue;
 use kymo_analysis::periods;
 use kymo_analysis::periods::{BORDERS_MAX, Borders, CAPTURES, Definitions, OPEN_PERIODS_MAX};
 use kymo_analysis::windows::Windows;
-use kymo_analysis::{Analysis, Cell, Class, Column, Room, Wishes};
+use kymo_analysis::{Analysis, Cell, CellClass, Column, Room, Wishes};
 
-use super::super::{AnalyseFailure, Found};
-use super::{PERIODS_MAX, Plan, Segment};
+use super::super::{AnalyseFailure, ReadResults};
+use super::{PERIODS_MAX, PeriodPlan, PeriodSegment};
 use crate::Selection;
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::open::progress::Progress;
-use crate::open::report::Problem;
+use crate::open::report::ReportProblem;
 
 /// Each layer is read by itself.
 const LAYERS_MAX: usize = 64;
@@ -31,7 +31,7 @@ impl Session {
         options: &AnalysisOptions,
         room: &Room,
         progress: &Progress,
-    ) -> Result<Plan, AnalyseFailure> {
+    ) -> Result<PeriodPlan, AnalyseFailure> {
         let question = definitions.borders();
         // The events of an analysis are independent of the begins and ends of periods.
         let all = AnalysisOptions {
@@ -39,7 +39,7 @@ impl Session {
             wishes: Wishes::default(),
             ..options.clone()
         };
-        let Found { analysis, state, span_ns, .. } = self.find(&question, &all, room, progress)?;
+        let ReadResults { analysis, state, span_ns, .. } = self.find(&question, &all, room, progress)?;
         let failure = |message: String| AnalyseFailure::Periods(message);
         let analysis: &Borders = analysis.downcast_ref();
         let state: &<Borders as Analysis>::State = state.downcast_ref();
@@ -63,7 +63,7 @@ impl Session {
         let notes = notes.chain(analysis.lacking().map(problem)).collect();
         let begin = span_ns.map_or(i64::MIN, |span| span.0);
         let layers = layers(definitions, &found, begin, analysis.holes())?;
-        Ok(Plan { span: span_ns, columns: columns(definitions), layers, notes })
+        Ok(PeriodPlan { span: span_ns, columns: columns(definitions), layers, notes })
     }
 }
 
@@ -76,17 +76,17 @@ pub(super) fn too_many_borders() -> String {
 }
 
 /// Something that is to be said of periods.
-pub(super) fn problem(message: &str) -> Problem {
-    Problem { place: "--period".to_owned(), message: message.to_owned() }
+pub(super) fn problem(message: &str) -> ReportProblem {
+    ReportProblem { place: "--period".to_owned(), message: message.to_owned() }
 }
 
 /// A note about some periods, if there are any.
-fn note(count: u64, message: &str) -> Option<Problem> {
+fn note(count: u64, message: &str) -> Option<ReportProblem> {
     (count > 0).then(|| problem(&format!("{count} {message}")))
 }
 
 /// A note about those that did not begin.
-pub(super) fn given_up(count: u64) -> Option<Problem> {
+pub(super) fn given_up(count: u64) -> Option<ReportProblem> {
     note(count, &format!("began while {OPEN_PERIODS_MAX} were open: these periods are left out"))
 }
 
@@ -96,30 +96,30 @@ fn are_named(definitions: &Definitions) -> bool {
 }
 
 fn columns(definitions: &Definitions) -> Vec<Column> {
-    let mut columns = vec![Column::new("period", "Period", Class::TimeRange)];
+    let mut columns = vec![Column::new("period", "Period", CellClass::TimeRange)];
     if are_named(definitions) {
-        columns.push(Column::new("period_name", "Name", Class::Text));
+        columns.push(Column::new("period_name", "Name", CellClass::Text));
     }
     let captures = CAPTURES.into_iter().zip(definitions.captures());
-    columns.extend(captures.map(|(name, title)| Column::new(name, title, Class::Mixed)));
-    columns.push(Column::new("period_uncertain", "Uncertain", Class::Flag));
+    columns.extend(captures.map(|(name, title)| Column::new(name, title, CellClass::Mixed)));
+    columns.push(Column::new("period_uncertain", "Uncertain", CellClass::Flag));
     columns
 }
 
 /// Periods that do not overlap, with the time before and between them.
 fn layers(
     definitions: &Definitions,
-    found: &periods::Found,
+    found: &periods::FoundPeriods,
     begin: i64,
     holes: &Windows,
-) -> Result<Vec<Vec<Segment>>, AnalyseFailure> {
+) -> Result<Vec<Vec<PeriodSegment>>, AnalyseFailure> {
     let names: Vec<&str> = definitions.names().collect();
-    let mut layers: Vec<Vec<Segment>> = Vec::new();
+    let mut layers: Vec<Vec<PeriodSegment>> = Vec::new();
     // In one nanosecond, nothing lasts.
     let mut periods: Vec<_> = found.ended().filter(|(period, end)| period.begin < *end).collect();
     periods.sort_by_key(|(period, end)| (period.begin, period.definition, *end));
     for (period, end) in periods {
-        let is_free = |layer: &Vec<Segment>| layer.last().is_none_or(|last| last.span.1 <= period.begin);
+        let is_free = |layer: &Vec<PeriodSegment>| layer.last().is_none_or(|last| last.span.1 <= period.begin);
         let at = layers.iter().position(is_free).unwrap_or_else(|| {
             layers.push(Vec::new());
             layers.len() - 1
@@ -131,13 +131,13 @@ fn layers(
         let layer = &mut layers[at];
         let before = layer.last().map_or(begin, |last| last.span.1);
         if before < period.begin {
-            layer.push(Segment { span: (before, period.begin), label: None });
+            layer.push(PeriodSegment { span: (before, period.begin), label: None });
         }
         let mut label = vec![Cell::TimeRange(Some(period.begin), Some(end))];
         label.extend(are_named(definitions).then(|| Cell::Text(names[period.definition].to_owned())));
-        label.extend(period.captures.iter().map(|value| value.as_ref().map_or(Cell::Empty, Label::cell)));
+        label.extend(period.captures.iter().map(|value| value.as_ref().map_or(Cell::Empty, KeyValue::cell)));
         label.push(Cell::Flag(holes.touch(period.begin, end)));
-        layer.push(Segment { span: (period.begin, end), label: Some(label) });
+        layer.push(PeriodSegment { span: (period.begin, end), label: Some(label) });
     }
     Ok(layers)
 }

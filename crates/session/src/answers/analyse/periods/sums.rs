@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_analysis::periods::{PERIODS_MAX, Periods, PeriodsQuestion};
+use kymo_analysis::periods::{PERIODS_MAX, PeriodsAnalysis, PeriodsQuestion};
 use kymo_analysis::{Room, in_series};
 
-use super::super::{AnalyseFailure, Analysed, Found, TABLE_BYTES};
+use super::super::{AnalyseFailure, Analysed, ReadResults, TABLE_BYTES};
 use super::events::{NO_BORDERS, given_up, problem, too_many_borders};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::cache::spool::FileSpool;
@@ -29,8 +29,8 @@ impl Session {
         let sums = sums.map_err(|problem| failure(problem.to_string()))?;
         let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
         let question = definitions.question(&sums);
-        let Found { analysis, state, mut report, .. } = self.find(&question, options, &room, progress)?;
-        let analysis: &Periods = analysis.downcast_ref();
+        let ReadResults { analysis, state, mut report, .. } = self.find(&question, options, &room, progress)?;
+        let analysis: &PeriodsAnalysis = analysis.downcast_ref();
         let found = analysis.found(state.downcast_ref()).ok_or_else(|| failure(too_many_borders()))?;
         if found.is_too_much {
             return Err(failure(format!("there are more than {PERIODS_MAX} periods")));

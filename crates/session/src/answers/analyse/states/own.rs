@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use kymo_analysis::declared::{Declaration, History, HistoryTexts};
+use kymo_analysis::declared::{AnalysisDeclaration, History, HistoryTexts};
 use kymo_analysis::mapping::MappingErrors;
-use kymo_analysis::runs::Run;
+use kymo_analysis::runs::StateRun;
 use kymo_analysis::{Answer, Setup, Table, Wishes};
 
 use super::super::{AnalyseFailure, Analysed};
-use super::{Meanings, Wanted, into_runs};
+use super::{RunMeanings, RunRequest, into_runs};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::open::progress::Progress;
@@ -18,7 +18,7 @@ use crate::open::progress::Progress;
 pub struct OwnStates {
     path: PathBuf,
     text: String,
-    states: Declaration,
+    states: AnalysisDeclaration,
 }
 
 impl OwnStates {
@@ -29,7 +29,7 @@ impl OwnStates {
     /// All that is wrong with it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, MappingErrors> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Ok(Self { path, text: text.to_owned(), states: Declaration::parse(text)?.states() })
+        Ok(Self { path, text: text.to_owned(), states: AnalysisDeclaration::parse(text)?.states() })
     }
 
     /// Whether there are none.
@@ -47,8 +47,8 @@ impl OwnStates {
     }
 }
 
-impl Meanings for HistoryTexts {
-    fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer {
+impl RunMeanings for HistoryTexts {
+    fn at(&self, at: i64, wishes: &Wishes, runs: &[StateRun]) -> Answer {
         Self::at(self, at, wishes, runs)
     }
 }
@@ -63,7 +63,7 @@ impl Session {
     ) -> Result<Analysed, AnalyseFailure> {
         let question = own.states.history();
         let into_runs = into_runs(History::into_runs);
-        let wanted = Wanted {
+        let wanted = RunRequest {
             question: &question,
             into_runs: &into_runs,
             name: own.path.as_os_str().as_encoded_bytes(),

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use kymo_analysis::declared::Declaration;
+use kymo_analysis::declared::AnalysisDeclaration;
 use kymo_analysis::{Answer, Cell, Wishes};
 
 use super::{Random, corpus, difference, kinds, made, tiny_trace};
@@ -65,7 +65,7 @@ fn questions() -> Vec<(&'static str, AnalysisKind)> {
         ..PeriodsQuestion::default()
     };
     questions.push(("periods", AnalysisKind::Periods(sums)));
-    let declaration = Declaration::parse(DECLARATION).expect("the declaration is right");
+    let declaration = AnalysisDeclaration::parse(DECLARATION).expect("the declaration is right");
     questions.push(("own", AnalysisKind::Own(declaration)));
     questions
 }

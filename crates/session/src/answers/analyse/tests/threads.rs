@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_analysis::{
-    Analysis, Answer, Event, Identity, Later, MemorySpool, Needs, Notes, Question, Room, Setup, Shape, SpoolError,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneNotes, Later, MemorySpool, Needs, PartShape, Question, Room,
+    Setup, SpoolError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,12 +63,12 @@ impl Analysis for Counting {
     type Lane<'a> = u64;
     type Note = ();
 
-    fn identity(&self) -> Identity {
-        Identity { name: "counting", version: 1 }
+    fn identity(&self) -> AnalysisIdentity {
+        AnalysisIdentity { name: "counting", version: 1 }
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Slice
+    fn shape(&self) -> PartShape {
+        PartShape::Slice
     }
 
     fn init(&self) -> State {
@@ -78,7 +79,7 @@ impl Analysis for Counting {
         0
     }
 
-    fn step(&self, lane: &mut u64, _: &Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut u64, _: &AnalysisEvent<'_>, _: &mut LaneNotes<()>) {
         *lane += 1;
     }
 

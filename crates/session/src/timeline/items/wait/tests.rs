@@ -11,7 +11,7 @@ use crate::open::progress::Progress;
 use crate::open::select::Selection;
 use crate::open::{OpenOptions, Session};
 use crate::print::{PrintFormat, PrintOptions};
-use crate::timeline::{ItemQuestion, Timeline, TimelineOptions, Track, TrackItem, TrackValue, Wait};
+use crate::timeline::{ItemQuestion, Timeline, TimelineOptions, Track, TrackItem, TrackValue, WaitReason};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 32; align = 8; signed = true; } := int32_t;
@@ -279,7 +279,12 @@ fn tracks(timeline: &Timeline) -> HashMap<String, Track> {
 }
 
 /// The item of a thread at a time: the run's begin and end, its state, the reason.
-fn asked(timeline: &Timeline, tracks: &HashMap<String, Track>, tid: u32, at: i64) -> (i64, i64, String, Option<Wait>) {
+fn asked(
+    timeline: &Timeline,
+    tracks: &HashMap<String, Track>,
+    tid: u32,
+    at: i64,
+) -> (i64, i64, String, Option<WaitReason>) {
     let track = tracks[&format!("thread/0/{tid}/state")].number;
     let question = ItemQuestion { track, begin_ns: at, end_ns: at, limit: 1 };
     let found = timeline.items(&question, &Progress::default()).unwrap();
@@ -289,7 +294,7 @@ fn asked(timeline: &Timeline, tracks: &HashMap<String, Track>, tid: u32, at: i64
 }
 
 /// The same as it was made.
-fn told(tracks: &HashMap<String, Track>, (begin, end, state): (i64, i64, &'static str), wait: &Wait) -> Waited {
+fn told(tracks: &HashMap<String, Track>, (begin, end, state): (i64, i64, &'static str), wait: &WaitReason) -> Waited {
     let cpu = |number: u32| tracks.values().find(|track| track.number == number).unwrap().cpu.unwrap();
     let tid = |label: &str| label.strip_prefix("thread ").map_or(0, |tid| tid.parse().unwrap());
     Waited {
