@@ -433,6 +433,9 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
                 report.assumptions.push(ReportProblem { place: metadata.clone(), message });
             }
         }
+        let imported = trace.folder.path().display().to_string();
+        let left_out = |message: &String| ReportProblem { place: imported.clone(), message: message.clone() };
+        report.unreadable.extend(trace.folder.problems().iter().map(left_out));
         for broken in trace.broken_files.iter() {
             let place = trace.folder.stream(broken.file).path().display().to_string();
             report.unreadable.push(ReportProblem { place, message: broken.error.to_string() });

@@ -18,6 +18,7 @@ use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
 pub struct TraceFolder {
     path: PathBuf,
     streams: Vec<StreamEntry>,
+    problems: Arc<[String]>,
     storage: Arc<dyn Storage>,
 }
 
@@ -40,7 +41,7 @@ impl TraceFolder {
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
         let storage = Disk { path: path.to_owned(), handles: Arc::clone(handles) };
-        Ok(Self { path: path.to_owned(), streams, storage: Arc::new(storage) })
+        Ok(Self { path: path.to_owned(), streams, problems: Arc::default(), storage: Arc::new(storage) })
     }
 
     /// The trace in the folder `path`, but only one file of it.
@@ -56,11 +57,12 @@ impl TraceFolder {
         let streams = files.map(|(name, entry)| StreamEntry::new(name.to_owned(), name.into(), entry.size)).collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
         let storage = InArchive { archive: Arc::clone(archive), folder: folder.to_owned() };
-        Self { path, streams, storage: Arc::new(storage) }
+        Self { path, streams, problems: Arc::default(), storage: Arc::new(storage) }
     }
 
     /// The trace that an importer made of the file `path`.
-    pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, SourceError> {
+    pub(crate) fn imported(path: &Path, mut trace: Imported) -> Result<Self, SourceError> {
+        let problems = std::mem::take(&mut trace.problems).into();
         let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
         let files = trace.streams_by_name(path)?;
         let entry =
@@ -69,7 +71,7 @@ impl TraceFolder {
         let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(MemoryBytes(bytes)))).collect();
         let storage = InMemory { path: path.to_owned(), metadata: MemoryBytes(metadata), streams: files };
         let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
-        Ok(Self { path, streams, storage: Arc::new(storage) })
+        Ok(Self { path, streams, problems, storage: Arc::new(storage) })
     }
 
     /// Where it is, as the user named it.
@@ -82,6 +84,12 @@ impl TraceFolder {
     #[must_use]
     pub fn streams(&self) -> &[StreamEntry] {
         &self.streams
+    }
+
+    /// Parts of an imported file that are not in the trace, with their places.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
     }
 
     /// The bytes of its metadata.

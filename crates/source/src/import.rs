@@ -32,6 +32,9 @@ pub struct Imported {
     pub metadata: Vec<u8>,
     /// Its streams of packets, each with its name, which is unique and has no `/`.
     pub streams: Vec<(String, Vec<u8>)>,
+    /// Parts of the file that could not be read and are not in the trace, each with its place in the
+    /// file: `line 7: ...`.
+    pub problems: Vec<String>,
 }
 
 impl Imported {

@@ -51,6 +51,7 @@ const WHY: Readonly<Record<string, string>> = {
   "cut-packet": "What was behind the cut is missing.",
   record: "Events behind that place, up to the end of its packet, are missing.",
   "packet-head": "Everything behind that place of the file is missing.",
+  import: "That part of the file is not in the trace.",
   "unreadable-file": "Nothing of that file is shown.",
   "clocks-apart": "Whether something of one machine was before something of another one, is not certain.",
   "packets-overlap": "Something near the borders of packets may be shown a little too early or too late.",

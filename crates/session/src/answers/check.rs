@@ -145,6 +145,8 @@ const INDEX: CheckRule = rule(
     "packets are read as they say themselves: delete the index file, or index the file anew",
 );
 
+const IMPORT: CheckRule = rule(Gravity::Error, "import", "that part of the file is not read: correct or remove it");
+
 #[derive(Default)]
 struct CheckFindings {
     list: Vec<CheckFinding>,
@@ -163,6 +165,18 @@ impl CheckFindings {
         }
         let help = Some(rule.help.to_owned());
         self.list.push(CheckFinding { gravity: rule.gravity, rule: rule.name, place, message, help, times: 1 });
+    }
+
+    /// Lists each of a kind: users correct them one by one.
+    fn add_each(&mut self, rule: &CheckRule, place: &str, messages: &[String]) {
+        self.list.extend(messages.iter().map(|message| CheckFinding {
+            gravity: rule.gravity,
+            rule: rule.name,
+            place: place.to_owned(),
+            message: message.clone(),
+            help: Some(rule.help.to_owned()),
+            times: 1,
+        }));
     }
 }
 
@@ -194,6 +208,7 @@ fn check_trace(folder: TraceFolder, findings: &mut CheckFindings, progress: &Pro
 /// packets.
 fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
+    findings.add_each(&IMPORT, &trace.folder.path().display().to_string(), trace.folder.problems());
     for broken in trace.broken_files.iter() {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
     }

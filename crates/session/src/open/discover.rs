@@ -8,7 +8,11 @@ use kymo_source::{Importer, LiveState, SourceError, TraceFinder, TraceFolder};
 use crate::open::report::ReportProblem;
 
 /// Formats other than CTF.
+#[cfg(not(test))]
 const IMPORTERS: &[&dyn Importer] = &[];
+/// Tests have one, which shows how the answers treat an imported file.
+#[cfg(test)]
+const IMPORTERS: &[&dyn Importer] = &[&tests::Numbers];
 
 /// Results.
 #[derive(Debug)]
@@ -63,4 +67,63 @@ impl Discovered {
 /// Unreadable folders, for a report.
 pub(crate) fn problem(error: &SourceError) -> ReportProblem {
     ReportProblem { place: error.path.display().to_string(), message: error.kind.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kymo_source::{ByteSource, Imported, Importer, SourceError};
+
+    use crate::{OpenOptions, PrintOptions, Progress, Session};
+
+    /// A file of lines with a number each, which become events.
+    #[derive(Debug)]
+    pub(super) struct Numbers;
+
+    const HEAD: &[u8] = b"numbers\n";
+    const METADATA: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+        event { name = number; fields := struct { integer { size = 8; } value; }; };";
+
+    impl Importer for Numbers {
+        fn recognizes(&self, name: &Path, head: &[u8]) -> bool {
+            name.extension().is_some_and(|extension| extension == "numbers") && head.starts_with(HEAD)
+        }
+
+        fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError> {
+            let text = String::from_utf8_lossy(&std::fs::read(file.path()).expect("it is there")).into_owned();
+            let (mut bytes, mut problems) = (Vec::new(), Vec::new());
+            for (number, line) in text.lines().enumerate().skip(1) {
+                match line.parse::<u8>() {
+                    Ok(value) => bytes.push(value),
+                    Err(error) => problems.push(format!("line {}: `{line}`: {error}", number + 1)),
+                }
+            }
+            let (name, metadata) = (String::new(), METADATA.as_bytes().to_vec());
+            Ok(vec![Imported { name, metadata, streams: vec![("all".to_owned(), bytes)], problems }])
+        }
+    }
+
+    /// Lines that an importer cannot read are reported with their places, and the others are read.
+    #[test]
+    fn an_importer_reports_bad_lines_and_keeps_the_others() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("a.numbers");
+        std::fs::write(&path, "numbers\n7\nseven\n8\n300\n").expect("there is room");
+        let session = Session::open(std::slice::from_ref(&path), &OpenOptions::default()).expect("it is a trace");
+        let mut text = Vec::new();
+        let printed = session.print(&PrintOptions::default(), &mut text, &Progress::default()).expect("it can be");
+        let text = String::from_utf8(text).expect("it is text");
+        assert!(text.contains("{ value = 7 }") && text.contains("{ value = 8 }"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(!printed.report.is_complete());
+        let told: Vec<_> = printed.report.unreadable.iter().map(|problem| &*problem.message).collect();
+        let bad =
+            ["line 3: `seven`: invalid digit found in string", "line 5: `300`: number too large to fit in target type"];
+        assert_eq!(told, bad);
+        let findings = crate::check(&[path], &Progress::default()).expect("it goes on");
+        let listed: Vec<_> =
+            findings.iter().filter(|finding| finding.rule == "import").map(|found| &*found.message).collect();
+        assert_eq!(listed, bad);
+    }
 }

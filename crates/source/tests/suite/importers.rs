@@ -29,7 +29,7 @@ impl Importer for Lines {
         let metadata = lines.next().ok_or_else(missing)?.as_bytes().to_vec();
         // Lines that begin alike have one name.
         let stream = |line: &str| (line.chars().rev().take(3).collect(), line.as_bytes().to_vec());
-        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect() }])
+        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect(), problems: Vec::new() }])
     }
 }
 
