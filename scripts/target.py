@@ -49,8 +49,12 @@ def key():
     """What dependencies are built from: those of another key are not used."""
     digest = hashlib.sha256()
     digest.update(subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, cwd=CLONE, check=False).stdout)
-    for name in ("Cargo.lock", "Cargo.toml", "crates/unify/Cargo.toml"):
+    for name in ("Cargo.lock", "crates/unify/Cargo.toml"):
         digest.update((CLONE / name).read_bytes())
+    # Of the workspace, only the tables that compile dependencies: versions and features, and the profile with the one that it inherits.
+    for table in re.split(r"^(?=\[)", (CLONE / "Cargo.toml").read_text(), flags=re.MULTILINE):
+        if re.match(rf"\[(workspace\.dependencies|profile\.({PROFILE}|release)\b)", table):
+            digest.update(table.encode())
     return digest.hexdigest()[:16]
 
 

@@ -147,7 +147,12 @@ mod tests {
         let mut names = BTreeSet::new();
         for entry in analyses() {
             assert!(names.insert(&entry.name), "{} stands twice", entry.name);
-            assert!(entry.name.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", entry.name);
+            let is_word = entry.name.bytes().all(|byte| byte.is_ascii_lowercase());
+            assert!(
+                is_word,
+                "{}: a method of Python and a function of SQL have this name: one word of a-z",
+                entry.name
+            );
             assert!(!entry.sentence.ends_with('.') && !entry.sentence.is_empty(), "{}: {}", entry.name, entry.sentence);
             assert!(entry.sentence.starts_with(|first: char| first.is_ascii_uppercase()), "{}", entry.sentence);
             for line in entry.examples.lines() {

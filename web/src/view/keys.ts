@@ -89,7 +89,9 @@ function stay(state: State): State {
   return state;
 }
 
-function panelKey(keys: string, side: Side, what: string): Command[] {
+/** Shows or hides a panel; the sentence names its tabs. */
+function panelKey(keys: string, side: Side, where: string): Command[] {
+  const what = `the panel ${where}: ${TABS[side].map(({ title }) => title.toLowerCase()).join(", ")}`;
   const act: Command["act"] = (state) => withPanels(state, toggledPanel(state.panels, side));
   return TABS[side].length === 0 ? [] : [{ keys, what, on: plain(`Key${keys}`), act }];
 }
@@ -181,10 +183,10 @@ export const COMMANDS: readonly Command[] = [
     act: (state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }),
   },
   { keys: "M", what: "make a note about what is selected, or where the pointer is", on: plain("KeyM"), act: stay, run: (page) => notesOf(page).make() },
-  ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes, and who records"),
-  ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics, counters"),
+  ...panelKey("B", "rail", "at the left"),
+  ...panelKey("Q", "drawer", "below"),
   ...tabKeys(),
-  ...panelKey("I", "inspector", "the panel at the right: the sums of what is selected, and all of what is picked"),
+  ...panelKey("I", "inspector", "at the right"),
   {
     keys: "Ctrl Shift S",
     what: "save an image of the timeline as PNG; the button above does so as SVG, too",
