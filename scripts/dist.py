@@ -90,7 +90,7 @@ class Build:
             if str(relative) not in names and not made.intersection(relative.parts):
                 path.unlink()
 
-    def cargo(self, machine, is_static, *words):
+    def cargo(self, machine, is_static, *words, **more):
         """Builds for a machine; paths of this one are replaced in the binaries. Returns the folder of profiles."""
         # Cargo would build everything again at each change of flags.
         target = self.target / ("static" if is_static else "dynamic")
@@ -107,7 +107,7 @@ class Build:
         }
         if machine != platform.machine():
             environment[f"CARGO_TARGET_{machine.upper()}_UNKNOWN_LINUX_GNU_LINKER"] = f"{machine}-linux-gnu-gcc"
-        self.run(*words, "--target", f"{machine}-unknown-linux-gnu", env=environment)
+        self.run(*words, "--target", f"{machine}-unknown-linux-gnu", env=environment, **more)
         return target / f"{machine}-unknown-linux-gnu"
 
     def kymo(self, machine):
@@ -123,7 +123,7 @@ class Build:
         for old in self.target.glob("dynamic/*/dist/**/lib_native.so"):
             old.unlink()
         words = ["build", "--quiet", "--locked", "--profile", "dist", "--interpreter", python, "--out", self.out]
-        self.cargo(machine, False, pathlib.Path(python).parent / "maturin", *words, "--manifest-path", self.source / project)
+        self.cargo(machine, False, pathlib.Path(python).parent / "maturin", *words, cwd=self.source / project)
 
     def licences(self, packages, features):
         """Licences of other people's code that these packages contain."""
@@ -272,10 +272,10 @@ def make(folder, clone, wheels):
         tell("NOT BUILT: the Debian package, because there is no dpkg-deb")
     if wheels:
         python = build.run("scripts/setup.sh", "python", cwd=clone).decode().strip() + "/bin/python"
-        for project, name, features in (("pyproject.toml", "kymograph", ""), ("python/sql/pyproject.toml", "kymograph-sql", "kymo-python/sql")):
+        for project, name, features in ((".", "kymograph", ""), ("python/sql", "kymograph-sql", "kymo-python/sql")):
             tell(f"the wheel {name}")
             # It is found beside the other files with licences.
-            beside = (build.source / project).parent / "LICENSE-THIRD-PARTY.txt"
+            beside = build.source / project / "LICENSE-THIRD-PARTY.txt"
             beside.write_text(build.licences(["kymo-python"], features))
             build.wheel(machine, python, project)
             beside.unlink()

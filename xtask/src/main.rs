@@ -22,7 +22,7 @@ use std::process::{Command, ExitCode};
 const HELP: &str = "\
 cargo xtask check               formatting, the house table, unsafe, sizes, links, clippy, docs
 cargo xtask house               the same without clippy and docs: seconds
-cargo xtask measure [FOLDER]    figures of the house, of this clone or another one
+cargo xtask measure [FOLDER...] figures of the house, of this clone or of others side by side
 cargo xtask words               lowers the limits of `cargo xtask house` for words that hide subjects
 cargo xtask test                every test; a stage that passed runs again only when one of its inputs has changed
 cargo xtask test --all          every test
@@ -45,7 +45,11 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["house"] => house(),
         ["measure", ref folder @ ..] => {
-            measure::print(&folder.first().map_or_else(root, PathBuf::from));
+            let folders: Vec<PathBuf> = folder.iter().map(PathBuf::from).collect();
+            let own = root();
+            let all: Vec<&Path> =
+                if folders.is_empty() { vec![&own] } else { folders.iter().map(|at| &**at).collect() };
+            measure::print(&all);
             Vec::new()
         }
         ["words"] => {
