@@ -13,7 +13,7 @@ use crate::memory::MemoryView;
 /// `kymoLANE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"kymoLANE");
 /// Version of this layout.
-pub const ABI: u64 = 1;
+pub const ABI: u64 = 2;
 
 /// Regions begin at multiples of this size.
 pub(crate) const PAGE: u64 = 4096;
@@ -101,7 +101,7 @@ pub(crate) mod lane {
     pub(crate) const CUT: u64 = 16;
     /// Number of sub-buffers that it has taken.
     pub(crate) const SEQUENCE: u64 = 24;
-    /// `level << 32 | thread` of its current owner; 0: it has none, or has not told yet.
+    /// `generation << 40 | level << 32 | thread` of its owner: [`thread_word`](super::thread_word).
     pub(crate) const THREAD: u64 = 32;
 }
 
@@ -298,6 +298,12 @@ fn page(bytes: u64) -> u64 {
 pub(crate) const LIVE: u64 = 1;
 /// State of a lane that its thread has given back.
 pub(crate) const LEFT: u64 = 2;
+
+/// The word that names the owner of a lane. It holds the low 24 bits of the lane's generation, so that a
+/// recorder does not take an earlier owner for the one that has just changed the lane's state.
+pub(crate) fn thread_word(generation: u32, level: u8, tid: u32) -> u64 {
+    u64::from(generation) << 40 | u64::from(level) << 32 | u64::from(tid)
+}
 
 /// Owner of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

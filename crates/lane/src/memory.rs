@@ -1,9 +1,9 @@
 //! Access to the memory, one trait for each side.
 //!
 //! ```text
-//! Memory   the program: mapped, cannot fail      words, whole and in order; bytes of events, plain
-//! View     the recorder: read by system calls,   the same words, each of them whole; everything may be a lie
-//!          as the program may take it away
+//! ProgramMemory   the program: mapped, cannot fail      words, whole and in order; bytes of events, plain
+//! MemoryView      the recorder: read by system calls,   the same words, each of them whole; everything may be a lie
+//!                 as the program may take it away
 //! ```
 //!
 //! The protocol is written once over these two traits, so that a model checker runs the code that

@@ -7,7 +7,7 @@ use crate::bell::Rings;
 use crate::identity::Identity;
 use crate::layout::{
     DESCRIPTOR_BYTES, FULL, LANE_BYTES, LEFT, LIVE, MAGIC, MemoryLayout, OPEN, PAGE, POOL, SubBufferOwner, TAKING,
-    descriptor, header, lane,
+    descriptor, header, lane, thread_word,
 };
 use crate::memory::ProgramMemory;
 use crate::sides::{ProgramSide, WriterThread};
@@ -154,9 +154,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             // The sequence goes on after the lane's last owner. The recorder knows sub-buffers by
             // lane and sequence, whichever thread wrote them.
             let sequence = self.memory.load(at + lane::SEQUENCE, Relaxed);
-            // Until this store the word is 0, so that a recorder does not take the lane for one of an
-            // earlier thread that has ended.
-            self.memory.store(at + lane::THREAD, u64::from(thread.level) << 32 | u64::from(thread.tid), Relaxed);
+            self.memory.store(at + lane::THREAD, thread_word(next, thread.level, thread.tid), Relaxed);
             return Some(Lane {
                 at: 0,
                 end: 0,
@@ -196,8 +194,6 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
         // First, so that the next owner of the lane never meets an open sub-buffer of this one.
         self.close(&mut lane);
         let at = self.layout.lane(lane.number);
-        self.memory.store(at + lane::THREAD, 0, Relaxed);
-        // Release: a recorder that sees the next owner's state also sees that the thread is gone.
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
     }
 

@@ -1,7 +1,7 @@
 //! The recorder's operations on a program's memory: look, copy, free. The recorder trusts no value
 //! that it reads.
 
-use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, SubBufferOwner, descriptor, header, lane};
+use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, SubBufferOwner, descriptor, header, lane, thread_word};
 use crate::memory::MemoryView;
 use crate::sides::{RecorderSide, WriterThread};
 
@@ -124,10 +124,11 @@ impl<V: MemoryView> RecorderSide<V> {
     pub fn holder(&self, lane: u16) -> Result<Option<Holder>, V::Fault> {
         let at = self.layout.lane(lane);
         let state = self.view.word(at + lane::STATE)?;
-        // After the state: its thread cannot be one that had the lane before.
+        // After the state: a word of this generation names the thread that has the lane now.
         let thread = self.view.word(at + lane::THREAD)?;
-        let tid = Some(thread as u32).filter(|_| thread != 0);
-        Ok((state & 3 == LIVE).then_some(Holder { state, tid, level: (thread >> 32) as u8 }))
+        let (generation, level, tid) = ((state >> 32) as u32, (thread >> 32) as u8, thread as u32);
+        let tid = (thread == thread_word(generation, level, tid)).then_some(tid);
+        Ok((state & 3 == LIVE).then_some(Holder { state, tid, level }))
     }
 
     /// Takes a lane from a thread that ended without giving it back. The recorder
@@ -140,11 +141,8 @@ impl<V: MemoryView> RecorderSide<V> {
         let at = self.layout.lane(lane);
         // Only the low byte is written, so the generation stays, and no compare-and-swap is
         // necessary: the thread that could change the word is gone.
-        if self.view.word(at + lane::STATE)? != holder.state {
-            return Ok(());
-        }
-        self.view.set_word(at + lane::THREAD, 0)?;
-        self.view.set_byte(at + lane::STATE, LEFT as u8)
+        let is_its = self.view.word(at + lane::STATE)? == holder.state;
+        if is_its { self.view.set_byte(at + lane::STATE, LEFT as u8) } else { Ok(()) }
     }
 
     /// Snapshot of a sub-buffer; `None`: no lane owns it, or its owner is changing.

@@ -244,7 +244,7 @@ impl Recorder<'_> {
             }
             6 => drop(program.snapshot(&mut SingleTrace(output))),
             7 => drop(program.past().and_then(|past| program.skip(&past))),
-            8 => drop(program.reap(&mut SingleTrace(output))),
+            8 => drop(program.reap(true, &mut SingleTrace(output))),
             9 => drop(program.end(self.clock.now(), &mut SingleTrace(output))),
             10 => drop(program.end_one(self.earliest + random.any(), &mut SingleTrace(output))),
             11 => {

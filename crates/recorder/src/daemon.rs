@@ -482,7 +482,8 @@ impl Daemon {
             // Threads that end without notice leave lanes that other threads could have, also when
             // no program has rung since.
             if !is_resting || program.program.reaps_who_rests() {
-                let _ = program.program.reap(&mut Everybody { sessions, clocks });
+                let is_drained = is_drained(program, sessions);
+                let _ = program.program.reap(is_drained, &mut Everybody { sessions, clocks });
             }
         }
         if self.looked_after.elapsed() >= SEEN {

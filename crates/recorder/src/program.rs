@@ -477,12 +477,12 @@ impl Program {
     /// # Errors
     ///
     /// The program is gone.
-    pub fn reap(&mut self, sink: &mut dyn RunSink) -> io::Result<()> {
+    pub fn reap(&mut self, is_drained: bool, sink: &mut dyn RunSink) -> io::Result<()> {
         if !self.lanes.reaps(REAP) {
             return Ok(());
         }
         let threads = ProcessThreads::of(self.known.pid_outside, self.known.identity.pid_namespace);
-        self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), sink)
+        self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), is_drained, sink)
     }
 
     /// Gives all of its lanes a [`LaneEnd`](crate::LaneEnd), after the last [`Program::drain`] of a

@@ -39,7 +39,7 @@ impl Event {
             return false;
         };
         EVENTS[usize::from(id)].store((&raw const *self).cast_mut(), Ordering::Release);
-        // them.
+        // After the event, so that each id below `IDS` leads to one.
         IDS.fetch_max(u32::from(id) + 1, Ordering::AcqRel);
         self.number.store(u32::from(id) + 1, Ordering::Release);
         // Last: an event is off until it has a control byte, and on only with an ID.

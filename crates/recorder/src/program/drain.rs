@@ -447,36 +447,45 @@ impl Lanes {
     }
 
     /// Takes lanes from threads that are gone, and ends those that no thread holds and that have no
-    /// events. `lives`: whether a thread does.
+    /// events. `lives`: whether a thread does. `is_drained`: the recorder takes the events of this
+    /// program; in a flight recorder they stay until they are overwritten.
     pub(crate) fn reap(
         &mut self,
         memory: &Memory,
         known: &ProgramFacts,
         lives: impl Fn(u32) -> bool,
+        is_drained: bool,
         sink: &mut dyn RunSink,
     ) -> io::Result<()> {
         self.reaped = Some(Instant::now());
-        // The last sub-buffer of each lane.
-        // This look comes after the list of threads behind `lives` was made. So a thread that is
-        // not in the list had ended before, and none of its sub-buffers is missing here.
-        let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
-        for (lane, state) in &mut self.lanes {
-            match memory.holder(*lane)? {
-                Some(holder) if holder.tid.is_some_and(|tid| !lives(tid)) => {
-                    memory.release(*lane, &holder)?;
-                    // The next thread that holds the lane starts another sub-buffer.
-                    state.gone_at = held.get(lane).copied();
-                }
+        let held: HashSet<u16> = self.look_once(memory)?.iter().map(|seen| seen.lane).collect();
+        for lane in 0..memory.lanes_ready()? {
+            let Some(holder) = memory.holder(lane)? else {
                 // Only without sub-buffers: until they are taken, the lane's stream still needs its
                 // position.
-                None if state.is_open && !held.contains_key(lane) => {
+                if let Some(state) = self.lanes.get_mut(&lane).filter(|state| state.is_open && !held.contains(&lane)) {
                     state.is_open = false;
-                    let ever = memory.losses(*lane)?.discarded;
-                    sink.end(known, &end(*lane, state, ever, state.position.last));
+                    let ever = memory.losses(lane)?.discarded;
+                    sink.end(known, &end(lane, state, ever, state.position.last));
                     state.position.discarded = state.position.discarded.max(ever);
                 }
-                _ => {}
+                continue;
+            };
+            if holder.tid.is_none_or(&lives) {
+                continue;
             }
+            // This look comes after the thread's end, so that none of its sub-buffers is missing.
+            let all = self.look_once(memory)?;
+            let last = all.iter().filter(|seen| seen.lane == lane).map(|seen| seen.sequence).max();
+            match self.lanes.get_mut(&lane) {
+                // The next thread that holds the lane starts another sub-buffer.
+                Some(state) => state.gone_at = last,
+                // The next drain meets the lane; the reap after that remembers its last sub-buffer,
+                // which has to be given back open.
+                None if is_drained && last.is_some() => continue,
+                None => {}
+            }
+            memory.release(lane, &holder)?;
         }
         Ok(())
     }

@@ -236,7 +236,7 @@ fn a_program_that_lies_costs_little() {
     let registry: Vec<u8> = (0..1_u64 << 19).flat_map(|id| (1 << 63 | (id & 0xffff) << 32).to_le_bytes()).collect();
     let page = |bytes: u64| bytes.next_multiple_of(4096);
     file.write_all_at(&registry, layout.filters() + page(layout.filter_bytes.into())).expect("there is room");
-    let words: [u64; 7] = [1, 65_536, 4096, 4096, 32 << 10, 4 << 20, std::process::id().into()];
+    let words: [u64; 7] = [kymo_lane::ABI, 65_536, 4096, 4096, 32 << 10, 4 << 20, std::process::id().into()];
     for (word, at) in words.into_iter().zip((8..).step_by(8)) {
         file.write_all_at(&word.to_le_bytes(), at).expect("there is room");
     }

@@ -185,7 +185,7 @@ fn record_what_is_left(control: &Path, user: u32, path: &Path) -> Option<kymo_re
         let _ = program.drain(patience, &mut SingleTrace(&mut output));
         output.beat(&mut clock);
     }
-    let _ = program.reap(&mut SingleTrace(&mut output));
+    let _ = program.reap(true, &mut SingleTrace(&mut output));
     let _ = program.end(clock.now(), &mut SingleTrace(&mut output));
     Some(output.finish(&mut clock).expect("there is room"))
 }
@@ -236,6 +236,8 @@ fn whatever_a_program_says_what_is_written_can_be_read() {
 
 /// Bytes of an event of a number that carries its CPU and its thread's name.
 const NUMBER_BYTES: u64 = 32;
+/// The lanes of a program with the default layout: behind the header and the control bytes.
+const LANES: u64 = 4096 + 65_536;
 /// Where descriptions of sub-buffers are, and of each what is published, and its begin.
 const DESCRIPTORS: u64 = 331_776;
 const PUBLISHED: u64 = 8;
@@ -303,7 +305,7 @@ fn files_go_from_lane_to_lane() {
         // Whether threads are gone is looked at once in a second.
         std::thread::sleep(std::time::Duration::from_millis(1010));
         let Recording { program, output, .. } = &mut recording;
-        program.reap(&mut SingleTrace(output)).expect("it is there");
+        program.reap(true, &mut SingleTrace(output)).expect("it is there");
     }
     let tally = recording.finish(DrainTiming::Now);
     assert_eq!((tally.events, tally.discarded), (1_000, 0));
@@ -336,6 +338,29 @@ fn a_flight_recorder_has_the_last_events() {
         assert!(is_from(found, 100_000 - found.len() as u64) && found.len() > 1000, "{} events", found.len());
         check(&path);
     }
+}
+
+/// Nobody drains a flight recorder, so that its recorder knows no lane; threads still end without notice.
+#[test]
+fn a_flight_recorder_takes_lanes_from_ended_threads() {
+    let stage = Stage::new();
+    let mut running = stage.program(1);
+    let mut program = running.open();
+    program
+        .say(&RecordingSettings { mode: OverflowMode::OverwriteOldest, lane: 4, pool: 8, contexts: 0 })
+        .expect("it is there");
+    (0..2).for_each(|id| program.switch(id, 1).expect("it is there"));
+    running.tell("numbers 100");
+    running.wait_for("done");
+    // The lane's state becomes that of a lane whose thread did not give it back.
+    let file = std::fs::File::options().write(true).open(program.path()).expect("it is there");
+    file.write_all_at(&[1], LANES).expect("there is room");
+    let holder = program.lane().holder(0).expect("it is there").expect("the thread has it again");
+    assert!(holder.tid.is_some(), "{holder:?}");
+    let mut clock = TickSource::begin(program.identity().clock);
+    let mut output = Output::create(&stage.path("trace"), OutputOptions::default(), &mut clock, 0).expect("it can be");
+    program.reap(false, &mut SingleTrace(&mut output)).expect("it is there");
+    assert_eq!(program.lane().holder(0).expect("it is there"), None);
 }
 
 #[test]
