@@ -25,6 +25,8 @@ JOBS = {
 
 
 def spread(values):
+    if len(values) < 2:
+        return 0.0
     low, _, high = statistics.quantiles(values, n=4)
     return high - low
 
@@ -38,7 +40,8 @@ def read_jobs(builds, runs):
     taken = {}
     for turn in range(runs + 1):
         for job, words in JOBS.items():
-            for name, (kymo, *_) in builds.items():
+            # Each second turn the other way around: a build has no fixed place.
+            for name, (kymo, *_) in list(builds.items())[:: 1 - 2 * (turn % 2)]:
                 used, _, _ = run.measure([*run.CORE, kymo, *words, str(folder)])
                 if turn:
                     taken.setdefault(job, {}).setdefault(name, []).append(used * 1e9 / events)

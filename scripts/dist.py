@@ -31,12 +31,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 
 CLONE = pathlib.Path(__file__).resolve().parent.parent
 MACHINES = ("x86_64", "aarch64")
 # Names of machines in Debian.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-LICENCE_FILES = re.compile(r"^(licen[sc]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
+LICENSE_FILES = re.compile(r"^(licen[sc]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
 DESCRIPTION = """Tracing at memory speed: recorder, reader and viewer
  Kymograph records what programs do, and reads, filters, queries, analyses and
  shows traces of any size: CTF 1.8 and 2, as LTTng and barectf write them.
@@ -49,9 +50,9 @@ Upstream-Name: Kymograph
 Files: *
 Copyright: The Kymograph authors
 License: MIT or Apache-2.0
-Comment: The texts are in LICENSE-MIT and LICENSE-APACHE beside this file. On
- Debian, /usr/share/common-licenses/Apache-2.0 is the latter. kymo contains
- other people's code under the licenses in LICENSE-THIRD-PARTY.txt.
+Comment: The texts are in LICENSE-MIT beside this file and in
+ /usr/share/common-licenses/Apache-2.0. kymo contains other people's code under
+ the licenses in LICENSE-THIRD-PARTY.txt.
 """
 
 
@@ -66,7 +67,7 @@ class Build:
         self.epoch = int(git("log", "-1", "--format=%ct"))
         changed = "+changes" if git("status", "--porcelain", "--untracked-files=no") else ""
         self.commit = git("rev-parse", "--short=12", "HEAD") + changed
-        self.date = git("log", "-1", "--date=format-local:%Y-%m-%d", "--format=%cd")
+        self.date = time.strftime("%Y-%m-%d", time.gmtime(self.epoch))
 
     def run(self, *words, **more):
         """Runs a command in the copied source; returns its output."""
@@ -96,8 +97,11 @@ class Build:
         target = self.target / ("static" if is_static else "dynamic")
         home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
         registries = [(path, "/usr/src/crates") for path in sorted((home / "registry/src").glob("*"))]
+        compiler = dict(line.split(": ", 1) for line in self.run("rustc", "-vV").decode().splitlines() if ": " in line)
+        # Where the sources of the standard library are installed, rustc names them instead of the place that it was built in.
+        library = pathlib.Path(self.run("rustc", "--print", "sysroot").decode().strip()) / "lib/rustlib/src/rust"
         # rustc takes the last prefix that fits.
-        replaced = [*registries, (target, "/usr/src/target"), (self.source, "/usr/src/kymograph")]
+        replaced = [(library, f"/rustc/{compiler['commit-hash']}"), *registries, (target, "/usr/src/target"), (self.source, "/usr/src/kymograph")]
         flags = [f"--remap-path-prefix={path}={name}" for path, name in replaced]
         flags += ["-Clink-arg=-Wl,--build-id=sha1", *(["-Ctarget-feature=+crt-static"] if is_static else [])]
         environment = {
@@ -125,10 +129,10 @@ class Build:
         words = ["build", "--quiet", "--locked", "--profile", "dist", "--interpreter", python, "--out", self.out]
         self.cargo(machine, False, pathlib.Path(python).parent / "maturin", *words, cwd=self.source / project)
 
-    def licences(self, packages, features):
-        """Licences of other people's code that these packages contain."""
+    def licenses(self, machine, packages, features):
+        """Licenses of other people's code that these packages contain for a machine."""
         tree = self.run("cargo", "tree", "--locked", *[word for name in packages for word in ("--package", name)], "--features", features,
-                        "--edges", "normal", "--target", f"{platform.machine()}-unknown-linux-gnu", "--prefix", "none", "--format", "{p}")
+                        "--edges", "normal", "--target", f"{machine}-unknown-linux-gnu", "--prefix", "none", "--format", "{p}")
         used = {tuple(line.split()[:2]) for line in tree.decode().splitlines() if line}
         listed = json.loads(self.run("cargo", "metadata", "--locked", "--format-version", "1"))["packages"]
         texts = collections.defaultdict(list)
@@ -151,19 +155,19 @@ class Build:
 
 
 def add(texts, name, folder, authors):
-    """Adds the licence files in a folder to those by text."""
-    found = sorted(path for path in folder.iterdir() if path.is_file() and LICENCE_FILES.match(path.name))
+    """Adds the license files in a folder to those by text."""
+    found = sorted(path for path in folder.iterdir() if path.is_file() and LICENSE_FILES.match(path.name))
     for path in found:
         texts[path.read_text(errors="replace").strip()].append(name)
     if not found:
-        texts[f"The package has no file with its licence. Authors: {', '.join(authors) or 'not named'}"].append(name)
+        texts[f"The package has no file with its license. Authors: {', '.join(authors) or 'not named'}"].append(name)
 
 
-def shared_files(build, kymo, licences):
-    """What comes with the command, by path below /usr: manual pages, completions, licences."""
+def shared_files(build, kymo, licenses):
+    """What comes with the command, by path below /usr: manual pages, completions, licenses."""
     version = build.run(kymo, "--version").decode()
     assert build.commit in version, version
-    files = {"share/doc/kymograph/LICENSE-THIRD-PARTY.txt": licences.encode()}
+    files = {"share/doc/kymograph/LICENSE-THIRD-PARTY.txt": licenses.encode()}
     for name in ("LICENSE-MIT", "LICENSE-APACHE", "README.md"):
         files[f"share/doc/kymograph/{name}"] = (build.source / name).read_bytes()
     for shell, path in {
@@ -246,6 +250,15 @@ def package(build, machine, kymo, libkymo, files):
     build.run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, build.out / f"kymograph_{build.version}_{architecture}.deb")
 
 
+def has_no_paths(path, folders):
+    """Fails if a binary names a folder of this machine."""
+    content = path.read_bytes()
+    for folder in folders:
+        at = content.find(f"{folder}/".encode())
+        if at >= 0:
+            sys.exit(f"{path} has a path of this machine: {content[at : at + 120]}")
+
+
 def make(folder, clone, wheels):
     """Builds all packages below a folder; returns the build."""
     build = Build(folder, clone)
@@ -256,29 +269,33 @@ def make(folder, clone, wheels):
     build.copy_source()
     build.run("scripts/web.sh", "build")
     machine = platform.machine()
-    licences = build.licences(["kymo-cli", "kymo-libkymo"], "kymo-cli/default")
-    binaries = {}
+    binaries, files = {}, {}
     for its in sorted(MACHINES, key=lambda its: its != machine):
+        if its != machine and shutil.which(f"{its}-linux-gnu-gcc") is None:
+            tell(f"NOT BUILT: kymo for {its}, because there is no {its}-linux-gnu-gcc")
+            continue
         tell(f"kymo for {its}")
         binaries[its] = build.kymo(its)
-    files = shared_files(build, binaries[machine], licences)
-    for its, kymo in binaries.items():
-        tarball(build, its, kymo, files)
+        its_licenses = build.licenses(its, ["kymo-cli", "kymo-libkymo"], "kymo-cli/default")
+        files[its] = shared_files(build, binaries[machine], its_licenses)
+        tarball(build, its, binaries[its], files[its])
     tell("libkymo")
     libkymo = build.libkymo(machine)
     if shutil.which("dpkg-deb"):
-        package(build, machine, binaries[machine], libkymo, files)
+        package(build, machine, binaries[machine], libkymo, files[machine])
     else:
         tell("NOT BUILT: the Debian package, because there is no dpkg-deb")
     if wheels:
         python = build.run("scripts/setup.sh", "python", cwd=clone).decode().strip() + "/bin/python"
         for project, name, features in ((".", "kymograph", ""), ("python/sql", "kymograph-sql", "kymo-python/sql")):
             tell(f"the wheel {name}")
-            # It is found beside the other files with licences.
+            # It is found beside the other files with licenses.
             beside = build.source / project / "LICENSE-THIRD-PARTY.txt"
-            beside.write_text(build.licences(["kymo-python"], features))
+            beside.write_text(build.licenses(machine, ["kymo-python"], features))
             build.wheel(machine, python, project)
             beside.unlink()
+    for path in [*binaries.values(), *libkymo.glob("libkymo.*")]:
+        has_no_paths(path, [pathlib.Path.home(), clone, folder])
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(build.out.iterdir())}
     (build.out / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
     return build
@@ -295,12 +312,17 @@ def main():
     arguments = parser.parse_args()
     target = subprocess.run(["python3", CLONE / "scripts/target.py"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     for machine in MACHINES:
-        subprocess.run(["rustup", "target", "add", f"{machine}-unknown-linux-gnu"], cwd=CLONE, stderr=subprocess.DEVNULL, check=True)
+        # Without rustup, the compiler has its own machine's library alone.
+        if machine != platform.machine() and shutil.which("rustup"):
+            subprocess.run(["rustup", "--quiet", "target", "add", f"{machine}-unknown-linux-gnu"], cwd=CLONE, check=True)
     folder, wheels = pathlib.Path(target) / "dist", "wheels" not in arguments.without
     first = make(folder, CLONE, wheels)
     if arguments.twice:
         again = folder.with_name("dist-again-in-another-place")
         shutil.rmtree(again, ignore_errors=True)
+        os.environ["TZ"] = "Pacific/Auckland"
+        time.tzset()
+        os.umask(0o077)
         second = make(again, CLONE, wheels)
         one, two = ((build.out / "SHA256SUMS").read_text() for build in (first, second))
         if one != two:

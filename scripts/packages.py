@@ -104,7 +104,9 @@ def view(root):
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         try:
             address = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
-            page = urllib.request.urlopen(address).read().decode()
+            # No proxy leads to this machine.
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            page = opener.open(address, timeout=60).read().decode()
             assert "<script" in page and "assets/" in page, page
         finally:
             server.terminate()
@@ -133,7 +135,8 @@ def alone(packages, folder, trace):
         printed[machine] = run(*emulator, root / "bin/kymo", "print", trace)
         assert printed[machine].count("\n") >= 1000
     assert len(set(printed.values())) == 1, printed.keys()
-    passed(f"the tarballs for {' and '.join(printed)} print the same")
+    if len(printed) > 1:
+        passed(f"the tarballs for {' and '.join(printed)} print the same")
 
 
 def wheels(root, packages):

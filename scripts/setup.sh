@@ -6,7 +6,7 @@
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
-#   setup.sh packages     a linker for aarch64, what makes a minimal system to try packages in, and an emulator
+#   setup.sh packages     a linker for the other machine, what makes a minimal system to try packages in, and an emulator
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 # A command that fails inside of `$( )` fails the whole.
@@ -111,9 +111,11 @@ browser() {
 
 packages() {
     local missing=()
-    [ "$(uname -m)" = aarch64 ] || command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    local machine=aarch64 compiler=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    [ "$(uname -m)" != aarch64 ] || { machine=x86_64; compiler=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross); }
+    command -v "$machine-linux-gnu-gcc" >/dev/null || missing+=("${compiler[@]}")
     command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
-    command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user)
+    command -v "qemu-$machine" >/dev/null || command -v "qemu-$machine-static" >/dev/null || missing+=(qemu-user)
     [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||
         echo "NOT INSTALLED, and cannot be: ${missing[*]}" >&2
 }

@@ -62,7 +62,7 @@ impl TraceFolder {
 
     /// The trace that an importer made of the file `path`.
     pub(crate) fn imported(path: &Path, mut trace: Imported) -> Result<Self, SourceError> {
-        let problems = std::mem::take(&mut trace.problems).into();
+        let problems = trace.take_problems().into();
         let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
         let files = trace.streams_by_name(path)?;
         let entry =

@@ -33,11 +33,25 @@ pub struct Imported {
     /// Its streams of packets, each with its name, which is unique and has no `/`.
     pub streams: Vec<(String, Vec<u8>)>,
     /// Parts of the file that could not be read and are not in the trace, each with its place in the
-    /// file: `line 7: ...`.
+    /// file: `line 7: ...`. Readers are told the first hundred, and how many more there are.
     pub problems: Vec<String>,
 }
 
+/// Problems of a file that are reported one by one.
+const PROBLEMS_MAX: usize = 100;
+
 impl Imported {
+    /// The problems to report, taken out.
+    pub(crate) fn take_problems(&mut self) -> Vec<String> {
+        let mut problems = std::mem::take(&mut self.problems);
+        let more = problems.len().saturating_sub(PROBLEMS_MAX);
+        if more > 0 {
+            problems.truncate(PROBLEMS_MAX);
+            problems.push(format!("and {more} more parts that could not be read"));
+        }
+        problems
+    }
+
     /// Its streams by name, or the error in it.
     pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
         let wrong = |what: String| SourceError::new(path, SourceErrorKind::Import(what));

@@ -29,7 +29,8 @@ impl Importer for Lines {
         let metadata = lines.next().ok_or_else(missing)?.as_bytes().to_vec();
         // Lines that begin alike have one name.
         let stream = |line: &str| (line.chars().rev().take(3).collect(), line.as_bytes().to_vec());
-        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect(), problems: Vec::new() }])
+        let problems = text.match_indices('?').map(|(at, _)| format!("byte {at}")).collect();
+        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect(), problems }])
     }
 }
 
@@ -81,4 +82,18 @@ fn what_nobody_recognizes_or_is_broken_is_told() {
     // In a folder with metadata, any bytes may begin a stream.
     fs::write(folder.path().join("metadata"), "").unwrap();
     assert_eq!(finder().find(&path).unwrap()[0].streams().len(), 1);
+}
+
+/// A file of nothing but faults is described by the first of them.
+#[test]
+fn problems_are_counted_behind_the_first_hundred() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.name");
+    for (count, reported, last) in
+        [(0, 0, None), (100, 100, Some("byte 105")), (103, 101, Some("and 3 more parts that could not be read"))]
+    {
+        fs::write(&path, format!("lines\n{}\n", "?".repeat(count))).unwrap();
+        let [found] = &finder().find(&path).unwrap()[..] else { panic!("one trace is in it") };
+        assert_eq!((found.problems().len(), found.problems().last().map(|problem| &**problem)), (reported, last));
+    }
 }
