@@ -340,7 +340,7 @@ fn a_flight_recorder_has_the_last_events() {
     }
 }
 
-/// Nobody drains a flight recorder, so that its recorder knows no lane; threads still end without notice.
+/// The recorder takes no events from a flight recorder and so knows none of its lanes; threads may end without notice there, too.
 #[test]
 fn a_flight_recorder_takes_lanes_from_ended_threads() {
     let stage = Stage::new();
@@ -352,7 +352,7 @@ fn a_flight_recorder_takes_lanes_from_ended_threads() {
     (0..2).for_each(|id| program.switch(id, 1).expect("it is there"));
     running.tell("numbers 100");
     running.wait_for("done");
-    // The lane's state becomes that of a lane whose thread did not give it back.
+    // The lane's state becomes that of a lane that its thread did not give back.
     let file = std::fs::File::options().write(true).open(program.path()).expect("it is there");
     file.write_all_at(&[1], LANES).expect("there is room");
     let holder = program.lane().holder(0).expect("it is there").expect("the thread has it again");
