@@ -32,6 +32,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
 
 CLONE = pathlib.Path(__file__).resolve().parent.parent
 MACHINES = ("x86_64", "aarch64")
@@ -163,11 +164,11 @@ def add(texts, name, folder, authors):
         texts[f"The package has no file with its license. Authors: {', '.join(authors) or 'not named'}"].append(name)
 
 
-def shared_files(build, kymo, licenses):
-    """What comes with the command, by path below /usr: manual pages, completions, licenses."""
+def shared_files(build, kymo):
+    """What comes with the command of every machine, by path below /usr: manual pages, completions, licenses."""
     version = build.run(kymo, "--version").decode()
     assert build.commit in version, version
-    files = {"share/doc/kymograph/LICENSE-THIRD-PARTY.txt": licenses.encode()}
+    files = {}
     for name in ("LICENSE-MIT", "LICENSE-APACHE", "README.md"):
         files[f"share/doc/kymograph/{name}"] = (build.source / name).read_bytes()
     for shell, path in {
@@ -250,9 +251,8 @@ def package(build, machine, kymo, libkymo, files):
     build.run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, build.out / f"kymograph_{build.version}_{architecture}.deb")
 
 
-def has_no_paths(path, folders):
+def has_no_paths(path, content, folders):
     """Fails if a binary names a folder of this machine."""
-    content = path.read_bytes()
     for folder in folders:
         at = content.find(f"{folder}/".encode())
         if at >= 0:
@@ -269,7 +269,7 @@ def make(folder, clone, wheels):
     build.copy_source()
     build.run("scripts/web.sh", "build")
     machine = platform.machine()
-    binaries, files = {}, {}
+    binaries, files, shared = {}, {}, None
     for its in sorted(MACHINES, key=lambda its: its != machine):
         if its != machine and shutil.which(f"{its}-linux-gnu-gcc") is None:
             tell(f"NOT BUILT: kymo for {its}, because there is no {its}-linux-gnu-gcc")
@@ -277,7 +277,9 @@ def make(folder, clone, wheels):
         tell(f"kymo for {its}")
         binaries[its] = build.kymo(its)
         its_licenses = build.licenses(its, ["kymo-cli", "kymo-libkymo"], "kymo-cli/default")
-        files[its] = shared_files(build, binaries[machine], its_licenses)
+        # This machine's command comes first, and writes the pages of all.
+        shared = shared or shared_files(build, binaries[machine])
+        files[its] = {**shared, "share/doc/kymograph/LICENSE-THIRD-PARTY.txt": its_licenses.encode()}
         tarball(build, its, binaries[its], files[its])
     tell("libkymo")
     libkymo = build.libkymo(machine)
@@ -294,8 +296,14 @@ def make(folder, clone, wheels):
             beside.write_text(build.licenses(machine, ["kymo-python"], features))
             build.wheel(machine, python, project)
             beside.unlink()
-    for path in [*binaries.values(), *libkymo.glob("libkymo.*")]:
-        has_no_paths(path, [pathlib.Path.home(), clone, folder])
+    folders = [pathlib.Path.home(), clone, folder]
+    for path in [*binaries.values(), libkymo / "libkymo.so", libkymo / "libkymo.a"]:
+        has_no_paths(path, path.read_bytes(), folders)
+    for wheel in build.out.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as packed:
+            for name in packed.namelist():
+                if name.endswith(".so"):
+                    has_no_paths(wheel / name, packed.read(name), folders)
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(build.out.iterdir())}
     (build.out / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
     return build

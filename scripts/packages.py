@@ -134,7 +134,7 @@ def alone(packages, folder, trace):
             passed(f"{packed.name} runs where there is nothing else")
         printed[machine] = run(*emulator, root / "bin/kymo", "print", trace)
         assert printed[machine].count("\n") >= 1000
-    assert len(set(printed.values())) == 1, printed.keys()
+    assert len(set(printed.values())) == 1, f"{packages} has tarballs of {list(printed)} that print different events, or none"
     if len(printed) > 1:
         passed(f"the tarballs for {' and '.join(printed)} print the same")
 

@@ -66,7 +66,7 @@ pub struct RecordingSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     state: u64,
-    /// The thread; `None`: it has just taken the lane, and is about to tell.
+    /// The thread; `None`: it has just taken the lane, and has not stored its ID yet.
     pub tid: Option<u32>,
     /// Number of nested signal handlers that the thread is in.
     pub level: u8,

@@ -169,7 +169,7 @@ impl Client {
         }
     }
 
-    /// Sets a function that is told why a reply takes long, in a sentence.
+    /// Sets a function that gets the reason why a reply takes long, as a sentence.
     #[must_use]
     pub fn telling(self, tells: fn(&str)) -> Self {
         Self { tells, ..self }
@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// A client that limits its wait is told why there was no reply.
+    /// A client that limits its wait gets the reason why there was no reply.
     #[test]
     fn patience_is_bounded() {
         let folder = tempfile::tempdir().expect("there is room");

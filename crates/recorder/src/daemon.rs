@@ -214,7 +214,7 @@ impl Daemon {
     fn run(mut self) {
         let mut wait = BUSY;
         if !self.sessions.is_empty() {
-            // Readers that follow a trace are told up to which time all events have been taken, so
+            // A session's statement tells readers up to which time its trace has all events, so
             // the recorder first takes the events that programs have kept meanwhile.
             self.find();
             self.drain(DrainTiming::Now);

@@ -33,7 +33,7 @@ pub struct Imported {
     /// Its streams of packets, each with its name, which is unique and has no `/`.
     pub streams: Vec<(String, Vec<u8>)>,
     /// Parts of the file that could not be read and are not in the trace, each with its place in the
-    /// file: `line 7: ...`. Readers are told the first hundred, and how many more there are.
+    /// file: `line 7: ...`. The first hundred are reported, and the number of the others.
     pub problems: Vec<String>,
 }
 
