@@ -37,6 +37,20 @@ pub enum Assumption {
     MetadataEncoding,
     /// NUL characters between the words of TSDL are white space.
     NulCharacters,
+    /// Without a `clock` block, fields named `timestamp` count nanoseconds of one clock.
+    ImplicitClock,
+    /// A field named `timestamp` that is mapped to none of several clocks is no time.
+    UnmappedTimestamp,
+    /// A signed field that readers of packets need is unsigned; one that is no integer has no
+    /// meaning.
+    SpecialFieldType,
+    /// A word that TSDL reserves is a name where a name should be.
+    ReservedWord,
+    /// A label whose value the integer of its enumeration cannot have never occurs.
+    LabelOutOfRange,
+    /// Two fields with the same name, without the underscore that protects one of them, are two
+    /// fields.
+    AmbiguousName,
     /// A packet with another UUID than the metadata's belongs to this trace all the same.
     UuidMismatch,
     /// A clock that steps back is taken literally.
@@ -45,13 +59,19 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 14] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
         Self::TrailingComma,
         Self::MetadataEncoding,
         Self::NulCharacters,
+        Self::ImplicitClock,
+        Self::UnmappedTimestamp,
+        Self::SpecialFieldType,
+        Self::ReservedWord,
+        Self::LabelOutOfRange,
+        Self::AmbiguousName,
         Self::UuidMismatch,
         Self::ClockStepsBack,
     ];
@@ -66,6 +86,12 @@ impl Assumption {
             Self::TrailingComma => "trailing-comma",
             Self::MetadataEncoding => "metadata-encoding",
             Self::NulCharacters => "nul-characters",
+            Self::ImplicitClock => "implicit-clock",
+            Self::UnmappedTimestamp => "unmapped-timestamp",
+            Self::SpecialFieldType => "special-field-type",
+            Self::ReservedWord => "reserved-word",
+            Self::LabelOutOfRange => "label-out-of-range",
+            Self::AmbiguousName => "ambiguous-name",
             Self::UuidMismatch => "uuid-mismatch",
             Self::ClockStepsBack => "clock-steps-back",
         }

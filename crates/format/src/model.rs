@@ -13,6 +13,8 @@
 //! names. Every reference to another field (a length, a selector) is resolved to a [`FieldPath`];
 //! no code downstream looks names up.
 
+use std::collections::HashSet;
+
 use kymo_units::{ByteOrder, Uuid};
 
 /// User attributes, in the JSON form of CTF 2.
@@ -584,6 +586,21 @@ pub fn display_name(dialect: Dialect, name: &str) -> &str {
     match dialect {
         Dialect::Ctf1 => name.strip_prefix('_').unwrap_or(name),
         Dialect::Ctf2 | Dialect::Ctf2Candidate => name,
+    }
+}
+
+/// Gives fields that would be shown under one name more underscores, so that each can be found.
+pub(crate) fn tell_apart(members: &mut [Member]) {
+    let (protected, others): (Vec<&mut Member>, Vec<_>) =
+        members.iter_mut().partition(|member| member.name.starts_with('_'));
+    if protected.is_empty() {
+        return;
+    }
+    let mut shown: HashSet<String> = others.iter().map(|member| member.name.clone()).collect();
+    for member in protected {
+        while !shown.insert(display_name(Dialect::Ctf1, &member.name).to_owned()) {
+            member.name.insert(0, '_');
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX, TARGET_STEPS};
 use crate::model::{
     DynamicArray, DynamicText, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedInteger,
     IntegerRange, Member, Role, Scope, StaticArray, StaticBlob, StaticText, Structure, TextEncoding, Variant,
-    VariantOption,
+    VariantOption, tell_apart,
 };
 use crate::tsdl::ast::Span;
 use crate::tsdl::problem::TsdlProblem;
@@ -37,27 +37,34 @@ type Found = (FieldPath, Vec<Shared>);
 pub(crate) struct Around<'a> {
     /// The scopes before.
     pub(crate) roots: &'a Roots,
-    /// Clock of unmapped timestamps.
-    pub(crate) only_clock: Option<usize>,
+    /// The clocks that there are: one is that of unmapped timestamps.
+    pub(crate) clocks: usize,
     /// The remaining budget.
     pub(crate) budget: &'a Budget,
+}
+
+impl Around<'_> {
+    /// Clock of unmapped timestamps. Where there is none, the trace class gets one as soon as a
+    /// timestamp needs it.
+    fn only_clock(&self) -> Option<usize> {
+        (self.clocks <= 1).then_some(0)
+    }
 }
 
 /// Builds the field class of one scope.
 pub(crate) struct FieldClassBuilder<'a> {
     scope: Scope,
     span: Span,
-    roots: &'a Roots,
+    around: Around<'a>,
     root: Shared,
-    /// Clock of unmapped timestamps.
-    only_clock: Option<usize>,
     frames: Vec<TsdlFrame>,
     steps: Vec<FieldPathStep>,
-    budget: &'a Budget,
     /// The surroundings of the type are unknown.
     is_alone: bool,
     /// The clock that the scope's timestamps are mapped to.
     pub(crate) clock: Option<usize>,
+    /// Doubts about fields that readers of packets need.
+    pub(crate) doubts: Vec<(Span, TsdlProblem)>,
 }
 
 /// A structure around the field being built.
@@ -72,13 +79,12 @@ struct TsdlFrame {
 impl<'a> FieldClassBuilder<'a> {
     pub(crate) fn new(scope: Scope, root: &Shared, span: Span, around: Around<'a>) -> Self {
         let (frames, steps, root) = (Vec::new(), Vec::new(), Rc::clone(root));
-        let Around { roots, only_clock, budget } = around;
-        Self { scope, span, roots, root, only_clock, frames, steps, budget, is_alone: false, clock: None }
+        Self { scope, span, around, root, frames, steps, is_alone: false, clock: None, doubts: Vec::new() }
     }
 
     /// Whether a type can be right for any user.
     pub(crate) fn check_alone(root: &Shared, span: Span, budget: &'a Budget) -> Result<()> {
-        let around = Around { roots: const { &Vec::new() }, only_clock: None, budget };
+        let around = Around { roots: const { &Vec::new() }, clocks: 0, budget };
         let mut builder = Self { is_alone: true, ..Self::new(Scope::EventPayload, root, span, around) };
         match &root.kind {
             // Its users give it a tag.
@@ -100,8 +106,11 @@ impl<'a> FieldClassBuilder<'a> {
             Proto::Integer(integer) => integer.meaning.mappings.len(),
             _ => 0,
         };
-        if !self.budget.take_fields(1 + labels) {
+        if !self.around.budget.take_fields(1 + labels) {
             return Err((self.span.clone(), TsdlProblem::Fields(FIELDS_MAX)));
+        }
+        if !matches!(proto.kind, Proto::Integer(_)) {
+            self.special_without_integer(proto, name);
         }
         let kind = match &proto.kind {
             Proto::Integer(integer) => FieldKind::Integer(self.integer(integer, name)),
@@ -117,15 +126,19 @@ impl<'a> FieldClassBuilder<'a> {
 
     fn integer(&mut self, integer: &FixedInteger, name: &str) -> FixedInteger {
         let mut integer = integer.clone();
-        if integer.meaning.signed {
-            return integer;
-        }
         let role = role(self.scope, self.frames.len(), name);
         // Babeltrace maps the event header's too, inside variants and structures as well.
         let is_timestamp = matches!(name, "timestamp_begin" | "timestamp_end") && role.is_some()
             || self.scope == Scope::EventHeader && name == "timestamp";
+        if integer.meaning.signed {
+            if role.is_none() && !is_timestamp {
+                return integer;
+            }
+            self.doubt(TsdlProblem::SignedSpecialField(name.to_owned(), scope_name(self.scope)));
+            integer.meaning.signed = false;
+        }
         if is_timestamp && integer.meaning.clock.is_none() {
-            integer.meaning.clock = self.only_clock;
+            self.unmapped_timestamp(&mut integer, name);
         }
         let in_header = self.scope == Scope::EventHeader && integer.meaning.clock.is_some();
         if in_header || is_timestamp {
@@ -136,6 +149,36 @@ impl<'a> FieldClassBuilder<'a> {
             integer.meaning.roles.push(Role::DefaultClockTimestamp);
         }
         integer
+    }
+
+    /// The only clock, or one that is not described, is that of a timestamp without a clock.
+    fn unmapped_timestamp(&mut self, integer: &mut FixedInteger, name: &str) {
+        integer.meaning.clock = self.around.only_clock();
+        match self.around.clocks {
+            0 => self.doubt(TsdlProblem::ImplicitClock(name.to_owned())),
+            1 => {}
+            clocks => self.doubt(TsdlProblem::UnmappedTimestamp { name: name.to_owned(), clocks }),
+        }
+    }
+
+    /// A field that readers of packets need has another type, so that they cannot use it.
+    fn special_without_integer(&mut self, proto: &Shared, name: &str) {
+        let is_outermost = self.frames.len() == 1;
+        let is_uuid = is_outermost && self.scope == Scope::PacketHeader && name == "uuid";
+        let is_integer = is_outermost
+            && (role(self.scope, 1, name).is_some() || self.scope == Scope::EventHeader && name == "timestamp");
+        let is_of_bytes = |length, element| length == 16 && is_byte(element);
+        let expected = match &proto.kind {
+            Proto::Array { length, element } if is_uuid && is_of_bytes(*length, element) => return,
+            _ if is_uuid => "an array of 16 bytes",
+            _ if is_integer => "an unsigned integer",
+            _ => return,
+        };
+        self.doubt(TsdlProblem::SpecialField(name.to_owned(), scope_name(self.scope), expected));
+    }
+
+    fn doubt(&mut self, problem: TsdlProblem) {
+        self.doubts.push((self.span.clone(), problem));
     }
 
     fn structure(&mut self, proto: &Shared, members: &[(String, Shared)], minimum_alignment: u64) -> Result<FieldKind> {
@@ -149,6 +192,7 @@ impl<'a> FieldClassBuilder<'a> {
             built.push(Member { name: name.clone(), class });
         }
         self.frames.pop();
+        tell_apart(&mut built);
         Ok(FieldKind::Structure(Structure { members: built, minimum_alignment }))
     }
 
@@ -221,7 +265,7 @@ impl<'a> FieldClassBuilder<'a> {
             return Ok(None);
         }
         found.map(Some).ok_or_else(|| {
-            let is_spent = self.budget.steps_ran_out();
+            let is_spent = self.around.budget.steps_ran_out();
             let problem =
                 if is_spent { TsdlProblem::Steps(STEPS_MAX) } else { TsdlProblem::Reference(dotted(reference)) };
             (reference.span.clone(), problem)
@@ -234,7 +278,7 @@ impl<'a> FieldClassBuilder<'a> {
             let declared = self.frames.first()?.declared;
             return self.descend_declared(scope, &self.root, &[], declared, rest);
         }
-        let (_, root) = self.roots.iter().find(|(root, _)| *root == scope)?;
+        let (_, root) = self.around.roots.iter().find(|(root, _)| *root == scope)?;
         self.descend(scope, root, Vec::new(), rest)
     }
 
@@ -246,7 +290,7 @@ impl<'a> FieldClassBuilder<'a> {
                 return found;
             }
         }
-        self.roots.iter().rev().find_map(|(scope, root)| self.descend(*scope, root, Vec::new(), path))
+        self.around.roots.iter().rev().find_map(|(scope, root)| self.descend(*scope, root, Vec::new(), path))
     }
 
     /// From a structure that is being built: only members already declared, or the one being built.
@@ -299,16 +343,18 @@ impl<'a> FieldClassBuilder<'a> {
                 steps.push(FieldPathStep::Selected(inside));
                 (!options.is_empty()).then_some((FieldPath { scope, steps }, targets))
             }
-            (_, []) => {
-                self.budget.take_steps(TARGET_STEPS).then(|| (FieldPath { scope, steps }, vec![Rc::clone(proto)]))
-            }
+            (_, []) => self
+                .around
+                .budget
+                .take_steps(TARGET_STEPS)
+                .then(|| (FieldPath { scope, steps }, vec![Rc::clone(proto)])),
             _ => None,
         }
     }
 
     fn member(&self, members: &[(String, Shared)], name: &str) -> Option<usize> {
         let found = members.iter().position(|(member, _)| member == name);
-        self.budget.take_steps(found.unwrap_or(members.len()) + 1).then_some(found)?
+        self.around.budget.take_steps(found.unwrap_or(members.len()) + 1).then_some(found)?
     }
 }
 
@@ -364,6 +410,18 @@ fn character(element: &Shared) -> Option<TextEncoding> {
 
 fn is_byte(element: &Shared) -> bool {
     matches!(&element.kind, Proto::Integer(integer) if integer.bits.length == 8 && integer.bits.alignment == 8)
+}
+
+/// The scope in messages.
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "packet header",
+        Scope::PacketContext => "packet context",
+        Scope::EventHeader => "event header",
+        Scope::EventCommonContext => "common context",
+        Scope::EventSpecificContext => "event's context",
+        Scope::EventPayload => "event's fields",
+    }
 }
 
 /// Labels by their name.

@@ -174,10 +174,11 @@ impl TsdlLowering<'_> {
                 EntrySyntax::Type { path, class, declarator } if joined(path) == "packet.header" => {
                     let root = self.scope_type(class, declarator, "packet.header")?;
                     self.places.packet_header = path[0].span();
-                    let around =
-                        Around { roots: const { &Vec::new() }, only_clock: self.only_clock(), budget: &self.budget };
+                    let clocks = self.trace.clock_classes.len();
+                    let around = Around { roots: const { &Vec::new() }, clocks, budget: &self.budget };
                     let mut builder = FieldClassBuilder::new(Scope::PacketHeader, &root, class.span.clone(), around);
                     self.trace.packet_header = Some(builder.build()?);
+                    self.findings.doubts.append(&mut builder.doubts);
                     self.packet_header = Some(root);
                 }
                 EntrySyntax::Type { path, class, .. } => self.unknown_scope("trace", path, class)?,
@@ -224,10 +225,6 @@ impl TsdlLowering<'_> {
         Ok(())
     }
 
-    fn only_clock(&self) -> Option<usize> {
-        (self.trace.clock_classes.len() == 1).then_some(0)
-    }
-
     fn stream(&mut self, block: &BlockSyntax<'_>) -> Result<()> {
         self.types.enter();
         let result = self.stream_inside(block);
@@ -270,10 +267,16 @@ impl TsdlLowering<'_> {
         let mut draft = self.empty_stream(id);
         for ((_, scope), proto) in STREAM_SCOPES.iter().zip(protos) {
             let Some((root, span)) = proto else { continue };
-            let around = Around { roots: &draft.roots, only_clock: self.only_clock(), budget: &self.budget };
+            let clocks = self.trace.clock_classes.len();
+            let around = Around { roots: &draft.roots, clocks, budget: &self.budget };
             let mut builder = FieldClassBuilder::new(*scope, &root, span, around);
             let class = builder.build()?;
-            draft.class.default_clock = draft.class.default_clock.or(builder.clock);
+            let (clock, mut doubts) = (builder.clock, builder.doubts);
+            self.findings.doubts.append(&mut doubts);
+            if clock.is_some() && clocks == 0 {
+                self.trace.clock_classes.push(implicit_clock());
+            }
+            draft.class.default_clock = draft.class.default_clock.or(clock);
             draft.roots.push((*scope, root));
             *scope_of(&mut draft.class, *scope) = Some(class);
         }
@@ -360,12 +363,12 @@ impl TsdlLowering<'_> {
         mut types: Vec<(Scope, Shared, Span)>,
     ) -> Result<()> {
         types.sort_by_key(|(scope, _, _)| *scope);
-        let only_clock = self.only_clock();
+        let clocks = self.trace.clock_classes.len();
         let roots = &mut self.streams[stream].roots;
         let before = roots.len();
         let mut result = Ok(());
         for (scope, root, span) in types {
-            let around = Around { roots, only_clock, budget: &self.budget };
+            let around = Around { roots, clocks, budget: &self.budget };
             match FieldClassBuilder::new(scope, &root, span, around).build() {
                 Ok(class) if scope == Scope::EventPayload => event.payload = Some(class),
                 Ok(class) => event.specific_context = Some(class),
@@ -525,6 +528,11 @@ fn clock(block: &BlockSyntax<'_>, doubts: &mut Vec<(Span, TsdlProblem)>) -> Resu
     clock.id = name.ok_or_else(|| (block.keyword.span(), missing))?;
     clock.name = Some(clock.id.clone());
     Ok(clock)
+}
+
+/// The clock of timestamps in a trace that describes none, under Babeltrace's name for it.
+fn implicit_clock() -> ClockClass {
+    ClockClass { id: "default".to_owned(), name: Some("default".to_owned()), ..default_clock() }
 }
 
 /// The default properties of a clock.

@@ -45,13 +45,24 @@ pub(crate) fn parse(
     let (errors, doubts) = (first_of(errors, TsdlProblem::More), first_of(found.doubts, TsdlProblem::More));
     findings.extend(errors.into_iter().map(|(span, problem)| PartFinding { severity: Severity::Error, span, problem }));
     findings.extend(doubts.into_iter().map(|(span, problem)| {
-        let assumption = match problem {
-            TsdlProblem::Signature => Assumption::MissingSignature,
-            TsdlProblem::Nul => Assumption::NulCharacters,
-            _ => Assumption::UnknownAttribute,
-        };
-        PartFinding { severity: Severity::Assumption(assumption), span, problem }
+        let severity = Severity::Assumption(assumption(&problem));
+        PartFinding { severity, span, problem }
     }));
     findings.sort_by_key(|finding| finding.span.start);
     (sound.then_some(trace), findings)
+}
+
+/// The assumption under which reading goes on in spite of a doubt.
+fn assumption(problem: &TsdlProblem) -> Assumption {
+    match problem {
+        TsdlProblem::Signature => Assumption::MissingSignature,
+        TsdlProblem::Nul => Assumption::NulCharacters,
+        TsdlProblem::ImplicitClock(_) => Assumption::ImplicitClock,
+        TsdlProblem::UnmappedTimestamp { .. } => Assumption::UnmappedTimestamp,
+        TsdlProblem::SignedSpecialField(..) | TsdlProblem::SpecialField(..) => Assumption::SpecialFieldType,
+        TsdlProblem::ReservedWord(_) => Assumption::ReservedWord,
+        TsdlProblem::Enumerator { .. } => Assumption::LabelOutOfRange,
+        TsdlProblem::AmbiguousName { .. } => Assumption::AmbiguousName,
+        _ => Assumption::UnknownAttribute,
+    }
 }

@@ -78,8 +78,41 @@ pub enum TsdlProblem {
     #[error("finding the fields that lengths and tags refer to takes more than {0} steps")]
     Steps(u64),
     /// A label's values do not fit into the integer.
-    #[error("the values of the label `{0}` do not fit into the integer")]
-    Enumerator(String),
+    #[error("the label `{label}` has a value that its integer cannot have: that is {lower} to {upper}")]
+    Enumerator {
+        /// The label.
+        label: String,
+        /// The lowest value of the integer.
+        lower: i128,
+        /// The highest.
+        upper: i128,
+    },
+    /// There is no `clock` block, but fields that are times.
+    #[error("there is no `clock` block: `{0}` is taken to count nanoseconds")]
+    ImplicitClock(String),
+    /// There are several clocks, and a time that is mapped to none.
+    #[error("`{name}` is mapped to none of the {clocks} clocks, so that it is no time")]
+    UnmappedTimestamp {
+        /// The field.
+        name: String,
+        /// How many clocks there are.
+        clocks: usize,
+    },
+    /// A field that readers of packets need is signed.
+    #[error("`{0}` in the {1} is a signed integer, and is read as an unsigned one")]
+    SignedSpecialField(String, &'static str),
+    /// A field that readers of packets need is no integer.
+    #[error("`{0}` in the {1} is not {2}, and has no meaning for readers")]
+    SpecialField(String, &'static str, &'static str),
+    /// A word that TSDL reserves.
+    #[error("`{0}` is a reserved word of TSDL, and is the name of a field here")]
+    ReservedWord(String),
+    /// Names that are the same without the underscore that protects one of them.
+    #[error("the fields `_{name}` and `{name}` would both be shown as `{name}`: the first is shown as `_{name}`")]
+    AmbiguousName {
+        /// The name without its underscore.
+        name: String,
+    },
     /// A list of findings that was cut.
     #[error("{0} more like these")]
     More(usize),
@@ -117,6 +150,7 @@ impl TsdlProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Twice { what } if what.contains("with id") => Some("keep one of them, or give the other another id"),
             Self::Twice { .. } => Some("keep one of them, or give the other another name"),
             Self::Unknown { what: "type", .. } => {
                 Some("a `typealias`, `typedef` or named compound type has to come before its first use")
@@ -128,7 +162,15 @@ impl TsdlProblem {
             Self::Length(_) => Some("lengths are integers with `signed = false`"),
             Self::Tag(_) => Some("make it an `enum` whose labels are the names of the options"),
             Self::NoTag => Some("write `variant <tag> { ... }` with an enumeration that was read before"),
-            Self::Enumerator(_) => Some("choose a wider integer, or another value"),
+            Self::Enumerator { .. } => Some("choose a wider integer, or another value"),
+            Self::ImplicitClock(_) => Some("a `clock` block, and `map = clock.NAME.value` in the integer, say more"),
+            Self::UnmappedTimestamp { .. } => Some("write `map = clock.NAME.value` in the integer"),
+            Self::SignedSpecialField(..) => {
+                Some("write `signed = false` in the integer: other readers refuse the trace")
+            }
+            Self::SpecialField(..) => Some("give it that type, or another name"),
+            Self::ReservedWord(_) => Some("begin the name with an underscore, which readers do not show"),
+            Self::AmbiguousName { .. } => Some("give one of them another name: other readers refuse the trace"),
             Self::Signature => Some("make `/* CTF 1.8 */` its first line"),
             Self::Nul => Some("remove it; some writers end or pad the text with it"),
             Self::UnknownAttribute { .. } => Some("remove it if no reader needs it"),

@@ -3,7 +3,7 @@
 //! References to other fields (lengths, tags) stay names here: their meaning depends on where the
 //! type is used, and `build` finds it out.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
 
 use kymo_units::ByteOrder;
@@ -78,9 +78,41 @@ pub(crate) struct Reference {
     pub(crate) span: Span,
 }
 
-/// Words that cannot name a field.
+/// Words that begin a type: no length.
 const KEYWORDS: [&str; 9] =
     ["const", "enum", "floating_point", "integer", "string", "struct", "typealias", "typedef", "variant"];
+
+/// Words that TSDL reserves, which cannot name a field or a type.
+const RESERVED: [&str; 28] = [
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "align",
+    "callsite",
+    "char",
+    "clock",
+    "const",
+    "double",
+    "enum",
+    "env",
+    "event",
+    "float",
+    "floating_point",
+    "int",
+    "integer",
+    "long",
+    "short",
+    "signed",
+    "stream",
+    "string",
+    "struct",
+    "trace",
+    "typealias",
+    "typedef",
+    "unsigned",
+    "variant",
+    "void",
+];
 
 type Result<T> = std::result::Result<T, (Span, TsdlProblem)>;
 
@@ -346,17 +378,16 @@ impl Types {
         let mut next = 0;
         for enumerator in enumerators {
             let (lower, upper) = enumerator.range.unwrap_or((next, next));
-            if !values.contains(&lower) || !values.contains(&upper) {
-                return Err((span.clone(), TsdlProblem::Enumerator(enumerator.label.clone().into_owned())));
-            }
             next = upper + 1;
-            mappings.push(EnumerationMapping {
-                label: enumerator.label.clone().into_owned(),
-                ranges: vec![IntegerRange { lower, upper }],
-            });
+            let label = enumerator.label.clone().into_owned();
+            if !values.contains(&lower) || !values.contains(&upper) {
+                let (label, lower, upper) = (label.clone(), *values.start(), *values.end());
+                self.doubts.push((span.clone(), TsdlProblem::Enumerator { label, lower, upper }));
+            }
+            mappings.push(EnumerationMapping { label, ranges: vec![IntegerRange { lower, upper }] });
         }
-        if let Some(empty) = mappings.is_empty().then_some(span) {
-            return Err((empty.clone(), TsdlProblem::Missing { block: "enum", attribute: "label" }));
+        if enumerators.is_empty() {
+            return Err((span.clone(), TsdlProblem::Missing { block: "enum", attribute: "label" }));
         }
         integer.meaning.mappings = mappings;
         let proto = typed(Proto::Integer(integer), span)?;
@@ -373,6 +404,7 @@ impl Types {
             return self.named(&format!("struct {}", name.text), span);
         };
         let members = self.members(body)?;
+        self.ambiguous_names(&members, span);
         let proto = typed(Proto::Structure { members, minimum_alignment }, span)?;
         if let Some(name) = structure.name {
             self.define(format!("struct {}", name.text), Rc::clone(&proto), name.span())?;
@@ -429,6 +461,9 @@ impl Types {
             let proto = self.pointed(class, pointers)?;
             for declarator in declarators {
                 let name = declarator.name.expect("the parser demands names");
+                if RESERVED.contains(&name.text) {
+                    self.doubts.push((name.span(), TsdlProblem::ReservedWord(name.text.to_owned())));
+                }
                 if !names.insert(name.text) {
                     return Err((name.span(), TsdlProblem::Twice { what: format!("the field `{}`", name.text) }));
                 }
@@ -437,6 +472,17 @@ impl Types {
             }
         }
         Ok(members)
+    }
+
+    fn ambiguous_names(&mut self, members: &[(String, Shared)], span: &Span) {
+        if !members.iter().any(|(name, _)| name.starts_with('_')) {
+            return;
+        }
+        let names: HashSet<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+        let protected = members.iter().filter_map(|(name, _)| name.strip_prefix('_'));
+        let ambiguous = protected.filter(|name| names.contains(name));
+        let problem = |name: &str| (span.clone(), TsdlProblem::AmbiguousName { name: name.to_owned() });
+        self.doubts.extend(ambiguous.map(problem));
     }
 
     /// `struct page *p` means the type named `struct page *`.

@@ -10,7 +10,8 @@
 //! - a label with several ranges is several labels;
 //! - clocks have identifiers as names, and neither identity nor accuracy; attributes are gone;
 //! - a data stream class has a default clock if a field gives its time;
-//! - where no field gives the class of an event, only class 0 is there.
+//! - where no field gives the class of an event, only class 0 is there;
+//! - ids that no field gives are 0, and are not written: other readers refuse them.
 
 use std::collections::HashSet;
 
@@ -20,7 +21,7 @@ use crate::check::has_role;
 use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicText, EnumerationMapping,
     FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, FixedInteger, IntegerMeaning, Member, Optional, Role,
-    Scope, StaticArray, Structure, TextEncoding, TraceClass, Variant, VariantOption,
+    Scope, StaticArray, Structure, TextEncoding, TraceClass, Variant, VariantOption, tell_apart,
 };
 use crate::tsdl::label_ranges;
 use crate::write::selectors::{self, Claim, Selectors};
@@ -36,7 +37,9 @@ type Result<T> = std::result::Result<T, Unwritable>;
 /// The parts that TSDL cannot express; see [`Reason`].
 pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
     if trace.dialect == Dialect::Ctf1 {
-        return Ok(trace.clone());
+        let mut out = trace.clone();
+        unset_ids(&mut out);
+        return Ok(out);
     }
     let selectors = selectors::collect(trace)?;
     let lower = |owner, scope| {
@@ -69,7 +72,25 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
             stream.event_classes.retain(|event| event.id == 0);
         }
     }
+    unset_ids(&mut out);
     Ok(out)
+}
+
+/// Ids that no field of packets or events gives.
+fn unset_ids(trace: &mut TraceClass) {
+    let gives = |class: Option<&FieldClass>, role| class.is_some_and(|class| has_role(class, role));
+    if let [stream] = &mut trace.stream_classes[..]
+        && !gives(trace.packet_header.as_ref(), Role::DataStreamClassId)
+    {
+        stream.id = 0;
+    }
+    for stream in &mut trace.stream_classes {
+        if let [event] = &mut stream.event_classes[..]
+            && !gives(stream.event_header.as_ref(), Role::EventRecordClassId)
+        {
+            event.id = 0;
+        }
+    }
 }
 
 fn environment(trace: &TraceClass) -> Result<()> {
@@ -283,6 +304,9 @@ impl<'t> Ctf1Lowering<'t> {
             members.push(Member { name, class });
         }
         self.depth -= 1;
+        // A field that gets the name of its role may get another's, which is only protected by an
+        // underscore.
+        tell_apart(&mut members);
         Ok(Structure { members, minimum_alignment: structure.minimum_alignment })
     }
 

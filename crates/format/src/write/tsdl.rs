@@ -5,9 +5,10 @@
 
 use kymo_units::ByteOrder;
 
+use crate::check::has_role;
 use crate::model::{
-    ClockClass, ClockOrigin, DisplayBase, EnvironmentValue, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits,
-    FixedInteger, Scope, Structure, TextEncoding, TraceClass, Variant,
+    ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EnvironmentValue, EventRecordClass, FieldClass, FieldKind,
+    FieldPath, FieldPathStep, FixedBits, FixedInteger, Role, Scope, Structure, TextEncoding, TraceClass, Variant,
 };
 use crate::write::walk::{self, ScopeOwner};
 use crate::write::{MetadataPart, Reason, Unwritable, names};
@@ -149,7 +150,9 @@ impl<'t> TsdlWriter<'t> {
         self.owner = ScopeOwner { stream: Some(index), event: None };
         self.out.push('\n');
         self.open("stream {");
-        self.line(&format!("id = {};", self.trace.stream_classes[index].id));
+        if self.packets_name_their_stream() {
+            self.line(&format!("id = {};", self.trace.stream_classes[index].id));
+        }
         self.scope("packet.context", Scope::PacketContext)?;
         self.scope("event.header", Scope::EventHeader)?;
         self.scope("event.context", Scope::EventCommonContext)?;
@@ -160,17 +163,27 @@ impl<'t> TsdlWriter<'t> {
     fn event_of(&mut self, index: usize, event: usize) -> Result<()> {
         self.owner = ScopeOwner { stream: Some(index), event: Some(event) };
         let stream = &self.trace.stream_classes[index];
-        self.event(stream.id, &stream.event_classes[event])
+        self.event(stream, &stream.event_classes[event])
     }
 
-    fn event(&mut self, stream_id: u64, event: &crate::model::EventRecordClass) -> Result<()> {
+    /// An id that no field has is refused by other readers.
+    fn packets_name_their_stream(&self) -> bool {
+        let header = self.trace.packet_header.as_ref();
+        header.is_some_and(|header| has_role(header, Role::DataStreamClassId))
+    }
+
+    fn event(&mut self, stream: &DataStreamClass, event: &EventRecordClass) -> Result<()> {
         self.out.push('\n');
         self.open("event {");
         if let Some(name) = &event.name {
             self.line(&format!("name = {};", quoted(name)));
         }
-        self.line(&format!("id = {};", event.id));
-        self.line(&format!("stream_id = {stream_id};"));
+        if stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId)) {
+            self.line(&format!("id = {};", event.id));
+        }
+        if self.packets_name_their_stream() {
+            self.line(&format!("stream_id = {};", stream.id));
+        }
         if let Some(level) = event.log_level {
             self.line(&format!("loglevel = {level};"));
         }

@@ -113,9 +113,18 @@ fn names_without_end() {
 fn values_that_mean_nothing() {
     let enumeration = |labels: &str| tsdl("", &format!("enum : u8 {{ {labels} }} e;"));
     check(&enumeration("a = 255"), "read");
-    check(&enumeration("a = 256"), "error: the values of the label `a` do not fit into the integer");
-    check(&enumeration("a = 255, b"), "error: the values of the label `b` do not fit into the integer");
-    check(&enumeration("a = -1"), "error: the values of the label `a` do not fit into the integer");
+    check(
+        &enumeration("a = 256"),
+        "warning[label-out-of-range]: the label `a` has a value that its integer cannot have: that is 0 to 255",
+    );
+    check(
+        &enumeration("a = 255, b"),
+        "warning[label-out-of-range]: the label `b` has a value that its integer cannot have: that is 0 to 255",
+    );
+    check(
+        &enumeration("a = -1"),
+        "warning[label-out-of-range]: the label `a` has a value that its integer cannot have: that is 0 to 255",
+    );
     check(&tsdl("", "u8 a[typedef];"), "error: `length` must be a number or a field, not a keyword");
     check(&tsdl("", "integer { size = 8; base = \"x\"; } a;"), "error: `base` must be 2, 8, 10 or 16");
 }

@@ -1,5 +1,6 @@
 //! Metadata that are read and written: random, damaged, hostile, those of the corpus; one binary, which is linked once.
 
+mod assumptions;
 mod corpus_json;
 mod hostile;
 mod unused;
