@@ -89,6 +89,18 @@ fn around(line: &str, before: usize) -> (String, usize) {
     if first == 0 { (shown, before) } else { (format!("…{shown}"), before - first + 1) }
 }
 
+/// A control character would move the cursor or change colors: its picture takes one column, as it
+/// did.
+fn pictured(character: char) -> char {
+    match character {
+        '\t' => '\t',
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
+        '\x7f' => '\u{2421}',
+        control if control.is_control() => '\u{fffd}',
+        other => other,
+    }
+}
+
 /// A message may quote a name, and a name may be of any length.
 fn clipped(message: String) -> String {
     match message.char_indices().nth(2 * LINE_MAX) {
@@ -112,6 +124,7 @@ impl Diagnostic {
             let (line, before) = around(line, place.column - 1);
             let indent: String =
                 line.chars().take(before).map(|character| if character == '\t' { '\t' } else { ' ' }).collect();
+            let line: String = line.chars().map(pictured).collect();
             let width = self.span.len().clamp(1, line.chars().count().saturating_sub(before).max(1));
             out.push_str(&format!("  {line}\n  {indent}{}\n", "^".repeat(width)));
         }

@@ -35,6 +35,8 @@ pub enum Assumption {
     TrailingComma,
     /// Metadata that are not UTF-8 mean U+FFFD where they are not.
     MetadataEncoding,
+    /// A byte order mark before the text has no meaning.
+    ByteOrderMark,
     /// NUL characters between the words of TSDL are white space.
     NulCharacters,
     /// Without a `clock` block, fields named `timestamp` count nanoseconds of one clock.
@@ -59,12 +61,13 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
         Self::TrailingComma,
         Self::MetadataEncoding,
+        Self::ByteOrderMark,
         Self::NulCharacters,
         Self::ImplicitClock,
         Self::UnmappedTimestamp,
@@ -85,6 +88,7 @@ impl Assumption {
             Self::ReleaseCandidateDialect => "release-candidate-dialect",
             Self::TrailingComma => "trailing-comma",
             Self::MetadataEncoding => "metadata-encoding",
+            Self::ByteOrderMark => "byte-order-mark",
             Self::NulCharacters => "nul-characters",
             Self::ImplicitClock => "implicit-clock",
             Self::UnmappedTimestamp => "unmapped-timestamp",

@@ -49,16 +49,17 @@ pub struct ParsedMetadata {
 /// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetized.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> ParsedMetadata {
-    let stream::StreamText { text, uuid, problems, lossy } = stream::read(bytes);
+    let stream::StreamText { text, uuid, problems, doubts } = stream::read(bytes);
     let broken = !problems.is_empty();
     let mut diagnostics: Vec<Diagnostic> =
         problems.into_iter().map(|problem| whole(Severity::Error, problem.into())).collect();
-    if lossy {
-        diagnostics.push(whole(
-            Severity::Assumption(Assumption::MetadataEncoding),
-            stream::MetadataStreamProblem::Encoding.into(),
-        ));
-    }
+    diagnostics.extend(doubts.into_iter().map(|problem| {
+        let assumption = match problem {
+            stream::MetadataStreamProblem::ByteOrderMark => Assumption::ByteOrderMark,
+            _ => Assumption::MetadataEncoding,
+        };
+        whole(Severity::Assumption(assumption), problem.into())
+    }));
     let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
     let (trace_class, found) = match is_json {
         _ if broken && text.is_empty() => (None, Vec::new()),

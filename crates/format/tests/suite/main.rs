@@ -3,6 +3,7 @@
 mod assumptions;
 mod corpus_json;
 mod hostile;
+mod streams;
 mod unused;
 mod write_corpus;
 mod write_random;
