@@ -85,7 +85,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
     let (span, face) = (&arguments.span, &arguments.face);
     let top = face.is_for_people().then_some(TOP);
     let (options, warnings) = asked(analysis, session, arguments, top)?;
-    eprint!("{warnings}");
+    message_text!("{warnings}");
     let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
     let work = || ask(analysis, session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
@@ -98,7 +98,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
         }
         Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
         Err(AnalysisRefusal::Traces(message)) => {
-            eprintln!("error: {message}");
+            message!("error: {message}");
             Ok(CommandOutcome::Incomplete)
         }
     }
@@ -117,7 +117,7 @@ fn show_rehearsal(progress: &Progress) {
         told += &format!("{work} {thread} {} {}\n", begin.as_nanos(), time.as_nanos());
     }
     if !told.is_empty() {
-        eprintln!("{told}lasted {}", progress.rehearsed().as_nanos());
+        message!("{told}lasted {}", progress.rehearsed().as_nanos());
     }
 }
 

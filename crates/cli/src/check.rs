@@ -6,6 +6,7 @@ use kymo_session::{CheckFinding, Gravity, Progress, json};
 
 use crate::CommandOutcome;
 use crate::arguments::CheckArguments;
+use crate::message::plain_output;
 use crate::progress::watched;
 use crate::show::counted;
 
@@ -16,7 +17,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<CommandOutcome> {
         watched(&progress, || kymo_session::check(&arguments.traces, &progress)).map_err(io::Error::other)?;
     let is_error = |found: &CheckFinding| is_error(found, arguments.strict);
     let errors = findings.iter().filter(|found| is_error(found)).count();
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         let findings: Vec<_> = findings.iter().map(|found| json::finding(found, is_error(found))).collect();
         writeln!(out, "{}", serde_json::json!({"errors": errors, "findings": findings}))?;

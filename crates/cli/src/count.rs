@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::CommandOutcome;
 use crate::arguments::{By, CountArguments};
+use crate::message::plain_output;
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, bytes, grouped};
@@ -22,8 +23,8 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Comma
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
     let counts = watched(&progress, || session.count(&options, &progress)).map_err(io::Error::other)?;
-    let mut out = io::stdout().lock();
-    let text = text(&counts, arguments, out.is_terminal())?;
+    let mut out = plain_output();
+    let text = text(&counts, arguments, io::stdout().is_terminal())?;
     out.write_all(text.as_bytes())?;
     Ok(show::report(&counts.report, arguments.common.strict))
 }

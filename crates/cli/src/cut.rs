@@ -6,6 +6,7 @@ use kymo_session::{CutOptions, Progress, Session, Zone};
 
 use crate::CommandOutcome;
 use crate::arguments::CutArguments;
+use crate::message::plain_output;
 use crate::metadata::form;
 use crate::progress::watched;
 use crate::select::selection;
@@ -19,6 +20,6 @@ pub(crate) fn run(session: &Session, arguments: &CutArguments) -> Result<Command
     let options = CutOptions { begin_ns, end_ns, selection, form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
-    writeln!(io::stdout(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
+    writeln!(plain_output(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
     Ok(show::report(&cut.report, arguments.common.strict))
 }

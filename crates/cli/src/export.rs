@@ -6,6 +6,7 @@ use kymo_session::{ExportOptions, FileFormat, Progress, Session, Zone};
 
 use crate::CommandOutcome;
 use crate::arguments::{ExportArguments, TableFormat};
+use crate::message::plain_output;
 use crate::progress::watched;
 use crate::select::understood;
 use crate::show;
@@ -14,16 +15,16 @@ use crate::stop::StopReason;
 /// Writes tables and lists them.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<CommandOutcome, StopReason> {
     let (options, warnings) = asked(session, arguments)?;
-    eprint!("{warnings}");
+    message_text!("{warnings}");
     let progress = Progress::default();
     let exported = watched(&progress, || session.export(&options, &progress)).map_err(io::Error::other)?;
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     for table in &exported.tables {
         writeln!(out, "{:>15}  {}", show::grouped(table.rows), table.path.display())?;
         if table.replaced_texts > 0 && !arguments.keep_bytes {
             let count = show::grouped(table.replaced_texts);
             let file = table.path.display();
-            eprintln!("warning: {file}: {count} texts are not valid and have U+FFFD there; --keep-bytes keeps them");
+            message!("warning: {file}: {count} texts are not valid and have U+FFFD there; --keep-bytes keeps them");
         }
     }
     Ok(show::report(&exported.report, arguments.common.strict))

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::CommandOutcome;
 use crate::arguments::FilterArguments;
+use crate::message::plain_output;
 use crate::select::{parsed, told};
 use crate::show::{self, bytes, counted};
 use crate::stop::StopReason;
@@ -18,7 +19,7 @@ const NAMES_MAX: usize = 6;
 pub(crate) fn check(arguments: &FilterArguments) -> Result<CommandOutcome, StopReason> {
     let filter = parsed(&arguments.expression)?;
     if arguments.explain {
-        writeln!(io::stdout(), "{}", filter.tree().trim_end())?;
+        writeln!(plain_output(), "{}", filter.tree().trim_end())?;
     }
     Ok(CommandOutcome::Complete)
 }
@@ -29,7 +30,7 @@ pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Comm
     let selection = Selection { events: arguments.event.clone(), filter: Some(filter.clone()), zone: Zone::Local };
     let meaning = session.meaning(&selection);
     let explanation = session.explain(&selection);
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         writeln!(out, "{}", as_json(&explanation, &filter))?;
     } else {
@@ -37,7 +38,7 @@ pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Comm
     }
     out.flush()?;
     let is_error = meaning.applies == 0;
-    eprint!("{}{}", told(&meaning, &filter, is_error), show::unmatched(session, &arguments.event));
+    message_text!("{}{}", told(&meaning, &filter, is_error), show::unmatched(session, &arguments.event));
     Ok(if is_error { CommandOutcome::Incomplete } else { CommandOutcome::Complete })
 }
 

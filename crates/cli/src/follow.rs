@@ -29,7 +29,7 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
             return Err(StopReason::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
         }
         if warnings != warned {
-            eprint!("{warnings}");
+            message_text!("{warnings}");
             warned = warnings;
         }
         let wanted_end = options.end_ns;

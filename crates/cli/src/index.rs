@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::CommandOutcome;
 use crate::arguments::IndexArguments;
+use crate::message::plain_output;
 use crate::progress::watched;
 use crate::show::{bytes, counted, duration, grouped};
 
@@ -18,7 +19,7 @@ const NAMES_MAX: usize = 3;
 /// Makes or removes indexes, and reports the result for each.
 pub(crate) fn run(arguments: &IndexArguments) -> io::Result<CommandOutcome> {
     let Some(cache) = cache_folder() else {
-        eprintln!("error: there is no folder for caches: neither XDG_CACHE_HOME nor HOME names one");
+        message!("error: there is no folder for caches: neither XDG_CACHE_HOME nor HOME names one");
         return Ok(CommandOutcome::Incomplete);
     };
     let progress = Progress::default();
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> io::Result<CommandOutcome> {
     } else {
         watched(&progress, || kymo_session::index(&arguments.traces, &cache, &progress))
     };
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         writeln!(out, "{}", as_json(&indexed, &cache))?;
     } else {
@@ -36,10 +37,10 @@ pub(crate) fn run(arguments: &IndexArguments) -> io::Result<CommandOutcome> {
         }
     }
     for failure in indexed.traces.iter().filter_map(|trace| trace.failure.as_ref()) {
-        eprint!("{}", failure.render());
+        message_text!("{}", failure.render());
     }
     for problem in &indexed.unreadable {
-        eprintln!("error: {problem}");
+        message!("error: {problem}");
     }
     Ok(if indexed.is_complete() { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }

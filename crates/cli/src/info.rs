@@ -8,6 +8,7 @@ use kymo_session::{Info, Progress, Session, TraceInfo, json};
 
 use crate::CommandOutcome;
 use crate::arguments::InfoArguments;
+use crate::message::plain_output;
 use crate::progress::watched;
 use crate::show::{self, bytes, counted, duration, grouped, sparkline};
 
@@ -25,7 +26,7 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Co
         true => watched(&progress, || session.info_exact(&progress)).map_err(io::Error::other)?,
         false => session.info(),
     };
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         writeln!(out, "{}", json::info(&info))?;
     } else {

@@ -2,6 +2,12 @@
 //!
 //! It must never know the code behind them.
 
+// `message` says what is not written as it is, and what happens where nothing can be written.
+#![deny(clippy::print_stderr)]
+
+#[macro_use]
+mod message;
+
 mod analyses;
 mod answer;
 mod arguments;
@@ -73,13 +79,13 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         Ok(arguments) => arguments,
         // Its errors are objects, too.
         Err(error) if is_lami && error.use_stderr() => {
-            println!("{}", lami::wrong_usage(&error.to_string()));
+            let _ = writeln!(io::stdout(), "{}", lami::wrong_usage(&error.to_string()));
             return 2;
         }
         Err(error) => {
             if words_of_command(&error) {
                 let _ = error.print();
-                eprintln!(
+                message!(
                     "\nhelp: the program to record stands behind `--`: kymo record [OPTIONS] -- PROGRAM [ARGUMENTS]"
                 );
                 return 2;
@@ -88,7 +94,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         }
     };
     match run(&arguments) {
-        Ok(CommandOutcome::Complete) => 0,
+        Ok(CommandOutcome::Complete) => u8::from(message::is_lost()),
         Ok(CommandOutcome::Incomplete) => 1,
         Ok(CommandOutcome::Status(status)) => status,
         Err(stop) => stopped(stop, name.as_deref()),
@@ -102,7 +108,7 @@ fn stopped(stop: StopReason, command: Option<&str>) -> u8 {
         // The reader of our output has seen enough.
         StopReason::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         StopReason::Output(error) => {
-            stop::say(&format!("error: {error}"));
+            message::write_line(&format!("error: {error}"));
             1
         }
         StopReason::Usage(message) => {
@@ -112,7 +118,7 @@ fn stopped(stop: StopReason, command: Option<&str>) -> u8 {
             asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
         }
         StopReason::Expression(lines) => {
-            stop::say(lines.trim_end());
+            message::write_line(lines.trim_end());
             2
         }
     }
@@ -298,7 +304,7 @@ fn open_paths(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Option
     match session(paths, threads, clocks) {
         Ok(session) => Some(session),
         Err(failure) => {
-            eprint!("{}", failure.render());
+            message_text!("{}", failure.render());
             None
         }
     }

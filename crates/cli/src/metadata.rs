@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<CommandOutcome> {
     let texts = match metadata(&arguments.trace, form(arguments.dialect)) {
         Ok(texts) => texts,
         Err(failure) => {
-            eprint!("{}", failure.render());
+            message_text!("{}", failure.render());
             return Ok(CommandOutcome::Incomplete);
         }
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<CommandOutcome> {
     let mut out = io::stdout().lock();
     for metadata in &texts {
         for problem in &metadata.problems {
-            eprintln!("{}", show::assumption(&problem.message, arguments.strict));
+            message!("{}", show::assumption(&problem.message, arguments.strict));
         }
         if metadata.is_wrong || arguments.strict && !metadata.problems.is_empty() {
             outcome = CommandOutcome::Incomplete;
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<CommandOutcome> {
         match &metadata.text {
             Ok(text) => out.write_all(text.as_bytes())?,
             Err(reason) => {
-                eprintln!("error: {}: {reason}", metadata.path);
+                message!("error: {}: {reason}", metadata.path);
                 outcome = CommandOutcome::Incomplete;
             }
         }

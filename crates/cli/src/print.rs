@@ -24,17 +24,17 @@ pub(crate) const ORIGINS: &str = "warning: the clocks count from different origi
 /// Prints as the arguments ask.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<CommandOutcome, StopReason> {
     let (options, warnings) = asked(session, arguments)?;
-    eprint!("{warnings}");
+    message_text!("{warnings}");
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);
     let printed = if leaves_the_terminal(&options.format) { watched(&progress, print) } else { print() }?;
     out.flush()?;
     if !options.force_correlate && !session.times_are_comparable() {
-        eprintln!("{ORIGINS}");
+        message!("{ORIGINS}");
     }
     if arguments.verbose {
-        eprintln!("{} events", show::grouped(printed.events));
+        message!("{} events", show::grouped(printed.events));
     }
     Ok(show::report(&printed.report, arguments.common.strict))
 }

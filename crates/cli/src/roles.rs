@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::CommandOutcome;
 use crate::arguments::RolesArguments;
+use crate::message::plain_output;
 use crate::show::counted;
 
 /// Names of classes that are shown before the rest is counted.
@@ -25,14 +26,14 @@ pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<C
     let roles = match session.roles(arguments.roles.as_deref()) {
         Ok(roles) => roles,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            message!("error: {failure}");
             return Ok(CommandOutcome::Incomplete);
         }
     };
     for section in &roles.unmatched {
-        eprintln!("warning: {}", unmatched(section));
+        message!("warning: {}", unmatched(section));
     }
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     match &arguments.write {
         Some(path) if path.as_os_str() == "-" => out.write_all(roles.mapping.as_bytes())?,
         Some(path) => write(path, &roles.mapping)?,

@@ -16,7 +16,7 @@ pub(crate) fn selection(
     zone: Zone,
 ) -> Result<Selection, StopReason> {
     let (selection, warnings) = understood(session, events, filter, zone)?;
-    eprint!("{warnings}");
+    message_text!("{warnings}");
     Ok(selection)
 }
 

@@ -11,19 +11,19 @@ const LINES_MAX: usize = 20;
 /// counts as an error.
 pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
     for problem in report.assumptions.iter().take(LINES_MAX) {
-        eprintln!("{}", assumption(&problem.message, strict));
+        message!("{}", assumption(&problem.message, strict));
     }
     if let Some(more) = report.assumptions.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
-        eprintln!("{}: and {more} more assumptions", if strict { "error" } else { "warning" });
+        message!("{}: and {more} more assumptions", if strict { "error" } else { "warning" });
     }
     for problem in report.unreadable.iter().take(LINES_MAX) {
-        eprintln!("error: {problem}");
+        message!("error: {problem}");
     }
     if let Some(more) = report.unreadable.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
-        eprintln!("error: and {more} more places could not be read");
+        message!("error: and {more} more places could not be read");
     }
     if let Some(losses) = losses(report) {
-        eprintln!("warning: {losses}");
+        message!("warning: {losses}");
     }
     let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
     if is_good { CommandOutcome::Complete } else { CommandOutcome::Incomplete }

@@ -51,7 +51,7 @@ fn refused(failure: &SqlFailure) -> Result<CommandOutcome, StopReason> {
     if failure.is_in_query() {
         return Err(StopReason::Expression(format!("error: {failure}\n")));
     }
-    eprintln!("error: {failure}");
+    message!("error: {failure}");
     Ok(CommandOutcome::Incomplete)
 }
 

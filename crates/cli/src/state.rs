@@ -27,7 +27,7 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Comma
         Err(failure) => match refusal(session, arguments, failure) {
             AnalysisRefusal::Question(message) => Err(StopReason::Usage(message)),
             AnalysisRefusal::Traces(message) => {
-                eprintln!("error: {message}");
+                message!("error: {message}");
                 Ok(CommandOutcome::Incomplete)
             }
         },

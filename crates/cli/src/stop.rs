@@ -1,7 +1,7 @@
 //! Why a command ends without an answer; the caller decides the consequence: the program ends,
 //! another face goes on.
 
-use std::io::{self, Write};
+use std::io;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -12,11 +12,6 @@ pub(crate) enum StopReason {
     Usage(String),
     /// An expression is wrong: lines with the place, the first of which begins with `error: `.
     Expression(String),
-}
-
-/// Writes lines to standard error. That may be a terminal that was closed, which is no reason to end otherwise.
-pub(crate) fn say(lines: &str) {
-    let _ = writeln!(io::stderr(), "{lines}");
 }
 
 impl From<io::Error> for StopReason {

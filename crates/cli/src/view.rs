@@ -151,15 +151,17 @@ pub(crate) fn tell(
     writeln!(out, "{url}")?;
     out.flush()?;
     if !server.address().ip().is_loopback() {
-        crate::stop::say(
+        crate::message::write_line(
             "warning: other machines can connect; every client with the token can read these traces, and the token is sent unencrypted",
         );
     }
     let opened = (!arguments.no_browser && has_display()).then(|| open(&url));
     match &opened {
-        Some(Err(error)) => crate::stop::say(&format!("note: no browser was opened: {error}; open the address above")),
-        Some(Ok(_)) => crate::stop::say(ends),
-        None => crate::stop::say(&format!("Open the address above in a browser; {ends}")),
+        Some(Err(error)) => {
+            message!("note: no browser was opened: {error}; open the address above");
+        }
+        Some(Ok(_)) => message!("{ends}"),
+        None => message!("Open the address above in a browser; {ends}"),
     }
     Ok(opened)
 }

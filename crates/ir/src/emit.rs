@@ -1,5 +1,7 @@
 //! The bytes that each `Emit` writes. Machine code calls these very functions.
 
+use std::borrow::Cow;
+
 use crate::bits::in_range;
 use crate::general::general;
 use crate::style::{BytesStyle, Encoding, IntegerStyle, LabelStyle, RangeLabels, RealStyle, TextStyle};
@@ -284,15 +286,37 @@ pub fn pretty_text(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|&byte| PRETTY_ESCAPES[usize::from(byte)] != 0) {
         out.extend_from_slice(&rest[..at]);
-        out.push(b'\\');
-        match PRETTY_ESCAPES[usize::from(rest[at])] {
-            1 => out.extend_from_slice(format!("x{:02x}", rest[at]).as_bytes()),
-            escape => out.push(escape),
-        }
+        pretty_escape(out, rest[at]);
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+fn pretty_escape(out: &mut Vec<u8>, byte: u8) {
+    out.push(b'\\');
+    match PRETTY_ESCAPES[usize::from(byte)] {
+        1 => out.extend_from_slice(format!("x{byte:02x}").as_bytes()),
+        escape => out.push(escape),
+    }
+}
+
+/// A name as `pretty` shows it: without quotes, but control characters that would change the
+/// terminal are escaped.
+#[must_use]
+pub fn pretty_name(name: &str) -> Cow<'_, str> {
+    let is_escaped = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t');
+    if !name.bytes().any(is_escaped) {
+        return Cow::Borrowed(name);
+    }
+    let mut out = Vec::with_capacity(name.len() + 8);
+    for byte in name.bytes() {
+        match byte {
+            control if is_escaped(control) => pretty_escape(&mut out, control),
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(String::from_utf8(out).expect("only ASCII was replaced, by ASCII"))
 }
 
 /// Writes a JSON string.

@@ -322,7 +322,16 @@ fn shown(text: &str) -> String {
 
 /// Characters that would move the cursor, change colors or turn text around become escapes.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unseen) {
+    escaped_where(text, is_unseen)
+}
+
+/// The same of lines, which keep their ends and tabs.
+pub(crate) fn escaped_lines(text: &str) -> Cow<'_, str> {
+    escaped_where(text, |character| !matches!(character, '\n' | '\t') && is_unseen(character))
+}
+
+fn escaped_where(text: &str, is_unseen: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_unseen) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);

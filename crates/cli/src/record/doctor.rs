@@ -7,11 +7,12 @@ use kymo_recorder::doctor::{DoctorFinding, Grade, examine};
 use super::RecordProblem;
 use crate::CommandOutcome;
 use crate::arguments::DoctorArguments;
+use crate::message::plain_output;
 
 /// Reports the problems.
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<CommandOutcome, RecordProblem> {
     let findings = examine();
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&findings).map_err(io::Error::from)?)?;
     } else {

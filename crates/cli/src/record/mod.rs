@@ -26,7 +26,8 @@ use kymo_recorder::protocol::{RecorderReply, RecorderRequest};
 
 use crate::CommandOutcome;
 use crate::arguments::Command;
-use crate::stop::{StopReason, say};
+use crate::message::write_line;
+use crate::stop::StopReason;
 
 /// Becomes the recorder, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
@@ -57,7 +58,7 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
             let text = problem.to_string();
             let is_in_the_way = matches!(problem, ClientProblem::Folder(_) | ClientProblem::Start(_));
             let help = if is_in_the_way { "\nhelp: `kymo doctor` says more" } else { "" };
-            say(&format!("error: {}{help}", text.trim_end()));
+            write_line(&format!("error: {}{help}", text.trim_end()));
             // A request that the recorder refuses was wrong usage, and so is one without a session.
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
             Ok(if is_usage { CommandOutcome::Status(2) } else { CommandOutcome::Incomplete })
@@ -75,8 +76,8 @@ impl RecordProblem {
     /// Reports the problem, where it does not change the outcome.
     fn tell(&self) {
         match self {
-            Self::Stop(stop) => say(&format!("error: {}", stop.text())),
-            Self::Client(problem) => say(&format!("error: {}", problem.to_string().trim_end())),
+            Self::Stop(stop) => write_line(&format!("error: {}", stop.text())),
+            Self::Client(problem) => write_line(&format!("error: {}", problem.to_string().trim_end())),
         }
     }
 }
@@ -101,7 +102,7 @@ impl From<std::io::Error> for RecordProblem {
 
 /// Why an answer takes long.
 fn warn(why: &str) {
-    say(&format!("warning: {why}"));
+    write_line(&format!("warning: {why}"));
 }
 
 /// Whether a recorder was about to end at the time of the request, as it had no session any more: a

@@ -1,6 +1,6 @@
 //! `kymo recover`: the remains of a crash become traces.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, has_leavings, nonsense};
@@ -11,8 +11,10 @@ use kymo_recorder::{Mended, mend};
 use super::{RecordProblem, show, this_program};
 use crate::CommandOutcome;
 use crate::arguments::RecoverArguments;
+use crate::message::plain_output;
+use crate::message::write_line;
 use crate::show::{bytes, counted};
-use crate::stop::{StopReason, say};
+use crate::stop::StopReason;
 
 /// The results.
 #[derive(Default)]
@@ -46,12 +48,12 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Result<CommandOutcome, Record
         let Recovered { sessions, memory, traces, problems } = &recovered;
         let object =
             serde_json::json!({"sessions": sessions, "memory": memory, "traces": traces, "problems": problems});
-        writeln!(io::stdout(), "{object}")?;
+        writeln!(plain_output(), "{object}")?;
     } else {
-        write!(io::stdout(), "{}", text(&recovered))?;
+        write!(plain_output(), "{}", text(&recovered))?;
     }
     for problem in &recovered.problems {
-        say(&format!("error: {problem}"));
+        write_line(&format!("error: {problem}"));
     }
     Ok(if recovered.is_all() { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }

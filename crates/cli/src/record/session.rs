@@ -21,7 +21,9 @@ use super::streams::Passed;
 use super::{RecordProblem, show, this_program, warn};
 use crate::CommandOutcome;
 use crate::arguments::{self, LossMode, RecordArguments, RuleArguments, SessionArguments};
-use crate::stop::{StopReason, say};
+use crate::message::plain_output;
+use crate::message::write_line;
+use crate::stop::StopReason;
 
 /// Between two checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -124,7 +126,10 @@ impl ActiveSession<'_> {
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
             Ok(ended) => ended,
             Err(problem) => {
-                say(&format!("error: {problem}\nnote: the events recorded until then are in {}", output.display()));
+                write_line(&format!(
+                    "error: {problem}\nnote: the events recorded until then are in {}",
+                    output.display()
+                ));
                 let outcome =
                     child.map_or(CommandOutcome::Incomplete, |child| CommandOutcome::Status(alone(child, &signals)));
                 return Ok(EndedSession { outcome, has_trace: true, signals });
@@ -153,7 +158,7 @@ impl ActiveSession<'_> {
         {
             discard(&self.output, self.was_there);
         }
-        say(&not_started(&self.arguments.command[0], error));
+        write_line(&not_started(&self.arguments.command[0], error));
         let outcome = CommandOutcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
         EndedSession { outcome, has_trace: false, signals: self.signals }
     }
@@ -299,10 +304,10 @@ fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result
 fn detached(session: &str, output: &Path, json: bool) -> Result<CommandOutcome, RecordProblem> {
     if json {
         let object = serde_json::json!({"session": session, "output": output});
-        writeln!(io::stdout(), "{object}")?;
+        writeln!(plain_output(), "{object}")?;
     } else {
-        writeln!(io::stdout(), "session {session} records to {}", output.display())?;
-        writeln!(io::stdout(), "\nNext:  kymo status\n       kymo stop {session}")?;
+        writeln!(plain_output(), "session {session} records to {}", output.display())?;
+        writeln!(plain_output(), "\nNext:  kymo status\n       kymo stop {session}")?;
     }
     Ok(CommandOutcome::Complete)
 }
@@ -328,12 +333,12 @@ fn tell(
         if let Some(LineCount { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
         }
-        writeln!(io::stdout(), "{object}").map_err(|error| at_output(&error))
+        writeln!(plain_output(), "{object}").map_err(|error| at_output(&error))
     } else {
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
         // Standard output is the program's. A terminal may have been closed.
-        say(show::ended(summary, &SessionFacts { captured, command, chooses_programs }).trim_end());
+        write_line(show::ended(summary, &SessionFacts { captured, command, chooses_programs }).trim_end());
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use kymo_schema::level::LogLevel;
 use super::{RecordProblem, ask, show};
 use crate::CommandOutcome;
 use crate::arguments::{SessionsArguments, StatusArguments};
+use crate::message::plain_output;
 use crate::show::{bytes, counted, duration, grouped};
 
 /// The state of everything; `None`: there is no recorder.
@@ -25,7 +26,7 @@ pub(crate) fn status() -> Result<Option<Status>, ClientProblem> {
 
 pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<CommandOutcome, RecordProblem> {
     let sessions = status()?.map(|status| status.sessions).unwrap_or_default();
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&sessions).map_err(io::Error::from)?)?;
     } else if sessions.is_empty() {
@@ -37,7 +38,7 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<CommandOutcome, 
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordProblem> {
-    let mut out = io::stdout().lock();
+    let mut out = plain_output();
     let Some(mut status) = status()? else {
         if arguments.json {
             writeln!(out, "null")?;

@@ -11,7 +11,9 @@ use super::show::SessionFacts;
 use super::{RecordProblem, ask, show};
 use crate::CommandOutcome;
 use crate::arguments::{FilterArguments, SnapshotArguments, StopArguments, SwitchArguments};
-use crate::stop::{StopReason, say};
+use crate::message::plain_output;
+use crate::message::write_line;
+use crate::stop::StopReason;
 
 pub(crate) fn enable(arguments: &SwitchArguments) -> Result<CommandOutcome, RecordProblem> {
     take(&StepKind::Enable, rule(arguments), arguments.session.clone(), arguments.json)
@@ -54,12 +56,12 @@ fn take(
     let answer = ask(&RecorderRequest::Take { session, step: SelectionStep { act: act.clone(), rule } })?;
     let RecorderReply::Taken { matched } = answer else { return Err(nonsense().into()) };
     if json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;
+        writeln!(plain_output(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;
     } else {
-        writeln!(io::stdout(), "session {}: {}", matched.session, matched.sentence(act))?;
+        writeln!(plain_output(), "session {}: {}", matched.session, matched.sentence(act))?;
     }
     matched.warnings().iter().for_each(|warning| super::warn(warning));
-    matched.notes.iter().for_each(|note| say(&format!("note: {}", note.trim_end())));
+    matched.notes.iter().for_each(|note| write_line(&format!("note: {}", note.trim_end())));
     Ok(if matched.events > 0 { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }
 
@@ -68,9 +70,9 @@ pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<CommandOutcome, 
     let answer = ask(&RecorderRequest::Snapshot { session: arguments.session.clone(), output })?;
     let RecorderReply::Snapshot { summary, .. } = answer else { return Err(nonsense().into()) };
     if arguments.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(&summary).map_err(io::Error::from)?)?;
+        writeln!(plain_output(), "{}", serde_json::to_string(&summary).map_err(io::Error::from)?)?;
     } else {
-        write!(io::stdout(), "{}", show::ended(&summary, &SessionFacts::default()))?;
+        write!(plain_output(), "{}", show::ended(&summary, &SessionFacts::default()))?;
     }
     Ok(if summary.problems.is_empty() { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }
@@ -84,13 +86,13 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<CommandOutcome, RecordPr
         Err(problem) => return Err(problem.into()),
     };
     if arguments.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(&summaries).map_err(io::Error::from)?)?;
+        writeln!(plain_output(), "{}", serde_json::to_string(&summaries).map_err(io::Error::from)?)?;
     } else if summaries.is_empty() {
-        writeln!(io::stdout(), "no session is recorded now")?;
+        writeln!(plain_output(), "no session is recorded now")?;
     } else {
         for summary in &summaries {
-            writeln!(io::stdout(), "session {}", summary.session)?;
-            write!(io::stdout(), "{}", show::ended(summary, &SessionFacts::default()))?;
+            writeln!(plain_output(), "session {}", summary.session)?;
+            write!(plain_output(), "{}", show::ended(summary, &SessionFacts::default()))?;
         }
     }
     let is_whole = summaries.iter().all(|summary| summary.problems.is_empty() && summary.lost.unwritten == 0);

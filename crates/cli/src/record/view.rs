@@ -18,7 +18,8 @@ use super::session::{EndedSession, RecordingPlan};
 use super::signals::Signals;
 use crate::CommandOutcome;
 use crate::arguments::ViewArguments;
-use crate::stop::{StopReason, say};
+use crate::message::write_line;
+use crate::stop::StopReason;
 use crate::view;
 
 /// Between two checks whether it is over.
@@ -92,7 +93,7 @@ impl Serving {
     fn end_when_asked(mut self, signals: &Signals, is_worth_while: bool) -> Result<(), StopReason> {
         signals.are_of_command(true);
         if is_worth_while && !self.is_over() {
-            say("\nThe view goes on; Ctrl-C ends it.");
+            write_line("\nThe view goes on; Ctrl-C ends it.");
         }
         while is_worth_while && !self.is_over() && signals.take().is_none() {
             std::thread::sleep(LOOK);

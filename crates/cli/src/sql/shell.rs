@@ -85,10 +85,10 @@ fn answer_all(text: &str, asking: &Asking<'_>, format: AnswerFormat) -> io::Resu
                 println!("({}, {took})", show::counted(answered.rows, "row"));
             }
             Err(WriteFailure::Sql(SqlFailure::Cancelled)) => {
-                eprintln!("cancelled");
+                message!("cancelled");
                 break;
             }
-            Err(WriteFailure::Sql(failure)) => eprintln!("error: {failure}"),
+            Err(WriteFailure::Sql(failure)) => message!("error: {failure}"),
             Err(WriteFailure::File(error)) => return Err(into_io(error)),
         }
     }
@@ -105,12 +105,12 @@ fn obey(command: &str, database: &SqlDatabase, format: &mut AnswerFormat) {
                 let fields = schema.fields().iter();
                 fields.for_each(|field| println!("{:<40}  {}", field.name(), field.data_type()));
             }
-            None => eprintln!("error: there is no table `{table}`"),
+            None => message!("error: there is no table `{table}`"),
         },
         ("f", "table") => *format = AnswerFormat::Table,
         ("f", "csv") => *format = AnswerFormat::Csv,
         ("f", "json") => *format = AnswerFormat::Json,
-        ("f", _) => eprintln!("error: a format is table, csv or json"),
+        ("f", _) => message!("error: a format is table, csv or json"),
         _ => println!("{HELP}"),
     }
 }

@@ -116,7 +116,12 @@ const UUID: &str = "uuid = \"00000000-0000-0000-0000-000000000001\"; \
 /// Each assumption of the closed list is a warning with its name, and an error with `--strict`.
 #[test]
 fn every_assumption() {
-    let cases: [(&str, Vec<u8>, &[u8]); 8] = [
+    let header = |clocks: &str, fields: &str| -> Vec<u8> {
+        let stream = format!("{clocks} stream {{ event.header := struct {{ {fields} }}; }};\nevent");
+        METADATA.replace("event", &stream).into()
+    };
+    let payload = |fields: &str| -> Vec<u8> { METADATA.replace("u32 value;", fields).into() };
+    let cases: [(&str, Vec<u8>, &[u8]); 15] = [
         ("missing-signature", METADATA.replace("/* CTF 1.8 */", "").into(), &[0; 8]),
         ("unknown-attribute", METADATA.replace("byte_order = le;", "byte_order = le; colour = 3;").into(), &[0; 8]),
         (
@@ -126,7 +131,14 @@ fn every_assumption() {
         ),
         ("trailing-comma", JSON.replace("}}]", "}},]").into(), &[0; 8]),
         ("metadata-encoding", [METADATA.as_bytes(), b"/* \xff */"].concat(), &[0; 8]),
+        ("byte-order-mark", [b"\xef\xbb\xbf", METADATA.as_bytes()].concat(), &[0; 8]),
         ("nul-characters", [METADATA.as_bytes(), b"\0"].concat(), &[0; 8]),
+        ("implicit-clock", header("", "u32 timestamp;"), &[0; 8]),
+        ("unmapped-timestamp", header("clock { name = a; }; clock { name = b; };", "u32 timestamp;"), &[0; 8]),
+        ("special-field-type", header("", "integer { size = 8; signed = true; } id;"), &[0; 10]),
+        ("reserved-word", payload("u32 struct;"), &[0; 8]),
+        ("label-out-of-range", payload("enum : u32 { A = -1 } value;"), &[0; 8]),
+        ("ambiguous-name", payload("integer { size = 16; } _a; integer { size = 16; } a;"), &[0; 8]),
         ("uuid-mismatch", METADATA.replacen("le; };", &format!("le; {UUID}"), 1).into(), &[0; 20]),
         (
             "clock-steps-back",
@@ -147,6 +159,45 @@ fn every_assumption() {
             assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");
             assert_eq!(done.status.code(), Some(status), "{name} {option}: {said}");
             assert!(!done.stdout.is_empty(), "{name} {option}");
+        }
+    }
+}
+
+/// A message that cannot be written is no reason to stop, but to say so in the end.
+#[cfg(target_os = "linux")]
+#[test]
+fn messages_without_room() {
+    let setup = Setup::new("full", METADATA.strip_prefix("/* CTF 1.8 */\n").unwrap(), &[0; 12]);
+    let run = |arguments: &[&str]| {
+        let full = fs::File::create("/dev/full").expect("Linux has it");
+        let done = program::kymo().args(arguments).current_dir(&setup.root).stderr(full).output();
+        done.expect("the program is there")
+    };
+    let done = run(&["print", "trace"]);
+    assert_eq!(done.status.code(), Some(1), "its warning is lost");
+    assert_eq!(String::from_utf8_lossy(&done.stdout).lines().count(), 3);
+    assert_eq!(run(&["print", "absent"]).status.code(), Some(1));
+    assert_eq!(run(&["print", "--filter", "1 +", "trace"]).status.code(), Some(2));
+    let sound = Setup::new("full-sound", METADATA, &[0; 12]);
+    fs::rename(sound.root.join("trace"), setup.root.join("sound")).expect("temporary files may be written");
+    assert_eq!(run(&["print", "sound"]).status.code(), Some(0), "it has no message");
+}
+
+/// Names of a trace do not change the terminal.
+#[test]
+fn control_characters_are_escaped() {
+    let metadata = METADATA.replace("tick", "ti\x1b[31mck").replace("u32 value;", "u32 value; u32 \x1b]0;t\x07;");
+    let setup = Setup::new("controls", &metadata, &[0; 12]);
+    let harmless = |text: &[u8]| text.iter().all(|byte| !byte.is_ascii_control() || matches!(byte, b'\n' | b'\t'));
+    let sound =
+        METADATA.replace("tick", "ti\x1b[31mck").replace("trace {", "env { hostname = \"h\x1b[2J\"; };\ntrace {");
+    for (name, metadata) in [("metadata", &metadata), ("sound", &sound)] {
+        fs::write(setup.root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        for command in ["info", "print", "print --format details", "count", "check", "count --event no\x1bne"] {
+            let done = program::kymo().args(command.split(' ')).arg("trace").current_dir(&setup.root).output();
+            let done = done.expect("the program is there");
+            assert!(harmless(&done.stdout), "{name} {command}: {:?}", String::from_utf8_lossy(&done.stdout));
+            assert!(harmless(&done.stderr), "{name} {command}: {:?}", String::from_utf8_lossy(&done.stderr));
         }
     }
 }

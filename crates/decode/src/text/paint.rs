@@ -1,5 +1,7 @@
 //! Colors of terminals, as Babeltrace uses them; nothing at all where they are not wanted.
 
+use kymo_ir::emit::pretty_name;
+
 /// Whether text is colored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint(pub bool);
@@ -50,9 +52,9 @@ impl Paint {
         if self.0 { "\x1b[0m" } else { "" }
     }
 
-    /// The text in that tone.
+    /// The text in that tone, without control characters of its own.
     #[must_use]
     pub fn text(self, tone: Tone, text: &str) -> String {
-        format!("{}{text}{}", self.start(tone), self.end())
+        format!("{}{}{}", self.start(tone), pretty_name(text), self.end())
     }
 }

@@ -9,6 +9,7 @@ use kymo_format::TraceClass;
 use kymo_format::model::{
     self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant,
 };
+use kymo_ir::emit::pretty_name;
 use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, NumberSource, Op, RealStyle, Reg, TextStyle};
 use kymo_schema::level::LogLevel;
 
@@ -123,10 +124,10 @@ impl HeadLine {
     fn trace(&mut self, name: &str) {
         if self.named {
             self.label("trace");
-            self.text += name;
+            self.text += &pretty_name(name);
             self.text += ", ";
         } else {
-            self.text += name;
+            self.text += &pretty_name(name);
         }
     }
 
@@ -143,7 +144,7 @@ impl HeadLine {
         } else if self.parts > 0 {
             self.text += ":";
         }
-        self.text += &value;
+        self.text += &pretty_name(&value);
         self.parts += 1;
     }
 
