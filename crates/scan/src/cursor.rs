@@ -21,7 +21,7 @@ use crate::batch::{BatchContent, BatchEvents, Mark, Packet, StreamBatch};
 use crate::fault::{StreamFault, StreamFaultKind};
 use crate::index::{HeadReader, PacketRow, PacketRowPlace, Packets};
 use crate::keys::KeyMaker;
-use crate::losses::{lost_events, lost_packets};
+use crate::losses::CounterBits;
 use crate::quirks;
 use crate::slices::{Slice, SliceBounds};
 use crate::stop::StopFlag;
@@ -54,6 +54,8 @@ pub struct CursorSetup {
     pub stream: usize,
     /// Makes merge keys.
     pub keys: KeyMaker,
+    /// How the counters of losses wrap.
+    pub counters: CounterBits,
     /// Bytes of a chunk, about.
     pub chunk_bytes: usize,
     /// Deliver marks too.
@@ -364,10 +366,10 @@ impl Cursor {
         let row = as_written(packet.row, packet.head.end_cycles);
         let before = before.map(|before| as_written(before, self.end_before));
         self.end_before = packet.head.end_cycles;
-        if let Some(loss) = lost_events(before.as_ref(), &row) {
+        if let Some(loss) = self.setup.counters.lost_events(before.as_ref(), &row) {
             self.mark(Mark::DiscardedEvents(loss), loss.begin_cycles);
         }
-        if let Some(loss) = lost_packets(before.as_ref(), &row) {
+        if let Some(loss) = self.setup.counters.lost_packets(before.as_ref(), &row) {
             self.mark(Mark::DiscardedPackets(loss), loss.begin_cycles);
         }
     }

@@ -16,6 +16,7 @@ use kymo_format::{ParsedMetadata, TraceClass};
 use kymo_source::TraceFolder;
 
 use crate::index::{HopError, PacketRow, Packets, hop_on, rows_of_lttng_index};
+use crate::losses::CounterBits;
 use crate::quirks;
 
 /// Packets of a file that are remembered from an earlier run.
@@ -75,6 +76,8 @@ pub struct DataStream {
     pub packets: Arc<Packets>,
     /// Converts its clock; `None` if it has none.
     pub clock: Option<ClockConverter>,
+    /// How its counters of losses wrap.
+    pub counters: CounterBits,
 }
 
 impl DataStream {
@@ -221,6 +224,7 @@ impl Trace {
         let mut streams = group(files);
         for stream in &mut streams {
             let clock = class.stream_classes[stream.class].default_clock;
+            stream.counters = CounterBits::of(&class.stream_classes[stream.class]);
             stream.clock = clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], options.clock_shift_ns));
             let packets = Arc::unwrap_or_clone(std::mem::take(&mut stream.packets));
             stream.packets = Arc::new(quirks::mend(&class, packets));
@@ -348,7 +352,14 @@ fn stream(class: u32, id: Option<u64>, packets: Packets) -> DataStream {
     }
     files.sort_unstable();
     files.dedup();
-    DataStream { class: class as usize, id, files, packets: Arc::new(packets), clock: None }
+    DataStream {
+        class: class as usize,
+        id,
+        files,
+        packets: Arc::new(packets),
+        clock: None,
+        counters: CounterBits::default(),
+    }
 }
 
 /// Overlapping snapshots hold the same packet several times.

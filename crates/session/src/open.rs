@@ -304,6 +304,7 @@ impl Session {
                 wanted: stream.packets_for(begin_ns, end_ns, filters.get(rank).and_then(Option::as_deref)),
                 stream: rank,
                 keys: KeyMaker::new(stream.clock),
+                counters: stream.counters,
                 chunk_bytes,
                 marks,
                 filter: filters.get(rank).cloned().flatten(),

@@ -50,6 +50,7 @@ fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&BatchEvents, &[
         wanted: stream.packets_for(None, None, None),
         stream: number,
         keys: KeyMaker::new(stream.clock),
+        counters: stream.counters,
         chunk_bytes: 64 << 10,
         marks: false,
         filter: None,

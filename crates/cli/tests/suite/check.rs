@@ -270,9 +270,10 @@ fn events_that_were_discarded() {
     }
     Setup::new("discarded", &packets).check(&expect![[r#"
         trace/stream: warning[events-discarded]: packet at byte 0: events were discarded before the first packet ended; how many is not known
+          help: nothing says how many of them are of this trace; where that matters, record from the program's start
+        trace/stream: warning[events-discarded]: packet at byte 168: 7 events were discarded before its end
           help: the tracer had no room: use more or larger buffers
-          and 1 time more in this file
-        0 errors, 1 warning
+        0 errors, 2 warnings
     "#]]);
 }
 

@@ -50,6 +50,7 @@ fn by_cursor(trace: &Path, compile: Compile, chunk_bytes: usize) -> Walked {
             wanted: 0..stream.packets.len(),
             stream: rank,
             keys: KeyMaker::new(stream.clock),
+            counters: stream.counters,
             chunk_bytes,
             marks: false,
             filter: None,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use kymo_decode::Compile;
 use kymo_format::{Assumption, ParsedMetadata, Severity, line_column};
 use kymo_scan::index::{hop, rows_of_lttng_index};
+use kymo_scan::losses::{CounterBits, CounterStep};
 use kymo_scan::{
     BatchContent, BatchEvents, CursorItem, DataStream, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault,
     StreamFaultKind, Trace, TraceOptions,
@@ -131,6 +132,11 @@ const SEQUENCE_BACK: CheckRule =
     rule(Gravity::Warning, "sequence-steps-back", "packets may be of several recordings in one file");
 const DISCARDED: CheckRule =
     rule(Gravity::Warning, "events-discarded", "the tracer had no room: use more or larger buffers");
+const DISCARDED_BEFORE: CheckRule = rule(
+    Gravity::Warning,
+    "events-discarded",
+    "nothing says how many of them are of this trace; where that matters, record from the program's start",
+);
 const DISCARDED_BACK: CheckRule =
     rule(Gravity::Warning, "discarded-steps-back", "the number of discarded events cannot be trusted");
 const BEGIN_AFTER_END: CheckRule =
@@ -151,14 +157,15 @@ const IMPORT: CheckRule = rule(Gravity::Error, "import", "that part of the file 
 struct CheckFindings {
     list: Vec<CheckFinding>,
     /// Where the first of its kind is.
-    known: BTreeMap<(String, &'static str), usize>,
+    known: BTreeMap<(String, &'static str, &'static str), usize>,
 }
 
 impl CheckFindings {
-    /// Lists the first of a kind in a file, counts the others.
+    /// Lists the first of a kind in a file, counts the others: a rule that has another remedy is
+    /// of another kind.
     fn add(&mut self, rule: &CheckRule, place: String, message: String) {
         let next = self.list.len();
-        let index = *self.known.entry((place.clone(), rule.name)).or_insert(next);
+        let index = *self.known.entry((place.clone(), rule.name, rule.help)).or_insert(next);
         if index < next {
             self.list[index].times += 1;
             return;
@@ -335,10 +342,10 @@ fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut CheckFinding
             add(&BEGIN_AFTER_END, format!("begins at {begin} cycles, after its end at {end}"));
         }
         match before {
-            Some(before) => neighbours(&before, &row, &mut add),
+            Some(before) => neighbors(stream.counters, &before, &row, &mut add),
             None if row.discarded.is_some_and(|count| count > 0) => {
                 add(
-                    &DISCARDED,
+                    &DISCARDED_BEFORE,
                     "events were discarded before the first packet ended; how many is not known".to_owned(),
                 );
             }
@@ -349,21 +356,23 @@ fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut CheckFinding
 }
 
 /// The contradictions between two packets of a stream that follow each other.
-fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&CheckRule, String)) {
+fn neighbors(counters: CounterBits, before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&CheckRule, String)) {
     if let (Some(last), Some(now)) = (before.sequence, row.sequence) {
-        match now.checked_sub(last) {
-            Some(1) => {}
-            Some(step) if step > 1 => {
+        match counters.sequence_between(before, row) {
+            Some(CounterStep::Ahead(1)) | None => {}
+            Some(CounterStep::Ahead(step)) if step > 1 => {
                 add(&SEQUENCE_GAP, format!("sequence number {now} follows {last}: {} packets are missing", step - 1));
             }
-            _ => add(&SEQUENCE_BACK, format!("sequence number {now} follows {last}")),
+            Some(_) => add(&SEQUENCE_BACK, format!("sequence number {now} follows {last}")),
         }
     }
     if let (Some(last), Some(now)) = (before.discarded, row.discarded) {
-        match now.checked_sub(last) {
-            Some(0) => {}
-            Some(count) => add(&DISCARDED, format!("{count} events were discarded before its end")),
-            None => add(&DISCARDED_BACK, format!("{now} discarded events, where the packet before had {last}")),
+        match counters.discarded_between(before, row) {
+            Some(CounterStep::Ahead(0)) | None => {}
+            Some(CounterStep::Ahead(count)) => add(&DISCARDED, format!("{count} events were discarded before its end")),
+            Some(CounterStep::Back) => {
+                add(&DISCARDED_BACK, format!("{now} discarded events, where the packet before had {last}"));
+            }
         }
     }
     if let (Some(end), Some(begin)) = (before.end_cycles, row.begin_cycles)

@@ -17,13 +17,15 @@ pub(crate) fn losses(stream: &DataStream, packets: Range<usize>, report: &mut Re
     let mut rows = stream.packets.range(packets.start.saturating_sub(1).min(packets.end)..packets.end);
     let Some(mut last) = rows.next() else { return };
     for row in rows {
-        if let (Some(before), Some(now)) = (last.discarded, row.discarded) {
-            report.events_discarded = report.events_discarded.saturating_add(now.saturating_sub(before));
+        if let Some(loss) = stream.counters.lost_events(Some(&last), &row) {
+            report.events_discarded = report.events_discarded.saturating_add(loss.count.unwrap_or(0));
+            report.discarded_is_lower_bound |= loss.count.is_none();
         }
-        if let (Some(before), Some(now)) = (last.sequence, row.sequence) {
-            let lost = now.saturating_sub(before).saturating_sub(1);
-            report.packets_lost = report.packets_lost.saturating_add(lost);
-        }
+        let lost = stream.counters.lost_packets(Some(&last), &row).and_then(|loss| loss.count);
+        report.packets_lost = report.packets_lost.saturating_add(lost.unwrap_or(0));
         last = row;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,17 +148,12 @@ fn losses(session: &Session) -> Result<RecordBatch, TableError> {
                 None => None,
             };
             let mut add = |what, count, between| rows.push(LossRow { stream: rank, packet, what, count, between });
-            match (before.as_ref().map(|before| before.discarded), row.discarded) {
-                (None, Some(now)) if now > 0 => add("events", None, (None, at(row.begin_cycles))),
-                (Some(Some(before)), Some(now)) if now > before => {
-                    add("events", Some(now - before), (began, at(row.end_cycles)));
-                }
-                _ => {}
+            if let Some(loss) = stream.counters.lost_events(before.as_ref(), &row) {
+                let between = if before.is_some() { (began, at(row.end_cycles)) } else { (None, at(row.begin_cycles)) };
+                add("events", loss.count, between);
             }
-            let sequences = before.as_ref().and_then(|before| before.sequence).zip(row.sequence);
-            let lost = sequences.and_then(|(before, now)| now.checked_sub(before)?.checked_sub(1));
-            if let Some(lost) = lost.filter(|lost| *lost > 0) {
-                add("packets", Some(lost), (began, at(row.begin_cycles)));
+            if let Some(loss) = stream.counters.lost_packets(before.as_ref(), &row) {
+                add("packets", loss.count, (began, at(row.begin_cycles)));
             }
             before = Some(row);
         }

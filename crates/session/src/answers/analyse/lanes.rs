@@ -10,7 +10,6 @@ use kymo_decode::fields::FieldValue;
 use kymo_format::model::EnvironmentValue;
 use kymo_ir::PacketWindow;
 use kymo_scan::index::{HeadReader, PacketRow};
-use kymo_scan::losses::{lost_events, lost_packets};
 use kymo_scan::{DataStream, Slice, Trace};
 
 use super::rank;
@@ -166,8 +165,8 @@ fn add_packets(lane: &mut LaneFacts, stream: &DataStream, wanted: Range<usize>) 
             let (first, last) = lane.span_ns.unwrap_or((begin, end));
             lane.span_ns = Some((first.min(begin), last.max(end)));
         }
-        let events = lost_events(before.as_ref(), &row);
-        let packets = lost_packets(before.as_ref(), &row);
+        let events = stream.counters.lost_events(before.as_ref(), &row);
+        let packets = stream.counters.lost_packets(before.as_ref(), &row);
         for loss in events.iter().chain(&packets) {
             let begin = nanos(loss.begin_cycles).unwrap_or(i64::MIN);
             lane.holes.add(begin, nanos(loss.end_cycles).unwrap_or(i64::MAX));
