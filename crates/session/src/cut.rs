@@ -5,8 +5,9 @@
 //! ```
 //!
 //! The metadata stays as it is, or says the same in another dialect; where clocks are shifted, it
-//! says so of them. Packets stay packets, with the wanted events and times of their own; those
-//! without any are left out. Losses in the span stay told.
+//! says so of them. Packets stay packets: one that is kept as a whole says what it said, one of
+//! which some events are kept has times of its own, and one of which none is kept is left out.
+//! Losses in the span stay told.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -18,7 +19,7 @@ use kymo_decode::tree::stream::{EventRecord, FileFault, PacketRecords, read_pack
 use kymo_format::{Dialect, TraceClass};
 use kymo_ir::{PacketWindow, Records, SLACK, ScanStop};
 use kymo_scan::{DataStream, PacketRow, Trace};
-use kymo_writer::{EventParts, MetadataSource, StreamWriter, TraceWriter, WriteProblem, WriterOptions};
+use kymo_writer::{EventParts, MetadataSource, PacketTimes, StreamWriter, TraceWriter, WriteProblem, WriterOptions};
 
 use crate::answers::losses::losses;
 use crate::open::metadata::MetadataForm;
@@ -126,7 +127,8 @@ fn cut_trace(
         let Some(&file) = stream.files.first() else { continue };
         let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
         let into = writer.stream(stream.class, stream.id, &name)?;
-        StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
+        StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false, begun: false }
+            .run(cut, progress)?;
     }
     Ok(())
 }
@@ -211,6 +213,8 @@ struct StreamCut<'a> {
     last: u64,
     /// Losses are not told yet.
     owed: bool,
+    /// A packet was written.
+    begun: bool,
 }
 
 impl StreamCut<'_> {
@@ -224,7 +228,7 @@ impl StreamCut<'_> {
             self.losses(before, &row)?;
             match self.read(&row) {
                 Ok(read) => {
-                    cut.events += self.write(&read)?;
+                    cut.events += self.write(&row, &read)?;
                     if let Some(fault) = read.fault {
                         cut.report.unreadable.push(self.problem(&row, &fault));
                     }
@@ -234,23 +238,23 @@ impl StreamCut<'_> {
             progress.add(row.total_bits / 8);
         }
         if self.owed {
+            self.into.packet_times(PacketTimes::default());
             self.into.empty_packet(self.last)?;
         }
         Ok(())
     }
 
     fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::WriteError> {
-        let step = |now: Option<u64>, last: Option<u64>| now?.checked_sub(last?);
+        let counters = self.stream.counters;
         // What a stream's first packet tells was lost before it or in it; its sequence number tells nothing.
         let Some(before) = before else {
             self.discarded(row.discarded.unwrap_or(0), row);
             return Ok(());
         };
-        let lost = step(row.sequence, before.sequence).unwrap_or(0);
-        if lost > 1 {
-            self.into.lost_packets(lost - 1)?;
+        if let Some(lost) = counters.lost_packets(Some(&before), row).and_then(|loss| loss.count) {
+            self.into.lost_packets(lost)?;
         }
-        self.discarded(step(row.discarded, before.discarded).unwrap_or(0), row);
+        self.discarded(counters.lost_events(Some(&before), row).and_then(|loss| loss.count).unwrap_or(0), row);
         Ok(())
     }
 
@@ -309,8 +313,19 @@ impl StreamCut<'_> {
         ReportProblem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
     }
 
-    fn write(&mut self, read: &ReadPacket) -> Result<u64, kymo_writer::WriteError> {
-        let ReadPacket { packet, chosen, .. } = read;
+    fn write(&mut self, row: &PacketRow, read: &ReadPacket) -> Result<u64, kymo_writer::WriteError> {
+        let ReadPacket { packet, chosen, fault } = read;
+        let is_kept = |(number, record): (usize, &EventRecord)| {
+            self.is_in_span(record) && chosen.as_ref().is_none_or(|chosen| chosen.contains(&number))
+        };
+        let kept: Vec<bool> = packet.events.iter().enumerate().map(is_kept).collect();
+        let is_whole = fault.is_none() && kept.iter().all(|is_kept| *is_kept);
+        let times = PacketTimes { begin: row.begin_cycles, end: row.end_cycles };
+        self.into.packet_times(if is_whole { times } else { PacketTimes::default() });
+        // The numbers of the copy begin where those of the original do.
+        if let (false, Some(sequence)) = (self.begun, row.sequence) {
+            self.into.sequence(sequence);
+        }
         if let Some(header) = &packet.header {
             self.into.packet_header(header);
         }
@@ -318,10 +333,7 @@ impl StreamCut<'_> {
             self.into.packet_context(context);
         }
         let mut events = 0;
-        for (number, record) in packet.events.iter().enumerate() {
-            if !self.is_in_span(record) || chosen.as_ref().is_some_and(|chosen| !chosen.contains(&number)) {
-                continue;
-            }
+        for (record, _) in packet.events.iter().zip(&kept).filter(|(_, is_kept)| **is_kept) {
             let event = EventParts {
                 header: record.header.as_ref(),
                 common: record.common.as_ref(),
@@ -339,7 +351,13 @@ impl StreamCut<'_> {
             self.last = record.cycles;
             events += 1;
         }
-        self.owed &= events == 0;
+        // A packet that never had events is one of the whole, and not of some events.
+        let is_empty = packet.events.is_empty() && is_whole && self.filter.is_none();
+        if is_empty {
+            self.into.empty_packet(row.begin_cycles.unwrap_or(self.last))?;
+        }
+        self.owed &= events == 0 && !is_empty;
+        self.begun |= events > 0 || is_empty;
         self.into.flush()?;
         Ok(events)
     }

@@ -169,7 +169,10 @@ impl HeadBuilder<'_> {
         }
         let by_role = class.roles().iter().rev().find_map(|role| {
             let is_begin = *role == Role::DefaultClockTimestamp;
-            self.known.role(*role).filter(|_| !is_begin).map(Value::Unsigned)
+            let value = self.known.role(*role).filter(|_| !is_begin)?;
+            // It counts on from 0 when its bits are used up.
+            let wraps = *role == Role::PacketSequenceNumber;
+            Some(Value::Unsigned(if wraps { clock::low_bits(value, bits(class)) } else { value }))
         });
         by_role.or_else(|| self.timestamp(class)).or_else(|| given.cloned())
     }
@@ -178,12 +181,16 @@ impl HeadBuilder<'_> {
     fn timestamp(&self, class: &FieldClass) -> Option<Value> {
         let (index, cycles) = self.known.clock?;
         let meaning = class.integer_meaning()?;
-        let bits = match &class.kind {
-            FieldKind::Integer(integer) => integer.bits.length,
-            _ => 64,
-        };
         let moves = moves_clock(meaning, Some(index));
-        moves.then(|| Value::Unsigned(clock::low_bits(cycles, bits)))
+        moves.then(|| Value::Unsigned(clock::low_bits(cycles, bits(class))))
+    }
+}
+
+/// Bits of an integer.
+fn bits(class: &FieldClass) -> u32 {
+    match &class.kind {
+        FieldKind::Integer(integer) => integer.bits.length,
+        _ => u64::BITS,
     }
 }
 

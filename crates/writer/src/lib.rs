@@ -23,5 +23,5 @@ pub use kymo_format::model::EnvironmentValue;
 pub use raw::{
     CtfVersion, EVENT_HEAD_BYTES, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace,
 };
-pub use stream::{EventParts, StreamWriter};
+pub use stream::{EventParts, PacketTimes, StreamWriter};
 pub use trace::{MetadataSource, TraceWriter, WriterOptions};

@@ -41,13 +41,25 @@ pub struct StreamWriter {
     discarded: u64,
     context: Option<Value>,
     header: Option<Value>,
+    times: PacketTimes,
     open: Option<OpenPacket>,
+}
+
+/// The times that packets give themselves. Without them a packet begins with its first event and
+/// ends with its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketTimes {
+    /// In cycles.
+    pub begin: Option<u64>,
+    /// In cycles.
+    pub end: Option<u64>,
 }
 
 #[derive(Debug)]
 struct OpenPacket {
     encoder: Encoder,
     begin: u64,
+    end: Option<u64>,
     events: u64,
 }
 
@@ -73,6 +85,7 @@ impl StreamWriter {
             discarded: 0,
             context: None,
             header: None,
+            times: PacketTimes::default(),
             open: None,
         }
     }
@@ -85,6 +98,16 @@ impl StreamWriter {
     /// The same for packet headers.
     pub fn packet_header(&mut self, value: &Value) {
         self.header = Some(value.clone());
+    }
+
+    /// Sets the times of the packets that follow.
+    pub fn packet_times(&mut self, times: PacketTimes) {
+        self.times = times;
+    }
+
+    /// Sets the sequence number of the next packet.
+    pub fn sequence(&mut self, number: u64) {
+        self.sequence = number;
     }
 
     /// Counts event records that were lost; the open packet's snapshot contains them.
@@ -152,7 +175,10 @@ impl StreamWriter {
         has(Role::PacketTotalLength) || has(Role::PacketContentLength)
     }
 
+    /// Begins a packet whose first event, or whose losses, have that time.
     fn begin(&self, cycles: u64) -> Result<OpenPacket, WriteError> {
+        let PacketTimes { begin, end } = self.times;
+        let cycles = begin.unwrap_or(cycles);
         if self.offset > 0 && !self.has_sizes() {
             return Err(WriteProblem::SinglePacket.into());
         }
@@ -179,7 +205,7 @@ impl StreamWriter {
         encoder.begin_record();
         let understood = |encoder: &Encoder| !encoder.clock_told || encoder.clock == cycles;
         write_head(self.class().packet_context.as_ref(), &context, &mut encoder, understood)?;
-        Ok(OpenPacket { encoder, begin: cycles, events: 0 })
+        Ok(OpenPacket { encoder, begin: cycles, end, events: 0 })
     }
 
     fn record(
@@ -220,7 +246,8 @@ impl StreamWriter {
     fn close(&mut self, mut open: OpenPacket) -> Result<(), WriteError> {
         let content = open.encoder.position;
         let total = content.next_multiple_of(8);
-        let end = self.clock.max(open.begin);
+        let last = self.clock.max(open.begin);
+        let end = open.end.unwrap_or(last);
         let patches = std::mem::take(&mut open.encoder.patches);
         let has = |role| patches.iter().any(|patch| patch.role == role);
         let both = has(Role::PacketTotalLength) && has(Role::PacketContentLength);
@@ -253,7 +280,8 @@ impl StreamWriter {
             append(index, &entry.to_bytes())?;
         }
         self.offset += bytes.len() as u64;
-        self.clock = end;
+        // Readers do not move the clock to the packet's end.
+        self.clock = last;
         self.sequence = self.sequence.wrapping_add(1);
         Ok(())
     }

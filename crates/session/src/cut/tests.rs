@@ -90,3 +90,53 @@ fn losses_of_the_first_packet_stay_told() {
     let row = cut.traces[0].streams[0].packets.get(0);
     assert_eq!((row.discarded, row.begin_cycles), (Some(3), Some(cycles)));
 }
+
+/// The rows of all packets, without the places where they lie.
+fn rows(session: &Session) -> Vec<Vec<kymo_scan::PacketRow>> {
+    let streams = session.traces.iter().flat_map(|trace| &trace.streams);
+    let of_stream = |stream: &kymo_scan::DataStream| {
+        stream.packets.iter().map(|row| kymo_scan::PacketRow { offset_bytes: 0, ..row }).collect()
+    };
+    streams.map(of_stream).collect()
+}
+
+/// Without a span and a filter, the packets of the copy say what those of the original say: times, counters, also where
+/// no event is, and where nothing tells which clock the times are of.
+#[test]
+fn packets_of_a_whole_copy_say_the_same() {
+    use crate::made_traces::{METADATA, Random, packet, trace};
+
+    let two_clocks =
+        METADATA.replace(" map = clock.c.value;", "").replace("stream {", "clock { name = d; };\nstream {");
+    let without_clock =
+        METADATA.replace(" map = clock.c.value;", "").replace("clock { name = c; freq = 1000000000; };", "");
+    for (number, metadata) in [METADATA, &two_clocks, &without_clock].into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let original = folder.path().join("original");
+        std::fs::create_dir(&original).unwrap();
+        std::fs::write(original.join("metadata"), metadata).unwrap();
+        let mut file = Vec::new();
+        packet(&mut file, [100, 900, 3, 17], &[100, 200]);
+        packet(&mut file, [1000, 1900, 3, 18], &[1500]);
+        packet(&mut file, [2000, 2900, 5, 21], &[]);
+        packet(&mut file, [3000, 3900, 5, 22], &[3100, 3900]);
+        std::fs::write(original.join("s"), file).unwrap();
+        let copy = folder.path().join("copy");
+        open(&original).cut(&CutOptions::default(), &copy, &Progress::default()).unwrap();
+        assert_eq!(rows(&open(&copy)), rows(&open(&original)), "metadata {number}");
+        assert_eq!(std::fs::read(copy.join("s")).unwrap(), std::fs::read(original.join("s")).unwrap());
+    }
+    let mut random = Random(29);
+    for number in (0..30).filter(|number| number % 5 != 4) {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
+        trace(&original, number, &mut random);
+        open(&original).cut(&CutOptions::default(), &copy, &Progress::default()).unwrap();
+        let in_order = |mut rows: Vec<Vec<kymo_scan::PacketRow>>| {
+            rows.retain(|rows| !rows.is_empty());
+            rows.iter_mut().flatten().for_each(|row| row.file = 0);
+            rows
+        };
+        assert_eq!(in_order(rows(&open(&copy))), in_order(rows(&open(&original))), "trace {number}");
+    }
+}
