@@ -16,6 +16,8 @@ use crate::show::{self, bytes, counted, duration, grouped, sparkline};
 const TRACES_MAX: usize = 4;
 /// Traces that have a line, where there are more.
 const SUMMARIES_MAX: usize = 16;
+/// Folders of a trace that are named.
+const PATHS_MAX: usize = 4;
 /// Classes that are named.
 const CLASSES_MAX: usize = 8;
 
@@ -102,6 +104,12 @@ fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {
     // A folder that was named as it is called needs no other name.
     let path = if trace.path == trace.name { String::new() } else { format!("  ({})", trace.path) };
     writeln!(out, "{}{path}", trace.name)?;
+    if !trace.other_paths.is_empty() {
+        let (others, paths) = (trace.other_paths.len(), trace.other_paths.iter().take(PATHS_MAX));
+        let more = if others > PATHS_MAX { format!(" and {} more", others - PATHS_MAX) } else { String::new() };
+        let paths: Vec<&str> = paths.map(String::as_str).collect();
+        writeln!(out, "  parts     {}: that one, {}{more}", counted(1 + others as u64, "folder"), paths.join(", "))?;
+    }
     if let Some(recorder) = recorder(trace) {
         let value = |name| environment(trace, name);
         let host = value("hostname").map_or(String::new(), |host| format!(" on {host}"));
@@ -136,7 +144,11 @@ fn summaries(traces: &[TraceInfo], out: &mut impl Write) -> io::Result<()> {
     for trace in traces.iter().take(SUMMARIES_MAX) {
         let streams = counted(trace.streams as u64, "stream");
         let recorder = recorder(trace).map_or(String::new(), |recorder| format!("  {recorder}"));
-        writeln!(out, "{}  {streams}, {}{recorder}", trace.path, bytes(trace.bytes))?;
+        let more = match trace.other_paths.len() {
+            0 => String::new(),
+            others => format!(" and {}", counted(others as u64, "other folder")),
+        };
+        writeln!(out, "{}{more}  {streams}, {}{recorder}", trace.path, bytes(trace.bytes))?;
     }
     match traces.len().checked_sub(SUMMARIES_MAX) {
         Some(more) if more > 0 => writeln!(out, "... and {}", counted(more as u64, "more trace")),

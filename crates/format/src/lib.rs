@@ -75,6 +75,44 @@ pub fn parse(bytes: &[u8]) -> ParsedMetadata {
     ParsedMetadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 
+/// The first UUID in the bytes of a metadata stream, which is the trace's but for unusual metadata.
+/// It is found without parsing: of traces with different ones, nothing more has to be known to say
+/// that they are different traces.
+///
+/// ```
+/// # use kymo_format::uuid_at_a_glance;
+/// let text = b"/* CTF 1.8 */ trace { uuid = \"01234567-0123-0123-0123-0123456789ab\"; };";
+/// assert_eq!(uuid_at_a_glance(text).unwrap().to_string(), "01234567-0123-0123-0123-0123456789ab");
+/// assert_eq!(uuid_at_a_glance(b"/* CTF 1.8 */ trace { major = 1; };"), None);
+/// ```
+#[must_use]
+pub fn uuid_at_a_glance(bytes: &[u8]) -> Option<Uuid> {
+    stream::packet_uuid(bytes).or_else(|| {
+        let mut rest = bytes;
+        while let Some(at) = rest.windows(4).position(|word| word == b"uuid") {
+            rest = &rest[at + 4..];
+            if let Some(uuid) = uuid_behind(rest) {
+                return Some(uuid);
+            }
+        }
+        None
+    })
+}
+
+/// `= "01234567-..."` of TSDL, or `": [1, 35, ...]` of CTF 2.
+fn uuid_behind(bytes: &[u8]) -> Option<Uuid> {
+    // Sixteen numbers of three digits, with a comma and a few spaces each.
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(256)]);
+    let text = text.trim_start();
+    if let Some(value) = text.strip_prefix('=') {
+        return value.trim_start().strip_prefix('"')?.get(..36)?.parse().ok();
+    }
+    let list = text.strip_prefix('"')?.trim_start().strip_prefix(':')?.trim_start().strip_prefix('[')?;
+    let (list, _) = list.split_once(']')?;
+    let numbers: Option<Vec<u8>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
+    Some(Uuid(numbers?.try_into().ok()?))
+}
+
 /// The result of a parser, and its findings among those of all parts.
 fn diagnosed<T, P: Into<MetadataProblem>>((read, findings): (T, Vec<PartFinding<P>>)) -> (T, Vec<Diagnostic>) {
     (read, findings.into_iter().map(Diagnostic::from).collect())

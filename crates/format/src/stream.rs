@@ -182,6 +182,14 @@ pub(crate) fn read(bytes: &[u8]) -> StreamText {
     text
 }
 
+/// The UUID of the first metadata packet, if there is one. Where there is no UUID, it is zeros.
+pub(crate) fn packet_uuid(bytes: &[u8]) -> Option<Uuid> {
+    let first = bytes.first_chunk::<4>()?;
+    let is_packet = [MAGIC.to_le_bytes(), MAGIC.to_be_bytes()].contains(first);
+    let uuid = Uuid(bytes.get(4..20).filter(|_| is_packet)?.try_into().ok()?);
+    (uuid != Uuid::NIL).then_some(uuid)
+}
+
 /// What a file is that cannot be metadata: a parser would find fault with each of its bytes.
 fn no_text(bytes: &[u8]) -> Option<MetadataStreamProblem> {
     let first = bytes.first_chunk::<4>().map(|first| [u32::from_le_bytes(*first), u32::from_be_bytes(*first)]);
@@ -204,7 +212,7 @@ fn no_text(bytes: &[u8]) -> Option<MetadataStreamProblem> {
     let is_no_text =
         |byte: &u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | 0x1e);
     let count = probed.iter().filter(|byte| is_no_text(byte)).count();
-    let at = probed.iter().position(|byte| is_no_text(byte))?;
+    let at = probed.iter().position(is_no_text)?;
     // A text that is damaged in places is still worth a parser's messages.
     (count >= NO_TEXT_LEAST && count * 40 >= probed.len()).then_some(MetadataStreamProblem::Binary {
         at,

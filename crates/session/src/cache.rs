@@ -128,7 +128,7 @@ impl PacketCache {
 
     /// The file of a stream.
     pub(crate) fn path(&self, folder: &TraceFolder, file: usize) -> Option<PathBuf> {
-        let stream = std::path::absolute(folder.path().join(&folder.streams()[file].name)).ok()?;
+        let stream = std::path::absolute(folder.stream(file).path()).ok()?;
         let name = hash(stream.as_os_str().as_encoded_bytes());
         Some(self.folder.join(format!("{name:016x}.{EXTENSION}")))
     }

@@ -19,7 +19,7 @@ use kymo_scan::Trace;
 use kymo_source::{LiveState, SourceErrorKind};
 
 use crate::open::again::EarlierTraces;
-use crate::open::discover::{self, discover};
+use crate::open::discover::{self, discover, discover_machines};
 use crate::open::offsets::Offsets;
 use crate::open::progress::Progress;
 use crate::open::{OpenFailure, OpenOptions, Session};
@@ -206,7 +206,7 @@ impl Follow {
             known.into_iter().map(|path| (path.clone(), discover::live(&path))).collect();
         #[cfg(test)]
         self.meanwhile.run();
-        for found in discover(&self.paths).found {
+        for found in discover_machines(&self.paths, &|path| offsets.number_of(path)).found {
             let folder = match found {
                 Ok(folder) => folder,
                 // An error of this kind names the path that was asked for.

@@ -4,6 +4,7 @@ pub(crate) mod again;
 pub(crate) mod discover;
 pub(crate) mod identity;
 pub(crate) mod index;
+pub(crate) mod logical;
 pub(crate) mod metadata;
 pub(crate) mod offsets;
 pub(crate) mod progress;
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{PacketCache, RecalledPackets};
 use crate::open::again::EarlierTraces;
-use crate::open::discover::{Discovered, discover};
+use crate::open::discover::{Discovered, discover_machines};
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
 use crate::open::report::{Report, ReportProblem};
@@ -368,13 +369,13 @@ impl Session {
 /// All traces at or below the paths, in the order of the paths. Each offset is of one of them, or of something that cannot be
 /// looked at: that is told of it anyway.
 fn find_all(paths: &[PathBuf], offsets: &Offsets<'_>) -> Result<Discovered, OffsetFailure> {
-    let discovered = discover(paths);
-    let place = |found: &'_ Result<TraceFolder, kymo_source::SourceError>| match found {
-        Ok(folder) => folder.path().to_owned(),
-        Err(error) => error.path.clone(),
-    };
-    let skipped = discovered.skipped.iter().map(|error| error.path.clone());
-    offsets.check(&discovered.found.iter().map(place).chain(skipped).collect::<Vec<PathBuf>>())?;
+    let discovered = discover_machines(paths, &|path| offsets.number_of(path));
+    let places = discovered.found.iter().flat_map(|found| match found {
+        Ok(folder) => std::iter::once(folder.path()).chain(folder.other_paths().iter().map(PathBuf::as_path)).collect(),
+        Err(error) => vec![&*error.path],
+    });
+    let skipped = discovered.skipped.iter().map(|error| &*error.path);
+    offsets.check(&places.chain(skipped).map(Path::to_owned).collect::<Vec<PathBuf>>())?;
     Ok(discovered)
 }
 

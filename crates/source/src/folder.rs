@@ -1,5 +1,6 @@
 //! One trace's files.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,13 +11,15 @@ use crate::error::SourceError;
 use crate::handles::Handles;
 use crate::import::Imported;
 use crate::live::LiveState;
-use crate::storage::{Disk, FileIdentity, InArchive, InMemory, Storage};
+use crate::storage::{Disk, FileIdentity, InArchive, InMemory, Joined, Storage};
 use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
+    /// Other folders with parts of the trace.
+    others: Vec<PathBuf>,
     streams: Vec<StreamEntry>,
     problems: Arc<[String]>,
     storage: Arc<dyn Storage>,
@@ -41,7 +44,13 @@ impl TraceFolder {
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
         let storage = Disk { path: path.to_owned(), handles: Arc::clone(handles) };
-        Ok(Self { path: path.to_owned(), streams, problems: Arc::default(), storage: Arc::new(storage) })
+        Ok(Self {
+            path: path.to_owned(),
+            others: Vec::new(),
+            streams,
+            problems: Arc::default(),
+            storage: Arc::new(storage),
+        })
     }
 
     /// The trace in the folder `path`, but only one file of it.
@@ -57,7 +66,7 @@ impl TraceFolder {
         let streams = files.map(|(name, entry)| StreamEntry::new(name.to_owned(), name.into(), entry.size)).collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
         let storage = InArchive { archive: Arc::clone(archive), folder: folder.to_owned() };
-        Self { path, streams, problems: Arc::default(), storage: Arc::new(storage) }
+        Self { path, others: Vec::new(), streams, problems: Arc::default(), storage: Arc::new(storage) }
     }
 
     /// The trace that an importer made of the file `path`.
@@ -71,13 +80,50 @@ impl TraceFolder {
         let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(MemoryBytes(bytes)))).collect();
         let storage = InMemory { path: path.to_owned(), metadata: MemoryBytes(metadata), streams: files };
         let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
-        Ok(Self { path, streams, problems, storage: Arc::new(storage) })
+        Ok(Self { path, others: Vec::new(), streams, problems, storage: Arc::new(storage) })
     }
 
-    /// Where it is, as the user named it.
+    /// One trace in several folders: chunks of a session that was rotated, snapshots, files that
+    /// users name one by one. The metadata of the first describes all of them. A file that is named
+    /// twice is there once.
+    ///
+    /// Streams are called by their path below the folder that all parts are in.
+    #[must_use]
+    pub fn joined(first: &Self, others: &[Self]) -> Self {
+        let parts = || std::iter::once(first).chain(others);
+        let above = parts().fold(first.path.clone(), |above, part| common(&above, &part.path));
+        let (mut streams, mut known) = (BTreeMap::new(), BTreeSet::new());
+        for part in parts() {
+            let below = part.path.strip_prefix(&above).unwrap_or(&part.path);
+            for entry in &part.streams {
+                let path = part.storage.stream(entry).path().to_owned();
+                if known.insert(path.canonicalize().unwrap_or(path)) {
+                    let name = below.join(&entry.name).to_string_lossy().into_owned();
+                    streams.insert(name, (Arc::clone(&part.storage), entry.clone()));
+                }
+            }
+        }
+        let entries = streams.iter().map(|(name, (_, entry))| StreamEntry::new(name.clone(), name.into(), entry.size));
+        let entries = entries.collect();
+        let mut paths: Vec<PathBuf> = others.iter().map(|other| other.path.clone()).collect();
+        paths.retain(|path| *path != first.path);
+        paths.dedup();
+        let problems = parts().flat_map(|part| part.problems.iter().cloned()).collect();
+        let (described_by, parts) = (&first.storage, parts().map(|part| Arc::clone(&part.storage)).collect());
+        let storage = Joined { described_by: Arc::clone(described_by), streams, parts };
+        Self { path: first.path.clone(), others: paths, streams: entries, problems, storage: Arc::new(storage) }
+    }
+
+    /// Where it is, as the user named it: the folder whose metadata describes the trace.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where other parts of it are, as the user named them.
+    #[must_use]
+    pub fn other_paths(&self) -> &[PathBuf] {
+        &self.others
     }
 
     /// Its files with packets, in the order of their names.
@@ -100,7 +146,7 @@ impl TraceFolder {
     pub fn metadata(&self) -> Result<Vec<u8>, SourceError> {
         let path = self.path.join("metadata");
         let missing = || SourceError::new(&path, io::Error::from(io::ErrorKind::NotFound));
-        self.storage.bytes("metadata").and_then(|bytes| bytes.ok_or_else(missing))
+        self.storage.metadata().and_then(|bytes| bytes.ok_or_else(missing))
     }
 
     /// The bytes of LTTng's index of a file, if there is one.
@@ -109,7 +155,7 @@ impl TraceFolder {
     ///
     /// It is there and cannot be read.
     pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, SourceError> {
-        self.storage.bytes(&format!("index/{}.idx", self.streams[stream].name))
+        self.storage.index(&self.streams[stream])
     }
 
     /// A file for reading. It is opened when it is first read.
@@ -134,6 +180,11 @@ impl TraceFolder {
     pub fn live(&self) -> Option<LiveState> {
         self.storage.live()
     }
+}
+
+/// The folder that both paths are in, or that one of them is.
+fn common(one: &Path, other: &Path) -> PathBuf {
+    one.components().zip(other.components()).map_while(|(one, other)| (one == other).then_some(one)).collect()
 }
 
 /// Whether a file of that name holds packets.

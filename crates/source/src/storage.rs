@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Storage   what a trace consists of    bytes of its small files, streams of packets, opened when they are first read
+//!                                       (several storages may hold parts of one trace: Joined)
 //!           whether it is still itself  device, inode, size and time of each stream
 //!           whether it grows            what its recorder says
 //! ```
@@ -35,8 +36,11 @@ pub struct FileIdentity {
 
 /// Where the files of one trace are kept.
 pub(crate) trait Storage: fmt::Debug + Send + Sync {
-    /// The bytes of a file, by its name with `/` between folders; `None`: there is none.
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError>;
+    /// The bytes of the metadata; `None`: there is none.
+    fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError>;
+
+    /// The bytes of LTTng's index of a stream; `None`: there is none.
+    fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError>;
 
     /// A stream of packets.
     fn stream(&self, entry: &StreamEntry) -> ByteSource;
@@ -58,14 +62,27 @@ pub(crate) struct Disk {
     pub(crate) handles: Arc<Handles>,
 }
 
-impl Storage for Disk {
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
+impl Disk {
+    /// The bytes of a file below the folder, if there is one.
+    fn bytes(&self, name: impl AsRef<Path>) -> Result<Option<Vec<u8>>, SourceError> {
         let path = self.path.join(name);
         // Inspected first, because opening a pipe would wait for a writer.
         match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             result => result.map_err(|error| SourceError::new(&path, error)),
         }
+    }
+}
+
+impl Storage for Disk {
+    fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
+        self.bytes("metadata")
+    }
+
+    fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
+        let mut name = entry.file_name().to_owned();
+        name.push(".idx");
+        self.bytes(Path::new("index").join(name))
     }
 
     fn stream(&self, entry: &StreamEntry) -> ByteSource {
@@ -89,11 +106,22 @@ pub(crate) struct InArchive {
     pub(crate) folder: String,
 }
 
-impl Storage for InArchive {
+impl InArchive {
+    /// The bytes of a file below the folder, by its name with `/` between folders, if there is one.
     fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let name = join(&self.folder, name);
         let Some(entry) = self.archive.entry(&name) else { return Ok(None) };
         self.archive.stream(&name, entry).read_all(entry.size).map(Some)
+    }
+}
+
+impl Storage for InArchive {
+    fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
+        self.bytes("metadata")
+    }
+
+    fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
+        self.bytes(&format!("index/{}.idx", entry.name))
     }
 
     fn stream(&self, entry: &StreamEntry) -> ByteSource {
@@ -118,8 +146,12 @@ pub(crate) struct InMemory {
 }
 
 impl Storage for InMemory {
-    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, SourceError> {
-        Ok((name == "metadata").then(|| self.metadata.0.clone()))
+    fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
+        Ok(Some(self.metadata.0.clone()))
+    }
+
+    fn index(&self, _: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
+        Ok(None)
     }
 
     fn stream(&self, entry: &StreamEntry) -> ByteSource {
@@ -131,6 +163,49 @@ impl Storage for InMemory {
     /// That of the file that it was made of, with the size of the stream.
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
         Ok(FileIdentity { size: entry.size, ..identity(&self.path)? })
+    }
+}
+
+/// In several folders, which are parts of one trace.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    /// That which describes them all.
+    pub(crate) described_by: Arc<dyn Storage>,
+    /// By the names of streams here: the storage, and the stream's entry there.
+    pub(crate) streams: BTreeMap<String, (Arc<dyn Storage>, StreamEntry)>,
+    /// All of them.
+    pub(crate) parts: Vec<Arc<dyn Storage>>,
+}
+
+impl Joined {
+    fn part(&self, entry: &StreamEntry) -> (&dyn Storage, &StreamEntry) {
+        let (storage, entry) = self.streams.get(&entry.name).expect("the entries are those of these streams");
+        (&**storage, entry)
+    }
+}
+
+impl Storage for Joined {
+    fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
+        self.described_by.metadata()
+    }
+
+    fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
+        let (storage, entry) = self.part(entry);
+        storage.index(entry)
+    }
+
+    fn stream(&self, entry: &StreamEntry) -> ByteSource {
+        let (storage, entry) = self.part(entry);
+        storage.stream(entry)
+    }
+
+    fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
+        let (storage, entry) = self.part(entry);
+        storage.identity(entry)
+    }
+
+    fn live(&self) -> Option<LiveState> {
+        self.parts.iter().find_map(|part| part.live())
     }
 }
 

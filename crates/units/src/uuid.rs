@@ -14,6 +14,11 @@ use core::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(pub [u8; 16]);
 
+impl Uuid {
+    /// That of nothing: zeros.
+    pub const NIL: Self = Self([0; 16]);
+}
+
 /// The text is not `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` in hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseUuidError;

@@ -48,8 +48,10 @@ pub struct Info {
 pub struct TraceInfo {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Where it is: the folder whose metadata describes it.
     pub path: String,
+    /// Other folders with parts of it, such as chunks of a rotated session.
+    pub other_paths: Vec<String>,
     /// The recorder, as far as the environment says.
     pub recorded_by: Vec<(String, String)>,
     /// Event record classes that are declared.
@@ -211,6 +213,7 @@ fn trace_info(trace: &Trace) -> TraceInfo {
     TraceInfo {
         name: trace_name(trace.folder.path()),
         path: trace.folder.path().display().to_string(),
+        other_paths: trace.folder.other_paths().iter().map(|path| path.display().to_string()).collect(),
         recorded_by: class.environment.iter().map(environment).collect(),
         classes: class.stream_classes.iter().map(|stream| stream.event_classes.len()).sum(),
         clock_shift_ns: trace.clock_shift_ns,

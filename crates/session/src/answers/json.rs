@@ -88,7 +88,8 @@ fn trace(trace: &TraceInfo) -> Value {
         .iter()
         .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
         .collect();
-    json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks,
+    json!({"name": trace.name, "path": trace.path, "other_paths": trace.other_paths, "environment": environment,
+        "classes": trace.classes, "clocks": clocks,
         "clock_shift_ns": trace.clock_shift_ns, "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
         "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kymo_source::{Importer, LiveState, SourceError, TraceFinder, TraceFolder};
 
+use crate::open::logical;
 use crate::open::report::ReportProblem;
 
 /// Formats other than CTF.
@@ -23,8 +24,16 @@ pub(crate) struct Discovered {
     pub(crate) skipped: Vec<SourceError>,
 }
 
-/// All traces at or below the paths.
+/// All traces at or below the paths. Folders that are parts of one trace are one trace.
 pub(crate) fn discover<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Discovered {
+    discover_machines(paths, &|_| None)
+}
+
+/// The same, where folders that `machine` gives different numbers are of different machines.
+pub(crate) fn discover_machines<P: AsRef<Path>>(
+    paths: impl IntoIterator<Item = P>,
+    machine: &dyn Fn(&Path) -> Option<usize>,
+) -> Discovered {
     let mut finder = TraceFinder::with_importers(IMPORTERS);
     let mut found = Vec::new();
     for path in paths {
@@ -33,7 +42,7 @@ pub(crate) fn discover<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Di
             Err(error) => found.push(Err(error)),
         }
     }
-    Discovered { found, skipped: finder.into_skipped() }
+    Discovered { found: logical::join(found, machine), skipped: finder.into_skipped() }
 }
 
 /// The traces at or below a path, or a reason why there are none or not all.

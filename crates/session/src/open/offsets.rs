@@ -113,12 +113,18 @@ impl<'a> Offsets<'a> {
 
     /// The offset of a trace: the one that is given for the path nearest to it.
     pub(crate) fn of(&self, trace: &Path) -> i64 {
+        self.number_of(trace).map_or(0, |number| self.given[number].1.offset_ns)
+    }
+
+    /// The number of that offset. Folders with different ones are of different machines, whatever
+    /// they have in common.
+    pub(crate) fn number_of(&self, trace: &Path) -> Option<usize> {
         if self.given.is_empty() {
-            return 0;
+            return None;
         }
         let trace = resolved(trace);
-        let mine = self.given.iter().filter(|(path, _)| trace.starts_with(path));
-        mine.max_by_key(|(path, _)| path.components().count()).map_or(0, |(_, offset)| offset.offset_ns)
+        let mine = (0..self.given.len()).filter(|number| trace.starts_with(&self.given[*number].0));
+        mine.max_by_key(|number| self.given[*number].0.components().count())
     }
 }
 
