@@ -155,6 +155,8 @@ impl<'a> FieldClassBuilder<'a> {
     fn unmapped_timestamp(&mut self, integer: &mut FixedInteger, name: &str) {
         integer.meaning.clock = self.around.only_clock();
         match self.around.clocks {
+            // It is said of the trace's first timestamp alone.
+            0 if self.clock.is_some() => {}
             0 => self.doubt(TsdlProblem::ImplicitClock(name.to_owned())),
             1 => {}
             clocks => self.doubt(TsdlProblem::UnmappedTimestamp { name: name.to_owned(), clocks }),
