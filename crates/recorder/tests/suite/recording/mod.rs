@@ -7,11 +7,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use kymo_lane::{OverflowMode, RecordingSettings};
 use kymo_recorder::clock::TickSource;
-use kymo_recorder::program::{DrainTiming, Program};
+use kymo_recorder::program::{DrainTiming, Program, ProgramRefusal};
 use kymo_recorder::trace::{Output, OutputOptions, SingleTrace};
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 use kymo_tracer::Event;
@@ -107,6 +108,9 @@ impl Stage {
     }
 }
 
+/// How long a lock may stay that nobody needs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A program that runs.
 pub struct Running {
     pub child: Child,
@@ -130,7 +134,15 @@ impl Running {
 
     pub fn open(&self) -> Program {
         let user = fs::metadata(&self.control).expect("it is there").uid();
-        let mut program = Program::open(&self.control, user).expect("it is a program");
+        // A process that another test is just about to start has a copy of the lock of a recorder
+        // that is over, until it becomes the program that it starts.
+        let patience = Instant::now() + PATIENCE;
+        let mut program = loop {
+            match Program::open(&self.control, user) {
+                Err(ProgramRefusal::Taken) if Instant::now() < patience => thread::sleep(Duration::from_millis(1)),
+                opened => break opened.expect("it is a program"),
+            }
+        };
         program.is_known_as(self.child.id());
         program
     }
