@@ -99,6 +99,8 @@ impl FoundField<'_> {
 }
 
 /// Contexts, from the innermost outwards.
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
 const CONTEXTS: [Scope; 3] = [Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
 const PLACES: [Scope; 4] =
     [Scope::EventPayload, Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
@@ -295,10 +297,15 @@ impl<'a> EventClassFields<'a> {
 
     fn time(&self) -> Option<PathMeaning> {
         let clock = self.facts.clock?;
-        let add = i64::try_from(clock.offset_ns()).ok()?;
+        let (mut before, mut add) = (clock.rest_cycles(), clock.base_ns());
+        if clock.frequency_hz() == NANOS {
+            // The same, and comparisons need no sum.
+            (before, add) = (0, add.saturating_add(i128::from(before)));
+        }
+        let add = i64::try_from(add).ok()?;
         let mut field = self.cycles("cycles");
         field.unit = Some(Unit { dimension: Dimension::Time, multiply: 1, divide: 1 });
-        Some(PathMeaning::Scaled { field, multiply: 1_000_000_000, divide: clock.frequency_hz(), add })
+        Some(PathMeaning::Scaled { field, before, multiply: NANOS, divide: clock.frequency_hz(), add })
     }
 
     fn environment(&self, entry: &str, name: &str) -> PathMeaning {

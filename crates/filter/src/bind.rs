@@ -219,7 +219,9 @@ impl<'t> Binder<'t> {
         }
         let value = match self.fields.find(path) {
             PathMeaning::Field(field) => self.field(field, None),
-            PathMeaning::Scaled { field, multiply, divide, add } => self.field(field, Some((multiply, divide, add))),
+            PathMeaning::Scaled { field, before, multiply, divide, add } => {
+                self.field(field, Some((before, multiply, divide, add)))
+            }
             PathMeaning::Constant(constant) => of_constant(constant),
             PathMeaning::Missing { near } => {
                 self.missing(path, span, near, false);
@@ -244,7 +246,7 @@ impl<'t> Binder<'t> {
         self.missing.push(MissingName { path: path.to_string(), span: span.clone(), near, is_asked_for });
     }
 
-    fn field(&mut self, field: FilterField, scale: Option<(u64, u64, i64)>) -> BoundValue<'t> {
+    fn field(&mut self, field: FilterField, scale: Option<(u64, u64, u64, i64)>) -> BoundValue<'t> {
         let Some(input) = self.input(&field) else { return BoundValue::Unknown };
         if matches!(field.kind, InputKind::Text(_)) {
             return BoundValue::Text(TextExpression::Input(input));
@@ -252,7 +254,17 @@ impl<'t> Binder<'t> {
         let value = Number::Input(input);
         let number = match scale {
             None => value,
-            Some((multiply, divide, add)) => Number::Scaled { value: Box::new(value), multiply, divide, add },
+            Some((before, multiply, divide, add)) => {
+                let value = match before {
+                    0 => value,
+                    before => Number::Arithmetic {
+                        operation: Arithmetic::Add,
+                        left: Box::new(value),
+                        right: Box::new(Number::Integer(before.into())),
+                    },
+                };
+                Number::Scaled { value: Box::new(value), multiply, divide, add }
+            }
         };
         let unit = field.unit;
         let labelled = (!field.labels.is_empty() && scale.is_none()).then(|| Rc::new(field));

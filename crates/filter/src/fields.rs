@@ -58,10 +58,13 @@ pub trait FieldResolver {
 pub enum PathMeaning {
     /// A field with a value of its own in each event.
     Field(FilterField),
-    /// An integer field that is measured in another unit: `floor(value * multiply / divide) + add`.
+    /// An integer field that is measured in another unit:
+    /// `floor((value + before) * multiply / divide) + add`.
     Scaled {
         /// The field.
         field: FilterField,
+        /// Added before: less than `divide`.
+        before: u64,
         /// Not 0.
         multiply: u64,
         /// Not 0.

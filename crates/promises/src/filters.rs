@@ -178,7 +178,8 @@ fn found(random: &mut RandomNumbers, key: u32, name: String) -> PathMeaning {
             let kind = InputKind::Integer { signed: random.below(2) == 0, bits: 64 };
             let [multiply, divide] = [(); 2].map(|()| (random.any() >> random.below(64)).max(1));
             let add = random.any() as i64 >> random.below(64);
-            PathMeaning::Scaled { field: field(random, key, name, kind), multiply, divide, add }
+            let before = if random.below(2) == 0 { 0 } else { random.any() % divide };
+            PathMeaning::Scaled { field: field(random, key, name, kind), before, multiply, divide, add }
         }
         _ => {
             let kind = kind(random);

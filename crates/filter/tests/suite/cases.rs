@@ -79,6 +79,7 @@ impl Class {
         let number = |text: &str| text.parse().expect("a number");
         PathMeaning::Scaled {
             field,
+            before: 0,
             multiply: number(multiply),
             divide: number(divide),
             add: add.parse().expect("a number"),
