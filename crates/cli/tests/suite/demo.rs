@@ -234,14 +234,14 @@ fn colours() {
     assert!(of("--format details").contains("Event^[0m `^[32mjobs:end^[0m` (Class ID ^[1m3^[0m):"));
 }
 
-/// Babeltrace separates named parts only behind a stamp, and shows negative times oddly: both are imitated.
+/// Babeltrace separates named parts only behind a stamp, which is imitated; it shows negative times without their sign, which is not.
 #[test]
 fn oddities_of_babeltrace() {
     check(
         "print --limit 2 --event jobs:end --clock-offset -1795219373 --verbose examples/traces/demo",
         &expect![[r#"
             [-0.744455844] (+?.?????????) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29836, procname = "demo" }, { id = 2, result = 2 }
-            [00:00:00.744440271] (+0.000015573) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29838, procname = "demo" }, { id = 1, result = 1 }
+            [-0.744440271] (+0.000015573) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29838, procname = "demo" }, { id = 1, result = 1 }
             stderr: 2 events
         "#]],
     );

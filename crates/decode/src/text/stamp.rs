@@ -62,7 +62,7 @@ impl Stamp {
     /// Writes the stamp of an event; `previous` is the one printed before.
     pub fn write(&mut self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
         out.extend_from_slice(&self.before_time);
-        self.time(out, moment, previous);
+        self.time(out, moment);
         out.extend_from_slice(self.options.paint.end().as_bytes());
         if !self.options.names {
             out.extend_from_slice(b"] ");
@@ -76,21 +76,19 @@ impl Stamp {
         }
     }
 
-    /// A negative time is shown in seconds. Where the one before was negative too, Babeltrace shows its absolute
-    /// value as a time of day, and so do we.
-    fn time(&mut self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
+    /// A time before the origin has a date, or is shown in seconds: no time of day is negative.
+    /// Babeltrace shows the absolute value as a time of day for all but the first of them.
+    fn time(&mut self, out: &mut Vec<u8>, moment: Moment) {
         if self.options.cycles {
             return decimal_padded(out, moment.cycles, 20);
         }
         let Some(nanos) = moment.nanos else {
             return out.extend_from_slice(b"Error");
         };
-        let first = || previous.and_then(|previous| previous.nanos).is_none_or(|nanos| nanos >= 0);
-        if self.options.seconds || nanos < 0 && first() {
+        if self.options.seconds || nanos < 0 && !self.options.date {
             return seconds(out, nanos);
         }
-        let nanos = nanos.unsigned_abs();
-        let (second, rest) = ((nanos / 1_000_000_000) as i64, nanos % 1_000_000_000);
+        let (second, rest) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
         if self.second != Some(second) {
             self.second = Some(second);
             self.text.clear();
@@ -205,13 +203,18 @@ mod tests {
         assert_eq!(stamped(seconds, -1_500_000_000, Some(-2_500_000_000)), "[-1.500000000] ");
     }
 
-    /// Babeltrace falls back to seconds for the first negative time alone.
     #[test]
-    fn negative_times_as_babeltrace_shows_them() {
-        let plain = StampOptions::default();
+    fn times_before_the_origin_have_a_sign_or_a_date() {
+        let (plain, date) = (StampOptions::default(), StampOptions { date: true, ..StampOptions::default() });
         assert_eq!(stamped(plain, -1_500_000_000, None), "[-1.500000000] (+?.?????????) ");
-        assert_eq!(stamped(plain, -1_500_000_000, Some(-1_600_000_000)), "[00:00:01.500000000] (+0.100000000) ");
+        assert_eq!(stamped(plain, -1_500_000_000, Some(-1_600_000_000)), "[-1.500000000] (+0.100000000) ");
         assert_eq!(stamped(plain, 0, Some(-1)), "[00:00:00.000000000] (+0.000000001) ");
+        assert_eq!(stamped(date, -1, None), "[1969-12-31 23:59:59.999999999] (+?.?????????) ");
+        assert_eq!(
+            stamped(date, -86_400_000_000_000, Some(-1)),
+            "[1969-12-31 00:00:00.000000000] (+18446657673.709551617) "
+        );
+        assert_eq!(stamped(date, i64::MIN, None), "[1677-09-21 00:12:43.145224192] (+?.?????????) ");
     }
 
     #[test]
