@@ -175,10 +175,16 @@ fn several_classes() {
 /// Traces of the same name go to folders of different names.
 #[test]
 fn several_traces() {
-    let part = Folder::new("several");
-    let demo = demo();
-    let demo = demo.to_str().unwrap();
-    kymo(&["cut", demo, demo, "--output", part.path()]);
+    let (part, other) = (Folder::new("several"), Folder::new("other"));
+    let (demo, copy) = (demo(), Path::new(other.path()).join("demo"));
+    crate::copies::copy(&demo, &copy);
+    // Copies of one trace would be one trace: this one is of another machine.
+    let metadata = std::fs::read(copy.join("metadata")).unwrap();
+    let (name, at) =
+        (b"hostname = \"vm\"", metadata.windows(15).position(|bytes| bytes == b"hostname = \"vm\"").unwrap());
+    let renamed = [&metadata[..at], b"hostname = \"v2\"", &metadata[at + name.len()..]].concat();
+    std::fs::write(copy.join("metadata"), renamed).unwrap();
+    kymo(&["cut", demo.to_str().unwrap(), copy.to_str().unwrap(), "--output", part.path()]);
     let mut names: Vec<_> = std::fs::read_dir(&part.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["demo", "demo-2"]);

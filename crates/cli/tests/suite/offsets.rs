@@ -36,7 +36,7 @@ fn check(folder: &Path, words: &[&str], expected: &Expect) {
     expected.assert_eq(&said(folder, words));
 }
 
-/// The second trace's first events come between those of the first one.
+/// Two copies are one trace, until one of them has an offset: then its events come between those of the other.
 #[test]
 fn events_of_both_in_one_order() {
     let folder = two_copies();
@@ -46,11 +46,11 @@ fn events_of_both_in_one_order() {
         folder.path(),
         &print,
         &expect![[r#"
-        [1795219372.255263261] (+?.?????????) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 0, kind = ( "CUSTOM" : container = 5 ), name = "config.toml", queue_depth = 1 }
-        [1795219372.255263261] (+0.000000000) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 0, kind = ( "CUSTOM" : container = 5 ), name = "config.toml", queue_depth = 1 }
-        [1795219372.255278164] (+0.000014903) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 1, kind = ( "COMPRESS" : container = 1 ), name = "frame.raw", queue_depth = 2 }
-        [1795219372.255278164] (+0.000000000) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 1, kind = ( "COMPRESS" : container = 1 ), name = "frame.raw", queue_depth = 2 }
-    "#]],
+            [1795219372.255263261] (+?.?????????) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 0, kind = ( "CUSTOM" : container = 5 ), name = "config.toml", queue_depth = 1 }
+            [1795219372.255278164] (+0.000014903) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 1, kind = ( "COMPRESS" : container = 1 ), name = "frame.raw", queue_depth = 2 }
+            [1795219372.255278554] (+0.000000390) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 2, kind = ( "RENDER" : container = 2 ), name = "scene \"A\"", queue_depth = 3 }
+            [1795219372.255278694] (+0.000000140) vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 3, kind = ( "PARSE" : container = 0 ), name = "", queue_depth = 4 }
+        "#]],
     );
     let offset = ["--trace-offset", "hosts=+10us"];
     check(

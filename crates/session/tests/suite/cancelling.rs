@@ -1,6 +1,7 @@
 //! A job that is cancelled, before it begins or while it reads, ends soon: with [`Cancelled`], never with a part of the answer, and
 //! with all threads that it began.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,13 +26,37 @@ const ATTEMPTS: usize = 100;
 /// Says whether there is a whole answer.
 type Job<'a> = Box<dyn Fn(&Progress) -> Result<(), Cancelled> + 'a>;
 
-fn demo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
-}
+/// The demo as so many machines would have recorded it: from one machine, they would be one trace.
+struct Copies(tempfile::TempDir);
 
-fn open(threads: usize) -> Arc<Session> {
-    let options = OpenOptions { threads, ..OpenOptions::default() };
-    Arc::new(Session::open(&vec![demo(); COPIES], &options).expect("it is there"))
+impl Copies {
+    fn new() -> Self {
+        const HOST: &[u8] = b"hostname = \"vm\"";
+        let (demo, folder) =
+            (Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo"), tempfile::tempdir());
+        let copies = Self(folder.expect("there is room"));
+        let metadata = fs::read(demo.join("metadata")).expect("it is there");
+        let at = metadata.windows(HOST.len()).position(|bytes| bytes == HOST).expect("it names its host");
+        for (number, copy) in copies.paths().into_iter().enumerate() {
+            fs::create_dir(&copy).expect("there is room");
+            let mut metadata = metadata.clone();
+            metadata[at..at + HOST.len()].copy_from_slice(format!("hostname = \"{number:02x}\"").as_bytes());
+            fs::write(copy.join("metadata"), metadata).expect("there is room");
+            for stream in ["jobs_0", "jobs_1"] {
+                fs::copy(demo.join(stream), copy.join(stream)).expect("there is room");
+            }
+        }
+        copies
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        (0..COPIES).map(|number| self.0.path().join(number.to_string())).collect()
+    }
+
+    fn open(&self, threads: usize) -> Arc<Session> {
+        let options = OpenOptions { threads, ..OpenOptions::default() };
+        Arc::new(Session::open(&self.paths(), &options).expect("it is there"))
+    }
 }
 
 /// A filter that matches no event: without results, jobs report nothing on the way.
@@ -142,8 +167,8 @@ fn exporting(session: &Session) -> Vec<(String, Job<'_>)> {
     ]
 }
 
-fn counting(session: &Session) -> Vec<(String, Job<'_>)> {
-    let count = |selection: Selection, sizes: bool| -> Job<'_> {
+fn counting<'a>(session: &'a Session, copies: &'a Copies) -> Vec<(String, Job<'a>)> {
+    let count = |selection: Selection, sizes: bool| -> Job<'a> {
         let options = CountOptions { selection, sizes };
         Box::new(move |progress| session.count(&options, progress).map(drop))
     };
@@ -157,7 +182,7 @@ fn counting(session: &Session) -> Vec<(String, Job<'_>)> {
         ("sizes".to_owned(), count(Selection::default(), true)),
         ("count of nothing".to_owned(), count(never(), false)),
         ("info".to_owned(), Box::new(|progress| session.info_exact(progress).map(drop))),
-        ("check".to_owned(), Box::new(|progress| check(&vec![demo(); COPIES], progress).map(drop))),
+        ("check".to_owned(), Box::new(|progress| check(&copies.paths(), progress).map(drop))),
         ("state".to_owned(), Box::new(move |progress| analysed(session.state_at(at, Some(&own), &all, progress)))),
     ]
 }
@@ -196,8 +221,8 @@ fn cancelled_while_it_reads(job: &Job<'_>, finds: bool) -> (Result<(), Cancelled
     (outcome, done, total)
 }
 
-fn check_jobs(session: &Arc<Session>) {
-    let jobs = [analyses(session), printing(session), exporting(session), counting(session)];
+fn check_jobs(session: &Arc<Session>, copies: &Copies) {
+    let jobs = [analyses(session), printing(session), exporting(session), counting(session, copies)];
     for (name, job) in jobs.iter().flatten() {
         let before = threads();
         let progress = Progress::default();
@@ -279,9 +304,10 @@ fn check_messages(session: &Arc<Session>) {
 #[test]
 fn what_is_cancelled_ends_without_an_answer() {
     alone::run("cancelling::what_is_cancelled_ends_without_an_answer", |_| {
+        let copies = Copies::new();
         for threads in [1, 3] {
-            let session = open(threads);
-            check_jobs(&session);
+            let session = copies.open(threads);
+            check_jobs(&session, &copies);
             check_shares(&session);
             check_events(&session);
             check_messages(&session);
