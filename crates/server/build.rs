@@ -5,6 +5,8 @@
 //! web/dist/index.html          ──> EmbeddedFile { name: "/index.html", kind, bytes, gzip, tag }
 //! web/dist/assets/main-4f2.js  ──> EmbeddedFile { name: "/assets/main-4f2.js", ... }
 //! ```
+//!
+//! The table names copies in its own folder, so that the same pages are the same code wherever they are built.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -60,13 +62,14 @@ fn embed(root: &Path, path: &Path, number: usize, out: &Path, table: &mut String
     encoder.write_all(&bytes)?;
     let packed = encoder.finish()?;
     let gzip = if packed.len() < bytes.len() {
-        let copy = out.join(format!("{number}.gz"));
-        fs::write(&copy, &packed)?;
-        format!("Some(include_bytes!({:?}))", copy.display().to_string())
+        let copy = format!("{number}.gz");
+        fs::write(out.join(&copy), &packed)?;
+        format!("Some(include_bytes!({copy:?}))")
     } else {
         "None".to_owned()
     };
-    let source = fs::canonicalize(path)?.display().to_string();
+    let source = format!("{number}.page");
+    fs::write(out.join(&source), &bytes)?;
     let (kind, tag) = (kind(&name), tag(&bytes));
     writeln!(
         table,
