@@ -215,7 +215,7 @@ pub(crate) struct SpanArguments {
 pub(crate) struct WantedArguments {
     /// Use only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// Group by these words of the analysis; an unknown word lists them
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]

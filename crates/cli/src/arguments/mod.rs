@@ -243,7 +243,7 @@ pub(crate) struct CountArguments {
     pub(crate) event: Vec<String>,
     /// Count only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// Show the sizes of events too; takes longer
     #[arg(long)]
@@ -333,7 +333,7 @@ pub(crate) struct CutArguments {
     pub(crate) event: Vec<String>,
     /// Keep only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// Convert the metadata to this dialect
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
@@ -424,7 +424,7 @@ pub(crate) struct ExportArguments {
     pub(crate) event: Vec<String>,
     /// Write only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The output folder
     #[arg(short, long, value_name = "DIR")]

@@ -60,7 +60,7 @@ pub(crate) struct PrintArguments {
     pub(crate) event: Vec<String>,
     /// Print only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
     /// `kymo filter --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// Stop after this number of events
     #[arg(long, value_name = "EVENTS")]
@@ -127,7 +127,9 @@ impl PrintArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameChoice {
+    #[value(aliases = ["arg", "args"])]
     Payload,
+    #[value(alias = "ctx")]
     Context,
     Scope,
     Header,

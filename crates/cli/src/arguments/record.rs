@@ -49,7 +49,7 @@ pub(crate) struct SessionArguments {
     pub(crate) rule: RuleArguments,
     /// Keep only events for which this expression is true, such as `port == 80 && host == "10.*"`; see `kymo filter
     /// --help`
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The new folder of the trace; default: `kymo-traces/NAME-DATE-TIME`
     #[arg(short, long, value_name = "DIR")]
@@ -189,7 +189,7 @@ pub(crate) struct SwitchArguments {
     #[arg(short, long, value_name = "NAME|PID", value_parser = program)]
     pub(crate) process: Vec<String>,
     /// Keep only events for which this expression is true (with `enable`)
-    #[arg(short = 'F', long, value_name = "EXPR")]
+    #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The session; required if there are several
     #[arg(short, long, value_name = "NAME")]

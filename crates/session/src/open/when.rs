@@ -83,12 +83,18 @@ fn seconds(text: &str) -> Option<i64> {
     Some(if negative { -nanos } else { nanos })
 }
 
-/// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`.
+/// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`. Two digits each: of `12:48:1` nobody knows whether a
+/// digit is missing.
 fn time_of_day(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
-    let hour = parts.next()?.parse().ok()?;
-    let minute = parts.next()?.parse().ok()?;
-    let nanos = parts.next().map_or(Some(0), |text| seconds(text).filter(|nanos| *nanos >= 0))?;
+    let two_digits = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut number = || parts.next().filter(|text| two_digits(text))?.parse().ok();
+    let (hour, minute) = (number()?, number()?);
+    let is_whole = |text: &&str| two_digits(text.split('.').next().unwrap_or_default()) && !text.ends_with('.');
+    let nanos = match parts.next() {
+        None => 0,
+        Some(text) => seconds(Some(text).filter(is_whole)?)?,
+    };
     if parts.next().is_some() || nanos >= 60_000_000_000 {
         return None;
     }
@@ -114,7 +120,10 @@ mod tests {
 
     #[test]
     fn other_forms_are_refused() {
-        for text in ["", "soon", "12:", "25:00", "1.0000000001", "12:30:61", "2016-13-04 17:46", "1:2:3:4"] {
+        let texts = ["", "soon", "12:", "25:00", "1.0000000001", "12:30:61", "2016-13-04 17:46", "01:02:03:04"];
+        let no_two_digits =
+            ["12:48:1", "12:4", "9:05", "12:48:1.5", "12:48:001", "12:48:", "12:48:01.", "+1:00", "-1:00"];
+        for text in texts.into_iter().chain(no_two_digits) {
             assert_eq!(text.parse::<When>(), Err(NotATime), "{text}");
         }
     }
