@@ -58,7 +58,7 @@ pub enum HeadError {
     /// Sizes contradict each other or the bits read.
     #[error(
         "the packet says it has {total} bits, of which {content} are content; its head alone has {head} \
-         (content is at least the head and at most the packet, which is whole bytes)"
+         (content is at least the head and at most the packet, which is whole bytes){}", hint(*total, *content, *head)
     )]
     Sizes {
         /// Bits of the packet.
@@ -71,6 +71,13 @@ pub enum HeadError {
 }
 
 const MAGIC: u64 = 0xc1fc_1fc1;
+
+/// The common cause of sizes that cannot be.
+fn hint(total: u64, content: u64, head: u64) -> &'static str {
+    let is_possible = |content: u64, total: u64| head <= content && content <= total;
+    let in_bytes = is_possible(content.saturating_mul(8), total.saturating_mul(8));
+    if content < head && in_bytes { "; its sizes look like bytes, where bits are expected" } else { "" }
+}
 
 pub(crate) fn read(
     trace: &TraceClass,

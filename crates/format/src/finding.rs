@@ -57,11 +57,13 @@ pub enum Assumption {
     UuidMismatch,
     /// A clock that steps back is taken literally.
     ClockStepsBack,
+    /// A time that does not fit 64 bits of nanoseconds is the first or last one that does.
+    TimeOutOfRange,
 }
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -77,6 +79,7 @@ impl Assumption {
         Self::AmbiguousName,
         Self::UuidMismatch,
         Self::ClockStepsBack,
+        Self::TimeOutOfRange,
     ];
 
     /// The name by which `--strict` and the documentation call it.
@@ -98,6 +101,7 @@ impl Assumption {
             Self::AmbiguousName => "ambiguous-name",
             Self::UuidMismatch => "uuid-mismatch",
             Self::ClockStepsBack => "clock-steps-back",
+            Self::TimeOutOfRange => "time-out-of-range",
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::batch::{BatchContent, BatchEvents, Mark, Packet, StreamBatch};
 use crate::fault::{StreamFault, StreamFaultKind};
 use crate::index::{HeadReader, PacketRow, PacketRowPlace, Packets};
 use crate::keys::KeyMaker;
-use crate::losses::CounterBits;
+use crate::losses::{CounterBits, ahead};
 use crate::quirks;
 use crate::slices::{Slice, SliceBounds};
 use crate::stop::StopFlag;
@@ -198,6 +198,12 @@ impl Cursor {
         self.setup.keys.steps_back()
     }
 
+    /// How many events have a time that does not fit 64 bits of nanoseconds.
+    #[must_use]
+    pub fn times_out_of_range(&self) -> u64 {
+        self.setup.keys.out_of_range()
+    }
+
     /// Whether a packet had another UUID than the metadata.
     #[must_use]
     pub fn uuid_differs(&self) -> bool {
@@ -281,6 +287,9 @@ impl Cursor {
             self.fault(&row, StreamFaultKind::IndexSize { index_bits: row.content_bits, packet_bits });
             row.content_bits = packet_bits;
         }
+        if let Some(kind) = self.other_fact(&row, &head) {
+            self.fault(&row, kind);
+        }
         self.uuid_differs |= head.uuid_differs;
         self.strays |= head.end_cycles > row.end_cycles;
         let body = head.body_start;
@@ -300,6 +309,22 @@ impl Cursor {
             self.begin_packet(&packet, row.begin_cycles);
         }
         self.current = Some(CurrentPacket { packet, state, position, owes_begin });
+    }
+
+    /// A fact in which a row of an index file differs from the packet, as far as the packet's field
+    /// goes. Times that are mended differ on purpose.
+    fn other_fact(&self, row: &PacketRow, head: &PacketHead) -> Option<StreamFaultKind> {
+        let (begin, bits) = (row.begin_cycles.filter(|_| !self.begins_are_doubtful), self.setup.counters);
+        let facts = [
+            ("begin", begin, head.begin_cycles, bits.begin),
+            ("count of discarded events", row.discarded, head.discarded, bits.discarded),
+            ("sequence number", row.sequence, head.sequence, bits.sequence),
+        ];
+        let differs = |(what, index, packet, bits): (&'static str, Option<u64>, Option<u64>, u32)| {
+            let (index, packet) = index.zip(packet)?;
+            (ahead(index, packet, bits) != 0).then_some(StreamFaultKind::IndexFact { what, index, packet })
+        };
+        facts.into_iter().find_map(differs)
     }
 
     /// Prepares the state for the filter. A packet without wanted events is at its end.
@@ -333,11 +358,12 @@ impl Cursor {
         let Some(bounds) = &self.bounds else { return false };
         self.strays |= keys.last().is_some_and(|&last| last > self.setup.keys.time(row.end_cycles));
         let is_over = bounds.keep(records, keys);
-        self.setup.keys.count_steps(&records.cycles, keys);
+        self.setup.keys.only(&records.cycles);
         is_over
     }
 
     fn begin_packet(&mut self, packet: &Arc<Packet>, cycles: Option<u64>) {
+        self.setup.keys.packet(cycles);
         self.mark(Mark::PacketBegin { packet: Arc::clone(packet), cycles }, cycles);
     }
 

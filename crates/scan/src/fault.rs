@@ -52,6 +52,19 @@ pub enum StreamFaultKind {
         /// The size from the packet.
         packet_bits: u64,
     },
+    /// The index says something else than the packet's own head, by which nothing was found.
+    #[error(
+        "the index says that the packet's {what} is {index}, its own head says {packet}: searching by it may have missed \
+         events (help: delete the trace's folder `index`, and `kymo index --remove` it)"
+    )]
+    IndexFact {
+        /// Which fact.
+        what: &'static str,
+        /// Its value in the index.
+        index: u64,
+        /// Its value in the packet.
+        packet: u64,
+    },
     /// The file ends inside the packet.
     #[error("the file ends {left_bits} bits after the packet's beginning, before the packet does")]
     Cut {

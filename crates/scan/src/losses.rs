@@ -9,9 +9,11 @@ use kymo_format::model::{FieldClass, FieldKind, Role};
 use crate::batch::Loss;
 use crate::index::PacketRow;
 
-/// The bits of a data stream's counters.
+/// The bits of a data stream's counters, and of the clock in its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterBits {
+    /// Of the time at which packets begin.
+    pub begin: u32,
     /// Of discarded events.
     pub discarded: u32,
     /// Of packets.
@@ -29,7 +31,7 @@ pub enum CounterStep {
 
 impl Default for CounterBits {
     fn default() -> Self {
-        Self { discarded: u64::BITS, sequence: u64::BITS }
+        Self { begin: u64::BITS, discarded: u64::BITS, sequence: u64::BITS }
     }
 }
 
@@ -39,6 +41,7 @@ impl CounterBits {
     pub fn of(class: &DataStreamClass) -> Self {
         let bits = |role| class.packet_context.as_ref().and_then(|context| bits_of(context, role));
         Self {
+            begin: bits(Role::DefaultClockTimestamp).unwrap_or(u64::BITS),
             discarded: bits(Role::DiscardedEventRecordCounterSnapshot).unwrap_or(u64::BITS),
             sequence: bits(Role::PacketSequenceNumber).unwrap_or(u64::BITS),
         }
@@ -84,10 +87,15 @@ impl CounterBits {
     }
 }
 
+/// How far it is from `before` to `now`, modulo a counter with that many bits.
+pub(crate) fn ahead(before: u64, now: u64, bits: u32) -> u64 {
+    let unused = u64::BITS - bits.clamp(1, u64::BITS);
+    now.wrapping_sub(before) << unused >> unused
+}
+
 /// From `before` to `now`, of a counter with that many bits.
 fn step(before: u64, now: u64, bits: u32) -> CounterStep {
-    let unused = u64::BITS - bits.clamp(1, u64::BITS);
-    let ahead = now.wrapping_sub(before) << unused >> unused;
+    let ahead = ahead(before, now, bits);
     // A counter of one or two bits has no half that could tell anything.
     let half = 1_u64 << (bits.clamp(1, u64::BITS) - 1);
     if bits > 2 && ahead >= half { CounterStep::Back } else { CounterStep::Ahead(ahead) }

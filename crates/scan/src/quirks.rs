@@ -5,6 +5,7 @@
 //! | lttng-crash | the last packets end at time 0 | end where the next one begins |
 //! | LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.0 to 2.10.9 | events after their packet's end | end where the next one begins |
 //! | barectf before 2.3.1 | events before their packet's begin | begin at the first event, end there before |
+//! | any that reserves the fields | packets begin and end at time 0, their events later | neither is known |
 //!
 //! The last remedy needs the first event of each packet: [`crate::cursor`] applies it when it has read that. The last
 //! packet of a stream ends with its last event, which is read only where that matters ([`last_end_is_doubtful`]).
@@ -17,7 +18,7 @@ use crate::index::{PacketRow, Packets};
 /// The packets with their times mended.
 pub(crate) fn mend(class: &TraceClass, packets: Packets) -> Packets {
     let all = ends_are_doubtful(class);
-    if !all && !packets.iter().any(|packet| ends_at_zero(&packet)) {
+    if !all && !packets.iter().any(|packet| ends_at_zero(&packet) || has_no_times(&packet)) {
         return packets;
     }
     let mut mended = Packets::default();
@@ -26,6 +27,9 @@ pub(crate) fn mend(class: &TraceClass, packets: Packets) -> Packets {
         let next = rows.peek().and_then(|next| next.begin_cycles);
         if let Some(next) = next.filter(|_| all || ends_at_zero(&packet)) {
             packet.end_cycles = Some(next);
+        }
+        if has_no_times(&packet) {
+            (packet.begin_cycles, packet.end_cycles) = (None, None);
         }
         mended.push(packet);
     }
@@ -40,6 +44,11 @@ pub(crate) fn last_end_is_doubtful(class: &TraceClass, last: &PacketRow) -> bool
 
 fn ends_at_zero(packet: &PacketRow) -> bool {
     packet.end_cycles == Some(0) && packet.begin_cycles.is_some_and(|begin| begin != 0)
+}
+
+/// The tracer did not set the fields of its times: searching by them would find none of its events.
+fn has_no_times(packet: &PacketRow) -> bool {
+    packet.begin_cycles == Some(0) && packet.end_cycles == Some(0)
 }
 
 fn ends_are_doubtful(class: &TraceClass) -> bool {

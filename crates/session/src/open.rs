@@ -329,8 +329,16 @@ impl Session {
             notes.push(note(Assumption::UuidMismatch, "packets have another UUID than the metadata"));
         }
         if doubts.steps_back > 0 {
-            let what = format!("the clock steps back {} times", doubts.steps_back);
+            let times = if doubts.steps_back == 1 { "time" } else { "times" };
+            let what = format!("the clock steps back {} {times}", doubts.steps_back);
             notes.push(note(Assumption::ClockStepsBack, &what));
+        }
+        if doubts.times_out_of_range > 0 {
+            let what = match doubts.times_out_of_range {
+                1 => "the time of 1 event does not fit 64 bits of nanoseconds".to_owned(),
+                count => format!("the times of {count} events do not fit 64 bits of nanoseconds"),
+            };
+            notes.push(note(Assumption::TimeOutOfRange, &what));
         }
         notes
     }
@@ -401,17 +409,20 @@ fn open_one(
 pub(crate) struct Doubts {
     uuid_differs: bool,
     steps_back: u64,
+    times_out_of_range: u64,
 }
 
 impl Doubts {
     pub(crate) fn of(cursor: &Cursor) -> Self {
-        Self { uuid_differs: cursor.uuid_differs(), steps_back: cursor.steps_back() }
+        let (steps_back, times_out_of_range) = (cursor.steps_back(), cursor.times_out_of_range());
+        Self { uuid_differs: cursor.uuid_differs(), steps_back, times_out_of_range }
     }
 
     /// Adds the doubts from other parts of the stream.
     pub(crate) fn add(&mut self, others: Self) {
         self.uuid_differs |= others.uuid_differs;
         self.steps_back += others.steps_back;
+        self.times_out_of_range += others.times_out_of_range;
     }
 }
 

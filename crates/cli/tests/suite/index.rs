@@ -290,30 +290,38 @@ fn json() {
     assert_eq!(stream["index_bytes"], bytes.unwrap().len());
 }
 
-/// Opening compares an LTTng index with the first, the middle and the last packet. An entry between them that names fewer bits than its packet
-/// loses no event: reading reports the entry with its file and packet.
+/// Opening compares an LTTng index with the first, the middle and the last packet. An entry between them that is wrong loses
+/// no event: reading reports it with its file and packet.
 #[test]
 fn an_entry_of_an_lttng_index_that_is_wrong() {
     const HEADER_BYTES: usize = 16;
-    const CONTENT_BITS_AT: usize = 16;
     let setup = Setup::new("lttng", 0);
     let trace = setup.root.join("demo");
     copies::copy(&copies::demo(), &trace);
     let path = trace.join("index/jobs_0.idx");
-    let mut index = fs::read(&path).expect("the demo has an index");
-    let entry_bytes = u32::from_be_bytes(index[12..16].try_into().expect("four bytes")) as usize;
-    let entries = (index.len() - HEADER_BYTES) / entry_bytes;
+    let sound = fs::read(&path).expect("the demo has an index");
+    let entry_bytes = u32::from_be_bytes(sound[12..16].try_into().expect("four bytes")) as usize;
+    let entries = (sound.len() - HEADER_BYTES) / entry_bytes;
     assert!(entries >= 5, "{entries} entries: none is neither first, middle nor last");
-    let at = HEADER_BYTES + entry_bytes + CONTENT_BITS_AT;
-    let bits = u64::from_be_bytes(index[at..at + 8].try_into().expect("eight bytes"));
-    index[at..at + 8].copy_from_slice(&(bits - 800).to_be_bytes());
-    fs::write(&path, index).expect("temporary files may be written");
-    let mut print = program::kymo();
-    print.env("XDG_CACHE_HOME", setup.root.join("cache")).arg("print").arg(&trace);
-    let done = print.output().expect("the program is there");
-    assert_eq!(String::from_utf8_lossy(&done.stdout).lines().count(), 2400);
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let expected = format!("the index says the packet has {} bits of content, its own head says {bits}", bits - 800);
-    assert!(said.contains("jobs_0") && said.contains(&expected), "{said}");
-    assert_eq!(done.status.code(), Some(1));
+    for (at, change, what) in [
+        (16, -800, "the index says the packet has INDEX bits of content, its own head says PACKET"),
+        (24, -5, "the index says that the packet's begin is INDEX, its own head says PACKET"),
+        (40, 1, "the index says that the packet's count of discarded events is INDEX, its own head says PACKET"),
+        (64, 7, "the index says that the packet's sequence number is INDEX, its own head says PACKET"),
+    ] {
+        let at = HEADER_BYTES + entry_bytes + at;
+        let packet = u64::from_be_bytes(sound[at..at + 8].try_into().expect("eight bytes"));
+        let index = packet.wrapping_add_signed(change);
+        let mut wrong = sound.clone();
+        wrong[at..at + 8].copy_from_slice(&index.to_be_bytes());
+        fs::write(&path, wrong).expect("temporary files may be written");
+        let mut print = program::kymo();
+        print.env("XDG_CACHE_HOME", setup.root.join(format!("cache-{at}"))).arg("print").arg(&trace);
+        let done = print.output().expect("the program is there");
+        assert_eq!(String::from_utf8_lossy(&done.stdout).lines().count(), 2400);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let expected = what.replace("INDEX", &index.to_string()).replace("PACKET", &packet.to_string());
+        assert!(said.contains("jobs_0") && said.contains(&expected), "{said}");
+        assert_eq!(done.status.code(), Some(1));
+    }
 }

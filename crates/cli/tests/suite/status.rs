@@ -121,7 +121,7 @@ fn every_assumption() {
         METADATA.replace("event", &stream).into()
     };
     let payload = |fields: &str| -> Vec<u8> { METADATA.replace("u32 value;", fields).into() };
-    let cases: [(&str, Vec<u8>, &[u8]); 15] = [
+    let cases: [(&str, Vec<u8>, &[u8]); 16] = [
         ("missing-signature", METADATA.replace("/* CTF 1.8 */", "").into(), &[0; 8]),
         ("unknown-attribute", METADATA.replace("byte_order = le;", "byte_order = le; colour = 3;").into(), &[0; 8]),
         (
@@ -145,6 +145,7 @@ fn every_assumption() {
             METADATA.replace("event", CLOCK).into(),
             &[2, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9],
         ),
+        ("time-out-of-range", METADATA.replace("event", CLOCK).into(), &[255; 12]),
     ];
     let list = include_str!("../../../../docs/assumptions.md");
     let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
@@ -161,6 +162,49 @@ fn every_assumption() {
             assert!(!done.stdout.is_empty(), "{name} {option}");
         }
     }
+}
+
+const SIZES: &str = "/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+stream { packet.context := struct { u32 packet_size; u32 content_size; }; };
+event { name = \"tick\"; fields := struct { u32 value; }; };
+";
+
+/// A packet of [`SIZES`] with one event, which gives its size in bits or in bytes.
+fn packet_of_sizes(in_bytes: bool) -> Vec<u8> {
+    let size = if in_bytes { 16 } else { 8 * 16 };
+    [0xc1fc_1fc1, size, size, 7_u32].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Errors name their common cause where there is one.
+#[test]
+fn errors_name_their_common_cause() {
+    let said = |stream: &[u8]| {
+        let setup = Setup::new("cause", SIZES, stream);
+        let done = program::kymo().args(["print", "trace"]).current_dir(&setup.root).output();
+        let done = done.expect("the program is there");
+        assert_eq!(done.status.code(), Some(1));
+        (String::from_utf8_lossy(&done.stdout).lines().count(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (lines, text) = said(&packet_of_sizes(true));
+    assert!(lines == 0 && text.contains("; its sizes look like bytes, where bits are expected"), "{text}");
+    let (lines, text) = said(&[packet_of_sizes(false), vec![0; 1000]].concat());
+    let expected =
+        "at byte 16: the rest of the file, 1000 bytes, is zeros: recording ended before packets were written there";
+    assert!(lines == 1 && text.contains(expected), "{text}");
+    let (lines, text) = said(&[packet_of_sizes(false), vec![0; 1000], vec![1]].concat());
+    assert!(lines == 1 && text.contains("at byte 16: at bit 0: the packet begins with 0x00000000"), "{text}");
+}
+
+/// An expression may begin with a minus, and Babeltrace's other words for names mean the same.
+#[test]
+fn words_that_look_like_others() {
+    let setup = Setup::new("words", METADATA, &[0; 12]);
+    for command in ["count --filter -value==0", "print -F -1<value", "print --names arg", "print --names args,ctx"] {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
+    }
+    assert_eq!(setup.status("print --begin 12:48:1 trace"), Some(2));
 }
 
 /// A message that cannot be written is no reason to stop, but to say so in the end.

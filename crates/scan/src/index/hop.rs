@@ -23,6 +23,12 @@ pub enum HopFault {
     /// It cannot be decoded.
     #[error("{0}")]
     Head(HeadError),
+    /// There is none: the rest of the file is empty space.
+    #[error("the rest of the file, {bytes} bytes, is zeros: recording ended before packets were written there")]
+    Zeros {
+        /// Up to the end of the file.
+        bytes: u64,
+    },
     /// It has no bits, so that there would be endlessly many.
     #[error("the packet has no bits")]
     Empty,
@@ -33,6 +39,9 @@ pub enum HopFault {
 
 /// Bytes that are read for a packet's head at first; most heads are below 100.
 const HEAD_BYTES: usize = 512;
+/// Bytes that are compared with zeros at a time, and at most.
+const ZEROS_STEP: usize = 64 << 10;
+const ZEROS_MAX: usize = 256 << 20;
 /// A head that is longer is refused.
 const HEAD_BYTES_MAX: usize = 1 << 20;
 
@@ -110,6 +119,11 @@ pub fn hop_on(
         let head = match reader.read(decoder, stream, offset_bytes, clock) {
             Ok(head) => head,
             Err(fault) => {
+                let fault = if are_zeros(stream, offset_bytes) {
+                    HopFault::Zeros { bytes: size_bytes - offset_bytes }
+                } else {
+                    fault
+                };
                 return (rows, Some(HopError { offset_bytes, fault }));
             }
         };
@@ -123,6 +137,20 @@ pub fn hop_on(
         rows.push(row);
     }
     (rows, None)
+}
+
+/// Whether there are only zeros from there on; in a large file, as far as a look at it takes no
+/// time.
+fn are_zeros(stream: &ByteSource, mut offset_bytes: u64) -> bool {
+    let mut bytes = vec![0; ZEROS_STEP];
+    for _ in 0..ZEROS_MAX / ZEROS_STEP {
+        match stream.read_at(offset_bytes, &mut bytes) {
+            Ok(0) => return true,
+            Ok(read) if bytes[..read].iter().all(|byte| *byte == 0) => offset_bytes += read as u64,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The latest time that is known after a packet.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_decode::Compile;
+use kymo_decode::{ClockConverter, Compile};
 use kymo_format::{Assumption, ParsedMetadata, Severity, line_column};
 use kymo_scan::index::{hop, rows_of_lttng_index};
 use kymo_scan::losses::{CounterBits, CounterStep};
@@ -125,6 +125,11 @@ const CLOCK_BACK: CheckRule = rule(
     Gravity::Assumption,
     Assumption::ClockStepsBack.name(),
     "the tracer's clock is not monotonic: record with one that is",
+);
+const TIME_RANGE: CheckRule = rule(
+    Gravity::Assumption,
+    Assumption::TimeOutOfRange.name(),
+    "compare the clock's frequency and offset in the metadata with the recorder's, and read the cycles: --clock-cycles",
 );
 const SEQUENCE_GAP: CheckRule =
     rule(Gravity::Warning, "packets-lost", "the tracer overwrote or lost packets: use more or larger buffers");
@@ -401,7 +406,9 @@ fn check_events(trace: &Arc<Trace>, findings: &mut CheckFindings, progress: &Pro
             };
             steps.behind(progress, &batch, batch.keys.len());
             match &batch.content {
-                BatchContent::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
+                BatchContent::Events(events) if stream.clock.is_some() => {
+                    times(trace, stream.clock, events, &mut last, findings);
+                }
                 BatchContent::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {
                     let message = format!("packet at byte {}: its UUID is not the metadata's", packet.row.offset_bytes);
                     findings.add(&UUID, file_name(trace, packet.row.file as usize), message);
@@ -423,14 +430,20 @@ fn fault_rule(kind: &StreamFaultKind) -> &'static CheckRule {
     match kind {
         StreamFaultKind::Head(_) => &HEAD,
         StreamFaultKind::Record { .. } | StreamFaultKind::LongRecord { .. } => &RECORD,
-        StreamFaultKind::IndexSize { .. } => &INDEX,
+        StreamFaultKind::IndexSize { .. } | StreamFaultKind::IndexFact { .. } => &INDEX,
         StreamFaultKind::Cut { .. } => &CUT,
         StreamFaultKind::Shrank { .. } | StreamFaultKind::Source(_) => &SOURCE,
     }
 }
 
 /// Holds the times of events against each other and their packet's.
-fn times(trace: &Trace, events: &BatchEvents, last: &mut Option<u64>, findings: &mut CheckFindings) {
+fn times(
+    trace: &Trace,
+    clock: Option<ClockConverter>,
+    events: &BatchEvents,
+    last: &mut Option<u64>,
+    findings: &mut CheckFindings,
+) {
     let row = &events.packet.row;
     let begin = row.begin_cycles.unwrap_or(0);
     let end = row.end_cycles.map_or(u64::MAX, |end| end.max(begin));
@@ -443,6 +456,15 @@ fn times(trace: &Trace, events: &BatchEvents, last: &mut Option<u64>, findings: 
             add(
                 &CLOCK_BACK,
                 format!("the event at bit {position} has the time {cycles} cycles, the one before it {before}"),
+            );
+        }
+        if let Some(clock) = clock.filter(|clock| clock.nanos(cycles).is_none()) {
+            add(
+                &TIME_RANGE,
+                format!(
+                    "the event at bit {position} has the time {cycles} cycles, {} ns, which does not fit 64 bits",
+                    clock.nanos_wide(cycles)
+                ),
             );
         }
         if cycles < begin || cycles > end {
