@@ -91,8 +91,8 @@ def value_of(field):
 def nanoseconds(snapshot):
     """Since the clock's origin, rounded down. The library's own figure is a double where a cycle is no nanosecond."""
     clock = snapshot.clock_class
-    offset = clock.offset.seconds * SECOND + clock.offset.cycles * SECOND // clock.frequency
-    return offset + snapshot.value * SECOND // clock.frequency
+    cycles = clock.offset.cycles + snapshot.value
+    return clock.offset.seconds * SECOND + cycles * SECOND // clock.frequency
 
 
 def integer_among(structure, names):

@@ -16,7 +16,7 @@ pub struct KeyMaker {
     seen_before: TimesSeen,
 }
 
-/// What the times of a stream's events had so far.
+/// Facts about the times of a stream's events so far.
 #[derive(Clone, Copy, Debug)]
 struct TimesSeen {
     /// That of the last event or packet's beginning.
@@ -53,7 +53,7 @@ impl KeyMaker {
         self.seen.out_of_range
     }
 
-    /// Forgets earlier times, except what was wrong with them.
+    /// Forgets earlier times, but not their faults.
     pub fn restart(&mut self) {
         self.last = i64::MIN;
         self.seen.last = i64::MIN;
@@ -105,7 +105,7 @@ impl KeyMaker {
         self.seen.out_of_range += self.count_out_of_range(cycles);
     }
 
-    /// Makes keys never decrease; whether some may stand for times that do not fit.
+    /// Makes keys never decrease; whether one may stand for a time that does not fit.
     fn rise(&mut self, keys: &mut [i64]) -> bool {
         self.seen_before = self.seen;
         let (mut last, mut seen, mut is_at_end) = (self.last, self.seen, false);

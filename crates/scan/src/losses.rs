@@ -1,7 +1,8 @@
 //! The losses between two packets of a data stream, according to their counters.
 //!
-//! A counter has as many bits as its field, and wraps. A step by more than half of its range is one
-//! back: the tracer began anew, or the packets are not in order, and nobody knows how much was lost.
+//! A counter has as many bits as its field, and wraps. A step of a large counter by more than half
+//! of its range is one back: the tracer began anew, or the packets are not in order, and the number
+//! of lost events is unknown. A small counter may have gone so far.
 
 use kymo_format::DataStreamClass;
 use kymo_format::model::{FieldClass, FieldKind, Role};
@@ -87,6 +88,9 @@ impl CounterBits {
     }
 }
 
+/// Bits of a counter of which nothing uses up half between two packets.
+const LARGE_BITS: u32 = 32;
+
 /// How far it is from `before` to `now`, modulo a counter with that many bits.
 pub(crate) fn ahead(before: u64, now: u64, bits: u32) -> u64 {
     let unused = u64::BITS - bits.clamp(1, u64::BITS);
@@ -96,9 +100,8 @@ pub(crate) fn ahead(before: u64, now: u64, bits: u32) -> u64 {
 /// From `before` to `now`, of a counter with that many bits.
 fn step(before: u64, now: u64, bits: u32) -> CounterStep {
     let ahead = ahead(before, now, bits);
-    // A counter of one or two bits has no half that could tell anything.
     let half = 1_u64 << (bits.clamp(1, u64::BITS) - 1);
-    if bits > 2 && ahead >= half { CounterStep::Back } else { CounterStep::Ahead(ahead) }
+    if bits >= LARGE_BITS && ahead >= half { CounterStep::Back } else { CounterStep::Ahead(ahead) }
 }
 
 /// The bits of the field with that role that is read last.
@@ -129,9 +132,9 @@ mod tests {
     fn more_than_half_of_the_range_is_a_step_back() {
         assert_eq!(step(8, 3, 64), CounterStep::Back);
         assert_eq!(step(8, 3, 32), CounterStep::Back);
-        assert_eq!(step(0, 127, 8), CounterStep::Ahead(127));
-        assert_eq!(step(0, 128, 8), CounterStep::Back);
+        assert_eq!(step(0, (1 << 31) - 1, 32), CounterStep::Ahead((1 << 31) - 1));
+        assert_eq!(step(0, 1 << 31, 32), CounterStep::Back);
+        assert_eq!(step(100, 1, 8), CounterStep::Ahead(157));
         assert_eq!(step(1, 0, 1), CounterStep::Ahead(1));
-        assert_eq!(step(3, 2, 2), CounterStep::Ahead(3));
     }
 }

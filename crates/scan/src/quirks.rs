@@ -47,7 +47,7 @@ fn ends_at_zero(packet: &PacketRow) -> bool {
 }
 
 /// The tracer did not set the fields of its times: searching by them would find none of its events.
-fn has_no_times(packet: &PacketRow) -> bool {
+pub(crate) fn has_no_times(packet: &PacketRow) -> bool {
     packet.begin_cycles == Some(0) && packet.end_cycles == Some(0)
 }
 

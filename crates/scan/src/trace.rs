@@ -286,8 +286,11 @@ fn group(files: Vec<Packets>) -> Vec<DataStream> {
         let (mut is_one, mut is_sorted, mut before) = (true, true, first);
         for row in &packets {
             is_one &= key(&row) == key(&first);
-            is_sorted &= time(&before) <= time(&row);
-            before = row;
+            // A packet without times lies where its file has it.
+            if !quirks::has_no_times(&row) {
+                is_sorted &= time(&before) <= time(&row);
+                before = row;
+            }
         }
         if is_one {
             groups.entry(key(&first)).or_default().push(OfFile { packets, is_sorted });

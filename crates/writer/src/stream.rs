@@ -175,7 +175,7 @@ impl StreamWriter {
         has(Role::PacketTotalLength) || has(Role::PacketContentLength)
     }
 
-    /// Begins a packet whose first event, or whose losses, have that time.
+    /// Begins a packet with a first event, or losses, of that time.
     fn begin(&self, cycles: u64) -> Result<OpenPacket, WriteError> {
         let PacketTimes { begin, end } = self.times;
         let cycles = begin.unwrap_or(cycles);

@@ -1,4 +1,4 @@
-//! TSDL that violates the specification, but whose meaning is clear: what is assumed, and what the trace class is then.
+//! TSDL that violates the specification, but has a clear meaning: the assumption, and the trace class under it.
 
 use kymo_format::model::{FieldClass, FieldKind, Role, Structure};
 use kymo_format::{Severity, TraceClass, parse};
@@ -76,7 +76,7 @@ fn times_without_a_clock_block_are_nanoseconds_of_one_clock() {
     );
     assert_eq!(class.stream_classes[0].default_clock, Some(0));
 
-    // A trace without times has no clock; nor has a field of an event that has the name.
+    // A trace without times has no clock; a field of an event with that name is no time.
     let class = assumed(
         "event { id = 1; name = \"f\"; fields := struct { u64 timestamp; }; }; stream { event.header := struct { u8 id; }; };",
         &[],

@@ -65,7 +65,7 @@ fn a_class_prints_as_in_the_original() {
     }
 }
 
-/// The snapshot of the first packet counts what was lost before it: there is no packet before to compare it with.
+/// The snapshot of the first packet counts losses before it: there is no packet before to compare it with.
 #[test]
 fn losses_of_the_first_packet_stay_told() {
     use kymo_format::value::Value;
@@ -100,7 +100,7 @@ fn rows(session: &Session) -> Vec<Vec<kymo_scan::PacketRow>> {
     streams.map(of_stream).collect()
 }
 
-/// Without a span and a filter, the packets of the copy say what those of the original say: times, counters, also where
+/// Without a span and a filter, the packets of the copy say the same as those of the original: times, counters, also where
 /// no event is, and where nothing tells which clock the times are of.
 #[test]
 fn packets_of_a_whole_copy_say_the_same() {
@@ -138,5 +138,36 @@ fn packets_of_a_whole_copy_say_the_same() {
             rows
         };
         assert_eq!(in_order(rows(&open(&copy))), in_order(rows(&open(&original))), "trace {number}");
+    }
+}
+
+/// A tracer that reserves the times of packets and does not set them: events are found by their own times all the same.
+#[test]
+fn packets_without_times_hide_no_event() {
+    use crate::made_traces::{METADATA, packet};
+
+    for are_set in [[false; 4], [true, false, false, true]] {
+        let folder = tempfile::tempdir().unwrap();
+        let original = folder.path().join("original");
+        std::fs::create_dir(&original).unwrap();
+        std::fs::write(original.join("metadata"), METADATA).unwrap();
+        let mut file = Vec::new();
+        for (number, is_set) in are_set.into_iter().enumerate() {
+            let time = 100 * (1 + number as u64);
+            let times = if is_set { [time, time + 99] } else { [0, 0] };
+            packet(&mut file, [times[0], times[1], 0, number as u64], &[time, time + 50]);
+        }
+        std::fs::write(original.join("s"), file).unwrap();
+        let session = open(&original);
+        let all = text(&session, None, None);
+        assert_eq!(all.lines().count(), 8, "{are_set:?}");
+        for (begin, end, expected) in [(150, 450, 7), (200, 249, 1), (400, 1000, 2), (0, 99, 0)] {
+            let between = text(&session, Some(begin), Some(end));
+            assert_eq!(between.lines().count(), expected, "{are_set:?} {begin} to {end}");
+            let copy = folder.path().join(format!("{begin}-{end}"));
+            let options = CutOptions { begin_ns: Some(begin), end_ns: Some(end), ..CutOptions::default() };
+            let cut = session.cut(&options, &copy, &Progress::default()).unwrap();
+            assert_eq!((cut.events, text(&open(&copy), None, None)), (expected as u64, between), "{are_set:?}");
+        }
     }
 }

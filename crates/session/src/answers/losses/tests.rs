@@ -1,4 +1,4 @@
-//! A counter that wraps, and one that goes back, are told by every answer alike.
+//! A counter that wraps, and one that goes back, are told by all answers alike.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn trace(path: &Path, counters: &[(u32, u32)]) -> Session {
     Session::open(&[path.to_owned()], &OpenOptions::default()).unwrap()
 }
 
-/// (events discarded, whether there may be more, packets lost) by those who count and by those who print.
+/// (events discarded, whether there may be more, packets lost) by counting and by printing.
 fn lost(session: &Session) -> (u64, bool, u64) {
     let progress = Progress::default();
     let counted = session.count(&Default::default(), &progress).unwrap().report;

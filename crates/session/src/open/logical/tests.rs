@@ -1,4 +1,4 @@
-//! Chunks and snapshots of one session are one trace; other traces stay what they are.
+//! Chunks and snapshots of one session are one trace; other traces stay apart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn open(paths: &[PathBuf]) -> Session {
     Session::open(paths, &OpenOptions::default()).unwrap()
 }
 
-/// The values and names of events, and what was lost.
+/// The values and names of events, and the losses.
 fn printed(session: &Session) -> (Vec<String>, Report) {
     let mut out = Vec::new();
     let printed = session.print(&PrintOptions::default(), &mut out, &Progress::default()).unwrap();
@@ -77,7 +77,7 @@ fn snapshots_that_overlap_have_each_event_once() {
     assert_eq!(printed(&session), (expected.map(str::to_owned).to_vec(), Report::default()));
     assert_eq!((session.traces.len(), session.traces[0].streams.len()), (1, 1));
     assert_eq!(check(&[root.path().to_owned()], &Progress::default()), Ok(vec![]));
-    // Each by itself is still what it is; named one by one, also by their files, or twice, they are one.
+    // Each by itself is a trace as before; named one by one, also by their files, or twice, they are one.
     let path = |name: &str| root.path().join(name);
     assert_eq!(printed(&open(&[path("s2")])).0, &expected[1..]);
     for paths in [[path("s1"), path("s2")], [path("s2"), path("s1/c_0")], [root.path().to_owned(), path("s1")]] {
@@ -163,7 +163,7 @@ fn chunks_in_archives() {
     assert_eq!(printed(&session).0, ["first: { n = 0 }", "first: { n = 100 }"]);
 }
 
-/// What is seen at a glance is what parsing finds.
+/// A glance finds the same as parsing.
 #[test]
 fn a_glance_finds_the_uuid() {
     let text = METADATA.replace("UUID", UUID);
