@@ -30,7 +30,7 @@ CLOSE_ON_EXEC = 0x80000
 ENTRY_FIELDS = ("id", "fd", "filename", "pathname", "flags", "type", "family", "cmd", "fildes", "oldfd")
 ENTRY_FIELDS += ("fd_in", "fd_out", "in_fd", "out_fd")
 OTHERS = {
-    "lttng_statedump_file_descriptor": ("pid", "fd", "filename"),
+    "lttng_statedump_file_descriptor": ("pid", "file_table_address", "fd", "filename"),
     "sched_process_exec": ("tid", "pid"),
     "net_dev_xmit": ("len", "name"),
     "netif_receive_skb": ("len", "name"),
@@ -67,6 +67,7 @@ class Usage:
     def __init__(self, trace, replay):
         self.replay = replay
         self.tables = defaultdict(dict)
+        self.pid_by_address = {}
         self.entered = {}
         self.threads = defaultdict(lambda: defaultdict(int))
         self.files = defaultdict(lambda: defaultdict(int))
@@ -98,9 +99,15 @@ class Usage:
                 child, parent = event.get("child_pid"), event.get("parent_pid")
                 if child != parent:
                     self.tables[child] = dict(self.tables[parent])
-        if event.name == "lttng_statedump_file_descriptor":
-            path = event.get("filename")
-            self.tables[event.get("pid")][event.get("fd")] = File(path, DISK if path.startswith("/") else UNSURE)
+        if event.name == "lttng_statedump_process_state" and event.get("file_table_address"):
+            self.pid_by_address[event.get("file_table_address")] = event.get("pid")
+        elif event.name == "lttng_statedump_file_descriptor":
+            path, pid, address = event.get("filename"), event.get("pid"), event.get("file_table_address")
+            # Since LTTng 2.12 it names the process's table of files instead; a `pid` is one of the context then.
+            if address is not None:
+                pid = self.pid_by_address.get(address)
+            if pid is not None:
+                self.tables[pid][event.get("fd")] = File(path, DISK if path.startswith("/") else UNSURE)
         elif event.name == "sched_process_exec":
             self._exec(event)
         elif event.name in ("net_dev_xmit", "netif_receive_skb"):

@@ -14,7 +14,7 @@ WANTED = {
     "sched_switch": SWITCH,
     "sched_process_fork": ("child_tid", "child_pid", "child_comm", "parent_tid", "parent_pid"),
     "sched_process_exit": ("tid", "pid"),
-    "lttng_statedump_process_state": ("tid", "pid", "name"),
+    "lttng_statedump_process_state": ("tid", "pid", "name", "file_table_address"),
 }
 WAKES = {name: ("tid", "pid", "comm", "target_cpu", "success") for name in ("sched_wakeup", "sched_wakeup_new", "sched_waking")}
 

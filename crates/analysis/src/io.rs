@@ -57,7 +57,7 @@ use crate::{
     SpoolError, Wishes,
 };
 
-pub use acts::FileAct;
+pub use acts::{FileAct, StatedOwner};
 use apart::{ActResults, Apart, ThreadKnowledge};
 use file_rows::FileRows;
 use files::Files;
@@ -201,11 +201,22 @@ impl Io {
                 EventRole::Fork,
                 vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
             ),
-            (EventRole::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
+            (
+                EventRole::ThreadState,
+                vec![
+                    thread_state::KNOWN_TID,
+                    thread_state::KNOWN_PID,
+                    thread_state::KNOWN_COMM,
+                    thread_state::KNOWN_FILE_TABLE,
+                ],
+            ),
             (EventRole::Exec, vec![exec::EXEC_TID]),
             (EventRole::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER, FD, OTHER_FD, PATH, FLAGS, FAMILY, COMMAND]),
             (EventRole::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER, RET, NEW_FD, NEW_OTHER_FD]),
-            (EventRole::FileState, vec![file_state::FILE_PID, file_state::FILE_FD, file_state::FILE_PATH]),
+            (
+                EventRole::FileState,
+                vec![file_state::FILE_PID, file_state::FILE_FD, file_state::FILE_PATH, file_state::FILE_TABLE],
+            ),
             (EventRole::NetSend, vec![net::INTERFACE, net::LENGTH]),
             (EventRole::NetReceive, vec![net::INTERFACE, net::LENGTH]),
             (EventRole::InterfaceState, vec![interface_state::INTERFACE_NAME]),
@@ -336,10 +347,22 @@ impl Io {
     ) {
         let host = self.settings.facts(at.lane).host;
         match meaning.role {
+            // One that has no files has no table.
+            EventRole::ThreadState => {
+                let (table, pid) =
+                    (meaning.integer(thread_state::KNOWN_FILE_TABLE), meaning.small(thread_state::KNOWN_PID));
+                if let Some((table, pid)) = table.filter(|table| *table != 0).zip(pid) {
+                    let act = FileAct::FileTable { table, pid };
+                    let logged = Logged { place: at, key: ThreadKey { host, tid: 0 }, act };
+                    notes.push(at.time, IoNote::Log(logged));
+                }
+            }
             EventRole::FileState => {
-                let (pid, fd) = (meaning.small(file_state::FILE_PID), meaning.small(file_state::FILE_FD));
-                if let (Some(pid), Some(fd), Some(path)) = (pid, fd, meaning.text(file_state::FILE_PATH)) {
-                    let act = FileAct::FileState { pid, fd, path: path.into() };
+                let process = meaning.small(file_state::FILE_PID).map(StatedOwner::Process);
+                let of = process.or_else(|| meaning.integer(file_state::FILE_TABLE).map(StatedOwner::Table));
+                let fd = meaning.small(file_state::FILE_FD);
+                if let (Some(of), Some(fd), Some(path)) = (of, fd, meaning.text(file_state::FILE_PATH)) {
+                    let act = FileAct::FileState { of, fd, path: path.into() };
                     let logged = Logged { place: at, key: ThreadKey { host, tid: 0 }, act };
                     notes.push(at.time, IoNote::Log(logged));
                 }
@@ -600,7 +623,7 @@ impl Analysis for Io {
     type Note = IoNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "io", version: 4 }
+        AnalysisIdentity { name: "io", version: 5 }
     }
 
     fn shape(&self) -> PartShape {
@@ -638,7 +661,10 @@ impl Analysis for Io {
                 EventRole::SyscallExit => self.exit(lane, &meaning, place, notes),
                 EventRole::Switch => lane.switch(&meaning, notes),
                 EventRole::Fork => lane.fork(&meaning, notes),
-                EventRole::ThreadState => lane.known(&meaning, notes),
+                EventRole::ThreadState => {
+                    lane.known(&meaning, notes);
+                    self.other(lane, &meaning, at, notes);
+                }
                 EventRole::Exec => {
                     act(lane, &meaning, notes, FileAct::Exec);
                 }

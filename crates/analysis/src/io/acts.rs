@@ -69,10 +69,17 @@ pub enum FileAct {
     Over(Box<EndedLife>),
     /// The thread's life may be over.
     Died,
-    /// A file that a process had before.
-    FileState {
+    /// The process that has a table of files, by the table's address.
+    FileTable {
+        /// The address.
+        table: i64,
         /// The process.
         pid: i32,
+    },
+    /// A file that a process had before.
+    FileState {
+        /// Of which process.
+        of: StatedOwner,
         /// The fd.
         fd: i32,
         /// Its path.
@@ -96,6 +103,15 @@ pub enum FileAct {
     /// The files of the thread's current call when it was entered, which are known from there, and
     /// where that was.
     Looked(EventPosition, Box<Looked>),
+}
+
+/// The process whose file is stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StatedOwner {
+    /// It is named.
+    Process(i32),
+    /// The one that has the table of files at this address: LTTng since 2.12.
+    Table(i64),
 }
 
 /// A life that is over, since a place.

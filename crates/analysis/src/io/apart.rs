@@ -27,7 +27,7 @@
 
 use hashbrown::HashMap;
 
-use super::acts::{EndedLife, FileAct, FileTarget};
+use super::acts::{EndedLife, FileAct, FileTarget, StatedOwner};
 use super::file::{FdFile, FdOwner, FileKey, IoFileKind, Looked};
 use super::file_rows::FileRows;
 use super::log::{From, Logged};
@@ -50,6 +50,8 @@ pub(super) struct Apart<'a> {
     places: Slots,
     tables: Vec<FdTable>,
     owners: HashMap<Process, u32>,
+    /// As in [`super::files::Files`], as far as these acts say.
+    stated: HashMap<(u16, i64), i32>,
     done: ActResults,
     mode: ThreadKnowledge,
     /// The last thread that acted where the part should have known it, and where; until the part
@@ -208,8 +210,8 @@ impl<'a> Apart<'a> {
         let ApartBuffers { threads, places, left } = memory;
         let (rows, over) = (FileRows::default(), EndedIoLives::new(wishes, limits.slow));
         let done = ActResults { rows, over, left, threads: Vec::new(), places: Slots::default(), is_odd: false };
-        let (tables, owners, knowing) = Default::default();
-        Self { limits, pids, threads, seen: 0, places, tables, owners, done, mode, told_since: None, knowing }
+        let (tables, owners, stated, knowing) = Default::default();
+        Self { limits, pids, threads, seen: 0, places, tables, owners, stated, done, mode, told_since: None, knowing }
     }
 
     /// The next act, in the order of places; it may be taken.
@@ -365,9 +367,26 @@ impl<'a> Apart<'a> {
                 self.threads[said.1].made_at = self.threads[said.1].made_at.filter(|_| !is_new);
                 !is_new
             }
-            FileAct::FileState { pid, fd, path } => {
+            // It is left over too: the acts that follow these may name the table.
+            FileAct::FileTable { table, pid } => {
+                self.stated.insert((key.host, *table), *pid);
+                false
+            }
+            FileAct::FileState { of, fd, path } => {
+                let pid = match of {
+                    StatedOwner::Process(pid) => Some(*pid),
+                    StatedOwner::Table(table) => self.stated.get(&(key.host, *table)).copied(),
+                };
+                let Some(pid) = pid else {
+                    // Of any process, as far as is known here.
+                    for table in 0..self.tables.len() {
+                        self.tell(table, *fd);
+                        self.tables[table].fds.remove(fd);
+                    }
+                    return false;
+                };
                 let file = FdFile::stated(&mut self.done.rows.names, path);
-                let table = self.table_of((key.host, *pid));
+                let table = self.table_of((key.host, pid));
                 self.tables[table as usize].fds.insert(*fd, Some(file));
                 self.knows(table as usize, *fd);
                 true

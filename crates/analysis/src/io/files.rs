@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::acts::{EndedLife, FileAct, FileTarget};
+use super::acts::{EndedLife, FileAct, FileTarget, StatedOwner};
 use super::apart::{ActResults, DeferredAct};
 use super::file::{FdFile, FdOwner, FileKey, IoFileKind, Looked, renamed};
 use super::file_rows::FileRows;
@@ -45,6 +45,8 @@ pub struct Files {
     pub(super) rows: FileRows,
     tables: Vec<HashMap<i32, FdFile>>,
     owners: HashMap<FdOwner, u32>,
+    /// Processes by machine and address of their table of files.
+    stated: HashMap<(u16, i64), i32>,
     threads: Vec<FileThread>,
     places: Slots,
     /// Memory of threads that live no more.
@@ -92,6 +94,7 @@ impl Files {
             rows,
             tables: Vec::new(),
             owners: HashMap::default(),
+            stated: HashMap::default(),
             threads: Vec::new(),
             places: Slots::default(),
             spare: SpareMemory::default(),
@@ -366,7 +369,15 @@ impl Files {
                 self.known(said, pid);
             }
             FileAct::Died => self.over(asked),
-            FileAct::FileState { pid, fd, path } => {
+            FileAct::FileTable { table, pid } => {
+                self.stated.insert((key.host, table), pid);
+            }
+            FileAct::FileState { of, fd, path } => {
+                let pid = match of {
+                    StatedOwner::Process(pid) => Some(pid),
+                    StatedOwner::Table(table) => self.stated.get(&(key.host, table)).copied(),
+                };
+                let Some(pid) = pid else { return };
                 let file = FdFile::stated(&mut self.rows.names, &path);
                 let table = self.table_of(FdOwner::Process(key.host, pid));
                 self.tables[table as usize].insert(fd, file);

@@ -302,9 +302,14 @@ fn processes(seed: u64, is_honest: bool) -> String {
             }
             (4, Some((tid, pid))) => {
                 let (tid, pid) = if is_honest { (tid, pid) } else { (1 + random.below(9), 1 + random.below(9)) };
-                format!("thread_state known_tid={tid} known_pid={pid}")
+                let table =
+                    if random.below(2) == 0 { format!(" known_file_table={}", 1000 + pid) } else { String::new() };
+                format!("thread_state known_tid={tid} known_pid={pid}{table}")
             }
             (5, Some((tid, _))) => format!("thread_exec exec_tid={tid}"),
+            (6, Some((_, pid))) if random.below(2) == 0 => {
+                format!("file_state file_table={} file_fd={fd} file_path=/t{fd}", 1000 + pid)
+            }
             (6, Some((_, pid))) => format!("file_state file_pid={pid} file_fd={fd} file_path=/s{fd}"),
             (7, Some(_)) => format!("syscall_entry syscall=close fd={fd}"),
             (8, Some(_)) => {
@@ -321,6 +326,34 @@ fn processes(seed: u64, is_honest: bool) -> String {
         script += &format!("{time} {lane} {event}\n");
     }
     script
+}
+
+/// LTTng names the table of files since 2.12, and not the process: files that were open before belong to the process that has it.
+#[test]
+fn files_that_were_open_before_are_of_the_process_with_their_table() {
+    check(
+        "lane cpu=0 span=0..1000
+         lane cpu=1 span=0..1000
+         1 0 thread_state known_tid=100 known_pid=100 known_comm=nginx known_file_table=77
+         2 1 file_state file_table=77 file_fd=5 file_path=/var/log/a.log
+         3 0 thread_state known_tid=101 known_pid=100 known_comm=worker known_file_table=77
+         4 0 thread_state known_tid=200 known_pid=200 known_comm=other known_file_table=78
+         5 1 file_state file_table=78 file_fd=5 file_path=/etc/b.conf
+         6 1 file_state file_table=79 file_fd=5 file_path=/nobody/has/it
+         10 0 thread_switch prev_tid=0 next_tid=101 next_comm=worker
+         20 0 syscall_entry syscall=read fd=5
+         30 0 syscall_exit syscall=read ret=64
+         40 0 thread_switch prev_tid=101 prev_comm=worker prev_state=1 next_tid=200 next_comm=other
+         50 0 syscall_entry syscall=read fd=5
+         60 0 syscall_exit syscall=read ret=32
+         70 0 thread_switch prev_tid=200 prev_comm=other prev_state=1 next_tid=0",
+        &["file"],
+        &expect![[r#"
+            per-file
+              path=`/var/log/a.log` read=64 write=0 reads=1 writes=0 opens=0 syncs=0 errors=0
+              path=`/etc/b.conf` read=32 write=0 reads=1 writes=0 opens=0 syncs=0 errors=0
+        "#]],
+    );
 }
 
 /// Parts that are done by themselves as far as that is possible come to the same.

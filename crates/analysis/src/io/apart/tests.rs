@@ -31,7 +31,7 @@ fn random_act(random: &mut Random, place: EventPosition, key_of: ThreadKey) -> F
     let pid = |random: &mut Random| Some(1 + random.below(3) as i32).filter(|_| random.below(8) > 0);
     let (closes_on_exec, path) =
         (random.below(2) == 0, format!("/{}", random.below(5)).into_bytes().into_boxed_slice());
-    match random.below(24) {
+    match random.below(26) {
         0..4 => {
             let category = if random.below(2) == 0 { Category::Read } else { Category::Write };
             let (is_error, is_second) = (random.below(4) == 0, random.below(4) == 0);
@@ -62,7 +62,9 @@ fn random_act(random: &mut Random, place: EventPosition, key_of: ThreadKey) -> F
         19 => FileAct::Known(1 + random.below(3) as i32),
         20 => FileAct::Said(1 + random.below(LAST_TID) as i32, 1 + random.below(3) as i32),
         21 => FileAct::Died,
-        22 => FileAct::FileState { pid: 1 + random.below(3) as i32, fd, path },
+        22 => FileAct::FileState { of: StatedOwner::Process(1 + random.below(3) as i32), fd, path },
+        23 => FileAct::FileTable { table: random.below(3) as i64, pid: 1 + random.below(3) as i32 },
+        24 => FileAct::FileState { of: StatedOwner::Table(random.below(4) as i64), fd, path },
         _ => {
             let who = ThreadLife { key: key_of, number: random.below(9) as u32, comm: Comm::default(), pid: None };
             let since = Some(EventPosition { time: place.time - random.below(60) as i64, ..place })
@@ -196,8 +198,14 @@ fn what_is_done_alone_is_done_again() {
             let mut hidden = None;
             for Logged { place, key, act } in range.iter().cloned() {
                 // Lives that end, and threads that are made, are seen by every part.
-                let is_seen =
-                    matches!(act, FileAct::Died | FileAct::Fork(..) | FileAct::Known(_) | FileAct::FileState { .. });
+                let is_seen = matches!(
+                    act,
+                    FileAct::Died
+                        | FileAct::Fork(..)
+                        | FileAct::Known(_)
+                        | FileAct::FileState { .. }
+                        | FileAct::FileTable { .. }
+                );
                 let is_head = place < since && heads[key.tid as usize] && !is_seen;
                 // Acts at one place come from one place.
                 let is_next = hidden.is_none_or(|(at, _)| at != place);
