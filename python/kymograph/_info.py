@@ -24,7 +24,10 @@ class TraceInfo:
     """The description of one trace in its metadata."""
 
     name: str
+    #: The folder whose metadata describes it.
     path: str
+    #: Other folders with parts of it, such as chunks of a rotated session.
+    other_paths: tuple[str, ...]
     #: Who recorded it, where: as the tracer says.
     environment: dict[str, str]
     #: Classes of events that are declared.
@@ -81,7 +84,13 @@ class Info:
     def _of(cls, text: str, said: str, report: str) -> Info:
         known: dict[str, Any] = json.loads(said)
         traces = tuple(
-            TraceInfo(**{**each, "clocks": tuple(Clock(**clock) for clock in each["clocks"])})
+            TraceInfo(
+                **{
+                    **each,
+                    "other_paths": tuple(each["other_paths"]),
+                    "clocks": tuple(Clock(**clock) for clock in each["clocks"]),
+                }
+            )
             for each in known["traces"]
         )
         same = ("streams", "packets", "size_bytes", "begin_ns", "end_ns", "unix")

@@ -130,7 +130,7 @@ def test_losses_are_seen() -> None:
         assert "⚠ complete; the tracer reports 967,700 events discarded" in page(thing).words
     assumed = kymograph.open(corpus("ctf/tracecompass/CTF2-7.0-smalltrace")).info().report
     assert page(assumed).words[0] == "complete; 1 assumption"
-    assert page(assumed).words[2:] == ["  \\x1e{", "  ^", "  help: convert it with `kymo metadata --as ctf2`"]
+    assert page(assumed).words[2:] == ["  ␞{", "  ^", "  help: convert it with `kymo metadata --as ctf2`"]
 
 
 def test_what_could_not_be_read_is_seen_and_not_warned_of(tmp_path: pathlib.Path) -> None:
