@@ -165,7 +165,7 @@ def add(texts, name, folder, authors):
 
 
 def shared_files(build, kymo):
-    """What comes with the command of every machine, by path below /usr: manual pages, completions, licenses."""
+    """Files that are the same for every machine, by path below /usr: manual pages, completions, licenses."""
     version = build.run(kymo, "--version").decode()
     assert build.commit in version, version
     files = {}

@@ -147,6 +147,17 @@ def test_a_fault_is_told_when_all_the_rest_was_read(tmp_path: pathlib.Path) -> N
     assert "jobs_0" in fault.value[0].file_name and "jobs_0" in str(fault.value)
 
 
+def test_folders_of_one_session_are_one_trace(tmp_path: pathlib.Path) -> None:
+    for name, stream in (("one", "jobs_0"), ("two", "jobs_1")):
+        (tmp_path / name).mkdir()
+        for file in ("metadata", stream):
+            shutil.copy(pathlib.Path(DEMO) / file, tmp_path / name)
+    found = list(events([str(tmp_path / "one"), str(tmp_path / "two")]))
+    cycles = [msg.default_clock_snapshot.value for msg in events(DEMO)]
+    assert [msg.default_clock_snapshot.value for msg in found] == cycles
+    assert {len(msg.event.stream.trace) for msg in found} == {2}
+
+
 def test_the_end_is_a_stop() -> None:
     messages = bt2.TraceCollectionMessageIterator(DEMO)
     collections.deque(messages, maxlen=0)

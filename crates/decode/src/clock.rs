@@ -16,12 +16,8 @@ const NANOS: i128 = 1_000_000_000;
 /// Converts the cycles of one clock.
 ///
 /// ```
-/// # use kymo_format::{ClockClass, ClockOrigin};
-/// let clock = ClockClass {
-///     id: "c".into(), namespace: None, name: None, uid: None, uuid: None, description: None,
-///     frequency_hz: 1_000, precision_cycles: None, accuracy_cycles: None,
-///     offset_s: 10, offset_cycles: 5, origin: ClockOrigin::UnixEpoch, attributes: None,
-/// };
+/// # use kymo_format::ClockClass;
+/// let clock = ClockClass { frequency_hz: 1_000, offset_s: 10, offset_cycles: 5, ..ClockClass::default() };
 /// let converter = kymo_decode::ClockConverter::new(&clock, 0);
 /// assert_eq!(converter.nanos(1), Some(10_006_000_000));
 /// assert_eq!(converter.nanos(u64::MAX), None);
@@ -134,24 +130,9 @@ impl ClockConverter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_format::ClockOrigin;
 
     fn clock(frequency_hz: u64, offset_s: i64, offset_cycles: i128) -> ClockConverter {
-        let class = ClockClass {
-            id: "clock".into(),
-            namespace: None,
-            name: None,
-            uid: None,
-            uuid: None,
-            description: None,
-            frequency_hz,
-            precision_cycles: None,
-            accuracy_cycles: None,
-            offset_s,
-            offset_cycles,
-            origin: ClockOrigin::UnixEpoch,
-            attributes: None,
-        };
+        let class = ClockClass { frequency_hz, offset_s, offset_cycles, ..ClockClass::default() };
         ClockConverter::new(&class, 0)
     }
 

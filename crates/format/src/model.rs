@@ -98,6 +98,28 @@ pub struct ClockClass {
     pub attributes: Option<Attributes>,
 }
 
+/// A clock that counts nanoseconds from an unknown origin: that of CTF 1.8 where nothing else is
+/// said.
+impl Default for ClockClass {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            namespace: None,
+            name: None,
+            uid: None,
+            uuid: None,
+            description: None,
+            frequency_hz: 1_000_000_000,
+            precision_cycles: None,
+            accuracy_cycles: None,
+            offset_s: 0,
+            offset_cycles: 0,
+            origin: ClockOrigin::Unknown,
+            attributes: None,
+        }
+    }
+}
+
 impl ClockClass {
     /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where
     /// the clock is taken to be `shift_ns` ahead of its own description. Rounded down to a cycle.

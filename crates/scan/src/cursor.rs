@@ -86,6 +86,8 @@ pub struct Cursor {
     uuid_differs: bool,
     /// Packets may begin after their first event.
     begins_are_doubtful: bool,
+    /// Packets may end before their last event.
+    ends_are_doubtful: bool,
     /// The end of the packet that was read last, by its own account.
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
@@ -142,6 +144,7 @@ impl Cursor {
             ended: false,
             uuid_differs: false,
             begins_are_doubtful: quirks::begins_are_doubtful(setup.decoder.trace_class()),
+            ends_are_doubtful: quirks::ends_are_doubtful(setup.decoder.trace_class()),
             end_before: None,
             spare: Vec::new(),
             batch_rows: FIRST_ROWS,
@@ -314,9 +317,12 @@ impl Cursor {
     /// A fact in which a row of an index file differs from the packet, as far as the packet's field
     /// goes. Times that are mended differ on purpose.
     fn other_fact(&self, row: &PacketRow, head: &PacketHead) -> Option<StreamFaultKind> {
-        let (begin, bits) = (row.begin_cycles.filter(|_| !self.begins_are_doubtful), self.setup.counters);
+        let bits = self.setup.counters;
+        let begin = row.begin_cycles.filter(|_| !self.begins_are_doubtful);
+        let end = row.end_cycles.filter(|_| !self.ends_are_doubtful && head.end_cycles != Some(0));
         let facts = [
             ("begin", begin, head.begin_cycles, bits.begin),
+            ("end", end, head.end_cycles, bits.end),
             ("count of discarded events", row.discarded, head.discarded, bits.discarded),
             ("sequence number", row.sequence, head.sequence, bits.sequence),
         ];

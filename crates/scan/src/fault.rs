@@ -52,7 +52,7 @@ pub enum StreamFaultKind {
         /// The size from the packet.
         packet_bits: u64,
     },
-    /// The index says something else than the packet's own head, by which nothing was found.
+    /// The index says something else than the packet's own head, which is right: events were searched by the index.
     #[error(
         "the index says that the packet's {what} is {index}, its own head says {packet}: searching by it may have missed \
          events (help: delete the trace's folder `index`, and `kymo index --remove` it)"

@@ -85,9 +85,8 @@ impl KeyMaker {
             None => keys.resize(cycles.len(), self.last),
             Some(clock) => {
                 clock.nanos_saturating_all(cycles, keys);
-                if self.rise(keys) {
-                    self.seen.out_of_range += self.count_out_of_range(cycles);
-                }
+                self.rise(keys);
+                self.seen.out_of_range += self.count_out_of_range(cycles);
             }
         }
     }
@@ -105,48 +104,37 @@ impl KeyMaker {
         self.seen.out_of_range += self.count_out_of_range(cycles);
     }
 
-    /// Makes keys never decrease; whether one may stand for a time that does not fit.
-    fn rise(&mut self, keys: &mut [i64]) -> bool {
+    /// Makes keys never decrease.
+    fn rise(&mut self, keys: &mut [i64]) {
         self.seen_before = self.seen;
-        let (mut last, mut seen, mut is_at_end) = (self.last, self.seen, false);
+        let (mut last, mut seen) = (self.last, self.seen);
         for key in keys {
             seen.see(*key);
-            is_at_end |= matches!(*key, i64::MIN | i64::MAX);
             last = last.max(*key);
             *key = last;
         }
         (self.last, self.seen) = (last, seen);
-        is_at_end
     }
 
+    /// How many of these times do not fit. Only where one may be too late, because the latest key is
+    /// the last of all, or too early, because the clock's first time is, each has to be looked at.
     fn count_out_of_range(&self, cycles: &[u64]) -> u64 {
-        let is_out = |cycles: &&u64| self.clock.as_ref().is_some_and(|clock| clock.nanos(**cycles).is_none());
-        cycles.iter().filter(is_out).count() as u64
+        let Some(clock) = &self.clock else { return 0 };
+        if self.last < i64::MAX && clock.nanos(0).is_some() {
+            return 0;
+        }
+        cycles.iter().filter(|cycles| clock.nanos(**cycles).is_none()).count() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kymo_format::{ClockClass, ClockOrigin};
+    use kymo_format::ClockClass;
 
     use super::*;
 
     fn keys(frequency_hz: u64) -> KeyMaker {
-        let class = ClockClass {
-            id: "c".into(),
-            namespace: None,
-            name: None,
-            uid: None,
-            uuid: None,
-            description: None,
-            frequency_hz,
-            precision_cycles: None,
-            accuracy_cycles: None,
-            offset_s: 0,
-            offset_cycles: 0,
-            origin: ClockOrigin::Unknown,
-            attributes: None,
-        };
+        let class = ClockClass { frequency_hz, ..ClockClass::default() };
         KeyMaker::new(Some(ClockConverter::new(&class, 0)))
     }
 

@@ -15,6 +15,8 @@ use crate::index::PacketRow;
 pub struct CounterBits {
     /// Of the time at which packets begin.
     pub begin: u32,
+    /// Of the time at which they end.
+    pub end: u32,
     /// Of discarded events.
     pub discarded: u32,
     /// Of packets.
@@ -32,7 +34,7 @@ pub enum CounterStep {
 
 impl Default for CounterBits {
     fn default() -> Self {
-        Self { begin: u64::BITS, discarded: u64::BITS, sequence: u64::BITS }
+        Self { begin: u64::BITS, end: u64::BITS, discarded: u64::BITS, sequence: u64::BITS }
     }
 }
 
@@ -43,6 +45,7 @@ impl CounterBits {
         let bits = |role| class.packet_context.as_ref().and_then(|context| bits_of(context, role));
         Self {
             begin: bits(Role::DefaultClockTimestamp).unwrap_or(u64::BITS),
+            end: bits(Role::PacketEndDefaultClockTimestamp).unwrap_or(u64::BITS),
             discarded: bits(Role::DiscardedEventRecordCounterSnapshot).unwrap_or(u64::BITS),
             sequence: bits(Role::PacketSequenceNumber).unwrap_or(u64::BITS),
         }

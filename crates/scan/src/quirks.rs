@@ -51,7 +51,7 @@ pub(crate) fn has_no_times(packet: &PacketRow) -> bool {
     packet.begin_cycles == Some(0) && packet.end_cycles == Some(0)
 }
 
-fn ends_are_doubtful(class: &TraceClass) -> bool {
+pub(crate) fn ends_are_doubtful(class: &TraceClass) -> bool {
     let Some(EnvironmentValue::Text(tracer)) = class.environment("tracer_name") else {
         return false;
     };

@@ -306,6 +306,7 @@ fn an_entry_of_an_lttng_index_that_is_wrong() {
     for (at, change, what) in [
         (16, -800, "the index says the packet has INDEX bits of content, its own head says PACKET"),
         (24, -5, "the index says that the packet's begin is INDEX, its own head says PACKET"),
+        (32, 3, "the index says that the packet's end is INDEX, its own head says PACKET"),
         (40, 1, "the index says that the packet's count of discarded events is INDEX, its own head says PACKET"),
         (64, 7, "the index says that the packet's sequence number is INDEX, its own head says PACKET"),
     ] {

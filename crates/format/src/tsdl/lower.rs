@@ -231,7 +231,7 @@ impl TsdlLowering<'_> {
         self.types.leave();
         let draft = result?;
         if self.stream_ids.contains_key(&draft.class.id) {
-            let problem = TsdlProblem::Twice { what: format!("the stream with id {}", draft.class.id) };
+            let problem = TsdlProblem::TwiceId { what: "stream", id: draft.class.id };
             return Err((block.keyword.span(), problem));
         }
         self.stream_ids.insert(draft.class.id, self.streams.len());
@@ -305,7 +305,7 @@ impl TsdlLowering<'_> {
                 continue;
             };
             if !seen.insert((stream, event.id)) {
-                let problem = TsdlProblem::Twice { what: format!("the event with id {}", event.id) };
+                let problem = TsdlProblem::TwiceId { what: "event", id: event.id };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.streams[stream].class.event_classes.push(event);
@@ -499,7 +499,7 @@ fn trace_byte_order(value: &Expression<'_>) -> Result<ByteOrder> {
 }
 
 fn clock(block: &BlockSyntax<'_>, doubts: &mut Vec<(Span, TsdlProblem)>) -> Result<ClockClass> {
-    let mut clock = default_clock();
+    let mut clock = ClockClass::default();
     let mut name = None;
     for (path, value) in values(block) {
         match &*joined(path) {
@@ -532,26 +532,7 @@ fn clock(block: &BlockSyntax<'_>, doubts: &mut Vec<(Span, TsdlProblem)>) -> Resu
 
 /// The clock of timestamps in a trace that describes none, under Babeltrace's name for it.
 fn implicit_clock() -> ClockClass {
-    ClockClass { id: "default".to_owned(), name: Some("default".to_owned()), ..default_clock() }
-}
-
-/// The default properties of a clock.
-pub(crate) fn default_clock() -> ClockClass {
-    ClockClass {
-        id: String::new(),
-        namespace: None,
-        name: None,
-        uid: None,
-        uuid: None,
-        description: None,
-        frequency_hz: 1_000_000_000,
-        precision_cycles: None,
-        accuracy_cycles: None,
-        offset_s: 0,
-        offset_cycles: 0,
-        origin: ClockOrigin::Unknown,
-        attributes: None,
-    }
+    ClockClass { id: "default".to_owned(), name: Some("default".to_owned()), ..ClockClass::default() }
 }
 
 /// Some tracers write names as strings, others as words.

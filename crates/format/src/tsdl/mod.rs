@@ -16,6 +16,7 @@ mod types;
 
 pub(crate) use build::label_ranges;
 pub use problem::TsdlProblem;
+pub(crate) use types::RESERVED;
 
 use kymo_wire::magic::TSDL_SIGNATURE;
 

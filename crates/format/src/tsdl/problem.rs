@@ -48,6 +48,14 @@ pub enum TsdlProblem {
         /// The name.
         what: String,
     },
+    /// Two streams or events of one id.
+    #[error("the {what} with id {id} is defined twice")]
+    TwiceId {
+        /// The kind of block.
+        what: &'static str,
+        /// The id.
+        id: u64,
+    },
     /// A name that nothing has.
     #[error("there is no {what} named `{name}`")]
     Unknown {
@@ -150,7 +158,7 @@ impl TsdlProblem {
     /// Help for the author, where the message does not have it.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Twice { what } if what.contains("with id") => Some("keep one of them, or give the other another id"),
+            Self::TwiceId { .. } => Some("keep one of them, or give the other another id"),
             Self::Twice { .. } => Some("keep one of them, or give the other another name"),
             Self::Unknown { what: "type", .. } => {
                 Some("a `typealias`, `typedef` or named compound type has to come before its first use")

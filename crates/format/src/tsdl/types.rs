@@ -83,7 +83,7 @@ const KEYWORDS: [&str; 9] =
     ["const", "enum", "floating_point", "integer", "string", "struct", "typealias", "typedef", "variant"];
 
 /// Words that TSDL reserves, which cannot name a field or a type.
-const RESERVED: [&str; 28] = [
+pub(crate) const RESERVED: [&str; 28] = [
     "_Bool",
     "_Complex",
     "_Imaginary",

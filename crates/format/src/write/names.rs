@@ -6,33 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{Dialect, Role, Scope, display_name};
-
-const KEYWORDS: [&str; 24] = [
-    "align",
-    "callsite",
-    "char",
-    "clock",
-    "const",
-    "double",
-    "enum",
-    "env",
-    "event",
-    "float",
-    "floating_point",
-    "int",
-    "integer",
-    "long",
-    "short",
-    "signed",
-    "stream",
-    "string",
-    "struct",
-    "trace",
-    "typealias",
-    "typedef",
-    "unsigned",
-    "variant",
-];
+use crate::tsdl::RESERVED;
 
 /// Names with a meaning in a scope, and their role.
 const SPECIAL: [(Scope, &str, Role); 11] = [
@@ -63,7 +37,7 @@ pub(crate) fn is_identifier(name: &str) -> bool {
 /// The TSDL spelling of a name that people see; `None` if there is none.
 pub(crate) fn tsdl(scope: Scope, name: &str) -> Option<String> {
     let is_special = SPECIAL.iter().any(|(known, special, _)| *known == scope && *special == name);
-    let protect = name.starts_with('_') || KEYWORDS.contains(&name) || is_special;
+    let protect = name.starts_with('_') || RESERVED.contains(&name) || is_special;
     is_identifier(name).then(|| if protect { format!("_{name}") } else { name.to_owned() })
 }
 

@@ -211,3 +211,26 @@ fn help_for_what_is_defined_twice_names_what_has_to_change() {
     let help: Vec<_> = metadata.diagnostics.iter().map(|found| found.problem.help()).collect();
     assert_eq!(help, [Some("keep one of them, or give the other another id")]);
 }
+
+/// All reserved words are protected where CTF 2 is written as TSDL, so that other readers accept it.
+#[test]
+fn written_names_are_no_reserved_words() {
+    let member = |name: &str| {
+        format!(
+            r#"{{"name":"{name}","field-class":{{"type":"fixed-length-unsigned-integer","length":8,"byte-order":"little-endian"}}}}"#
+        )
+    };
+    let members: Vec<String> = ["void", "const", "struct", "plain"].map(member).to_vec();
+    let json = format!(
+        "\u{1e}{{\"type\":\"preamble\",\"version\":2}}\n\u{1e}{{\"type\":\"data-stream-class\"}}\n\
+         \u{1e}{{\"type\":\"event-record-class\",\"name\":\"e\",\"payload-field-class\":{{\"type\":\"structure\",\
+         \"member-classes\":[{}]}}}}\n",
+        members.join(",")
+    );
+    let class = parse(json.as_bytes()).trace_class.expect("it is sound");
+    let text = kymo_format::write::to_tsdl(&class).expect("it can be written");
+    for name in [" _void;", " _const;", " _struct;", " plain;"] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    whole(&text, &[]);
+}

@@ -39,8 +39,9 @@ pub enum HopFault {
 
 /// Bytes that are read for a packet's head at first; most heads are below 100.
 const HEAD_BYTES: usize = 512;
-/// Bytes that are compared with zeros at a time, and at most.
+/// Bytes that are compared with zeros at a time.
 const ZEROS_STEP: usize = 64 << 10;
+/// Bytes that are compared with zeros at most: reading them takes a fraction of a second.
 const ZEROS_MAX: usize = 256 << 20;
 /// A head that is longer is refused.
 const HEAD_BYTES_MAX: usize = 1 << 20;
@@ -139,8 +140,8 @@ pub fn hop_on(
     (rows, None)
 }
 
-/// Whether there are only zeros from there on; in a large file, as far as a look at it takes no
-/// time.
+/// Whether the rest of a file is zeros. More than [`ZEROS_MAX`] bytes are not looked at, and count as
+/// something else.
 fn are_zeros(stream: &ByteSource, mut offset_bytes: u64) -> bool {
     let mut bytes = vec![0; ZEROS_STEP];
     for _ in 0..ZEROS_MAX / ZEROS_STEP {

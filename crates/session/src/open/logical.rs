@@ -26,29 +26,25 @@ pub(crate) fn join<E>(
     if found.len() < 2 {
         return found;
     }
-    let mut by_uuid: BTreeMap<(Uuid, Option<usize>), Vec<usize>> = BTreeMap::new();
+    type Numbered = (usize, TraceFolder);
+    let mut by_uuid: BTreeMap<(Uuid, Option<usize>), Vec<Numbered>> = BTreeMap::new();
     for (number, folder) in found.iter().enumerate() {
         // Why metadata cannot be read is said where the trace is opened.
         let Ok(folder) = folder else { continue };
         let Ok(bytes) = folder.metadata() else { continue };
         if let Some(uuid) = kymo_format::uuid_at_a_glance(&bytes) {
-            by_uuid.entry((uuid, machine(folder.path()))).or_default().push(number);
+            by_uuid.entry((uuid, machine(folder.path()))).or_default().push((number, folder.clone()));
         }
     }
     let mut found: Vec<Option<Result<TraceFolder, E>>> = found.into_iter().map(Some).collect();
-    for numbers in by_uuid.into_values().filter(|numbers| numbers.len() > 1) {
-        let folders = numbers.iter().map(|number| match &found[*number] {
-            Some(Ok(folder)) => folder.clone(),
-            _ => unreachable!("folders without metadata have no UUID"),
-        });
-        let folders: Vec<TraceFolder> = folders.collect();
+    for group in by_uuid.into_values().filter(|group| group.len() > 1) {
+        let (numbers, folders): (Vec<usize>, Vec<TraceFolder>) = group.into_iter().unzip();
         let Some(parts) = parts_of_one(&folders) else { continue };
-        let (first, others) = (folders[parts.described_by].clone(), &parts.others);
-        let others: Vec<TraceFolder> = others.iter().map(|other| folders[*other].clone()).collect();
-        let mut all: Vec<usize> = parts.others.iter().chain([&parts.described_by]).map(|part| numbers[*part]).collect();
-        all.sort_unstable();
-        all.iter().for_each(|number| found[*number] = None);
-        found[all[0]] = Some(Ok(TraceFolder::joined(&first, &others)));
+        let others: Vec<TraceFolder> = parts.others.iter().map(|other| folders[*other].clone()).collect();
+        let joined = TraceFolder::joined(&folders[parts.described_by], &others);
+        let all = || parts.others.iter().chain([&parts.described_by]).map(|part| numbers[*part]);
+        all().for_each(|number| found[number] = None);
+        found[all().min().expect("there is the one that describes it")] = Some(Ok(joined));
     }
     found.into_iter().flatten().collect()
 }

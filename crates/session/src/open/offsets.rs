@@ -116,8 +116,8 @@ impl<'a> Offsets<'a> {
         self.number_of(trace).map_or(0, |number| self.given[number].1.offset_ns)
     }
 
-    /// The number of that offset. Folders with different ones are of different machines, whatever
-    /// they have in common.
+    /// The number of that offset. Folders with different numbers are of different machines, even
+    /// if they have one UUID.
     pub(crate) fn number_of(&self, trace: &Path) -> Option<usize> {
         if self.given.is_empty() {
             return None;

@@ -83,8 +83,8 @@ fn seconds(text: &str) -> Option<i64> {
     Some(if negative { -nanos } else { nanos })
 }
 
-/// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`. Two digits each: of `12:48:1` nobody knows whether a
-/// digit is missing.
+/// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`. Each number has two digits: in
+/// `12:48:1`, a digit may be missing.
 fn time_of_day(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let two_digits = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());

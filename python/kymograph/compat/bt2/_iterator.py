@@ -255,8 +255,12 @@ def _trimmed(params, name):
 
 def _session(paths, offsets):
     threads = int(os.environ.get("KYMO_THREADS") or 0)
+    shift_ns = 0
+    # Folders that are shifted by themselves are of different machines; one shift of all leaves chunks of a session together.
+    if len(set(offsets.values())) == 1:
+        shift_ns, offsets = next(iter(offsets.values())), {}
     try:
-        return _kymograph.Session(paths, threads, 0, list(offsets.items()), _kymograph.cache_folder())
+        return _kymograph.Session(paths, threads, shift_ns, list(offsets.items()), _kymograph.cache_folder())
     except KymographError as error:
         raise _Error(f"cannot add component to graph: {error}") from error
 

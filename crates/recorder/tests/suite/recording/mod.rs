@@ -108,7 +108,7 @@ impl Stage {
     }
 }
 
-/// How long a lock may stay that nobody needs.
+/// How long a recorder's lock may outlive the recorder.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A program that runs.

@@ -1,4 +1,4 @@
-//! A counter that wraps, and one that goes back, are told by all answers alike.
+//! All answers agree on a counter that wraps, and on one that goes back.
 
 use std::path::Path;
 
