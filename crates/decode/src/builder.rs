@@ -25,7 +25,7 @@ pub(crate) struct ProgramBuilder {
     block: Block,
     run: Option<FixedRun>,
     phase: BitPhase,
-    /// Byte orders (or bit orders) may meet inside a byte: every fixed-size field states its
+    /// Byte orders may meet inside a byte: every fixed-size field states its
     /// own.
     mixed_orders: bool,
     spare: Vec<Reg>,
@@ -147,18 +147,18 @@ impl ProgramBuilder {
     }
 
     /// Sets the byte order of the next fixed-size field, where orders may meet inside a byte.
-    pub(crate) fn order(&mut self, order: ByteOrder, reversed: bool) {
+    pub(crate) fn order(&mut self, order: ByteOrder) {
         // A run is checked as a whole, but the change of order has to be checked at its own
         // position.
         if self.mixed_orders {
             self.flush();
-            self.block.push(Op::Order { order, reversed });
+            self.block.push(Op::Order { order });
         }
     }
 
     /// Reads a fixed-size number into a fresh register.
     pub(crate) fn read(&mut self, bits: Bits) -> Reg {
-        self.order(bits.order, bits.reversed);
+        self.order(bits.order);
         let offset = self.take(u64::from(bits.width));
         let to = self.register();
         let Bits { width, order, reversed, signed } = bits;
@@ -167,9 +167,9 @@ impl ProgramBuilder {
     }
 
     /// Moves over a fixed-size field without reading it.
-    pub(crate) fn pass(&mut self, bits: u64, order: Option<(ByteOrder, bool)>) {
-        if let Some((order, reversed)) = order {
-            self.order(order, reversed);
+    pub(crate) fn pass(&mut self, bits: u64, order: Option<ByteOrder>) {
+        if let Some(order) = order {
+            self.order(order);
         }
         if bits <= u64::from(u32::MAX) {
             self.take(bits);

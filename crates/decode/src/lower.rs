@@ -415,8 +415,8 @@ impl<'a> ScopeLowering<'a> {
         let passes = !face.wants(&array.element) && !self.is_referred() && order_is_fine;
         self.path.steps.pop();
         if let (true, Some(stride)) = (passes, measure::stride(&array.element)) {
-            if let Some((order, reversed)) = measure::only_order(&array.element) {
-                self.builder.order(order, reversed);
+            if let Some(order) = measure::only_order(&array.element) {
+                self.builder.order(order);
             }
             self.builder.skip(count, stride);
             return Ok(());

@@ -70,8 +70,8 @@ pub(crate) fn has_roles(class: &FieldClass) -> bool {
     }
 }
 
-/// The byte and bit order that all fixed-size numbers in the class share; `None` if they differ or there are none.
-pub(crate) fn only_order(class: &FieldClass) -> Option<(ByteOrder, bool)> {
+/// The byte order that all fixed-size numbers in the class share; `None` if they differ or there are none.
+pub(crate) fn only_order(class: &FieldClass) -> Option<ByteOrder> {
     let mut orders = Vec::new();
     collect_orders(class, &mut orders);
     match orders[..] {
@@ -80,8 +80,8 @@ pub(crate) fn only_order(class: &FieldClass) -> Option<(ByteOrder, bool)> {
     }
 }
 
-/// Adds each byte and bit order of fixed-size numbers in the class once.
-pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool)>) {
+/// Adds each byte order of fixed-size numbers in the class once.
+pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<ByteOrder>) {
     match &class.kind {
         FieldKind::Structure(structure) => {
             structure.members.iter().for_each(|member| collect_orders(&member.class, into));
@@ -93,11 +93,10 @@ pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool
             variant.options.iter().for_each(|option| collect_orders(&option.class, into));
         }
         _ => {
-            if let Some(bits) = fixed_bits(class) {
-                let order = (bits.byte_order, bits.reversed);
-                if !into.contains(&order) {
-                    into.push(order);
-                }
+            if let Some(bits) = fixed_bits(class)
+                && !into.contains(&bits.byte_order)
+            {
+                into.push(bits.byte_order);
             }
         }
     }

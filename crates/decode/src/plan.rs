@@ -26,7 +26,7 @@ pub(crate) struct TracePlan {
     pub(crate) packet_header: ReadProgram,
     pub(crate) slots: SlotMap,
     pub(crate) streams: Vec<StreamPlan>,
-    /// Byte or bit orders may meet inside a byte.
+    /// Byte orders may meet inside a byte.
     mixed_orders: bool,
 }
 

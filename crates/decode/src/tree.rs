@@ -51,7 +51,7 @@ pub enum FieldErrorKind {
     Endless { left: u64 },
     #[error("the variable-length integer has more than 64 bits")]
     Oversized,
-    #[error("the field has another byte order or bit order than the one before it in the same byte")]
+    #[error("the field has another byte order than the one before it in the same byte")]
     MixedOrder,
     #[error("the real has {length} bits; readable are at most 128")]
     WideReal { length: u32 },
@@ -79,7 +79,7 @@ pub struct TreeReader<'a> {
     end: u64,
     default_clock: Option<usize>,
     clock: u64,
-    order: Option<(ByteOrder, bool)>,
+    order: Option<ByteOrder>,
     earlier: EarlierValues,
     roles: Vec<(Role, u64)>,
     uuid: Option<Uuid>,
@@ -187,7 +187,7 @@ impl<'a> TreeReader<'a> {
     fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), FieldError> {
         self.align(bits.alignment)?;
         self.need(u64::from(bits.length))?;
-        let order = (bits.byte_order, bits.reversed);
+        let order = bits.byte_order;
         if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != order) {
             return Err(self.error(FieldErrorKind::MixedOrder));
         }

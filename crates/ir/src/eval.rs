@@ -313,7 +313,7 @@ struct Evaluator<'a> {
     state: &'a mut ReadState,
     registers: EvalRegisters,
     position: u64,
-    order: Option<(ByteOrder, bool)>,
+    order: Option<ByteOrder>,
     /// Rounds of loops that took no bits.
     idle: u64,
     cells: Option<&'a mut Cells>,
@@ -349,7 +349,7 @@ impl<'a> Evaluator<'a> {
                 self.set(*to, if *signed { bits::sign_extend(value, *width) } else { value });
             }
             Op::Advance { bits } => self.position += bits,
-            Op::Order { order, reversed } => self.check_order(*order, *reversed)?,
+            Op::Order { order } => self.check_order(*order)?,
             Op::Skip { count, bits } => {
                 let bits = u128::from(self.source(*count)) * u128::from(*bits);
                 self.need(bits)?;
@@ -436,12 +436,11 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn check_order(&mut self, order: ByteOrder, reversed: bool) -> Result<(), ProgramFault> {
-        let next = (order, reversed);
-        if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != next) {
+    fn check_order(&mut self, order: ByteOrder) -> Result<(), ProgramFault> {
+        if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != order) {
             return self.fault(FaultKind::OrderInsideByte);
         }
-        self.order = Some(next);
+        self.order = Some(order);
         Ok(())
     }
 

@@ -182,8 +182,6 @@ pub enum Op {
     Order {
         /// The order of the next field.
         order: ByteOrder,
-        /// Reversed bits count as another order.
-        reversed: bool,
     },
     /// Fails unless `count * bits` bits are left, else moves on by as many. `bits >= 1`.
     Skip {

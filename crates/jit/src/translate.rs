@@ -146,7 +146,7 @@ impl<'b, 'f> Translator<'b, 'f> {
                 let bits = *bits;
                 self.advance_constant(bits);
             }
-            Op::Order { order, reversed } => self.order(*order, *reversed),
+            Op::Order { order } => self.order(*order),
             Op::Skip { count, bits } => self.skip(*count, *bits),
             Op::Text { start, length, unit: 1 } => self.text(start.0, length.0),
             Op::Bytes { start, length } => self.bytes(start.0, *length),
@@ -354,8 +354,8 @@ impl<'b, 'f> Translator<'b, 'f> {
         value
     }
 
-    fn order(&mut self, order: ByteOrder, reversed: bool) {
-        let code = 1 + i64::from(order == ByteOrder::Big) + 2 * i64::from(reversed);
+    fn order(&mut self, order: ByteOrder) {
+        let code = 1 + i64::from(order == ByteOrder::Big);
         let last = self.builder.use_var(self.order);
         let differs = self.builder.ins().icmp_imm_s(IntCC::NotEqual, last, code);
         let is_set = self.builder.ins().icmp_imm_s(IntCC::NotEqual, last, 0);

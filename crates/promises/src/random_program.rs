@@ -91,7 +91,7 @@ impl ProgramMaker<'_> {
                 vec![Op::Align { log2: 3 }, Op::Leb { to, signed: self.coin(), bits }]
             }
             7 if self.is_header => vec![Op::Clock { from, bits: NumberSource::Constant(1 + self.below(70)) }],
-            8 => vec![Op::Order { order: self.order(), reversed: self.coin() }],
+            8 => vec![Op::Order { order: self.order() }],
             9 if self.coin() => vec![Op::Out { slot: OutputSlot(3), from }, Op::Load { to, slot: OutputSlot(3) }],
             9 => vec![Op::Set { to, value: self.below(300) }, Op::Copy { to: from, from: to }],
             7 | 10 | 11 => self.print(from),

@@ -59,7 +59,7 @@ struct ClassMaker {
     plain: bool,
     /// Nothing that cannot be decoded.
     decodable: bool,
-    /// One byte order for all, and no reversed bits: orders cannot meet inside a byte.
+    /// One byte order for all, in which the bits of no field are reversed: orders cannot meet inside a byte.
     order: Option<ByteOrder>,
     scope: Scope,
     steps: Vec<FieldPathStep>,

@@ -36,7 +36,7 @@ pub(crate) struct Encoder {
     pub(crate) clock_told: bool,
     pub(crate) event_id: Option<u64>,
     pub(crate) patches: Vec<Patch>,
-    order: Option<(ByteOrder, bool)>,
+    order: Option<ByteOrder>,
     earlier: EarlierValues,
     here: FieldPath,
 }
@@ -47,7 +47,7 @@ pub(crate) struct RollbackPoint {
     position: u64,
     last_byte: u8,
     clock: u64,
-    order: Option<(ByteOrder, bool)>,
+    order: Option<ByteOrder>,
 }
 
 impl Encoder {
@@ -190,7 +190,7 @@ impl Encoder {
 
     fn begin_bits(&mut self, bits: &FixedBits) -> Result<(), WriteError> {
         self.align(bits.alignment);
-        let order = (bits.byte_order, bits.reversed);
+        let order = bits.byte_order;
         if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != order) {
             return Err(WriteProblem::MixedOrder.into());
         }

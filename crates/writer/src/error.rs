@@ -32,7 +32,7 @@ pub enum WriteProblem {
     Text,
     #[error("the field that this one needs was not written before it")]
     Reference,
-    #[error("the byte or bit order changes inside of a byte")]
+    #[error("the byte order changes inside of a byte")]
     MixedOrder,
     #[error("the clock cannot be found again from {bits} bits")]
     Clock { bits: u32 },

@@ -6,7 +6,7 @@
 //! column 0 u8  column 1 span nullable
 //! labels signed -1..=3 "few", 4 "four"
 //!
-//! align 8  need 32  advance 32  order be reversed  skip r0 * 16
+//! align 8  need 32  advance 32  order be  skip r0 * 16
 //! r0 = read 0 +8 le signed reversed     r1 = leb signed bits r2
 //! r1 r2 = text 1                        r1 = bytes r0        cut r1 r2 1
 //! r0 = 5      r0 = r1      r0 = slot 3      slot 3 = r0      clock r0 27

@@ -113,7 +113,7 @@ impl TextReader<'_> {
             }
             "need" => Op::Need { bits: self.number()? },
             "advance" => Op::Advance { bits: self.number()? },
-            "order" => Op::Order { order: self.order()?, reversed: self.words.eat("reversed") },
+            "order" => Op::Order { order: self.order()? },
             "skip" => {
                 let count = self.source()?;
                 self.words.need("*")?;

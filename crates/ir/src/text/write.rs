@@ -82,9 +82,7 @@ fn operation(f: &mut Formatter<'_>, program: &ReadProgram, op: &Op, depth: usize
             writeln!(f, "{to} = read {offset} +{width} {order}{}{reversed}", sign(*signed))
         }
         Op::Advance { bits } => writeln!(f, "advance {bits}"),
-        Op::Order { order, reversed } => {
-            writeln!(f, "order {}{}", byte_order(*order), if *reversed { " reversed" } else { "" })
-        }
+        Op::Order { order } => writeln!(f, "order {}", byte_order(*order)),
         Op::Skip { count, bits } => writeln!(f, "skip {count} * {bits}"),
         Op::Leb { to, signed, bits } => {
             write!(f, "{to} = leb{}", sign(*signed))?;

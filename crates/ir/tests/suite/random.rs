@@ -56,7 +56,7 @@ impl Random {
                 let emit = Op::Emit(Emit::Bytes { start, length, style: BytesStyle::HexadecimalSpaced });
                 vec![Op::Align { log2: 3 }, Op::Bytes { start, length: NumberSource::Register(length) }, emit]
             }
-            7 => vec![Op::Clock { from: to, bits: self.source() }, Op::Order { order, reversed }],
+            7 => vec![Op::Clock { from: to, bits: self.source() }, Op::Order { order }],
             8 => vec![Op::Out { slot: OutputSlot(1), from: to }, Op::Load { to: start, slot: OutputSlot(1) }],
             9 => vec![Op::Emit(Emit::Integer { from: to, signed, style: IntegerStyle::Grouped })],
             10 => vec![Op::Repeat { count: self.source(), index: Some(to), body: self.block(depth - 1) }],
