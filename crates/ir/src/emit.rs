@@ -220,7 +220,7 @@ pub fn text(out: &mut Vec<u8>, bytes: &[u8], encoding: Encoding, style: TextStyl
     }
 }
 
-/// Text in UTF-8; U+FFFD for invalid bytes.
+/// Text in UTF-8; U+FFFD for invalid bytes, and for a part of a code unit at the end.
 #[must_use]
 pub fn to_utf8(bytes: &[u8], encoding: Encoding) -> String {
     let unit16 = |convert: fn([u8; 2]) -> u16| {
@@ -231,13 +231,17 @@ pub fn to_utf8(bytes: &[u8], encoding: Encoding) -> String {
         let units = bytes.chunks_exact(4).map(|unit| convert([unit[0], unit[1], unit[2], unit[3]]));
         units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     };
-    match encoding {
-        Encoding::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
-        Encoding::Utf16Be => unit16(u16::from_be_bytes),
-        Encoding::Utf16Le => unit16(u16::from_le_bytes),
-        Encoding::Utf32Be => unit32(u32::from_be_bytes),
-        Encoding::Utf32Le => unit32(u32::from_le_bytes),
+    let (mut text, unit): (String, usize) = match encoding {
+        Encoding::Utf8 => return String::from_utf8_lossy(bytes).into_owned(),
+        Encoding::Utf16Be => (unit16(u16::from_be_bytes), 2),
+        Encoding::Utf16Le => (unit16(u16::from_le_bytes), 2),
+        Encoding::Utf32Be => (unit32(u32::from_be_bytes), 4),
+        Encoding::Utf32Le => (unit32(u32::from_le_bytes), 4),
+    };
+    if !bytes.len().is_multiple_of(unit) {
+        text.push(char::REPLACEMENT_CHARACTER);
     }
+    text
 }
 
 fn styled(out: &mut Vec<u8>, bytes: &[u8], style: TextStyle) {
@@ -517,6 +521,8 @@ mod tests {
         assert_eq!(of(b"a,\"b\"", TextStyle::Csv), "\"a,\"\"b\"\"\"");
         let utf16 = [0xd8, 0x3d, 0xde, 0x00, 0x00, 0x41, 0xdc, 0x00];
         assert_eq!(written(|out| text(out, &utf16, Encoding::Utf16Be, TextStyle::Raw)), "\u{1f600}A\u{fffd}");
+        assert_eq!(to_utf8(&utf16[..5], Encoding::Utf16Be), "\u{1f600}\u{fffd}", "half a code unit");
+        assert_eq!(to_utf8(b"\0\0\0AB", Encoding::Utf32Be), "A\u{fffd}");
     }
 
     #[test]

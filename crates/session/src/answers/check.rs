@@ -11,6 +11,8 @@
 //! Nothing ends a check: readable data behind a finding is checked too. How severe a finding is to
 //! the caller (`--strict`) is the face's decision.
 
+mod texts;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use kymo_scan::{
 };
 use kymo_source::{SourceErrorKind, TraceFolder};
 
+use self::texts::{TextCheck, WrongText};
 use crate::open::Session;
 use crate::open::discover::discover;
 use crate::open::progress::{Cancelled, Progress, Steps};
@@ -130,6 +133,11 @@ const TIME_RANGE: CheckRule = rule(
     Gravity::Assumption,
     Assumption::TimeOutOfRange.name(),
     "compare the clock's frequency and offset in the metadata with the recorder's, and read the cycles: --clock-cycles",
+);
+const TEXT: CheckRule = rule(
+    Gravity::Warning,
+    "text-encoding",
+    "the program wrote text in another encoding than the metadata says: what is not valid is shown as U+FFFD, or as it is",
 );
 const SEQUENCE_GAP: CheckRule =
     rule(Gravity::Warning, "packets-lost", "the tracer overwrote or lost packets: use more or larger buffers");
@@ -391,7 +399,7 @@ fn neighbors(counters: CounterBits, before: &PacketRow, row: &PacketRow, add: &m
 fn check_events(trace: &Arc<Trace>, findings: &mut CheckFindings, progress: &Progress) {
     let session = Session::of_trace(Arc::clone(trace));
     for (mut cursor, stream) in session.cursors(true, &[], progress).into_iter().zip(&trace.streams) {
-        let (mut last, mut steps) = (None, Steps::default());
+        let (mut last, mut steps, mut texts) = (None, Steps::default(), TextCheck::new(trace, stream.class));
         while let Some(item) = cursor.next_item() {
             let batch = match item {
                 CursorItem::Batch(batch) => batch,
@@ -405,6 +413,16 @@ fn check_events(trace: &Arc<Trace>, findings: &mut CheckFindings, progress: &Pro
                 }
             };
             steps.behind(progress, &batch, batch.keys.len());
+            if let (BatchContent::Events(events), Some(texts)) = (&batch.content, &mut texts) {
+                let row = events.packet.row;
+                texts.look(events, &mut |text| {
+                    let event = text.position.map_or("an event".to_owned(), |bit| format!("the event at bit {bit}"));
+                    let WrongText { name, problem, .. } = text;
+                    let message =
+                        format!("packet at byte {}: {event} has a wrong text `{name}`: {problem}", row.offset_bytes);
+                    findings.add(&TEXT, file_name(trace, row.file as usize), message);
+                });
+            }
             match &batch.content {
                 BatchContent::Events(events) if stream.clock.is_some() => {
                     times(trace, stream.clock, events, &mut last, findings);

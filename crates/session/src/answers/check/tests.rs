@@ -73,3 +73,40 @@ fn metadata_that_is_no_text_of_it_is_an_error() {
     let found = rules("metadata", |bytes| *bytes = b"/* CTF 1.8 */ trace {".to_vec());
     assert!(found.contains(&("metadata", Gravity::Error)), "{found:?}");
 }
+
+/// Texts are read as their encoding says, and what is not valid there is told; the answer of `print` shows it.
+#[test]
+fn a_text_that_is_not_valid_in_its_encoding_is_told() {
+    let member = |name: &str, class: &str| format!(r#"{{"name": "{name}", "field-class": {{{class}}}}}"#);
+    let byte = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
+    let location = r#""length-field-location": {"origin": "event-record-payload", "path": ["n"]}"#;
+    let wide = format!(r#""type": "dynamic-length-string", "encoding": "utf-16be", {location}"#);
+    let narrow = r#""type": "null-terminated-string""#;
+    let list =
+        r#""type": "static-length-array", "length": 2, "element-field-class": {"type": "null-terminated-string"}"#;
+    let members = [member("n", byte), member("wide", &wide), member("narrow", narrow), member("list", list)].join(", ");
+    let metadata = format!(
+        "\x1e{{\"type\": \"preamble\", \"version\": 2}}\n\x1e{{\"type\": \"data-stream-class\"}}\n\x1e{{\"type\": \
+         \"event-record-class\", \"payload-field-class\": {{\"type\": \"structure\", \"member-classes\": [{members}]}}}}\n"
+    );
+    let found = |stream: &[u8]| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("metadata"), &metadata).unwrap();
+        fs::write(folder.path().join("stream"), stream).unwrap();
+        let found = check(&[folder.path().to_owned()], &Progress::default()).expect("nobody cancels it");
+        let tell = |found: &crate::CheckFinding| (found.rule, found.message.clone(), found.times);
+        found.iter().map(tell).collect::<Vec<_>>()
+    };
+    let valid = b"\x04\0A\0Bgr\xc3\xbc\xc3\x9fe\0a\0b\0".to_vec();
+    assert_eq!(found(&valid), []);
+    let event = |problem: &str, times| ("text-encoding", format!("packet at byte 0: {problem}"), times);
+    let half = [&valid[..], b"\x03\0A\0a\0a\0b\0", &valid[..], b"\x01\0a\0a\0b\0"].concat();
+    let told = "the event at bit 136 has a wrong text `wide`: 3 bytes are not a whole number of code units of UTF-16";
+    assert_eq!(found(&half), [event(told, 2)]);
+    let told = "the event at bit 0 has a wrong text `wide`: the surrogate 0xd800 has no counterpart beside it";
+    assert_eq!(found(b"\x02\xd8\0a\0a\0b\0"), [event(told, 1)]);
+    let told = "the event at bit 0 has a wrong text `narrow`: byte 2 is 0xff, which is not valid UTF-8 there";
+    assert_eq!(found(b"\0ab\xff\0a\0b\0"), [event(told, 1)]);
+    let told = "an event has a wrong text `list`: byte 0 is 0xc3, which is not valid UTF-8 there";
+    assert_eq!(found(b"\0a\0a\0\xc3\0"), [event(told, 1)]);
+}
