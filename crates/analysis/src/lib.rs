@@ -141,6 +141,10 @@ pub struct LaneFacts {
     pub host_name: Option<String>,
     /// The CPU, if the lane is one CPU's.
     pub cpu: Option<u32>,
+    /// Neither packets nor events say which CPU they are of: they are taken for those of one.
+    pub names_no_cpu: bool,
+    /// Though it names none, its switches between threads are of several CPUs.
+    pub mixes_cpus: bool,
     /// Version of the machine's Linux kernel, if it is known.
     pub kernel: Option<(u32, u32)>,
     /// Places of its data streams among all.

@@ -59,11 +59,13 @@ pub enum Assumption {
     ClockStepsBack,
     /// A time that does not fit 64 bits of nanoseconds is the first or last one that does.
     TimeOutOfRange,
+    /// A data stream that names no CPU is one CPU's.
+    CpuUnknown,
 }
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -80,6 +82,7 @@ impl Assumption {
         Self::UuidMismatch,
         Self::ClockStepsBack,
         Self::TimeOutOfRange,
+        Self::CpuUnknown,
     ];
 
     /// The name by which `--strict` and the documentation call it.
@@ -102,6 +105,7 @@ impl Assumption {
             Self::UuidMismatch => "uuid-mismatch",
             Self::ClockStepsBack => "clock-steps-back",
             Self::TimeOutOfRange => "time-out-of-range",
+            Self::CpuUnknown => "cpu-unknown",
         }
     }
 }

@@ -176,6 +176,18 @@ impl Cursor {
         }
     }
 
+    /// Keys of the events from now on are for measuring intervals, or only for order: see
+    /// [`KeyMaker`]. Events whose time does not fit are left out then.
+    pub fn set_for_intervals(&mut self, is_for_intervals: bool) {
+        self.setup.keys.set_for_intervals(is_for_intervals);
+    }
+
+    /// Whether they are.
+    #[must_use]
+    pub fn is_for_intervals(&self) -> bool {
+        self.setup.keys.is_for_intervals()
+    }
+
     /// Whether an event was or may have been outside of the time of its packet in the slices so
     /// far: then events may be missing from them.
     #[must_use]
@@ -199,6 +211,12 @@ impl Cursor {
     #[must_use]
     pub fn steps_back(&self) -> u64 {
         self.setup.keys.steps_back()
+    }
+
+    /// Whether the stream's clock was set back so far.
+    #[must_use]
+    pub fn clock_was_set_back(&self) -> bool {
+        self.setup.keys.was_set_back()
     }
 
     /// How many events have a time that does not fit 64 bits of nanoseconds.
@@ -496,6 +514,9 @@ impl Cursor {
             self.begin_packet(&current.packet, begin);
         }
         self.setup.keys.events(&records.cycles, &mut keys);
+        if self.setup.keys.is_for_intervals() {
+            self.setup.keys.in_range_only(records, &mut keys);
+        }
         let is_over = self.keep_slice(&row, records, &mut keys);
         if records.is_empty() {
             self.spare.push((events.records, keys));

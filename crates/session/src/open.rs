@@ -330,7 +330,9 @@ impl Session {
         }
         if doubts.steps_back > 0 {
             let times = if doubts.steps_back == 1 { "time" } else { "times" };
-            let what = format!("the clock steps back {} {times}", doubts.steps_back);
+            let after =
+                if doubts.goes_on { "; here it goes on from its latest time where it was set back" } else { "" };
+            let what = format!("the clock steps back {} {times}{after}", doubts.steps_back);
             notes.push(note(Assumption::ClockStepsBack, &what));
         }
         if doubts.times_out_of_range > 0 {
@@ -338,7 +340,8 @@ impl Session {
                 1 => "the time of 1 event does not fit 64 bits of nanoseconds".to_owned(),
                 count => format!("the times of {count} events do not fit 64 bits of nanoseconds"),
             };
-            notes.push(note(Assumption::TimeOutOfRange, &what));
+            let after = if doubts.are_left_out { "; here they are left out" } else { "" };
+            notes.push(note(Assumption::TimeOutOfRange, &format!("{what}{after}")));
         }
         notes
     }
@@ -409,19 +412,30 @@ fn open_one(
 pub(crate) struct Doubts {
     uuid_differs: bool,
     steps_back: u64,
+    /// The clock was set back, and keys go on from its latest time.
+    goes_on: bool,
     times_out_of_range: u64,
+    /// Those events were not delivered.
+    are_left_out: bool,
 }
 
 impl Doubts {
     pub(crate) fn of(cursor: &Cursor) -> Self {
-        let (steps_back, times_out_of_range) = (cursor.steps_back(), cursor.times_out_of_range());
-        Self { uuid_differs: cursor.uuid_differs(), steps_back, times_out_of_range }
+        Self {
+            uuid_differs: cursor.uuid_differs(),
+            steps_back: cursor.steps_back(),
+            goes_on: cursor.is_for_intervals() && cursor.clock_was_set_back(),
+            times_out_of_range: cursor.times_out_of_range(),
+            are_left_out: cursor.is_for_intervals(),
+        }
     }
 
     /// Adds the doubts from other parts of the stream.
     pub(crate) fn add(&mut self, others: Self) {
         self.uuid_differs |= others.uuid_differs;
         self.steps_back += others.steps_back;
+        self.goes_on |= others.goes_on;
+        self.are_left_out |= others.are_left_out;
         self.times_out_of_range += others.times_out_of_range;
     }
 }

@@ -269,7 +269,9 @@ impl Cpu {
         let span = self.span();
         for ((_, pid), process) in rows {
             let low = process.run_ns - process.doubt_ns;
-            let run = Bounded { value: process.run_ns, low, high: low + whole.all_holes_ns };
+            // Where nobody knows how many CPUs there are, each thread may have run all the time.
+            let high = if self.mixes_cpus() { span.saturating_mul(process.threads) } else { low + whole.all_holes_ns };
+            let run = Bounded { value: process.run_ns, low, high: high.max(process.run_ns) };
             let name = match pid {
                 Some(pid) => Cell::Process { name: process.name(), pid: Some(i64::from(pid)), tid: None },
                 None => Cell::Unknown,
@@ -298,9 +300,18 @@ impl Cpu {
             let busy: u64 = whole.cpus.iter().filter_map(|cpu| cpu.course.get(bin)).sum();
             let there: u64 = whole.cpus.iter().map(|cpu| overlap((cpu.begin, cpu.end), (from, to))).sum();
             let ratio = if there == 0 { 0.0 } else { busy as f64 / there as f64 };
-            table.rows.push(vec![Cell::TimeRange(Some(from), Some(to)), Cell::Ratio(Bounded::exact(ratio))]);
+            let ratio = match self.mixes_cpus() {
+                true => Bounded { value: ratio, low: 0.0, high: 1.0 },
+                false => Bounded::exact(ratio),
+            };
+            table.rows.push(vec![Cell::TimeRange(Some(from), Some(to)), Cell::Ratio(ratio)]);
         }
         table
+    }
+
+    /// Whether events of several CPUs cannot be told apart.
+    fn mixes_cpus(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.mixes_cpus)
     }
 
     /// Nanoseconds of the trace.

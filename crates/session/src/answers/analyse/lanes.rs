@@ -37,6 +37,7 @@ pub(super) fn lanes(
         let Some(kind) = bound[number] else { continue };
         let host = host(trace, &mut hosts);
         let cpu = cpu(trace, stream, bindings, kind);
+        let names_no_cpu = matches!(cpu, CpuOf::Nobody);
         let (cpu, is_mixed) = match cpu {
             CpuOf::Stream(cpu) => (Some(cpu), false),
             CpuOf::Event => (None, true),
@@ -52,6 +53,7 @@ pub(super) fn lanes(
                     host,
                     host_name: hosts[usize::from(host)].0.clone(),
                     cpu,
+                    names_no_cpu,
                     kernel: kernel(trace),
                     lost: Some(0),
                     ..LaneFacts::default()

@@ -1,11 +1,13 @@
 //! Reads one part of the trace on one thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kymo_analysis::project::Projector;
-use kymo_analysis::{Analysis, AnyAnalysis, AnyPart, AnyState, BoundClass, EventRows, Feed, RowsOf, TracePart};
+use kymo_analysis::{
+    Analysis, AnyAnalysis, AnyPart, AnyState, BoundClass, EventRole, EventRows, Feed, RowsOf, TracePart, Windows, roles,
+};
 use kymo_scan::merge::KeyedItem;
 use kymo_scan::{BatchContent, Cursor, CursorItem, Merger, Slice, StreamBatch, StreamFault};
 
@@ -41,6 +43,35 @@ pub(crate) struct PartReader<'a> {
     span: Option<(i64, i64)>,
     /// Of each stream the events behind that.
     behind: Vec<Option<Projected>>,
+    /// For each stream that names no CPU, its lane and the last switch there.
+    unnamed: Vec<Option<UnnamedCpu>>,
+    /// Those of them with switches of several CPUs.
+    mixed: BTreeSet<usize>,
+}
+
+/// A stream that is taken for one CPU's, though nothing says so.
+struct UnnamedCpu {
+    lane: usize,
+    /// When its last switch was, and the thread that ran from then on.
+    last: Option<(i64, i64)>,
+}
+
+impl UnnamedCpu {
+    /// Whether these events show that several CPUs recorded them: a thread goes that the CPU did not run.
+    fn is_refuted_by(&mut self, rows: &EventRows, classes: &[BoundClass], bytes: &[u8], holes: &Windows) -> bool {
+        let mut is_refuted = false;
+        for row in 0..rows.times.len() {
+            let event = rows.event(row, classes, bytes);
+            for switch in event.roles().filter(|event| event.role == EventRole::Switch) {
+                let going = switch.integer(roles::switch::PREV_TID);
+                if let (Some((since, running)), Some(going)) = (self.last, going) {
+                    is_refuted |= running != going && !holes.touch(since, event.time);
+                }
+                self.last = switch.integer(roles::switch::NEXT_TID).map(|coming| (event.time, coming));
+            }
+        }
+        is_refuted
+    }
 }
 
 /// Events of a batch, projected.
@@ -90,6 +121,10 @@ impl<'a> PartReader<'a> {
         let cursors = session.cursors_between(false, (None, None), &prepared.filters, progress);
         let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
         let merger = |streams: usize| (streams > 1).then(|| Merger::new(streams));
+        let unnamed = |stream: usize| {
+            let lane = prepared.lanes.iter().position(|lane| lane.names_no_cpu && lane.streams.contains(&stream))?;
+            Some(UnnamedCpu { lane, last: None })
+        };
         Self {
             session,
             prepared,
@@ -99,6 +134,8 @@ impl<'a> PartReader<'a> {
             last_ns: vec![i64::MIN; cursors.len()],
             mergers: prepared.lanes.iter().map(|lane| merger(lane.streams.len())).collect(),
             behind: cursors.iter().map(|_| None).collect(),
+            unnamed: (0..cursors.len()).map(unnamed).collect(),
+            mixed: BTreeSet::new(),
             cursors,
             rows: Vec::new(),
             span: None,
@@ -123,6 +160,11 @@ impl<'a> PartReader<'a> {
         self.read_with(relies, |lanes, feed| TracePart::read(analysis, lanes, is_first, feed))
     }
 
+    /// Keys measure intervals from now on, also where the clock is set back. All that is read must be one part then.
+    pub(super) fn measure_intervals(&mut self) {
+        self.cursors.iter_mut().for_each(|cursor| cursor.set_for_intervals(true));
+    }
+
     /// The same, of an analysis of any type.
     pub(super) fn read_any(
         &mut self,
@@ -132,7 +174,13 @@ impl<'a> PartReader<'a> {
         relies: bool,
     ) -> Result<PartRead<AnyState>, Strays> {
         self.enter(slice);
-        self.read_with(relies, |lanes, feed| analysis.read(lanes, is_first, feed))
+        let read = self.read_with(relies, |lanes, feed| analysis.read(lanes, is_first, feed))?;
+        if relies && !self.mixed.is_empty() { Err(Strays) } else { Ok(read) }
+    }
+
+    /// The streams that name no CPU and have switches of several ones.
+    pub(super) fn mixed(self) -> BTreeSet<usize> {
+        self.mixed
     }
 
     /// Reads parts of a slice one after the other, without going back in between: each has its own analysis, goes from when
@@ -142,13 +190,14 @@ impl<'a> PartReader<'a> {
         let read = |(analysis, span, is_first): &RunPart| {
             self.span = Some(*span);
             let read = self.read_with(false, |lanes, feed| analysis.read(lanes, *is_first, feed)).ok()?;
-            read.faults.is_empty().then_some(read.state)
+            (read.faults.is_empty() && self.mixed.is_empty()).then_some(read.state)
         };
         parts.iter().map(read).collect()
     }
 
     fn enter(&mut self, slice: &Slice) {
         self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+        self.unnamed.iter_mut().flatten().for_each(|unnamed| unnamed.last = None);
     }
 
     /// Reads on from where cursors are; `read` makes a part with so many lanes, has it fed, and ends it.
@@ -198,8 +247,12 @@ impl<'a> PartReader<'a> {
         }
     }
 
+    /// Whether times cannot be relied on: events are not where their packets say, the clock is set back, or times
+    /// are unknown.
     fn strays(&self, lane: usize) -> bool {
-        self.prepared.lanes[lane].streams.iter().any(|&stream| self.cursors[stream].strays())
+        let strays =
+            |cursor: &Cursor| cursor.strays() || cursor.clock_was_set_back() || cursor.times_out_of_range() > 0;
+        self.prepared.lanes[lane].streams.iter().any(|&stream| strays(&self.cursors[stream]))
     }
 
     /// Steps through some events of a lane; breaks when there are no more.
@@ -292,6 +345,13 @@ impl<'a> PartReader<'a> {
                         (&batch.content, &mut self.projectors[stream])
                     {
                         projector.project(events, &batch.keys, &mut rows);
+                        if let Some(unnamed) = &mut self.unnamed[stream] {
+                            let (classes, bytes) = (&self.prepared.bindings.classes, events.window());
+                            let holes = &self.prepared.lanes[unnamed.lane].holes;
+                            if unnamed.is_refuted_by(&rows, classes, bytes.bytes(), holes) {
+                                self.mixed.insert(stream);
+                            }
+                        }
                         let rows_all = 0..rows.times.len();
                         return Some(Projected { decoded: Arc::new(Decoded { batch, rows }), rows: rows_all });
                     }

@@ -11,7 +11,7 @@
 
 mod rehearse;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use kymo_analysis::{AnyAnalysis, AnyState, LaneFacts, Later, PartShape};
@@ -51,6 +51,8 @@ pub(super) struct PartsResult {
     pub(super) doubts: BTreeMap<usize, Doubts>,
     /// For each data stream, how many events had fields that could not be read.
     pub(super) left_out: BTreeMap<usize, u64>,
+    /// The streams that name no CPU and have switches of several ones.
+    pub(super) mixed: BTreeSet<usize>,
 }
 
 impl PartsResult {
@@ -68,7 +70,8 @@ impl PartsResult {
         report
     }
 
-    /// Adds unreadable parts to the lanes as holes; whether there are new ones.
+    /// Adds unreadable parts to the lanes as holes, and all of lanes in which nobody can tell CPUs apart; whether there
+    /// are new ones.
     pub(super) fn add_holes(&self, lanes: &mut [LaneFacts]) -> bool {
         let mut is_news = false;
         for fault in &self.faults {
@@ -78,6 +81,12 @@ impl PartsResult {
             let before = lane.holes.clone();
             lane.holes.add(fault.after_ns, fault.until_ns);
             is_news |= lane.holes != before || lane.lost.take().is_some();
+        }
+        for stream in &self.mixed {
+            let Some(lane) = lanes.iter_mut().find(|lane| lane.streams.contains(stream)) else { continue };
+            let (begin, end) = lane.span_ns.unwrap_or((i64::MIN, i64::MAX));
+            lane.holes.add(begin, end);
+            is_news |= !std::mem::replace(&mut lane.mixes_cpus, true);
         }
         is_news
     }
@@ -99,7 +108,9 @@ pub(super) fn read(
         *can_cut = false;
     }
     prepared.expect(session, progress);
-    read_whole(session, prepared, analysis, true, progress)
+    let mut reader = PartReader::new(session, prepared, progress);
+    reader.measure_intervals();
+    read_with(reader, prepared, analysis, true)
 }
 
 /// Reads everything as one part, on this thread; whether it is the first one, before which nothing is known.
@@ -110,13 +121,21 @@ pub(super) fn read_whole(
     is_first: bool,
     progress: &Progress,
 ) -> PartsResult {
-    let mut reader = PartReader::new(session, prepared, progress);
+    read_with(PartReader::new(session, prepared, progress), prepared, analysis, is_first)
+}
+
+fn read_with(
+    mut reader: PartReader<'_>,
+    prepared: &Prepared,
+    analysis: &dyn AnyAnalysis,
+    is_first: bool,
+) -> PartsResult {
     let Ok(PartRead { state, faults }) = reader.read_any(analysis, &prepared.whole, is_first, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
     reader.doubt(&mut doubts, &mut left_out);
-    PartsResult { state, faults, doubts, left_out }
+    PartsResult { state, faults, doubts, left_out, mixed: reader.mixed() }
 }
 
 fn read_parts(
@@ -144,7 +163,8 @@ fn read_parts(
     MERGED.fetch_add(desk.next, std::sync::atomic::Ordering::Relaxed);
     match desk.done.into_values().next() {
         Some(run) if !desk.is_vain => {
-            Ok(PartsResult { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
+            let (doubts, left_out) = (desk.doubts, desk.left_out);
+            Ok(PartsResult { state: run.state, faults: Vec::new(), doubts, left_out, mixed: BTreeSet::new() })
         }
         _ => Err(Unsliceable),
     }

@@ -14,7 +14,7 @@
 //! [`Analysis::forget`]. Periods that begin and end with events (`events`) may overlap: those that
 //! do not are a layer, and each layer is read by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use kymo_analysis::setup::span_ns;
@@ -263,6 +263,7 @@ impl Session {
                     faults: Vec::new(),
                     doubts: BTreeMap::new(),
                     left_out: BTreeMap::new(),
+                    mixed: BTreeSet::new(),
                 };
                 let mut reads: Vec<PartsResult> = states.into_iter().map(of).collect();
                 if let Some(last) = reads.last_mut() {

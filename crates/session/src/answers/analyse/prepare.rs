@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_analysis::LaneFacts;
 use kymo_analysis::bind::{Bindings, StreamClass};
 use kymo_analysis::mapping::RoleMapping;
+use kymo_analysis::{EventRole, LaneFacts};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, FilterFacts};
+use kymo_format::Assumption;
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Slice, Trace};
 
@@ -106,7 +107,21 @@ impl Prepared {
         for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
             losses(stream, wanted.clone(), &mut report);
         }
+        for lane in self.lanes.iter().filter(|lane| lane.names_no_cpu) {
+            let note = |&stream: &usize| {
+                self.relies_on_cpu(stream).then(|| session.note(stream, Assumption::CpuUnknown, cpu_note(lane)))
+            };
+            report.assumptions.extend(lane.streams.iter().filter_map(note));
+        }
         report
+    }
+
+    /// Whether a stream has events that mean something only together with others of their CPU.
+    fn relies_on_cpu(&self, stream: usize) -> bool {
+        use EventRole::{IrqEntry, IrqExit, SoftirqEntry, SoftirqExit, Switch};
+        let is_of_cpu = |role: EventRole| matches!(role, Switch | IrqEntry | IrqExit | SoftirqEntry | SoftirqExit);
+        let of_stream = self.streams[stream].map(|kind| self.bindings.classes_of(kind));
+        of_stream.unwrap_or_default().iter().any(|class| class.roles.iter().any(|bound| is_of_cpu(bound.role)))
     }
 }
 
@@ -116,6 +131,17 @@ fn facts<'a>(
     instant: &'a dyn Fn(&str) -> Option<i64>,
 ) -> FilterFacts<'a> {
     FilterFacts { clock, trace_name, suggests: false, instant }
+}
+
+/// What an analysis does where nothing names CPUs.
+fn cpu_note(lane: &LaneFacts) -> &'static str {
+    match lane.mixes_cpus {
+        false => "neither packets nor events say on which CPU they were: the stream is taken for one CPU's",
+        true => {
+            "neither packets nor events say on which CPU they were, and switches between threads are of several CPUs: \
+             values are between the bounds, and may be anywhere there"
+        }
+    }
 }
 
 /// Finds bound and selected events; `None`: all events.

@@ -14,7 +14,7 @@
 //!
 //! No call depends on those before: each can be made again, or somewhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_analysis::{AnalysisKind, AnyAnalysis, AnyState, StateError, in_series};
@@ -299,7 +299,7 @@ impl Shares {
             return Err(ShareFailure::Whole("one part contradicts an earlier part"));
         }
         let StreamGaps { doubts, left_out } = streams;
-        let read = parts::PartsResult { state, faults: Vec::new(), doubts, left_out };
+        let read = parts::PartsResult { state, faults: Vec::new(), doubts, left_out, mixed: BTreeSet::new() };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
         let report = read.report(&self.session, &self.prepared);
         Ok(Analysed { answer: in_series(answer, &self.options.wishes), report })
