@@ -130,6 +130,8 @@ pub enum Cell {
     Count(Bounded<u64>),
     /// A number with a sign.
     Integer(i64),
+    /// The 64 bits of a number that people read in another base than 10: 2, 8 or 16.
+    Based(i64, u8),
     /// A number that is not whole.
     Number(f64),
     /// Text.
@@ -185,7 +187,7 @@ impl Cell {
         Some(match self {
             Self::Empty | Self::Unknown => return None,
             Self::Flag(_) => CellClass::Flag,
-            Self::Count(_) | Self::Integer(_) | Self::Number(_) => CellClass::Number,
+            Self::Count(_) | Self::Integer(_) | Self::Based(..) | Self::Number(_) => CellClass::Number,
             Self::Text(_) => CellClass::Text,
             Self::Ratio(_) => CellClass::Ratio,
             Self::Timestamp(_) => CellClass::Timestamp,

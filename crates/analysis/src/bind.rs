@@ -221,7 +221,7 @@ impl<'a> ClassBinder<'a> {
         let bare = Self::ask_context(&context, &mut asked);
         let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
         let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
-        let slots: Vec<FieldSlot> = places.iter().map(|field| slot(&field.place)).collect();
+        let slots: Vec<FieldSlot> = places.iter().map(|field| slot(&field.place, field.base)).collect();
         let get = |place: &SlotSource| place.slot(&slots);
         let sections: Vec<Vec<BoundSection>> = sections
             .iter()
@@ -415,7 +415,7 @@ impl PathSet {
 }
 
 /// Where a field is, for events.
-fn slot(place: &FieldPlace) -> FieldSlot {
+fn slot(place: &FieldPlace, base: u8) -> FieldSlot {
     match place {
         FieldPlace::Constant(Constant::Integer(value)) => {
             i64::try_from(*value).map_or(FieldSlot::Absent, FieldSlot::Integer)
@@ -428,7 +428,7 @@ fn slot(place: &FieldPlace) -> FieldSlot {
                 InputKind::Real => ColumnKind::Real,
                 InputKind::Text(_) => ColumnKind::Text,
             };
-            FieldSlot::Column { column: *column, kind, is_optional: *optional }
+            FieldSlot::Column { column: *column, kind, is_optional: *optional, base }
         }
         FieldPlace::Constant(Constant::Real(_))
         | FieldPlace::Missing { .. }

@@ -51,6 +51,8 @@ pub enum FieldSlot {
         kind: ColumnKind,
         /// Events may be without it.
         is_optional: bool,
+        /// The base in which people read an integer: 2, 8, 10 or 16.
+        base: u8,
     },
     /// The same for all events of a packet.
     Packet(usize),
@@ -58,6 +60,14 @@ pub enum FieldSlot {
     Integer(i64),
     /// The same for all events.
     Text(Arc<[u8]>),
+}
+
+impl FieldSlot {
+    /// The base in which people read an integer from there.
+    #[must_use]
+    pub fn base(&self) -> u8 {
+        if let Self::Column { base, .. } = self { *base } else { 10 }
+    }
 }
 
 /// The kinds of a column's cells.
@@ -150,7 +160,7 @@ impl<'a> AnalysisEvent<'a> {
     #[inline(always)]
     pub fn integer(&self, slot: &FieldSlot) -> Option<i64> {
         // Almost all slots are like that, and this is asked of every event several times.
-        if let FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
+        if let FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional: false, .. } = slot {
             return Some(self.cells.word(*column, self.row).cast_signed());
         }
         self.integer_elsewhere(slot)
@@ -159,7 +169,7 @@ impl<'a> AnalysisEvent<'a> {
     #[inline(never)]
     fn integer_elsewhere(&self, slot: &FieldSlot) -> Option<i64> {
         match slot {
-            FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional } => {
+            FieldSlot::Column { column, kind: ColumnKind::Integer, is_optional, .. } => {
                 self.has(*column, *is_optional).then(|| self.cells.word(*column, self.row).cast_signed())
             }
             FieldSlot::Integer(value) => Some(*value),
@@ -176,7 +186,7 @@ impl<'a> AnalysisEvent<'a> {
     #[inline]
     pub fn text(&self, slot: &'a FieldSlot) -> Option<&'a [u8]> {
         match slot {
-            FieldSlot::Column { column, kind: ColumnKind::Text, is_optional } => {
+            FieldSlot::Column { column, kind: ColumnKind::Text, is_optional, .. } => {
                 self.has(*column, *is_optional).then_some(())?;
                 let (first, length) = self.cells.span(*column, self.row);
                 self.bytes.get(first..first + length)
@@ -194,7 +204,7 @@ impl<'a> AnalysisEvent<'a> {
     #[must_use]
     #[inline]
     pub fn comm(&self, slot: &FieldSlot) -> Comm {
-        if let FieldSlot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
+        if let FieldSlot::Column { column, kind: ColumnKind::Text, is_optional: false, .. } = slot {
             return Comm::of_span(self.bytes, self.cells.span(*column, self.row));
         }
         self.text(slot).map_or(Comm::default(), Comm::new)
@@ -203,7 +213,7 @@ impl<'a> AnalysisEvent<'a> {
     /// The value that the event has there, of any kind.
     #[must_use]
     pub fn value(&self, slot: &'a FieldSlot) -> Option<EventValue<'a>> {
-        if let FieldSlot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
+        if let FieldSlot::Column { column, kind: ColumnKind::Real, is_optional, .. } = slot {
             let real = || EventValue::Real(f64::from_bits(self.cells.value(*column, self.row)));
             return self.has(*column, *is_optional).then(real);
         }

@@ -57,6 +57,15 @@ impl KeyValue {
         event.value(slot).map(Self::from)
     }
 
+    /// For a table, where people read integers in that base.
+    #[must_use]
+    pub fn cell_in(&self, base: u8) -> Cell {
+        match self {
+            Self::Integer(integer) if base != 10 => Cell::Based(*integer, base),
+            _ => self.cell(),
+        }
+    }
+
     /// For a table.
     #[must_use]
     pub fn cell(&self) -> Cell {
@@ -87,6 +96,22 @@ impl Key {
         }
     }
 
+    /// The same, where people read integers in these bases, one for each value.
+    #[must_use]
+    pub fn cell_in(&self, bases: &[u8]) -> Cell {
+        match (self, bases) {
+            (Self::Integer(integer), [base]) => KeyValue::Integer(*integer).cell_in(*base),
+            (Self::Labels(labels), _) if labels.len() == bases.len() && labels.len() > 1 => {
+                let word = |(label, base): (&KeyValue, &u8)| match label {
+                    KeyValue::Integer(integer) => in_base(*integer, *base),
+                    label => label.to_string(),
+                };
+                Cell::Text(labels.iter().zip(bases).map(word).collect::<Vec<_>>().join(", "))
+            }
+            _ => self.cell(),
+        }
+    }
+
     /// For a table: a value as it is, several as a text.
     #[must_use]
     pub fn cell(&self) -> Cell {
@@ -98,6 +123,17 @@ impl Key {
                 _ => Cell::Text(self.to_string()),
             },
         }
+    }
+}
+
+/// An integer as people read it in a base: with a prefix unless that is 10, and then without a sign.
+#[must_use]
+pub fn in_base(integer: i64, base: u8) -> String {
+    match base {
+        2 => format!("{integer:#b}"),
+        8 => format!("{integer:#o}"),
+        16 => format!("0x{integer:X}"),
+        _ => integer.to_string(),
     }
 }
 

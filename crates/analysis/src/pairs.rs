@@ -21,16 +21,17 @@ use std::collections::HashMap;
 use kymo_filter::{Filter, NamePath};
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Cell;
 use crate::chains::{ChainFate, Chains, OPEN_MAX, Timed};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::key::{Key, KeyValue};
 use crate::mapping::{NamePattern, RoleMapping, Section};
 use crate::ranking::Ranking;
-use crate::roles::{EventRole, pair};
+use crate::roles::{EventRole, FieldIndex, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, AnalysisEvent, AnalysisIdentity, Answer, FieldSlot, Histogram, LaneFacts, LaneNotes, Merge, Needs,
-    PartShape, Question, RoleEvent, Setup, SpoolError, Wishes,
+    Analysis, AnalysisEvent, AnalysisIdentity, Answer, BoundClass, FieldSlot, Histogram, LaneFacts, LaneNotes, Merge,
+    Needs, PartShape, Question, RoleEvent, Setup, SpoolError, Wishes,
 };
 
 pub use question::{PairsProblem, PairsQuestion};
@@ -60,6 +61,7 @@ struct PairFields {
 #[derive(Debug)]
 pub struct PairsAnalysis {
     places: PairFields,
+    bases: PairBases,
     is_nested: bool,
     is_by_key: bool,
     lanes: Vec<LaneFacts>,
@@ -195,7 +197,39 @@ impl PairFields {
     }
 }
 
+/// The bases in which people read the values of keys, and a group's.
+#[derive(Debug)]
+pub(super) struct PairBases {
+    key: Vec<u8>,
+    group: u8,
+}
+
+impl PairBases {
+    /// As the first class of events that begin says it.
+    fn new(classes: &[BoundClass], places: &PairFields, has_several_hosts: bool) -> Self {
+        let begins = |class: &&BoundClass| class.roles.iter().any(|bound| bound.role == EventRole::Begin);
+        let Some(class) = classes.iter().find(begins) else { return Self { key: Vec::new(), group: 10 } };
+        let bound = class.roles.iter().find(|bound| bound.role == EventRole::Begin).expect("it has that role");
+        let is_there = |field: &FieldIndex| bound.slots[*field] != FieldSlot::Absent;
+        let of_role = [pair::GROUP, pair::KEY, pair::WITHIN].into_iter().filter(is_there);
+        let host = (has_several_hosts && is_there(&pair::WITHIN)).then_some(10);
+        let key = host.into_iter().chain(of_role.map(|field| bound.slots[field].base()));
+        let key = key.chain(places.begin.iter().map(|place| class.extra[*place].base())).collect();
+        Self { key, group: places.group.map_or(10, |place| class.extra[place].base()) }
+    }
+}
+
 impl PairsAnalysis {
+    /// The key in the base that its fields say.
+    fn key_cell(&self, key: &Key) -> Cell {
+        key.cell_in(&self.bases.key)
+    }
+
+    /// The same of a group.
+    fn group_cell(&self, group: &Key) -> Cell {
+        if self.is_by_key { self.key_cell(group) } else { group.cell_in(&[self.bases.group]) }
+    }
+
     /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
@@ -226,11 +260,15 @@ impl PairsAnalysis {
     pub fn new(setup: &Setup<'_>, options: &PairsOptions) -> Self {
         let lanes = setup.lanes.to_vec();
         let holes = setup.holes();
+        let places = PairFields::new(options);
+        let has_several_hosts = lanes.iter().any(|lane| lane.host != lanes[0].host);
+        let bases = PairBases::new(setup.classes, &places, has_several_hosts);
         Self {
-            places: PairFields::new(options),
+            places,
+            bases,
             is_nested: options.is_nested,
             is_by_key: setup.wishes.by.iter().any(|by| by == "key"),
-            has_several_hosts: lanes.iter().any(|lane| lane.host != lanes[0].host),
+            has_several_hosts,
             lanes,
             holes,
             wishes: setup.wishes.clone(),

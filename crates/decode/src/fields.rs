@@ -61,6 +61,8 @@ pub struct AskedField {
     pub labels: Vec<(String, Vec<(i128, i128)>)>,
     /// The unit of its values, if its class has one.
     pub unit: Option<Unit>,
+    /// The base in which people read an integer: 2, 8, 10 or 16.
+    pub base: u8,
 }
 
 /// Where a field is.
@@ -205,18 +207,18 @@ impl FieldReader {
     }
 
     fn asked(&mut self, event_class: usize, found: PathMeaning, names: &EventClassFields<'_>) -> AskedField {
-        let bare = |place| AskedField { place, labels: Vec::new(), unit: None };
+        let bare = |place| AskedField { place, labels: Vec::new(), unit: None, base: 10 };
         match found {
             PathMeaning::Missing { near } => bare(FieldPlace::Missing { near }),
             PathMeaning::Compound { what } => bare(FieldPlace::Compound(what)),
             PathMeaning::Constant(constant) => bare(FieldPlace::Constant(constant)),
             // Nothing is measured in another unit but the clock.
             PathMeaning::Scaled { field, .. } => {
-                AskedField { place: FieldPlace::Time, labels: field.labels, unit: field.unit }
+                AskedField { place: FieldPlace::Time, labels: field.labels, unit: field.unit, base: 10 }
             }
             PathMeaning::Field(field) => {
                 let place = self.place(event_class, &field, names.source(field.key));
-                AskedField { place, labels: field.labels, unit: field.unit }
+                AskedField { place, labels: field.labels, unit: field.unit, base: field.base }
             }
         }
     }

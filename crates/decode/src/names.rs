@@ -12,7 +12,8 @@ use std::cell::RefCell;
 
 use kymo_filter::{Constant, Dimension, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, Unit, nearest};
 use kymo_format::model::{
-    self, DataStreamClass, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, IntegerMeaning, Scope, TraceClass,
+    self, DataStreamClass, DisplayBase, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, IntegerMeaning,
+    Scope, TraceClass,
 };
 use kymo_ir::predicate::InputKind;
 
@@ -248,9 +249,13 @@ impl<'a> EventClassFields<'a> {
         let (labels, unit) = (labels_of(first), unit_of(first));
         let is_common = fields.iter().all(|(target, _)| labels_of(target) == labels && unit_of(target) == unit);
         let (labels, unit) = if is_common { (labels, unit) } else { (Vec::new(), None) };
+        let base_of =
+            |target: &FoundField<'a>| target.class.integer_meaning().map_or(10, |meaning| radix(meaning.base));
+        let base = Some(base_of(first)).filter(|base| fields.iter().all(|(target, _)| base_of(target) == *base));
         let optional = fields.iter().any(|(target, _)| target.optional);
         let key = self.key(NameSource::Fields(fields.iter().map(|(target, _)| target.place.clone()).collect()));
-        PathMeaning::Field(FilterField { key, name: name.to_owned(), kind, optional, labels, unit })
+        let base = base.unwrap_or(10);
+        PathMeaning::Field(FilterField { key, name: name.to_owned(), kind, optional, labels, unit, base })
     }
 
     /// One of the language's own words.
@@ -292,7 +297,7 @@ impl<'a> EventClassFields<'a> {
     fn cycles(&self, name: &str) -> FilterField {
         let kind = InputKind::Integer { signed: false, bits: 64 };
         let key = self.key(NameSource::Cycles);
-        FilterField { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None }
+        FilterField { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None, base: 10 }
     }
 
     fn time(&self) -> Option<PathMeaning> {
@@ -359,6 +364,7 @@ impl<'a> EventClassFields<'a> {
                     optional: true,
                     labels: Vec::new(),
                     unit: None,
+                    base: 10,
                 })
             }
             _ => PathMeaning::Missing { near: nearest(name, ["stream.id", "stream.class_id", "stream.name"]) },
@@ -498,4 +504,14 @@ fn written(path: &NamePath) -> String {
         }
     }
     text
+}
+
+/// A base as a number.
+fn radix(base: DisplayBase) -> u8 {
+    match base {
+        DisplayBase::Binary => 2,
+        DisplayBase::Octal => 8,
+        DisplayBase::Decimal => 10,
+        DisplayBase::Hexadecimal => 16,
+    }
 }

@@ -41,6 +41,7 @@ impl FieldResolver for Structure {
             optional: false,
             labels: Vec::new(),
             unit: None,
+            base: 10,
         })
     }
 

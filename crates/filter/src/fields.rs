@@ -102,6 +102,8 @@ pub struct FilterField {
     pub labels: Vec<(String, Vec<(i128, i128)>)>,
     /// The unit of its values, if its class has one.
     pub unit: Option<Unit>,
+    /// The base in which people read an integer: 2, 8, 10 or 16.
+    pub base: u8,
 }
 
 /// A constant value.

@@ -37,7 +37,7 @@ impl FieldResolver for Everything {
             _ => return PathMeaning::Missing { near: Vec::new() },
         };
         let key = name.bytes().fold(0_u32, |key, byte| key.wrapping_mul(31) + u32::from(byte)) % 65_536;
-        PathMeaning::Field(FilterField { key, name: name.clone(), kind, optional, labels, unit })
+        PathMeaning::Field(FilterField { key, name: name.clone(), kind, optional, labels, unit, base: 10 })
     }
 
     fn instant(&self, text: &str) -> Option<i64> {

@@ -172,7 +172,8 @@ impl Late<'_> {
             known.len() - 1
         });
         let name = name.to_owned();
-        Some(PathMeaning::Field(FilterField { key: place as u32, name, kind: common, optional, labels, unit: None }))
+        let key = place as u32;
+        Some(PathMeaning::Field(FilterField { key, name, kind: common, optional, labels, unit: None, base: 10 }))
     }
 
     /// Every possible way of the steps, and the type of the field there.

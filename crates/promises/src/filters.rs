@@ -216,5 +216,5 @@ fn field(random: &mut RandomNumbers, key: u32, name: String, kind: InputKind) ->
     let dimension = if random.below(2) == 0 { Dimension::Time } else { Dimension::Size };
     let [multiply, divide] = [(); 2].map(|()| (random.any() >> random.below(64)).max(1));
     let unit = (is_integer && random.below(4) == 0).then_some(Unit { dimension, multiply, divide });
-    FilterField { key, name, kind, optional: random.below(2) == 0, labels, unit }
+    FilterField { key, name, kind, optional: random.below(2) == 0, labels, unit, base: 10 }
 }

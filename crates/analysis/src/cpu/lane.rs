@@ -128,7 +128,7 @@ impl SwitchColumns {
         let [bound] = &class.roles[..] else { return None };
         let column = |slot: &FieldSlot, wanted: ColumnKind| match *slot {
             FieldSlot::Absent => Some(None),
-            FieldSlot::Column { column, kind, is_optional: false } if kind == wanted => Some(Some(column)),
+            FieldSlot::Column { column, kind, is_optional: false, .. } if kind == wanted => Some(Some(column)),
             _ => None,
         };
         let number = |slot: &FieldSlot| column(slot, ColumnKind::Integer);

@@ -83,7 +83,7 @@ impl PairsAnalysis {
             row
         };
         let open = |key: &Key| still.get(key).unwrap_or(&none);
-        table.rows = groups.into_iter().map(|(key, group)| row(key.cell(), group, open(key))).collect();
+        table.rows = groups.into_iter().map(|(key, group)| row(self.group_cell(key), group, open(key))).collect();
         let others = &state.sums.others;
         if !others.durations.is_empty() || others.never_ended + others.lost_inside > 0 {
             table.rows.push(row(Cell::Unknown, others, &none));
@@ -107,8 +107,8 @@ impl PairsAnalysis {
                 Cell::Duration(Bounded::exact(duration)),
                 Cell::Timestamp(long.begin),
                 Cell::Timestamp(long.end),
-                long.key.cell(),
-                long.group.cell(),
+                self.key_cell(&long.key),
+                self.group_cell(&long.group),
             ]);
         }
         table
@@ -124,7 +124,7 @@ impl PairsAnalysis {
         let kept = self.wishes.top.unwrap_or(open.len()).min(open.len());
         table.omitted = (open.len() - kept) as u64;
         for (key, open) in &open[..kept] {
-            table.rows.push(vec![Cell::Timestamp(open.time), key.cell(), open.group.cell()]);
+            table.rows.push(vec![Cell::Timestamp(open.time), self.key_cell(key), self.group_cell(&open.group)]);
         }
         table
     }

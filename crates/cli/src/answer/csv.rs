@@ -138,7 +138,9 @@ fn value(cell: &Cell) -> String {
         Cell::Unknown => UNKNOWN.to_owned(),
         Cell::Flag(flag) => flag.to_string(),
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => number.value.to_string(),
-        Cell::Integer(number) | Cell::Timestamp(number) | Cell::Fd(number) => number.to_string(),
+        Cell::Integer(number) | Cell::Based(number, _) | Cell::Timestamp(number) | Cell::Fd(number) => {
+            number.to_string()
+        }
         Cell::Number(number) => float(*number),
         Cell::Ratio(number) | Cell::Bitrate(number) => float(number.value),
         Cell::Text(text) | Cell::Syscall(text) | Cell::Path(text) => text.clone(),

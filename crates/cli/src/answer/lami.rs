@@ -107,7 +107,9 @@ fn data_object(cell: &Cell, span: Option<(i64, i64)>) -> Value {
         Cell::Unknown => json!({"class": class}),
         Cell::Flag(flag) => json!({"class": class, "value": flag}),
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => whole(class, *number),
-        Cell::Integer(number) | Cell::Timestamp(number) => json!({"class": class, "value": number}),
+        Cell::Integer(number) | Cell::Based(number, _) | Cell::Timestamp(number) => {
+            json!({"class": class, "value": number})
+        }
         Cell::Number(number) => real(class, Bounded::exact(*number)),
         Cell::Ratio(number) | Cell::Bitrate(number) => real(class, *number),
         Cell::Text(text) => json!({"class": class, "value": text}),

@@ -148,7 +148,7 @@ fn numeric(cell: &Cell) -> Option<Drawn> {
         Cell::Ratio(number) | Cell::Bitrate(number) => {
             Drawn { value: number.value, low: number.low, high: number.high }
         }
-        Cell::Integer(number) => Drawn::exact(*number as f64),
+        Cell::Integer(number) | Cell::Based(number, _) => Drawn::exact(*number as f64),
         Cell::Number(number) => Drawn::exact(*number),
         _ => return None,
     };

@@ -105,6 +105,7 @@ impl CellFormatter {
             Cell::Empty => EMPTY.to_owned(),
             Cell::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
             Cell::Integer(number) | Cell::Fd(number) => integer(*number),
+            Cell::Based(number, base) => kymo_session::in_base(*number, *base),
             Cell::Number(number) => self.number(*number),
             Cell::Text(text) | Cell::Syscall(text) | Cell::Path(text) => shown(text),
             Cell::Disk(name) | Cell::NetworkInterface(name) => shown(name),

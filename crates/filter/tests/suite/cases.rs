@@ -61,6 +61,7 @@ impl Class {
             optional: false,
             labels: Vec::new(),
             unit: None,
+            base: 10,
         };
         let mut scale = None;
         let mut words = rest.split_whitespace();

@@ -82,7 +82,7 @@ impl FieldResolver for Event {
         if place == names.len() {
             names.push(name.clone());
         }
-        PathMeaning::Field(FilterField { key: place as u32, name, kind, optional: false, labels, unit: None })
+        PathMeaning::Field(FilterField { key: place as u32, name, kind, optional: false, labels, unit: None, base: 10 })
     }
 
     fn instant(&self, _: &str) -> Option<i64> {

@@ -116,6 +116,7 @@ impl<'a> ClassNames<'a> {
             optional,
             labels: Vec::new(),
             unit: None,
+            base: 10,
         };
         match scalar {
             ScalarType::Integer(integer) => field.kind = of_integer(*integer),
@@ -138,7 +139,8 @@ impl<'a> ClassNames<'a> {
 
     fn text(&self, source: InputSource, name: &str, optional: bool) -> PathMeaning {
         let (key, kind) = (self.key(source), InputKind::Text(Encoding::Utf8));
-        PathMeaning::Field(FilterField { key, name: name.to_owned(), kind, optional, labels: Vec::new(), unit: None })
+        let (name, labels) = (name.to_owned(), Vec::new());
+        PathMeaning::Field(FilterField { key, name, kind, optional, labels, unit: None, base: 10 })
     }
 
     /// A field of the payload. Names may contain dots, which paths have too.

@@ -379,7 +379,7 @@ fn cell_text(cell: &kymo_analysis::Cell) -> String {
         Unknown => "?".to_owned(),
         Flag(is) => is.to_string(),
         Count(number) | Duration(number) | Size(number) => bounded(*number),
-        Integer(number) | Timestamp(number) | Fd(number) => number.to_string(),
+        Integer(number) | Based(number, _) | Timestamp(number) | Fd(number) => number.to_string(),
         Number(number) => format!("{number:.3}"),
         Ratio(ratio) | Bitrate(ratio) => {
             let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|number| format!("{number:.3}"));

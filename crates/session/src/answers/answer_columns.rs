@@ -200,7 +200,7 @@ fn part_of<T: Copy>(number: &Bounded<T>, part: NumberPart) -> T {
 fn as_integer(cell: &Cell, part: NumberPart) -> Option<i64> {
     match cell {
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => part_of(number, part).try_into().ok(),
-        Cell::Integer(number) | Cell::Timestamp(number) | Cell::Fd(number) => Some(*number),
+        Cell::Integer(number) | Cell::Based(number, _) | Cell::Timestamp(number) | Cell::Fd(number) => Some(*number),
         Cell::Cpu(cpu) => Some(i64::from(*cpu)),
         _ => None,
     }

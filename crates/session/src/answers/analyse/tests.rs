@@ -1,6 +1,7 @@
 //! However a trace is cut, every analysis says the same.
 
 mod cuts;
+mod doubtful;
 pub(crate) mod made;
 mod odd_traces;
 mod shares;

@@ -65,7 +65,7 @@ fn plain(cell: &Cell) -> Value {
         Cell::Unknown => json!({"unknown": true}),
         Cell::Flag(flag) => json!(flag),
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => whole(*number),
-        Cell::Integer(number) | Cell::Timestamp(number) | Cell::Fd(number) => json!(number),
+        Cell::Integer(number) | Cell::Based(number, _) | Cell::Timestamp(number) | Cell::Fd(number) => json!(number),
         Cell::Number(number) => float(*number),
         Cell::Text(text) | Cell::Syscall(text) | Cell::Path(text) => json!(text),
         Cell::Disk(name) | Cell::NetworkInterface(name) => json!(name),

@@ -173,7 +173,9 @@ fn bounds(cell: &Cell) -> Option<Bounds> {
     Some(match cell {
         Cell::Empty => None,
         Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => whole(number),
-        Cell::Integer(number) | Cell::Timestamp(number) | Cell::Fd(number) => exact(i128::from(*number)),
+        Cell::Integer(number) | Cell::Based(number, _) | Cell::Timestamp(number) | Cell::Fd(number) => {
+            exact(i128::from(*number))
+        }
         Cell::Number(number) if number.fract() == 0.0 => exact(*number as i128),
         Cell::Cpu(cpu) => exact(i128::from(*cpu)),
         _ => return None,

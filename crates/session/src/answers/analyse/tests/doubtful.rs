@@ -1,0 +1,147 @@
+//! Answers about traces that do not say everything: which CPU an event is of, when it was, how people read a number.
+
+use std::path::Path;
+
+use kymo_analysis::{Answer, Cell, Table};
+
+use super::kind;
+use super::tiny_trace::{Event, Packet, write};
+use crate::answers::analyse::Analysed;
+use crate::{AnalysisKind, AnalysisOptions, OpenOptions, PairsQuestion, Progress, Session};
+
+/// A trace of one stream, whose metadata is changed.
+fn trace(folder: &Path, events: Vec<Event>, change: impl Fn(String) -> String) {
+    let end = events.last().map_or(0, |event| event.time) + 1000;
+    write(folder, &[Packet { begin: 0, end, events, ..Packet::default() }]);
+    let path = folder.join("metadata");
+    let metadata = std::fs::read_to_string(&path).unwrap();
+    let changed = change(metadata.clone());
+    assert_ne!(changed, metadata, "nothing was changed");
+    std::fs::write(path, changed).unwrap();
+}
+
+fn event(time: u64, name: &str, values: &[(&str, i64)]) -> Event {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+    Event { time, name: name.to_owned(), values }
+}
+
+fn asked(folder: &Path, kind: &AnalysisKind, options: &AnalysisOptions, slice_bytes: Option<u64>) -> Analysed {
+    let mut session = Session::open(&[folder.to_owned()], &OpenOptions::default()).unwrap();
+    session.slice_bytes = slice_bytes;
+    session.ask(kind, options, &Progress::default()).unwrap()
+}
+
+fn table<'a>(answer: &'a Answer, class: &str) -> &'a Table {
+    answer.tables.iter().find(|table| table.class == class).expect("there is such a table")
+}
+
+/// The run times of threads: value, lower and upper bound.
+fn run_times(answer: &Answer) -> Vec<(i64, u64, u64, u64)> {
+    let threads = table(answer, "per-thread");
+    let run = threads.columns.iter().position(|column| column.name == "run_time").unwrap();
+    let of_row = |row: &Vec<Cell>| match (&row[0], &row[run]) {
+        (Cell::Process { tid: Some(tid), .. }, Cell::Duration(run)) => (*tid, run.value, run.low, run.high),
+        cells => panic!("{cells:?}"),
+    };
+    threads.rows.iter().map(of_row).collect()
+}
+
+const WITHOUT_CPU: fn(String) -> String = |metadata| metadata.replace("u32 cpu_id;", "u32 something_else;");
+
+/// Thread 42 runs on one CPU all the time, 7 and 8 take turns on another one; the stream has the switches of both.
+#[test]
+fn bounds_hold_where_nothing_tells_cpus_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let switch =
+        |time, prev, next| event(time, "sched_switch", &[("prev_tid", prev), ("next_tid", next), ("prev_state", 1)]);
+    let turns = (1..50).map(|turn| {
+        let [prev, next] = if turn == 1 { [0, 8] } else { [7 + turn % 2, 8 - turn % 2] };
+        switch(1000 * turn as u64, prev, next)
+    });
+    trace(folder.path(), [switch(1, 0, 42)].into_iter().chain(turns).collect(), WITHOUT_CPU);
+    for slice_bytes in [None, Some(1)] {
+        let Analysed { answer, report } = asked(folder.path(), kind("cpu"), &AnalysisOptions::default(), slice_bytes);
+        let runs = run_times(&answer);
+        for (thread, truth) in [(42, 49_999), (8, 25_000), (7, 24_000)] {
+            let (.., low, high) = *runs.iter().find(|run| run.0 == thread).unwrap();
+            assert!(low <= truth && truth <= high, "{thread}: {runs:?}");
+        }
+        let process = &table(&answer, "per-process").rows[0];
+        let Some(Cell::Duration(run)) = process.iter().find(|cell| matches!(cell, Cell::Duration(_))) else { panic!() };
+        assert!(run.low <= 98_999 && 98_999 <= run.high, "{run:?}");
+        let told: Vec<&str> = report.assumptions.iter().map(|note| &*note.message).collect();
+        assert!(told.len() == 1 && told[0].contains("[cpu-unknown]") && told[0].contains("several CPUs"), "{told:?}");
+    }
+    let periods = AnalysisOptions {
+        wishes: crate::Wishes { period_ns: Some(10_000), ..crate::Wishes::default() },
+        ..AnalysisOptions::default()
+    };
+    let Analysed { answer, .. } = asked(folder.path(), kind("cpu"), &periods, None);
+    let of_42 = answer.tables.iter().filter(|table| table.class == "per-thread").flat_map(|table| &table.rows);
+    let of_42 = of_42.filter(|row| matches!(&row[0], Cell::Process { tid: Some(42), .. }));
+    for row in of_42 {
+        let Some(Cell::Duration(run)) = row.iter().find(|cell| matches!(cell, Cell::Duration(_))) else { panic!() };
+        assert!(run.high >= 9_999, "{row:?}");
+    }
+}
+
+/// Where the switches of a stream fit together, it is one CPU's: the answer is exact, and says what it relies on.
+#[test]
+fn one_cpu_that_nothing_names_is_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let switch = |time, prev, next| event(time, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
+    trace(folder.path(), vec![switch(100, 0, 7), switch(300, 7, 8), switch(350, 8, 0)], WITHOUT_CPU);
+    let Analysed { answer, report } = asked(folder.path(), kind("cpu"), &AnalysisOptions::default(), None);
+    assert_eq!(run_times(&answer), [(7, 200, 200, 200), (8, 50, 50, 50)]);
+    let told: Vec<&str> = report.assumptions.iter().map(|note| &*note.message).collect();
+    assert!(told.len() == 1 && told[0].contains("taken for one CPU's"), "{told:?}");
+    // An analysis to which CPUs do not matter says nothing of them.
+    let Analysed { report, .. } = asked(folder.path(), kind("count"), &AnalysisOptions::default(), None);
+    assert_eq!(report.assumptions, []);
+}
+
+/// An event of a time that does not fit 64 bits of nanoseconds has no place in an interval.
+#[test]
+fn events_without_a_place_in_time_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |time| event(time, "irq_handler_entry", &[("irq", 3)]);
+    let exit = |time| event(time, "irq_handler_exit", &[("irq", 3)]);
+    let far = (1 << 60) + 5;
+    // One cycle is 30,517 ns and a part of one more.
+    trace(folder.path(), vec![entry(10), exit(20), exit(far), entry(far + 1)], |metadata| {
+        metadata.replace("freq = 1000000000;", "freq = 32768;")
+    });
+    let Analysed { answer, report } = asked(folder.path(), kind("irq"), &AnalysisOptions::default(), None);
+    let hard = table(&answer, "hard");
+    let column = |name: &str| hard.columns.iter().position(|column| column.name == name).unwrap();
+    let [count, total] = ["count", "total"].map(|name| &hard.rows[0][column(name)]);
+    let [Cell::Count(count), Cell::Duration(total)] = [count, total] else { panic!("{hard:?}") };
+    assert_eq!((count.value, total.value), (1, 305_176));
+    let told: Vec<&str> = report.assumptions.iter().map(|note| &*note.message).collect();
+    assert!(told.iter().any(|told| told.contains("2 events do not fit") && told.contains("left out")), "{told:?}");
+}
+
+/// Pointers and other numbers that the metadata wants in base 16 are so in keys and groups, and numbers for programs.
+#[test]
+fn keys_are_in_the_base_that_the_metadata_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = vec![
+        event(10, "work_begin", &[("key", 0x7f00_dead_beef)]),
+        event(30, "work_end", &[("key", 0x7f00_dead_beef)]),
+        event(40, "work_begin", &[("key", 255)]),
+    ];
+    let hexadecimal = "integer { size = 64; align = 8; signed = true; base = 16; } _key;";
+    trace(folder.path(), events, |metadata| metadata.replace("i64 _key;", hexadecimal));
+    let ask = |keys: &[&str], group: Option<&str>| {
+        let [begin, end] = ["work_begin", "work_end"].map(|name| vec![name.to_owned()]);
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let question = PairsQuestion::parse(&begin, &end, &keys, group, false).unwrap();
+        asked(folder.path(), &AnalysisKind::Pairs(question), &AnalysisOptions::default(), None).answer
+    };
+    let answer = ask(&["key"], Some("key"));
+    let row = &table(&answer, "longest").rows[0];
+    assert_eq!(row[3..], [Cell::Based(0x7f00_dead_beef, 16), Cell::Based(0x7f00_dead_beef, 16)]);
+    assert_eq!(table(&answer, "open").rows[0][1..], [Cell::Based(255, 16), Cell::Based(255, 16)]);
+    let answer = ask(&["key", "packet.context.cpu_id"], None);
+    assert_eq!(table(&answer, "longest").rows[0][3], Cell::Text("0x7F00DEADBEEF, 0".to_owned()));
+}
