@@ -1,10 +1,11 @@
 //! `kymo print --follow` and `kymo count --follow`: traces that are still being recorded.
 
+use std::collections::HashSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Progress, Report, Window, Zone};
+use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Printed, Progress, Report, Window, Zone};
 
 use crate::arguments::{CountArguments, PrintArguments};
 use crate::select::selection;
@@ -22,7 +23,7 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
     let progress = Progress::default();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let (mut continued, mut left, mut warned) = (None, arguments.limit, String::new());
-    let mut report = Report::default();
+    let (mut report, mut losses) = (Report::default(), KnownLosses::default());
     while let Some(window) = told(follow.next(&progress))? {
         let (mut options, warnings) = print::asked(&window.session, arguments)?;
         if options.format == PrintFormat::Details {
@@ -39,11 +40,17 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
         let first = window.begins_ns.iter().copied().min().flatten().max(options.begin_ns);
         let is_empty = first.zip(options.end_ns).is_some_and(|(begin, end)| begin > end);
         if !is_empty {
-            let printed = window.session.print(&options, &mut out, &progress)?;
+            let mut printed = window.session.print(&options, &mut out, &progress)?;
             out.flush()?;
+            losses.keep_new(&mut printed);
+            if print::tells_of_losses(options.format) {
+                show::each_loss(&printed.losses);
+            }
             continued = Some(printed.ended);
             left = left.map(|left| left - printed.events);
             join(&mut report, printed.report, &window);
+        } else {
+            report.unreadable.extend(window.undefined);
         }
         let is_behind = wanted_end.zip(window.end_ns).is_some_and(|(wanted, end)| end >= wanted);
         if left == Some(0) || is_behind {
@@ -53,10 +60,35 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
     Ok(show::report(&report, arguments.common.strict))
 }
 
+/// The losses that were told. A packet may lie in two windows, and the loss before it counts once.
+#[derive(Default)]
+struct KnownLosses(HashSet<String>);
+
+impl KnownLosses {
+    /// Takes out those that are known, also of the report.
+    fn keep_new(&mut self, printed: &mut Printed) {
+        let Printed { losses, report, .. } = printed;
+        losses.retain(|loss| {
+            let is_new = self.0.insert(loss.sentence.clone());
+            if !is_new {
+                let counted = if loss.of_packets { &mut report.packets_lost } else { &mut report.events_discarded };
+                *counted = counted.saturating_sub(loss.count.unwrap_or(0));
+            }
+            is_new
+        });
+    }
+}
+
 /// The final report. An unreadable part of a trace that is being written may be half of a packet,
-/// which is whole in the next window.
+/// which is whole in the next window; only of events that nobody defined within a while the window is sure.
 fn join(all: &mut Report, part: Report, window: &Window) {
-    let unreadable = if window.end_ns.is_none() { part.unreadable } else { Vec::new() };
+    let mut unreadable = std::mem::take(&mut all.unreadable);
+    unreadable.extend(window.undefined.iter().cloned());
+    if window.end_ns.is_none() {
+        unreadable.extend(part.unreadable);
+        let mut known = HashSet::new();
+        unreadable.retain(|problem| known.insert((problem.place.clone(), problem.message.clone())));
+    }
     *all = Report {
         unreadable,
         assumptions: part.assumptions,

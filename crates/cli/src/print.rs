@@ -36,7 +36,15 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Comma
     if arguments.verbose {
         message!("{} events", show::grouped(printed.events));
     }
+    if tells_of_losses(options.format) {
+        show::each_loss(&printed.losses);
+    }
     Ok(show::report(&printed.report, arguments.common.strict))
+}
+
+/// Whether losses are told one by one: details have them in the text, and nothing is to be said where nothing is printed.
+pub(crate) fn tells_of_losses(format: PrintFormat) -> bool {
+    !matches!(format, PrintFormat::Details | PrintFormat::Silent)
 }
 
 /// The options that the arguments ask for, and notes on them.

@@ -1,6 +1,8 @@
 //! Numbers, times and tables for people; losses on the last lines.
 
-use kymo_session::{Report, Session};
+use std::io::{self, IsTerminal};
+
+use kymo_session::{PrintedLoss, Report, Session};
 
 use crate::CommandOutcome;
 
@@ -27,6 +29,17 @@ pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
     }
     let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
     if is_good { CommandOutcome::Complete } else { CommandOutcome::Incomplete }
+}
+
+/// Writes a line about each loss, in Babeltrace's words, which scripts look for; only some where a person reads them.
+pub(crate) fn each_loss(losses: &[PrintedLoss]) {
+    let most = if io::stderr().is_terminal() { LINES_MAX } else { losses.len() };
+    for loss in losses.iter().take(most) {
+        message!("WARNING: {}", loss.sentence);
+    }
+    if losses.len() > most {
+        message!("WARNING: and {} more losses; 2>FILE writes a line about each", losses.len() - most);
+    }
 }
 
 /// Lists, in lines, patterns that match nothing: their events are not there.

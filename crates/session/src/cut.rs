@@ -9,7 +9,7 @@
 //! which some events are kept has times of its own, and one of which none is kept is left out.
 //! Losses in the span stay told.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl From<kymo_writer::WriteError> for CutProblem {
 }
 
 impl Session {
-    /// Writes a part of the trace into the folder; several traces go into folders below it.
+    /// Writes a part of the trace into the folder; several traces go into folders below it, which are called as those
+    /// that the traces are in.
     ///
     /// # Errors
     ///
@@ -95,18 +96,38 @@ impl Session {
     pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
-        let mut names = FolderNames::default();
         let mut filters = self.filters(&options.selection).into_iter();
-        for trace in &self.traces {
-            let path = match self.traces.len() {
-                1 => output.to_owned(),
-                _ => output.join(names.unlike(&trace_name(trace.folder.path()))),
-            };
+        for (trace, folder) in self.traces.iter().zip(folders(&self.traces)) {
+            let path = output.join(folder);
             cut_trace(trace, options, &mut filters, &path, &mut cut, progress)
                 .map_err(|problem| CutFailure { path, problem })?;
         }
         Ok(cut)
     }
+}
+
+/// The folders of traces: several are as they are below the folder or the archive that the user named, of which each has a
+/// folder if there are several.
+fn folders(traces: &[Arc<Trace>]) -> Vec<PathBuf> {
+    if traces.len() == 1 {
+        return vec![PathBuf::new()];
+    }
+    let named = |trace: &Arc<Trace>| {
+        let below = trace.folder.below().components().count();
+        trace.folder.path().ancestors().nth(below).unwrap_or(Path::new("")).to_owned()
+    };
+    let is_one = traces.windows(2).all(|pair| named(&pair[0]) == named(&pair[1]));
+    let (mut names, mut known) = (FolderNames::default(), BTreeMap::new());
+    let folder = |trace: &Arc<Trace>| {
+        let below = trace.folder.below();
+        let mut own = || PathBuf::from(names.unlike(&trace_name(&named(trace))));
+        match below.as_os_str().is_empty() {
+            true => own(),
+            false if is_one => below.to_owned(),
+            false => known.entry(named(trace)).or_insert_with(own).join(below),
+        }
+    };
+    traces.iter().map(folder).collect()
 }
 
 /// `filters`: for each stream of this trace and of those behind it.

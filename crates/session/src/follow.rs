@@ -9,24 +9,29 @@
 //! A recorder of ours says up to when everything is in the files, also while nothing happens. For
 //! other recorders, a data stream is there up to the end of its last packet; when no file has grown
 //! for a while, all of it is.
+//!
+//! Some recorders write the definition of an event later than the event. Such an event, and all that
+//! are later, wait for it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_scan::Trace;
+use kymo_ir::FaultKind;
+use kymo_scan::{Cursor, CursorItem, StreamFault, StreamFaultKind, Trace};
 use kymo_source::{LiveState, SourceErrorKind};
 
 use crate::open::again::EarlierTraces;
 use crate::open::discover::{self, discover, discover_machines};
 use crate::open::offsets::Offsets;
 use crate::open::progress::Progress;
+use crate::open::report::ReportProblem;
 use crate::open::{OpenFailure, OpenOptions, Session};
 
 /// How often to look for more.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A recorder that says nothing of its progress may hold back earlier events for so long.
+/// A recorder that says nothing of its progress may hold back earlier events for so long, or the definitions of events.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Follows traces.
@@ -39,7 +44,7 @@ pub struct Follow {
     /// Where that is in traces with clocks that have been redefined since.
     moved_ns: HashMap<PathBuf, i64>,
     is_over: bool,
-    /// Bytes of all files, and since when there are so many.
+    /// Bytes of all files and of metadata, and since when there are so many.
     grown: (u64, Option<Instant>),
     /// The state of the files when they were opened last: bytes, and whether they rested.
     opened: Option<(u64, bool)>,
@@ -50,6 +55,10 @@ pub struct Follow {
     earlier: EarlierTraces,
     /// Bytes of all files just before the traces were opened last.
     open_bytes: Option<u64>,
+    /// Events without a definition that are in the next window, or were waited for.
+    undefined: HashMap<EventPlace, Undefined>,
+    /// Those of them that no window tells of yet, though it lacks them.
+    given_up: Vec<ReportProblem>,
     /// A recorder's work between two reads.
     #[cfg(test)]
     meanwhile: tests::Meanwhile,
@@ -66,6 +75,9 @@ pub struct Window {
     pub begins_ns: Vec<Option<i64>>,
     /// Its last nanosecond; `None`: nothing comes any more.
     pub end_ns: Option<i64>,
+    /// The events that it lacks because they were not defined within a while, and what follows them in
+    /// their packets.
+    pub undefined: Vec<ReportProblem>,
 }
 
 /// The result of a look.
@@ -77,6 +89,24 @@ pub enum Look {
     More(Window),
     /// Nothing comes any more.
     Over,
+}
+
+/// Where an event is: its file, its packet's first byte there, its first bit in the packet.
+type EventPlace = (PathBuf, u64, u64);
+
+/// An event without a definition.
+#[derive(Clone, Copy, Debug)]
+struct Undefined {
+    /// When it was seen first.
+    since: Instant,
+    /// The window tells of it.
+    is_told: bool,
+}
+
+impl Undefined {
+    fn is_awaited(&self) -> bool {
+        self.since.elapsed() < PATIENCE
+    }
 }
 
 /// How far traces are written.
@@ -102,6 +132,8 @@ impl Follow {
             lives: HashMap::new(),
             earlier: EarlierTraces::default(),
             open_bytes: None,
+            undefined: HashMap::new(),
+            given_up: Vec::new(),
             #[cfg(test)]
             meanwhile: tests::Meanwhile::default(),
         }
@@ -213,7 +245,7 @@ impl Follow {
                 Err(error) if matches!(error.kind, SourceErrorKind::NoTrace(_)) && is_awaited(&error.path) => continue,
                 Err(error) => return Err(error.into()),
             };
-            bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
+            bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>() + folder.metadata_size();
             // A recorder's statement is in the trace's own time.
             let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
             let shifted =
@@ -228,7 +260,7 @@ impl Follow {
             self.grown = (bytes, Some(Instant::now()));
         }
         let now = Some((bytes, self.rests()));
-        may_have_more |= is_silent && self.opened != now;
+        may_have_more |= is_silent && self.opened != now || self.awaits_definitions();
         if may_have_more {
             self.opened = now;
         }
@@ -253,16 +285,47 @@ impl Follow {
         let begins_ns = session.traces.iter().map(begin).collect();
         if reached.is_over {
             self.is_over = true;
-            return Some(Window { session, begins_ns, end_ns: None });
+            return Some(Window { session, begins_ns, end_ns: None, undefined: std::mem::take(&mut self.given_up) });
         }
-        let end_ns = reached.watermark_ns.checked_sub(1)?;
+        let watermark_ns = reached.watermark_ns.min(self.defined_up_to(&session, reached.watermark_ns));
+        let end_ns = watermark_ns.checked_sub(1)?;
         if self.behind_ns.is_some_and(|begin| end_ns < begin) {
             return None;
         }
-        self.behind_ns = Some(reached.watermark_ns);
+        self.behind_ns = Some(watermark_ns);
         // In these traces the end of the handed-out events is farther than that, still.
-        self.moved_ns.retain(|_, moved| *moved > reached.watermark_ns);
-        Some(Window { session, begins_ns, end_ns: Some(end_ns) })
+        self.moved_ns.retain(|_, moved| *moved > watermark_ns);
+        let undefined = std::mem::take(&mut self.given_up);
+        Some(Window { session, begins_ns, end_ns: Some(end_ns), undefined })
+    }
+
+    /// Whether definitions may still come for which events wait.
+    fn awaits_definitions(&self) -> bool {
+        self.undefined.values().any(Undefined::is_awaited)
+    }
+
+    /// Up to when all new events before a time have definitions, or have waited for them long enough.
+    fn defined_up_to(&mut self, session: &Session, watermark_ns: i64) -> i64 {
+        let span = (self.behind_ns, watermark_ns.checked_sub(1));
+        let cursors = session.cursors_between(true, span, &[], &Progress::default());
+        let found = session.side_by_side(cursors, undefined_events).into_iter().flatten();
+        let known = std::mem::take(&mut self.undefined);
+        let mut up_to = i64::MAX;
+        for (time, fault, record) in found {
+            let (trace, _) = session.streams()[fault.stream];
+            let path = trace.folder.stream(fault.file as usize).path().to_owned();
+            let place = (path, fault.offset_bytes, record);
+            let new = Undefined { since: Instant::now(), is_told: false };
+            let mut undefined = known.get(&place).copied().unwrap_or(new);
+            if undefined.is_awaited() {
+                up_to = up_to.min(time);
+            } else if !undefined.is_told {
+                undefined.is_told = true;
+                self.given_up.push(session.problem(&fault));
+            }
+            self.undefined.insert(place, undefined);
+        }
+        up_to
     }
 
     /// How far all of the traces are written; `None`: one of them has not begun.
@@ -292,6 +355,28 @@ impl Follow {
         });
         if self.rests() { ends.flatten().max().map(|end| end.saturating_add(1)) } else { ends.min().flatten() }
     }
+}
+
+/// The events of a stream that no class describes: not before when they are, and their first bits.
+fn undefined_events(mut cursor: Cursor) -> Vec<(i64, StreamFault, u64)> {
+    let (mut found, mut last) = (Vec::new(), i64::MIN);
+    while let Some(item) = cursor.next_item() {
+        match item {
+            CursorItem::Batch(batch) => {
+                last = batch.keys.last().copied().unwrap_or(last);
+                cursor.recycle(batch);
+            }
+            CursorItem::Fault(fault) => {
+                if let StreamFaultKind::Record { record, fault: in_record } = &fault.kind
+                    && matches!(in_record.kind, FaultKind::UnknownEventClass { .. })
+                {
+                    let record = *record;
+                    found.push((last, fault, record));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Whether a recorder has begun with a trace without metadata yet.
@@ -527,6 +612,52 @@ mod tests {
             show(follow.next(&Progress::default()).unwrap().unwrap());
             assert_eq!(cycles(&out), [1000, 1100, 1600, 1700], "{state}");
             std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    /// An event that is written before its definition, and all that are later, wait for that; but not for ever.
+    #[test]
+    fn events_wait_for_their_definitions() {
+        let (head, _) = METADATA.split_once("event {").unwrap();
+        let with_ids = head.replace("} timestamp; };", "} timestamp; integer { size = 32; align = 8; } id; };");
+        let define = |growing: &Growing, count: usize| {
+            let events: String = (0..count).map(|id| format!("event {{ name = e{id}; id = {id}; }};\n")).collect();
+            std::fs::write(growing.folder.path().join("metadata"), format!("{with_ids}{events}")).unwrap();
+        };
+        for comes in [true, false] {
+            let mut growing = Growing::new();
+            define(&growing, 1);
+            // The number of an event in its packet is its id.
+            growing.waiting = [vec![1000, 1100, 1200], vec![1050], vec![1150]];
+            (0..3).for_each(|stream| growing.flush(stream));
+            growing.say("recording", 5000);
+            let mut follow = growing.follow();
+            let mut out = Vec::new();
+            let mut next = |follow: &mut Follow| {
+                let window = follow.next(&Progress::default()).unwrap().unwrap();
+                let options = PrintOptions {
+                    stamp: StampOptions { cycles: true, ..StampOptions::default() },
+                    begins_ns: window.begins_ns,
+                    end_ns: window.end_ns,
+                    ..PrintOptions::default()
+                };
+                print(&window.session, &options, &mut out);
+                (window.end_ns, window.undefined.len())
+            };
+            assert_eq!(next(&mut follow), (Some(999), 0));
+            if comes {
+                define(&growing, 2);
+                assert_eq!(next(&mut follow), (Some(1099), 0));
+                assert!(matches!(follow.look().unwrap(), Look::Nothing), "the third one is not defined");
+                define(&growing, 3);
+                assert_eq!(next(&mut follow), (Some(4999), 0));
+                assert_eq!(cycles(&out), [1000, 1050, 1100, 1150, 1200]);
+            } else {
+                assert!(matches!(follow.look().unwrap(), Look::Nothing), "it may still be defined");
+                follow.undefined.values_mut().for_each(|undefined| undefined.since -= PATIENCE);
+                assert_eq!(next(&mut follow), (Some(4999), 1), "the window tells what it lacks");
+                assert_eq!(cycles(&out), [1000, 1050, 1150]);
+            }
         }
     }
 

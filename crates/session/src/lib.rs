@@ -59,6 +59,7 @@ pub use events::{
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use follow::{Follow, Look, Window};
 pub use kymo_analysis::declared::AnalysisDeclaration;
+pub use kymo_analysis::key::in_base;
 pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem, PeriodsQuestion};
@@ -89,7 +90,9 @@ pub use open::share::{Share, ShareProblem};
 pub use open::when::{NotATime, When};
 pub use open::zone::Zone;
 pub use open::{OpenFailure, OpenOptions, Session};
-pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
+pub use print::{
+    Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed, PrintedLoss,
+};
 #[cfg(feature = "sql")]
 pub use sql::{
     AnswerFormat, SqlAnswer, SqlDatabase, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,

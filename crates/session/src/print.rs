@@ -1,6 +1,7 @@
 //! Events as text, in the order of time.
 
 pub(crate) mod details;
+mod losses;
 mod sliced;
 pub(crate) mod span;
 pub(crate) mod trim;
@@ -16,12 +17,14 @@ use kymo_ir::emit::{decimal, decimal_signed};
 use kymo_ir::{Cells, ClassTest, Encoding, TextStyle};
 use kymo_scan::batch::ReadState;
 use kymo_scan::groups::ClassGroups;
-use kymo_scan::{BatchContent, BatchEvents, PartRow, Round, StreamBatch, StreamFault};
+use kymo_scan::{BatchContent, BatchEvents, PartRow, Round, StreamBatch, StreamFault, Trace};
 
 pub use details::DetailsOptions;
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
+pub use losses::PrintedLoss;
 
 use self::details::{BlockSelector, MessageBlock, MessageBody, StreamDetails};
+use self::losses::StreamLoss;
 use self::span::Span;
 use crate::open::progress::{Follower, Progress};
 use crate::open::report::Report;
@@ -113,6 +116,8 @@ pub struct Printed {
     pub ended: Continued,
     /// The differences between the text and the whole truth.
     pub report: Report,
+    /// The first losses that tracers report in the printed packets.
+    pub losses: Vec<PrintedLoss>,
 }
 
 impl Session {
@@ -134,7 +139,7 @@ impl Session {
         let work = PrintWork { streams: &streams, options, filters: &filters, spare: Mutex::default() };
         let report = self.opening_report().clone();
         let ended = options.continued.unwrap_or_default();
-        let printed = Printed { events: 0, ended, report };
+        let printed = Printed { events: 0, ended, report, losses: Vec::new() };
         let left = options.limit.unwrap_or(u64::MAX);
         let blocks = (options.format == PrintFormat::Details).then(|| BlockSelector::new(&spans));
         // Streams and packets that were open before a time matter to details.
@@ -150,6 +155,7 @@ impl Session {
             previous: ended.0,
             blocks,
             follower,
+            losses: Vec::new(),
             error: None,
         };
         if left > 0 {
@@ -166,6 +172,7 @@ impl Session {
             }
         }
         sink.printed.ended = Continued(sink.previous);
+        sink.printed.losses = self.loss_sentences(&sink.losses, options);
         match sink.error {
             Some(error) => Err(error),
             None => progress.whole(sink.printed).map_err(io::Error::other),
@@ -191,8 +198,10 @@ impl Session {
     }
 
     fn stream_facts(&self, options: &PrintOptions, spans: &[Span], flat: bool) -> Vec<StreamFacts> {
-        let format = match options.format {
-            PrintFormat::Text | PrintFormat::Silent => LineFormat::Pretty(options.pretty.clone()),
+        let format = |trace: &Trace| match options.format {
+            PrintFormat::Text | PrintFormat::Silent => {
+                LineFormat::Pretty(PrettyOptions { trace_name: details::name(trace), ..options.pretty.clone() })
+            }
             PrintFormat::Details => LineFormat::Details(options.pretty.paint),
             PrintFormat::Json => LineFormat::Json,
             PrintFormat::Csv => LineFormat::Csv { flat },
@@ -204,7 +213,7 @@ impl Session {
                 _ => Vec::new(),
             };
             let mut details = details.into_iter();
-            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), format.clone()));
+            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), format(trace)));
             let readers: Vec<Arc<ColumnReader>> = (0..trace.class.stream_classes.len())
                 .map(|class| Arc::new(ColumnReader::new(Arc::clone(&trace.decoder), class, Projection::All)))
                 .collect();
@@ -509,6 +518,7 @@ struct PrintSink<'a> {
     /// Where details are wanted.
     blocks: Option<BlockSelector>,
     follower: Follower<'a>,
+    losses: Vec<StreamLoss>,
     error: Option<io::Error>,
 }
 
@@ -517,6 +527,7 @@ impl PrintSink<'_> {
     fn begin_again(&mut self) {
         self.skip = self.printed.events;
         self.printed.report = self.session.opening_report().clone();
+        self.losses.clear();
         self.previous = self.work.options.continued.unwrap_or_default().0;
     }
 
@@ -540,6 +551,7 @@ impl PrintSink<'_> {
 impl RoundSink<PrintWork<'_>> for PrintSink<'_> {
     fn context(&mut self, round: &mut Round<StreamBatch>) -> PrintInput {
         self.printed.report.count_losses(round);
+        losses::collect(&mut self.losses, round);
         self.follower.behind(round);
         if let Some(blocks) = &mut self.blocks {
             let streams = self.work.streams;

@@ -56,7 +56,7 @@ impl TraceFinder {
     pub fn find(&mut self, path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
         let facts = fs::metadata(path).map_err(|error| SourceError::new(path, error))?;
         if facts.is_file() {
-            return self.file(path);
+            return Ok(self.file(path)?.into_iter().map(|folder| folder.found_below(path)).collect());
         }
         if !facts.is_dir() {
             return Err(SourceError::new(path, SourceErrorKind::NoFile));
@@ -65,7 +65,7 @@ impl TraceFinder {
         let mut found = Vec::new();
         self.walk(path, 0, &mut found);
         if !found.is_empty() {
-            return Ok(found);
+            return Ok(found.into_iter().map(|folder| folder.found_below(path)).collect());
         }
         // An error on the way is the better reason for finding nothing.
         if self.skipped.len() > skipped {

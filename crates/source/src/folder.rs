@@ -20,6 +20,8 @@ pub struct TraceFolder {
     path: PathBuf,
     /// Other folders with parts of the trace.
     others: Vec<PathBuf>,
+    /// Where it is below what the user named.
+    below: PathBuf,
     streams: Vec<StreamEntry>,
     problems: Arc<[String]>,
     storage: Arc<dyn Storage>,
@@ -47,6 +49,7 @@ impl TraceFolder {
         Ok(Self {
             path: path.to_owned(),
             others: Vec::new(),
+            below: PathBuf::new(),
             streams,
             problems: Arc::default(),
             storage: Arc::new(storage),
@@ -66,7 +69,14 @@ impl TraceFolder {
         let streams = files.map(|(name, entry)| StreamEntry::new(name.to_owned(), name.into(), entry.size)).collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
         let storage = InArchive { archive: Arc::clone(archive), folder: folder.to_owned() };
-        Self { path, others: Vec::new(), streams, problems: Arc::default(), storage: Arc::new(storage) }
+        Self {
+            path,
+            others: Vec::new(),
+            below: PathBuf::new(),
+            streams,
+            problems: Arc::default(),
+            storage: Arc::new(storage),
+        }
     }
 
     /// The trace that an importer made of the file `path`.
@@ -80,7 +90,7 @@ impl TraceFolder {
         let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(MemoryBytes(bytes)))).collect();
         let storage = InMemory { path: path.to_owned(), metadata: MemoryBytes(metadata), streams: files };
         let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
-        Ok(Self { path, others: Vec::new(), streams, problems, storage: Arc::new(storage) })
+        Ok(Self { path, others: Vec::new(), below: PathBuf::new(), streams, problems, storage: Arc::new(storage) })
     }
 
     /// One trace in several folders: chunks of a session that was rotated, snapshots, files that
@@ -111,13 +121,33 @@ impl TraceFolder {
         let problems = parts().flat_map(|part| part.problems.iter().cloned()).collect();
         let (described_by, parts) = (&first.storage, parts().map(|part| Arc::clone(&part.storage)).collect());
         let storage = Joined { described_by: Arc::clone(described_by), streams, parts };
-        Self { path: first.path.clone(), others: paths, streams: entries, problems, storage: Arc::new(storage) }
+        Self {
+            path: first.path.clone(),
+            others: paths,
+            below: PathBuf::new(),
+            streams: entries,
+            problems,
+            storage: Arc::new(storage),
+        }
     }
 
     /// Where it is, as the user named it: the folder whose metadata describes the trace.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The same, found below something that the user named.
+    pub(crate) fn found_below(mut self, named: &Path) -> Self {
+        self.below = self.path.strip_prefix(named).unwrap_or(Path::new("")).to_owned();
+        self
+    }
+
+    /// Where it is below the folder or the archive that the user named; empty: it is that itself, or it is in several
+    /// folders.
+    #[must_use]
+    pub fn below(&self) -> &Path {
+        &self.below
     }
 
     /// Where other parts of it are, as the user named them.
@@ -147,6 +177,12 @@ impl TraceFolder {
         let path = self.path.join("metadata");
         let missing = || SourceError::new(&path, io::Error::from(io::ErrorKind::NotFound));
         self.storage.metadata().and_then(|bytes| bytes.ok_or_else(missing))
+    }
+
+    /// The size of its metadata in bytes, for telling whether that has grown.
+    #[must_use]
+    pub fn metadata_size(&self) -> u64 {
+        self.storage.metadata_size()
     }
 
     /// The bytes of LTTng's index of a file, if there is one.

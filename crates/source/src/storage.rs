@@ -39,6 +39,11 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     /// The bytes of the metadata; `None`: there is none.
     fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError>;
 
+    /// The size of that, in bytes.
+    fn metadata_size(&self) -> u64 {
+        self.metadata().ok().flatten().map_or(0, |bytes| bytes.len() as u64)
+    }
+
     /// The bytes of LTTng's index of a stream; `None`: there is none.
     fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError>;
 
@@ -77,6 +82,10 @@ impl Disk {
 impl Storage for Disk {
     fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
         self.bytes("metadata")
+    }
+
+    fn metadata_size(&self) -> u64 {
+        fs::metadata(self.path.join("metadata")).map_or(0, |facts| facts.len())
     }
 
     fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
@@ -187,6 +196,10 @@ impl Joined {
 impl Storage for Joined {
     fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
         self.described_by.metadata()
+    }
+
+    fn metadata_size(&self) -> u64 {
+        self.described_by.metadata_size()
     }
 
     fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {

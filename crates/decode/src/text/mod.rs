@@ -10,7 +10,7 @@ mod script;
 mod stamp;
 
 pub use paint::{Paint, Tone};
-pub use pretty::{PrettyFields, PrettyOptions};
+pub use pretty::{PrettyFields, PrettyOptions, trace_name};
 pub use printer::{LineFormat, PacketText, Printer, PrinterEvent};
 pub(crate) use script::encoding;
 pub use stamp::{Moment, Stamp, StampOptions, ZoneOffset};

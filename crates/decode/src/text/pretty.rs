@@ -36,6 +36,19 @@ pub struct PrettyOptions {
     pub enum_flags: bool,
     /// Colors, as Babeltrace uses them.
     pub paint: Paint,
+    /// The name of the trace: see [`trace_name`].
+    pub trace_name: String,
+}
+
+/// A trace's name, as Babeltrace makes it: its host's name, and where it is below the folder that the user named.
+#[must_use]
+pub fn trace_name(trace: &TraceClass, below: &str) -> String {
+    let host = match trace.environment("hostname") {
+        Some(EnvironmentValue::Text(host)) => Some(&**host),
+        _ => None,
+    };
+    let parts: Vec<&str> = host.into_iter().chain((!below.is_empty()).then_some(below)).collect();
+    parts.join("/")
 }
 
 /// The shown fields of the trace and of the event class.
@@ -69,6 +82,7 @@ impl Default for PrettyOptions {
             },
             enum_flags: false,
             paint: Paint::default(),
+            trace_name: String::new(),
         }
     }
 }
@@ -82,8 +96,7 @@ pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &Prett
         _ => None,
     };
     if options.fields.trace {
-        // Babeltrace names LTTng's traces after their host.
-        line.trace(&text("hostname").unwrap_or_default());
+        line.trace(&options.trace_name);
     }
     if options.fields.hostname {
         line.part("trace:hostname", text("hostname"));

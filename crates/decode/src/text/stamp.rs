@@ -76,9 +76,11 @@ impl Stamp {
         }
     }
 
+    /// Writes a time alone.
+    ///
     /// A time before the origin has a date, or is shown in seconds: no time of day is negative.
     /// Babeltrace shows the absolute value as a time of day for all but the first of them.
-    fn time(&mut self, out: &mut Vec<u8>, moment: Moment) {
+    pub fn time(&mut self, out: &mut Vec<u8>, moment: Moment) {
         if self.options.cycles {
             return decimal_padded(out, moment.cycles, 20);
         }

@@ -171,3 +171,42 @@ fn packets_without_times_hide_no_event() {
         }
     }
 }
+
+/// Traces of a session stay in folders as they are in; Babeltrace names traces after these folders.
+#[test]
+fn several_traces_stay_in_their_folders() {
+    use crate::made_traces::{METADATA, packet};
+    use crate::{PrettyFields, PrettyOptions};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (original, output) = (folder.path().join("original"), folder.path().join("part"));
+    let folders = ["kernel", "ust/uid/1000/64-bit", "ust/uid/0/64-bit"];
+    for (number, name) in (0..).zip(folders) {
+        let path = original.join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        let host = if number == 0 { "env { hostname = \"box\"; };\nclock {" } else { "clock {" };
+        std::fs::write(path.join("metadata"), METADATA.replacen("clock {", host, 1)).unwrap();
+        let mut file = Vec::new();
+        packet(&mut file, [100, 900, 0, 0], &[100 + number]);
+        std::fs::write(path.join("stream"), file).unwrap();
+    }
+    open(&original).cut(&CutOptions::default(), &output, &Progress::default()).unwrap();
+    for name in folders {
+        assert!(output.join(name).join("metadata").is_file(), "{name}");
+    }
+    let named = |path: &Path| {
+        let fields = PrettyFields { trace: true, hostname: false, ..PrettyOptions::default().fields };
+        let options = PrintOptions {
+            pretty: PrettyOptions { fields, ..PrettyOptions::default() },
+            stamp: StampOptions { cycles: true, no_delta: true, ..StampOptions::default() },
+            ..PrintOptions::default()
+        };
+        let mut out = Vec::new();
+        open(path).print(&options, &mut out, &Progress::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(|line| line[23..].split(" { ").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&output), ["box/kernele:", "ust/uid/1000/64-bite:", "ust/uid/0/64-bite:"]);
+    assert_eq!(named(&output.join("ust/uid")), ["1000/64-bite:", "0/64-bite:"]);
+    assert_eq!(named(&output.join("kernel")), ["boxe:"]);
+}

@@ -27,6 +27,8 @@ pub struct MessageTrace {
     pub path: PathBuf,
     /// Its name for people.
     pub name: String,
+    /// Its name as Babeltrace has it: its host's name, and where it is below what the user named.
+    pub host_and_folder: String,
     /// Its description of itself.
     pub class: Arc<TraceClass>,
     /// For each clock class, whether its times count from the Unix epoch.
@@ -89,6 +91,7 @@ impl MessagesFacts {
             traces.push(MessageTrace {
                 path: trace.folder.path().to_owned(),
                 name: trace_name(trace.folder.path()),
+                host_and_folder: crate::print::details::name(trace),
                 class: Arc::clone(&trace.class),
                 unix_clocks: trace.class.clock_classes.iter().map(|clock| is_unix_clock(trace, clock)).collect(),
                 clock_shift_ns: trace.clock_shift_ns,

@@ -119,6 +119,11 @@ pub(crate) fn stream_ids(trace: &Trace) -> Vec<u64> {
     trace.streams.iter().map(id).collect()
 }
 
+/// A trace's name in text that Babeltrace also writes.
+pub(crate) fn name(trace: &Trace) -> String {
+    kymo_decode::text::trace_name(&trace.class, &trace.folder.below().to_string_lossy())
+}
+
 /// Facts about the trace in a stream's beginning.
 fn about_trace(trace: &Trace, ids: &[u64], options: &PrintOptions) -> String {
     let paint = options.pretty.paint;
@@ -150,12 +155,7 @@ fn about_trace(trace: &Trace, ids: &[u64], options: &PrintOptions) -> String {
     }
     let mut text = format!("  {}", paint.text(Tone::BrightYellow, "Trace"));
     if options.details.trace_name {
-        // Babeltrace names LTTng's traces after their host.
-        let name = match trace.class.environment("hostname") {
-            Some(EnvironmentValue::Text(name)) => name,
-            _ => "",
-        };
-        text += &format!(" `{}`", paint.text(Tone::Bold, name));
+        text += &format!(" `{}`", paint.text(Tone::Bold, &name(trace)));
     }
     text += if lines.is_empty() { "\n" } else { ":\n" };
     text + &lines.concat()

@@ -18,6 +18,7 @@ use kymo_scan::{
     Cursor, DataStream, Lengths, Merger, PartRow, Round, RoundPart, Slice, Slices, StreamBatch, Unsliceable,
 };
 
+use super::losses::{self, StreamLoss};
 use super::span::Span;
 use super::{BLOCK_BYTES, LineBlocks, PrintFormat, PrintInput, PrintSink, PrintWork, is_event};
 use crate::open::Session;
@@ -90,9 +91,10 @@ impl SliceReader<PrintPiece> for PrintReader<'_> {
         self.merger.restart();
         self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
         let mut report = Report::default();
-        let (mut begun, mut last) = (false, None);
+        let (mut begun, mut last, mut losses) = (false, None, Vec::new());
         while let Some(mut round) = desk::round(&mut self.cursors, &mut self.merger)? {
             report.count_losses(&round);
+            losses::collect(&mut losses, &round);
             self.work.trim(&mut round);
             if !begun && let Some(first) = take_first(&mut round) {
                 begun = true;
@@ -108,7 +110,7 @@ impl SliceReader<PrintPiece> for PrintReader<'_> {
             self.merger.recycle(round);
             give(PrintPiece::Text(text))?;
         }
-        give(PrintPiece::End(SliceEnd { report, last, bytes: slice.bytes }))
+        give(PrintPiece::End(SliceEnd { report, losses, last, bytes: slice.bytes }))
     }
 
     fn cursors(&self) -> &[Cursor] {
@@ -152,6 +154,7 @@ impl desk::OrderedPiece for PrintPiece {
 
 struct SliceEnd {
     report: Report,
+    losses: Vec<StreamLoss>,
     /// The time of the last event.
     last: Option<Moment>,
     bytes: u64,
@@ -173,6 +176,7 @@ impl PrintSink<'_> {
             PrintPiece::End(end) => {
                 self.previous = end.last.or(self.previous);
                 self.printed.report.add_losses(&end.report);
+                losses::add(&mut self.losses, end.losses);
                 progress.add(end.bytes);
             }
         }

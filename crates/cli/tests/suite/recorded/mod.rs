@@ -279,7 +279,7 @@ impl Place {
             digits.split(|character: char| !character.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
         };
         // A recorder may have been killed before it had anything.
-        let events = text.lines().filter(|line| !line.starts_with("warning: "));
+        let events = text.lines().filter(|line| !line.to_lowercase().starts_with("warning: "));
         events.map(|line| value(line).unwrap_or_else(|| panic!("{line}"))).collect()
     }
 }
