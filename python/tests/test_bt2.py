@@ -4,6 +4,7 @@
 
 import collections
 import datetime
+import gc
 import pathlib
 import shutil
 
@@ -80,6 +81,95 @@ def test_a_query() -> None:
     assert "jobs:submit" in str(metadata["text"])
     with pytest.raises(bt2.UnknownObject):
         bt2.QueryExecutor(comp_cls, "nosuch").query()
+
+
+def test_times_of_a_query_follow_offsets() -> None:
+    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+
+    def ranges(**params):  # type: ignore[no-untyped-def]
+        infos = bt2.QueryExecutor(fs, "babeltrace.trace-infos", {"inputs": [DEMO], **params}).query()
+        return [(int(info["range-ns"]["begin"]), int(info["range-ns"]["end"])) for info in infos[0]["stream-infos"]]
+
+    plain = ranges()
+    assert plain[0] == (1795219372253260578, 1795219372324459991)
+    shifted = ranges(**{"clock-class-offset-s": 1, "clock-class-offset-ns": 7})
+    assert shifted == [(begin + 10**9 + 7, end + 10**9 + 7) for begin, end in plain]
+
+
+def test_a_text_is_no_list_of_paths() -> None:
+    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+    for inputs in (DEMO, [5], {"a": DEMO}):
+        with pytest.raises(bt2._Error, match="list of paths"):
+            bt2.TraceCollectionMessageIterator(bt2.ComponentSpec(fs, {"inputs": inputs}))
+        with pytest.raises(bt2._Error, match="list of paths"):
+            bt2.QueryExecutor(fs, "babeltrace.trace-infos", {"inputs": inputs}).query()
+    with pytest.raises(bt2._Error, match="missing mandatory"):
+        bt2.QueryExecutor(fs, "babeltrace.trace-infos", {}).query()
+    with pytest.raises(bt2._Error, match="missing mandatory"):
+        bt2.QueryExecutor(fs, "metadata-info", {"inputs": [DEMO]}).query()
+    # One text instead of parameters is one input.
+    assert next(events(bt2.ComponentSpec(fs, DEMO))).event.name == "jobs:submit"
+
+
+def test_values_are_assigned_anew() -> None:
+    number, real, truth, text = (bt2.create_value(each) for each in (5, 0.5, True, "a"))
+    number.value, real.value, truth.value, text.value = -7, 2, False, "b"
+    assert (number, real, truth, text) == (-7, 2.0, False, "b")
+    text += "c"
+    assert text == "bc" and isinstance(text, bt2.StringValue)
+    with pytest.raises(TypeError, match="integral number"):
+        number.value = "x"
+    with pytest.raises(ValueError, match="64-bit"):
+        number.value = 2**63
+    with pytest.raises(AttributeError):
+        number.value
+
+
+def test_objects_have_addresses() -> None:
+    msg = next(events(DEMO))
+    event = msg.event
+    objects = [msg, event, event.cls, event.stream, event.stream.trace, event.packet, event.payload_field,
+               event.payload_field["id"], event.payload_field["name"], msg.default_clock_snapshot]
+    assert all(isinstance(each.addr, int) and each.addr > 0 for each in objects)
+    assert event.addr == event.addr != msg.addr
+
+
+def test_names_are_in_modules_as_in_babeltrace() -> None:
+    from kymograph.compat.bt2 import event, event_class, field, message, trace, value
+
+    assert event._EventConst is bt2._EventConst and trace._TraceConst is bt2._TraceConst
+    assert field._IntegerFieldConst is bt2._IntegerFieldConst and not hasattr(field, "_IntegerFieldClassConst")
+    assert value.MapValue is bt2.MapValue and message._EventMessageConst is bt2._EventMessageConst
+    assert event_class.EventClassLogLevel.DEBUG == 14
+    import kymograph.compat.bt2.field_class as field_class
+
+    assert field_class._StructureFieldClassConst is bt2._StructureFieldClassConst
+
+
+def test_traces_are_called_after_their_folders(tmp_path: pathlib.Path) -> None:
+    """As Babeltrace calls them: by their host, and where they are below what was named."""
+    shutil.copytree(DEMO, tmp_path / "run" / "ust")
+    host = next(events(DEMO)).event.stream.trace.environment.get("hostname")
+    folders = {str(tmp_path): "run/ust", str(tmp_path / "run"): "ust", str(tmp_path / "run" / "ust"): None}
+    for path, below in folders.items():
+        name = next(events(path)).event.stream.trace.name
+        assert name == "/".join(str(part) for part in (host, below) if part is not None)
+
+
+def test_the_end_of_a_trace_is_told() -> None:
+    told = []
+    messages = bt2.TraceCollectionMessageIterator(DEMO)
+    trace = next(messages).stream.trace
+    trace.add_destruction_listener(lambda gone: told.append(len(gone)))
+    removed = trace.add_destruction_listener(lambda gone: told.append("removed"))
+    trace.remove_destruction_listener(removed)
+    with pytest.raises(ValueError):
+        trace.remove_destruction_listener(removed)
+    with pytest.raises(TypeError):
+        trace.add_destruction_listener("x")
+    del messages, trace
+    gc.collect()
+    assert told == [2]
 
 
 def test_events_as_dictionaries() -> None:

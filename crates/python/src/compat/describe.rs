@@ -56,7 +56,7 @@ fn trace<'py>(py: Python<'py>, trace: &MessageTrace) -> Dict<'py> {
     let class = &trace.class;
     let made = PyDict::new(py);
     made.set_item("path", trace.path.display().to_string())?;
-    made.set_item("name", &class.name)?;
+    made.set_item("name", &trace.host_and_folder)?;
     made.set_item("uuid", class.uuid.map(|uuid| uuid.to_string()))?;
     let environment = PyList::empty(py);
     for (name, value) in &class.environment {

@@ -22,6 +22,11 @@ pub(crate) struct EventMessage {
 #[pymethods]
 impl EventMessage {
     #[getter]
+    fn addr(slf: &Bound<'_, Self>) -> usize {
+        slf.as_ptr() as usize
+    }
+
+    #[getter]
     #[inline]
     fn event(&self, py: Python<'_>) -> PyResult<Py<Event>> {
         Py::new(py, Event { shelf: Arc::clone(&self.shelf), at: self.at })
@@ -101,6 +106,11 @@ impl Event {
 
 #[pymethods]
 impl Event {
+    #[getter]
+    fn addr(slf: &Bound<'_, Self>) -> usize {
+        slf.as_ptr() as usize
+    }
+
     #[getter]
     fn cls(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.known(py)?.object.clone_ref(py))
@@ -188,6 +198,11 @@ impl ClockSnapshot {
 
 #[pymethods]
 impl ClockSnapshot {
+    #[getter]
+    fn addr(slf: &Bound<'_, Self>) -> usize {
+        slf.as_ptr() as usize
+    }
+
     #[getter]
     fn clock_class(&self, py: Python<'_>) -> Py<PyAny> {
         self.known.streams[self.stream].clock_class.clone_ref(py)

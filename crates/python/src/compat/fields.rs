@@ -24,6 +24,11 @@ pub(crate) struct Field {
 #[pymethods]
 impl Field {
     #[getter]
+    fn addr(slf: &Bound<'_, Self>) -> usize {
+        slf.as_ptr() as usize
+    }
+
+    #[getter]
     fn cls(&self, py: Python<'_>) -> Py<PyAny> {
         self.cls.clone_ref(py)
     }

@@ -8,6 +8,10 @@ What there is, and what is different, is a table in docs/python.md.
 # mypy: ignore-errors
 # As untyped as the interface that it follows.
 
+import re
+import sys
+import types
+
 from kymograph._native import bt2 as _native
 from kymograph.compat.bt2 import _error, _field, _field_class, _iterator, _message, _plugin, _trace, _value
 from kymograph.compat.bt2._value import create_value
@@ -50,3 +54,41 @@ for _part in (_plugin,):
     ):
         globals()[_name] = getattr(_part, _name)
 del _name, _part
+
+# Where Babeltrace keeps its names, for scripts that import them from there: a name that there is none of here is not
+# in the module either.
+_MODULES = {
+    "clock_class": r"ClockClassOffset|_ClockClass(Const)?",
+    "clock_snapshot": r"_(Unknown)?ClockSnapshot(Const)?",
+    "component": r"_(Source|Filter|Sink)?ComponentClassConst",
+    "error": r"ComponentClassType|_Error|_\w*ErrorCause",
+    "event": r"_Event(Const)?",
+    "event_class": r"EventClassLogLevel|_EventClass(Const)?",
+    "field": r"_\w*Field(Const)?",
+    "field_class": r"IntegerDisplayBase|_\w*FieldClass(\w*Mapping)?(Const)?",
+    "field_path": r"FieldPathScope|_\w*FieldPath(Item|Const)?",
+    "integer_range_set": r"_?\w*IntegerRange(Set)?(Const)?",
+    "logging": r"LoggingLevel|\w+_logging_level",
+    "message": r"_\w*Message\w*",
+    "mip": r"get_\w*mip_version",
+    "packet": r"_Packet(Const)?",
+    "plugin": r"_Plugin\w*|find_plugin\w*",
+    "query_executor": r"QueryExecutor",
+    "stream": r"_Stream(Const)?",
+    "stream_class": r"_StreamClass(Const)?",
+    "trace": r"_Trace(Environment)?(Const)?",
+    "trace_class": r"_TraceClass(Const)?",
+    "trace_collection_message_iterator": r"(AutoSource)?ComponentSpec|TraceCollectionMessageIterator",
+    "value": r"_?\w*Value(Const)?|create_value",
+}
+
+
+def _add_modules():
+    names = dict(globals())
+    for name, pattern in _MODULES.items():
+        module = types.ModuleType(f"{__name__}.{name}", f"The names of Babeltrace's module `bt2.{name}`.")
+        vars(module).update({each: value for each, value in names.items() if re.fullmatch(pattern, each)})
+        globals()[name] = sys.modules[module.__name__] = module
+
+
+_add_modules()

@@ -14,7 +14,7 @@ from kymograph._native import bt2 as _native
 from kymograph.compat.bt2 import _field, _message, _plugin, _utils
 from kymograph.compat.bt2._error import Stop, _Error, _MessageIteratorErrorCause
 from kymograph.compat.bt2._trace import _PacketConst, _StreamConst, _too_large, _TraceConst
-from kymograph.compat.bt2._value import create_value
+from kymograph.compat.bt2._value import _ArrayValueConst, _StringValueConst, create_value
 
 
 class _BaseComponentSpec:
@@ -189,15 +189,29 @@ class _Wanted:
     def add(self, spec):
         is_auto = type(spec) is AutoSourceComponentSpec
         params = {} if spec.params is None else spec.params
-        paths = [str(spec.input)] if is_auto else [str(path) for path in params["inputs"]]
+        paths = [str(spec.input)] if is_auto else _inputs(params, "cannot add component to graph")
         self.paths += paths
-        shift_ns = int(params.get("clock-class-offset-s", 0)) * 10**9 + int(params.get("clock-class-offset-ns", 0))
+        shift_ns = _shift_ns(params)
         for path in map(os.path.abspath, paths):
             if self.offsets.setdefault(path, shift_ns) != shift_ns:
                 raise NotImplementedError(f"{path}: sources that shift its clocks differently cannot be read together")
         self.force_unix |= bool(params.get("force-clock-class-origin-unix-epoch", False))
         if "trace-name" in params:
             self.trace_name = str(params["trace-name"])
+
+
+def _inputs(params, what):
+    """The paths that `inputs` lists. One text is no list of paths."""
+    inputs = params["inputs"] if "inputs" in params else None
+    if not isinstance(inputs, _ArrayValueConst) or not all(isinstance(path, _StringValueConst) for path in inputs):
+        wrong = "missing mandatory" if inputs is None else "expecting a list of paths as"
+        raise _Error(f"{what}: {wrong} `inputs` parameter")
+    return [str(path) for path in inputs]
+
+
+def _shift_ns(params):
+    """How far clocks are set ahead."""
+    return int(params.get("clock-class-offset-s", 0)) * 10**9 + int(params.get("clock-class-offset-ns", 0))
 
 
 def _sources(specs):
@@ -209,8 +223,8 @@ def _sources(specs):
             raise TypeError(f'"{type(spec)}" object is not a ComponentSpec or AutoSourceComponentSpec')
         if type(spec) is ComponentSpec and spec.component_class is not _plugin._FS:
             raise NotImplementedError(f"`{spec.component_class.name}` is no source here: only `ctf.fs` is")
-        if type(spec) is ComponentSpec and (spec.params is None or "inputs" not in spec.params):
-            raise _Error("cannot add component to graph: missing mandatory `inputs` parameter")
+        if type(spec) is ComponentSpec:
+            _inputs({} if spec.params is None else spec.params, "cannot add component to graph")
     unused = [str(spec.input) for spec in specs if type(spec) is AutoSourceComponentSpec and not _has_trace(spec)]
     if unused:
         raise RuntimeError("Some auto source component specs did not produce any component: " + ", ".join(unused))
@@ -265,6 +279,6 @@ def _session(paths, offsets):
         raise _Error(f"cannot add component to graph: {error}") from error
 
 
-def _described(paths):
-    """What traces say of themselves."""
-    return _native.describe(_session(paths, {}))
+def _described(paths, shift_ns=0):
+    """What traces say of themselves, where clocks are set ahead."""
+    return _native.describe(_session(paths, {os.path.abspath(path): shift_ns for path in paths}))

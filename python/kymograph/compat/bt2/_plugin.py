@@ -225,7 +225,9 @@ def _support_info(params):
 
 
 def _trace_infos(params):
-    said = _opened([str(path) for path in params["inputs"]])
+    from kymograph.compat.bt2 import _iterator
+
+    said = _iterator._described(_iterator._inputs(params, "cannot query component class"), _iterator._shift_ns(params))
     infos = []
     for number, trace in enumerate(said["traces"]):
         streams = []
@@ -242,7 +244,9 @@ def _trace_infos(params):
 
 
 def _metadata_info(params):
-    path = str(params["path"]) if "path" in params else str(params["inputs"][0])
+    if "path" not in params:
+        raise _Error("cannot query component class: missing mandatory `path` parameter")
+    path = str(params["path"])
     try:
         with open(os.path.join(path, "metadata"), "rb") as file:
             begin = file.read(4)

@@ -150,6 +150,35 @@ class _EventClassConst(_Said):
         return self._payload
 
 
+class _ListenerHandle:
+    """What a listener is removed by."""
+
+    def __init__(self, of):
+        self._of = of
+
+
+class _Mortal:
+    """An object that tells listeners when nobody has it any more."""
+
+    def add_destruction_listener(self, listener):
+        if not callable(listener):
+            raise TypeError("'listener' parameter is not callable")
+        handle = _ListenerHandle(self.addr)
+        self.__dict__.setdefault("_listeners", {})[handle] = listener
+        return handle
+
+    def remove_destruction_listener(self, listener_handle):
+        _utils._check_type(listener_handle, _ListenerHandle)
+        if listener_handle._of != self.addr:
+            raise ValueError(f"This listener handle does not match the {self._KIND} object.")
+        if self.__dict__.get("_listeners", {}).pop(listener_handle, None) is None:
+            raise ValueError(f"This listener handle was already removed: {self._KIND} object")
+
+    def __del__(self):
+        for listener in self.__dict__.pop("_listeners", {}).values():
+            listener(self)
+
+
 class _ById(_Said, collections.abc.Mapping):
     """A mapping from ids."""
 
@@ -250,7 +279,9 @@ class _StreamClassConst(_ById):
         return self._clock_class
 
 
-class _TraceClassConst(_ById):
+class _TraceClassConst(_Mortal, _ById):
+    _KIND = "trace class"
+
     def __init__(self, said, force_unix):
         super().__init__(said)
         clocks = [_ClockClassConst(clock, clock["unix"] or force_unix) for clock in said["clocks"]]
@@ -291,7 +322,9 @@ class _TraceEnvironmentConst(collections.abc.Mapping):
         return iter(self._entries)
 
 
-class _TraceConst(_ById):
+class _TraceConst(_Mortal, _ById):
+    _KIND = "trace"
+
     def __init__(self, said, name, force_unix):
         super().__init__(said)
         self._class = _TraceClassConst(said, force_unix)
@@ -318,13 +351,10 @@ class _TraceConst(_ById):
 
     @property
     def name(self):
-        """As it was given, or what LTTng's traces are called after: their host."""
+        """As it was given; or its host, and where it is below what was named."""
         if self._name is not None:
             return self._name
-        if self._said["name"] is not None:
-            return self._said["name"]
-        host = dict(self._said["environment"]).get("hostname")
-        return host if isinstance(host, str) else ""
+        return self._said["name"]
 
     @property
     def uuid(self):

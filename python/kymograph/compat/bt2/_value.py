@@ -138,24 +138,43 @@ class _MapValueConst(collections.abc.Mapping, _ValueConst):
         return f"{{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}}"
 
 
-class BoolValue(_BoolValueConst):
+class _Changeable:
+    """A value that is assigned anew by its `value`, which cannot be read: the object is its value."""
+
+    __slots__ = ()
+
+    def _set_value(self, value):
+        self._value = self._checked(value)
+
+    value = property(fset=_set_value)
+
+
+class BoolValue(_Changeable, _BoolValueConst):
     __slots__ = ()
 
     def __init__(self, value=False):
+        super().__init__(self._checked(value))
+
+    @staticmethod
+    def _checked(value):
         value = value._value if isinstance(value, _BoolValueConst) else value
         if not isinstance(value, bool):
             raise TypeError(f"'{type(value)}' object is not a 'bool', 'BoolValue', or '_BoolValueConst' object")
-        super().__init__(value)
+        return value
 
 
-class _IntegerValue(_IntegerValueConst):
+class _IntegerValue(_Changeable, _IntegerValueConst):
     __slots__ = ()
 
     def __init__(self, value=0):
+        super().__init__(self._checked(value))
+
+    @classmethod
+    def _checked(cls, value):
         if not isinstance(value, numbers.Integral):
             raise TypeError("expecting an integral number object")
-        self._check(int(value))
-        super().__init__(int(value))
+        cls._check(int(value))
+        return int(value)
 
 
 class UnsignedIntegerValue(_IntegerValue, _UnsignedIntegerValueConst):
@@ -168,20 +187,32 @@ class SignedIntegerValue(_IntegerValue, _SignedIntegerValueConst):
     _check = staticmethod(_utils._check_int64)
 
 
-class RealValue(_RealValueConst):
+class RealValue(_Changeable, _RealValueConst):
     __slots__ = ()
 
     def __init__(self, value=0.0):
+        super().__init__(self._checked(value))
+
+    @staticmethod
+    def _checked(value):
         if not isinstance(value, numbers.Real):
             raise TypeError("expecting a real number object")
-        super().__init__(float(value))
+        return float(value)
 
 
-class StringValue(_StringValueConst):
+class StringValue(_Changeable, _StringValueConst):
     __slots__ = ()
 
     def __init__(self, value=""):
-        super().__init__(self._text(value))
+        super().__init__(self._checked(value))
+
+    @classmethod
+    def _checked(cls, value):
+        return cls._text(value)
+
+    def __iadd__(self, value):
+        self.value = self._value + self._text(value)
+        return self
 
 
 class ArrayValue(_ArrayValueConst, collections.abc.MutableSequence):
