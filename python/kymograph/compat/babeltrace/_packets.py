@@ -17,9 +17,10 @@ import mmap
 import os
 
 from kymograph.compat.babeltrace._decode import Decoder, EndOfPacket, Selected
+from kymograph.compat.babeltrace.common import CTFTypeId
 
 #: So many decoded packets are kept.
-_KEPT = 8
+_KEPT = 16
 
 
 class PacketEvent:
@@ -49,7 +50,7 @@ class Packet:
             decoder.clocks = []
             try:
                 header = decoder.scope("stream.event.header", self.stream.event_header)
-                for value, size in decoder.clocks:
+                for value, size in decoder.clocks or _timestamp(header, self.stream):
                     cycles = _extended(cycles, value, size)
                 id_ = _event_id(header, self.stream)
                 type_ = self.stream.events[id_]
@@ -60,6 +61,13 @@ class Packet:
                 break
             events.append(PacketEvent(self, cycles, id_, (*self.scopes, header, common, specific, fields)))
         return events
+
+
+def _timestamp(header, stream):
+    """The header's `timestamp`, which is a time also if no clock is named."""
+    for name, type_ in stream.event_header.members if stream.event_header is not None else ():
+        if name == "timestamp" and type_.id == CTFTypeId.INTEGER:
+            yield header[name], type_.size
 
 
 def _extended(cycles, value, size):
@@ -92,12 +100,17 @@ class _FileStream:
         if self._begins is None:
             self.packets.sort(key=lambda packet: packet.begin_cycles or 0)
             self._begins = [packet.begin_cycles or 0 for packet in self.packets]
-        # An event may lie before its packet's time in traces of some tracers: the packets around are looked at, too.
-        last = bisect.bisect_right(self._begins, cycles) + 1
+        last = bisect.bisect_right(self._begins, cycles)
         for packet in reversed(self.packets[:last]):
-            yield packet
-            if packet.end_cycles is not None and packet.end_cycles < cycles:
+            if packet.end_cycles is None or packet.end_cycles >= cycles:
+                yield packet
+            elif packet.begin_cycles != cycles:
                 return
+
+    def nearest(self, cycles):
+        """The packets beside that time, for events that lie outside of the times of their packet."""
+        at = bisect.bisect_right(self._begins, cycles)
+        return self.packets[max(at - 1, 0) : at + 1]
 
 
 class PacketFiles:
@@ -155,6 +168,8 @@ class PacketFiles:
             self._decoded[packet] = (in_order, by_time)
             if len(self._decoded) > _KEPT:
                 self._decoded.popitem(last=False)
+        else:
+            self._decoded.move_to_end(packet)
         return self._decoded[packet]
 
     def _stream(self, path, key):
@@ -166,7 +181,12 @@ class PacketFiles:
         stream = self._stream(path, key)
         if stream is None:
             return []
-        return [event for packet in stream.around(cycles) for event in self._events(packet)[1].get((cycles, id_), ())]
+        for packets in (stream.around, stream.nearest):
+            decoded = [self._events(packet)[1] for packet in packets(cycles)]
+            found = [event for by_time in decoded for event in by_time.get((cycles, id_), ())]
+            if found:
+                return found
+        return []
 
     def at_index(self, path, key, index):
         """The event of a data stream that has so many before it."""

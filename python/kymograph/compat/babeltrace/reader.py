@@ -130,7 +130,9 @@ class TraceCollection:
     def _events(self, begin_ns, end_ns):
         if not self._opened or (self._intersect_mode and not self.has_intersection):
             return
-        yield from _Run(self).events(begin_ns, end_ns, self._intersect_mode)
+        # Of streams whose times are unknown, nothing is left out.
+        is_cut = self._intersect_mode and all(opened.has_times for opened in self._opened.values())
+        yield from _Run(self).events(begin_ns, end_ns, is_cut)
 
     @property
     def timestamp_begin(self):
@@ -244,10 +246,15 @@ class _OpenedTrace:
         return max((span[1] for span in self.spans if span is not None), default=None)
 
     @property
+    def has_times(self):
+        """Whether all streams tell when they begin and end."""
+        return bool(self.spans) and None not in self.spans
+
+    @property
     def has_intersection(self):
-        if not self.spans or None in self.spans:
-            return False
-        return max(span[0] for span in self.spans) < min(span[1] for span in self.spans)
+        if not self.has_times:
+            return True
+        return max(span[0] for span in self.spans) <= min(span[1] for span in self.spans)
 
 
 def trace_type(said):
@@ -296,11 +303,11 @@ class _Run:
             messages._begin(session, _Maker(self), begin_ns, end_ns, intersection)
         except KymographError as error:
             raise _Error(str(error)) from error
-        yield from self._with_indexes(messages) if self._needs_indexes(begin_ns, end_ns) else self._plain(messages)
+        yield from self._with_indexes(messages) if self._needs_indexes() else self._plain(messages)
         for place, problem in self.unreadable:
             warnings.warn(f"{place}: {problem}", UnreadableWarning, stacklevel=4)
 
-    def _needs_indexes(self, begin_ns, end_ns):
+    def _needs_indexes(self):
         """Whether streams have no clock, so that only their order finds the headers of events."""
         return any(stream.cls.default_clock_class is None for stream in self.streams)
 
@@ -340,7 +347,8 @@ class _Run:
 
     def _trace(self, stream):
         """The number and the types of a stream's trace."""
-        number = next(number for number, said in enumerate(self._said["traces"]) if said["path"] == stream.trace._said["path"])
+        path = stream.trace._said["path"]
+        number = next(number for number, said in enumerate(self._said["traces"]) if said["path"] == path)
         if number not in self._types:
             self._types[number] = trace_type(self._said["traces"][number])
         return number, self._types[number]
