@@ -26,7 +26,7 @@ def test_names_in_the_docs_are_there() -> None:
 
 
 def test_what_runs_on_the_demo() -> None:
-    opening, events, loop, answers, _, own = blocks("docs/python.md")
+    opening, events, loop, _, answers, _, own = blocks("docs/python.md")
     names: dict[str, object] = {}
     exec(opening + events + "rows = len(events.to_pandas())\n" + loop + answers + own, names)
     assert names["rows"] == 335
@@ -40,10 +40,18 @@ def test_what_reads_as_bt2(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 400 and lines[0] == "1795219372255263261 config.toml ['CUSTOM']"
 
 
+def test_what_reads_as_babeltrace_1(capsys: pytest.CaptureFixture[str]) -> None:
+    loop = blocks("docs/python.md")[3]
+    exec(loop, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 400
+    assert lines[0] == "1795219372255263261 config.toml CUSTOM {'id': 0, 'timestamp': 5425812897170}"
+
+
 @needs_sql
 def test_what_asks_sql() -> None:
     names: dict[str, object] = {"duckdb": duckdb}
-    opening, _, _, _, sql, _ = blocks("docs/python.md")
+    opening, _, _, _, _, sql, _ = blocks("docs/python.md")
     exec(opening + sql + "jobs = rows.to_polars()['jobs'].to_list()", names)
     assert names["jobs"] == [161, 147, 92]
     (tour,) = blocks("docs/sql.md")
