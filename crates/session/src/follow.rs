@@ -11,15 +11,17 @@
 //! for a while, all of it is.
 //!
 //! Some recorders write the definition of an event later than the event. Such an event, and all that
-//! are later, wait for it.
+//! are later, wait for it; all events wait for the definition of a stream.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kymo_decode::HeadError;
 use kymo_ir::FaultKind;
-use kymo_scan::{Cursor, CursorItem, StreamFault, StreamFaultKind, Trace};
+use kymo_scan::index::HopFault;
+use kymo_scan::{BrokenFile, Cursor, CursorItem, StreamFault, StreamFaultKind, Trace};
 use kymo_source::{LiveState, SourceErrorKind};
 
 use crate::open::again::EarlierTraces;
@@ -308,20 +310,23 @@ impl Follow {
     fn defined_up_to(&mut self, session: &Session, watermark_ns: i64) -> i64 {
         let span = (self.behind_ns, watermark_ns.checked_sub(1));
         let cursors = session.cursors_between(true, span, &[], &Progress::default());
-        let found = session.side_by_side(cursors, undefined_events).into_iter().flatten();
+        let events =
+            session.side_by_side(cursors, undefined_events).into_iter().flatten().map(|(time, fault, record)| {
+                let (trace, _) = session.streams()[fault.stream];
+                let path = trace.folder.stream(fault.file as usize).path().to_owned();
+                (time, (path, fault.offset_bytes, record), session.problem(&fault))
+            });
+        let found: Vec<(i64, EventPlace, ReportProblem)> = events.chain(undefined_streams(session)).collect();
         let known = std::mem::take(&mut self.undefined);
         let mut up_to = i64::MAX;
-        for (time, fault, record) in found {
-            let (trace, _) = session.streams()[fault.stream];
-            let path = trace.folder.stream(fault.file as usize).path().to_owned();
-            let place = (path, fault.offset_bytes, record);
+        for (time, place, problem) in found {
             let new = Undefined { since: Instant::now(), is_told: false };
             let mut undefined = known.get(&place).copied().unwrap_or(new);
             if undefined.is_awaited() {
                 up_to = up_to.min(time);
             } else if !undefined.is_told {
                 undefined.is_told = true;
-                self.given_up.push(session.problem(&fault));
+                self.given_up.push(problem);
             }
             self.undefined.insert(place, undefined);
         }
@@ -373,6 +378,21 @@ fn undefined_events(mut cursor: Cursor) -> Vec<(i64, StreamFault, u64)> {
                     let record = *record;
                     found.push((last, fault, record));
                 }
+            }
+        }
+    }
+    found
+}
+
+/// Files with packets of a stream class that the metadata lacks; the times of their events are unknown.
+fn undefined_streams(session: &Session) -> Vec<(i64, EventPlace, ReportProblem)> {
+    let mut found = Vec::new();
+    for trace in &session.traces {
+        for BrokenFile { file, error } in trace.broken_files.iter() {
+            if matches!(error.fault, HopFault::Head(HeadError::StreamClass { .. })) {
+                let path = trace.folder.stream(*file).path().to_owned();
+                let problem = ReportProblem { place: path.display().to_string(), message: error.to_string() };
+                found.push((i64::MIN, (path, error.offset_bytes, 0), problem));
             }
         }
     }
@@ -658,6 +678,31 @@ mod tests {
                 assert_eq!(next(&mut follow), (Some(4999), 1), "the window tells what it lacks");
                 assert_eq!(cycles(&out), [1000, 1050, 1150]);
             }
+        }
+    }
+
+    /// Packets of a stream class that comes later: no event is handed out before that is known.
+    #[test]
+    fn events_wait_for_the_definitions_of_streams() {
+        for comes in [true, false] {
+            let mut growing = Growing::new();
+            growing.waiting[0] = vec![1000, 1100];
+            growing.flush(0);
+            growing.say("recording", 5000);
+            let metadata = growing.folder.path().join("metadata");
+            let all = std::fs::read_to_string(&metadata).unwrap();
+            std::fs::write(&metadata, all.split_once("stream {").unwrap().0).unwrap();
+            let mut follow = growing.follow();
+            assert!(matches!(follow.look().unwrap(), Look::Nothing), "the stream may still be defined");
+            if comes {
+                std::fs::write(&metadata, all).unwrap();
+            } else {
+                follow.undefined.values_mut().for_each(|undefined| undefined.since -= PATIENCE);
+            }
+            let window = follow.next(&Progress::default()).unwrap().unwrap();
+            let mut out = Vec::new();
+            let printed = print(&window.session, &PrintOptions::default(), &mut out);
+            assert_eq!((printed.events, window.undefined.len()), if comes { (2, 0) } else { (0, 1) });
         }
     }
 
