@@ -252,7 +252,7 @@ def package(build, machine, kymo, libkymo, files):
 
 
 def has_no_paths(path, content, folders):
-    """Fails if a binary names a folder of this machine."""
+    """Fails if a file names a folder of this machine."""
     for folder in folders:
         at = content.find(f"{folder}/".encode())
         if at >= 0:
@@ -302,8 +302,7 @@ def make(folder, clone, wheels):
     for wheel in build.out.glob("*.whl"):
         with zipfile.ZipFile(wheel) as packed:
             for name in packed.namelist():
-                if name.endswith(".so"):
-                    has_no_paths(wheel / name, packed.read(name), folders)
+                has_no_paths(wheel / name, packed.read(name), folders)
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(build.out.iterdir())}
     (build.out / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
     return build
