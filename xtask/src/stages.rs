@@ -74,7 +74,12 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
     check_names(stages);
     fs::create_dir_all(&run.folder).expect("the target folder can be written");
     let lock = fs::File::create(run.folder.join("lock")).expect("the target folder can be written");
-    if lock.try_lock().is_err() {
+    // A program that another thread is just starting has the lock of a run that is over for a moment.
+    let is_free = |attempt: u64| {
+        std::thread::sleep(Duration::from_millis(10 * attempt));
+        lock.try_lock().is_ok()
+    };
+    if !(0..10).any(is_free) {
         return vec![format!("another run uses {}", run.folder.display())];
     }
     let inputs = Inputs::new(run.root, &run.environment);

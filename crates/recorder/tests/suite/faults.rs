@@ -352,6 +352,8 @@ fn a_flight_recorder_takes_lanes_from_ended_threads() {
     (0..2).for_each(|id| program.switch(id, 1).expect("it is there"));
     running.tell("numbers 100");
     running.wait_for("done");
+    // The thread may give the lane back a little later than it says that it is done.
+    wait("the lane", || program.lane().holder(0).expect("it is there").is_none());
     // The lane's state becomes that of a lane that its thread did not give back.
     let file = std::fs::File::options().write(true).open(program.path()).expect("it is there");
     file.write_all_at(&[1], LANES).expect("there is room");

@@ -142,7 +142,7 @@ fn parts_say_so_of_their_clocks() {
     for (number, form) in [MetadataForm::AsIs, MetadataForm::Ctf2, MetadataForm::Tsdl].into_iter().enumerate() {
         let output = folder.path().join(format!("part{number}"));
         session.cut(&CutOptions { form, ..CutOptions::default() }, &output, &Progress::default()).unwrap();
-        let part = Session::open(&[output.join("one"), output.join("two")], &OpenOptions::default()).unwrap();
+        let part = Session::open(&[output.join("one"), output.join("hosts/two")], &OpenOptions::default()).unwrap();
         assert_eq!(events(&part), events(&session), "{form:?}");
     }
 }

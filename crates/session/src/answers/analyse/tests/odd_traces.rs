@@ -57,7 +57,7 @@ impl<'a> Case<'a> {
         for line in lines.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words.split_first() {
-                None | Some((&"why:", _)) => {}
+                None | Some((&"why:" | &"kymo:", _)) => {}
                 Some((&"packet", rest)) => case.packets.push(packet(rest)),
                 Some((&"expect", _)) => case.expectations.push(Expectation::parse(line, Wanted::There)),
                 Some((&"absent", _)) => case.expectations.push(Expectation::parse(line, Wanted::Absent)),
