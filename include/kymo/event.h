@@ -237,7 +237,18 @@ private:
 #define KYMO_INNER_PUT_kymo_scalar(type, ctype, name) kymo_to = kymo_inner_put(kymo_to, &kymo_of->name, sizeof(ctype));
 #define KYMO_INNER_PUT_kymo_enum(type, ctype, name, labels, checked) \
     kymo_to = kymo_inner_put(kymo_to, &kymo_of->name, sizeof(ctype)); \
-    { KYMO_INNER_UNUSED int64_t KYMO_INNER_INSIDE checked; }
+    { KYMO_INNER_LABELS_FIT(type, ctype, name, checked); }
+/*
+ * The compiler makes a packed enumeration as large as its values need. The last value, -1 or the
+ * largest one, lets it need more than the integer has if a label is below or above the integer's
+ * range. Of labels of 64 bits, C compilers only warn.
+ */
+#define KYMO_INNER_LABELS_FIT(type, ctype, name, checked) \
+    __extension__ enum __attribute__((packed)) kymo_labels { \
+        KYMO_INNER_INSIDE checked, \
+        kymo_label_of_type = KYMO_INNER_CAST(ctype, -1) \
+    }; \
+    KYMO_INNER_ASSERT(sizeof(enum kymo_labels) <= sizeof(ctype), "a label of " #name " does not fit " type)
 #define KYMO_INNER_PUT_kymo_text(name) kymo_to = kymo_inner_put_counted(kymo_to, kymo_of->name.bytes, kymo_of->name.length, 1);
 #define KYMO_INNER_PUT_kymo_chars(name) KYMO_INNER_PUT_kymo_text(name)
 #define KYMO_INNER_PUT_kymo_array(type, ctype, count, name) \

@@ -36,10 +36,13 @@
 #define KYMO_INNER_ASSERT static_assert
 #define KYMO_INNER_CAST(type, value) static_cast<type>(value)
 #define KYMO_INNER_POINTER(type, value) reinterpret_cast<type>(value)
+/* Bytes that are aligned as the type demands. */
+#define KYMO_INNER_ALIGNED(type, bytes) static_cast<type>(static_cast<void *>(bytes))
 #else
 #define KYMO_INNER_ASSERT _Static_assert
 #define KYMO_INNER_CAST(type, value) ((type)(value))
 #define KYMO_INNER_POINTER(type, value) ((type)(value))
+#define KYMO_INNER_ALIGNED(type, bytes) ((type)(void *)(bytes))
 #endif
 
 /* A text as filters see it. */
@@ -150,7 +153,8 @@ KYMO_INNER_WRITER unsigned char kymo_inner_control(const struct kymo_event *even
  */
 KYMO_INNER_WRITER bool kymo_inner_is_kept(unsigned char slot, const void *arguments, size_t size)
 {
-    return kymo_filters[slot](arguments, slot | KYMO_INNER_CAST(uint64_t, size) << 8) != 0;
+    const uint64_t bytes = size;
+    return kymo_filters[slot](arguments, slot | bytes << 8) != 0;
 }
 
 KYMO_INNER_WRITER uint64_t kymo_inner_ticks(void)
@@ -231,7 +235,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, cons
          * never decrease in a lane.
          */
         if (!KYMO_INNER_RARELY(lane->end - lane->at < total) &&
-            !KYMO_INNER_RARELY(__atomic_load_n(KYMO_INNER_POINTER(const uint64_t *, lane->memory + KYMO_INNER_CONTEXTS_AT),
+            !KYMO_INNER_RARELY(__atomic_load_n(KYMO_INNER_ALIGNED(const uint64_t *, lane->memory + KYMO_INNER_CONTEXTS_AT),
                                                __ATOMIC_RELAXED) != fast) &&
             !KYMO_INNER_RARELY(((ticks = kymo_inner_ticks()) - lane->begin) >> 32)) {
             unsigned char *to = lane->memory + lane->at;
@@ -270,7 +274,7 @@ KYMO_INNER_WRITER void kymo_inner_leave(const struct kymo_write *write)
      */
     *KYMO_INNER_CAST(volatile uint64_t *, &lane->at) = write->end;
     KYMO_INNER_BARRIER();
-    __atomic_store_n(KYMO_INNER_POINTER(uint64_t *, lane->memory + lane->published), published, __ATOMIC_RELEASE);
+    __atomic_store_n(KYMO_INNER_ALIGNED(uint64_t *, lane->memory + lane->published), published, __ATOMIC_RELEASE);
     KYMO_INNER_BARRIER();
     kymo_inner_set_busy(lane, 0);
 }

@@ -133,6 +133,20 @@ fn misuse_does_not_compile() {
         ("one_event_twice", "KYMO_EVENT(t, e); KYMO_EVENT(t, e);", "", "kymo_t_e"),
         ("a_label_of_c", "enum { ONE = 1 }; KYMO_EVENT(t, e, KYMO_ENUM(u8, a, one = ONE));", "", "ONEl"),
         ("a_count_of_c", "enum { ONE = 1 }; KYMO_EVENT(t, e, KYMO_ARRAY(u8, ONE, a));", "", "ONEu"),
+        ("a_label_above", "KYMO_EVENT(t, e, KYMO_ENUM(u8, a, ok = 1, b = 256));", "", "a label of a does not fit u8"),
+        ("a_label_below", "KYMO_EVENT(t, e, KYMO_ENUM(u32, a, ok = 1, b = -1));", "", "a label of a does not fit u32"),
+        (
+            "a_signed_label",
+            "KYMO_EVENT(t, e, KYMO_ENUM(i8, a, ok = -128, b = 128));",
+            "",
+            "a label of a does not fit i8",
+        ),
+        (
+            "a_label_that_follows",
+            "KYMO_EVENT(t, e, KYMO_ENUM(u16, a, b = 65535, c));",
+            "",
+            "a label of a does not fit u16",
+        ),
         ("a_large_array", "KYMO_EVENT(t, e, KYMO_ARRAY(u8, 16385, a));", "", "more bytes than an event can have"),
     ];
     for (compiler, flags) in [("gcc", "-std=c11"), ("clang-14", "-std=c11"), ("g++", "-std=c++17")] {
@@ -162,7 +176,10 @@ fn examples_of_the_reference_compile() {
     let text = std::fs::read_to_string(programs::root().join("docs/tracer.md")).expect("it is there");
     let examples: Vec<&str> = text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(examples.len() >= 3, "there are examples");
-    for (compiler, flags) in [("gcc", ["-std=c11", "-c"]), ("g++", ["-std=c++17", "-c"])] {
+    for (compiler, flags) in [
+        ("gcc", ["-std=c11", "-c", "-Wcast-align=strict", "-Wold-style-definition"]),
+        ("g++", ["-std=c++17", "-c", "-Wcast-align=strict", "-Wuseless-cast"]),
+    ] {
         if !has(compiler) {
             continue;
         }
