@@ -19,7 +19,7 @@ use kymo_filter::{NamePath, NameStep};
 use kymo_format::TraceClass;
 use kymo_format::model::{EventRecordClass, FieldKind as Kind, display_name};
 
-use self::words::{NameWords, is_identity, is_kind_of_length};
+use self::words::{NameWords, is_identity, is_kind_of_length, is_measure};
 use crate::bind::StreamClass;
 use crate::bind::matching::{FieldMatch, FieldOrigin, Matcher};
 use crate::mapping::{NamePattern, RoleMapping, Section, ValueSource};
@@ -139,7 +139,7 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(NamePath, &str)>) -> Vec<Guess
             let ends = by_rest.get(&class.words.without(word)).into_iter().flatten();
             for &(end, end_word) in ends.filter(|(end, _)| *end != number) {
                 if let Some(sure) = meaning.ended_by(unknown[end].words.get(end_word)) {
-                    found.push((sure, number, end, word));
+                    found.push((sure, number, end, (word, meaning.is_of_object())));
                 }
             }
         }
@@ -149,11 +149,11 @@ fn pairs(unknown: &[Unknown<'_>], place: Option<&(NamePath, &str)>) -> Vec<Guess
     let mut begun = vec![false; unknown.len()];
     let mut ended: Vec<Option<Pairing>> = vec![None; unknown.len()];
     let mut guesses = Vec::new();
-    for (sure, begin, end, word) in found {
+    for (sure, begin, end, (word, is_of_object)) in found {
         if begun[begin] || ended[begin].is_some() || begun[end] {
             continue;
         }
-        let pairing = Pairing::new(&unknown[begin], &unknown[end], place, sure);
+        let pairing = Pairing::new(&unknown[begin], &unknown[end], place, (sure, is_of_object));
         // All begins of this end have the same key.
         if ended[end].as_ref().is_some_and(|known| !known.has_same_key(&pairing)) {
             continue;
@@ -179,8 +179,15 @@ struct Pairing {
 }
 
 impl Pairing {
-    fn new(begin: &Unknown<'_>, end: &Unknown<'_>, place: Option<&(NamePath, &str)>, sure: f64) -> Self {
-        let mut both: Vec<&FieldOf> = begin.fields.iter().filter(|field| end.fields.contains(field)).collect();
+    /// `sure`: how much the names look like a pair, and whether they are about an object.
+    fn new(
+        begin: &Unknown<'_>,
+        end: &Unknown<'_>,
+        place: Option<&(NamePath, &str)>,
+        (sure, is_of_object): (f64, bool),
+    ) -> Self {
+        let is_common = |field: &&FieldOf| end.fields.contains(field) && !is_measure(&field.name);
+        let mut both: Vec<&FieldOf> = begin.fields.iter().filter(is_common).collect();
         // A stable sort: of equally good ones, the first one.
         both.sort_by_key(|field| std::cmp::Reverse(is_identity(&field.name)));
         let key = both.first().copied().cloned();
@@ -189,6 +196,10 @@ impl Pairing {
             Some(key) if is_identity(&key.name) > 0 => ((sure + 0.05).min(0.95), format!("both have `{}`", key.name)),
             Some(key) => (sure - 0.1, format!("both have `{}`, though it does not look like a key", key.name)),
             None => match place {
+                Some((_, place)) if is_of_object => (
+                    sure - 0.4,
+                    format!("nothing tells which object it is; each end ends the last begin of the {place}"),
+                ),
                 Some((_, "thread")) => (sure - 0.1, "each end ends the last begin of the thread".to_owned()),
                 Some((_, place)) => (sure - 0.4, format!("each end ends the last begin of the {place}")),
                 None => (sure - 0.5, "nothing tells which end belongs to which begin".to_owned()),

@@ -141,6 +141,16 @@ impl NameWords {
 }
 
 impl TimeHint {
+    /// Whether the word is about something that a program has, and not about a part of its run: any thread may give it
+    /// back, and in any order.
+    pub(super) fn is_of_object(&self) -> bool {
+        let objects = [
+            "alloc", "malloc", "calloc", "zmalloc", "memalign", "lock", "locked", "acquire", "acquired", "open",
+            "connect", "create", "mount", "push", "enqueue", "register", "attach", "enable", "get",
+        ];
+        objects.contains(&self.0)
+    }
+
     /// How sure it is that a word says that this ends.
     pub(super) fn ended_by(&self, word: &str) -> Option<f64> {
         PAIRS.iter().find(|pair| pair.0 == self.0 && pair.1 == word).map(|pair| pair.2)
@@ -174,6 +184,54 @@ pub(super) fn is_kind_of_length(name: &str) -> bool {
     name.ends_with("_length") || name == "len" || name.ends_with("_len")
 }
 
+/// A field that measures something: equal values do not mean the same thing.
+pub(super) fn is_measure(name: &str) -> bool {
+    let words = NameWords::of(name);
+    let last = words.words.last().map(String::as_str);
+    matches!(
+        last,
+        Some(
+            "size"
+                | "sizes"
+                | "length"
+                | "bytes"
+                | "count"
+                | "amount"
+                | "total"
+                | "capacity"
+                | "usable"
+                | "align"
+                | "alignment"
+                | "offset"
+                | "depth"
+                | "level"
+                | "priority"
+                | "prio"
+                | "weight"
+                | "flags"
+                | "mode"
+                | "type"
+                | "kind"
+                | "state"
+                | "status"
+                | "result"
+                | "ret"
+                | "retval"
+                | "error"
+                | "errno"
+                | "code"
+                | "value"
+                | "time"
+                | "duration"
+                | "latency"
+                | "timeout"
+                | "delay"
+                | "line"
+                | "order"
+        )
+    )
+}
+
 /// A word for threads, or for nothing else.
 pub(super) fn is_of_thread(word: &str) -> bool {
     matches!(word, "tid" | "pid" | "task" | "thread" | "id" | "tcb" | "process" | "proc" | "dcb")
@@ -182,6 +240,16 @@ pub(super) fn is_of_thread(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measures_are_no_keys() {
+        for name in ["size", "usable_size", "nr_bytes", "bufferCount", "flags"] {
+            assert!(is_measure(name) && is_identity(name) == 0, "{name}");
+        }
+        for name in ["ptr", "cb", "request_id", "fd", "size_class"] {
+            assert!(!is_measure(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_are_words() {

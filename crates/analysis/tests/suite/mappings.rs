@@ -453,9 +453,9 @@ fn pairs_are_guessed() {
             0.85 begin ust_libc:calloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
                  ended by `ust_libc:free` by their names; both have `ptr`
             0.25 begin app:open name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
-                 ended by `app:close` by their names; each end ends the last begin of the CPU
+                 ended by `app:close` by their names; nothing tells which object it is; each end ends the last begin of the CPU
             0.25 end app:close name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
-                 begun by `app:open` by their names; each end ends the last begin of the CPU
+                 begun by `app:open` by their names; nothing tells which object it is; each end ends the last begin of the CPU
         "#]],
     );
     check_guesses(
@@ -471,6 +471,29 @@ fn pairs_are_guessed() {
         0.75 end ros:callback_end key="cb" name={ value = "ros:callback" } group={ value = "ros:callback_end" }
              begun by `ros:callback_start` by their names; both have `cb`, though it does not look like a key
     "#]],
+    );
+}
+
+/// Blocks of memory of one size are not the same block, and any thread may free one: such a guess is not used.
+#[test]
+fn a_measure_is_no_key() {
+    check_guesses(
+        "vtid",
+        "redis:alloc: size\nredis:free: size\nq:lock:\nq:unlock:\nb:alloc: size ptr\nb:free: ptr size",
+        expect![[r#"
+            0.40 begin redis:alloc name={ value = "redis" } within="$ctx.vtid" group={ value = "redis:free" }
+                 ended by `redis:free` by their names; nothing tells which object it is; each end ends the last begin of the thread
+            0.40 end redis:free name={ value = "redis" } within="$ctx.vtid" group={ value = "redis:free" }
+                 begun by `redis:alloc` by their names; nothing tells which object it is; each end ends the last begin of the thread
+            0.85 begin b:alloc key="ptr" name={ value = "b" } group={ value = "b:free" }
+                 ended by `b:free` by their names; both have `ptr`
+            0.85 end b:free key="ptr" name={ value = "b" } group={ value = "b:free" }
+                 begun by `b:alloc` by their names; both have `ptr`
+            0.35 begin q:lock name={ value = "q" } within="$ctx.vtid" group={ value = "q:unlock" }
+                 ended by `q:unlock` by their names; nothing tells which object it is; each end ends the last begin of the thread
+            0.35 end q:unlock name={ value = "q" } within="$ctx.vtid" group={ value = "q:unlock" }
+                 begun by `q:lock` by their names; nothing tells which object it is; each end ends the last begin of the thread
+        "#]],
     );
 }
 
