@@ -14,6 +14,7 @@ mod when;
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kymo_session::{AnalysisEntry, TraceOffset};
@@ -339,7 +340,7 @@ pub(crate) struct CutArguments {
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<MetadataDialect>,
     /// The folder to create
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: PathBuf,
 }
 
@@ -427,6 +428,38 @@ pub(crate) struct ExportArguments {
     #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The output folder
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: PathBuf,
+}
+
+/// The parser of a folder to be made. A trace is a folder of this machine: standard output and other machines can hold none.
+#[derive(Clone)]
+pub(crate) struct NewFolder;
+
+impl TypedValueParser for NewFolder {
+    type Value = PathBuf;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<PathBuf, clap::Error> {
+        PathBufValueParser::new().try_map(new_folder).parse_ref(command, argument, value)
+    }
+}
+
+fn new_folder(path: PathBuf) -> Result<PathBuf, String> {
+    let text = path.to_string_lossy();
+    if text == "-" {
+        return Err(
+            "this is a folder of files, which standard output cannot hold; `./-` is a folder of that name".to_owned()
+        );
+    }
+    match text.split_once("://") {
+        Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            Err("this is a folder of this machine, and cannot be a URL".to_owned())
+        }
+        _ => Ok(path),
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use kymo_schema::level::LogLevel;
 
-use super::MetadataDialect;
+use super::{MetadataDialect, NewFolder};
 use crate::quantity;
 
 const RECORD_HELP: &str = "\
@@ -52,7 +52,7 @@ pub(crate) struct SessionArguments {
     #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The new folder of the trace; default: `kymo-traces/NAME-DATE-TIME`
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: Option<PathBuf>,
     /// The name of the session, for `kymo stop` and other commands; default: the name of COMMAND
     #[arg(short, long)]
@@ -208,7 +208,7 @@ pub(crate) struct SnapshotArguments {
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// The new folder of the trace; default: `snapshot-1` and so on in the folder of the session
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
@@ -279,7 +279,7 @@ pub(crate) struct RecoverArguments {
     #[arg(value_name = "TRACE|FILE.ctl")]
     pub(crate) paths: Vec<PathBuf>,
     /// The new folder for events found in memory; default: `kymo-traces/recovered-DATE-TIME`
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

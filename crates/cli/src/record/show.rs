@@ -71,8 +71,10 @@ fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
                 .to_owned()
         }
         Some(command) if programs == 0 => format!(
-            "neither `{command}` nor what it started has events, which C and C++ have with libkymo, Rust with kymo_tracer\n      \
-             or kymo_tracing (`kymo doctor` says what else may be in the way); {lines}"
+            "no program with events was found among `{command}` and the programs that it started; {lines}.\n      \
+             Programs have events with libkymo (C, C++), kymo_tracer or kymo_tracing (Rust). They are not found if they run as\n      \
+             another user (sudo, setuid), without the environment (env -i), in a container, with KYMO=off or too small limits,\n      \
+             or if libkymo.so was not found; `kymo doctor` checks this machine"
         ),
         None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
         _ if summary.filtered > 0 => "the filter kept no event".to_owned(),

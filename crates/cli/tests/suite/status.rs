@@ -181,6 +181,26 @@ fn packet_of_sizes(in_bytes: bool) -> Vec<u8> {
     [0xc1fc_1fc1, size, size, 7_u32].iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Traces are folders of this machine: standard output and URLs are refused, not made into folders of that name.
+#[test]
+fn a_new_folder_is_no_stream_and_no_url() {
+    let setup = Setup::new("folders", METADATA, &[0; 4]);
+    let mut commands = vec!["cut trace"];
+    if cfg!(target_os = "linux") {
+        commands.extend(["record", "snapshot", "recover"]);
+    }
+    for command in commands {
+        for (output, why) in [("-", "standard output cannot hold"), ("tcp://host/trace", "cannot be a URL")] {
+            let words = command.split_whitespace().chain(["--output", output]);
+            let done = program::kymo().args(words).current_dir(&setup.root).output().expect("the program is there");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(done.status.code() == Some(2) && said.contains(why), "{command} {output}: {said}");
+        }
+    }
+    assert_eq!(setup.status("cut trace --output ./-"), Some(0));
+    assert!(setup.root.join("-/metadata").is_file() && !setup.root.join("tcp:").exists());
+}
+
 /// Errors name their common cause where there is one.
 #[test]
 fn errors_name_their_common_cause() {
