@@ -296,6 +296,110 @@ fn written_mappings_bind_the_same() {
     assert_eq!(behind["bound"].as_array().unwrap().len(), guessed);
 }
 
+/// A program whose events have roles of their own, as `KYMO_EVENT_AS` defines them.
+const OF_A_PROGRAM: &str = "/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; map = clock.c.value; } := time;
+trace { major = 1; minor = 8; byte_order = le; };
+env { tracer_name = \"kymo\"; };
+clock { name = c; freq = 1000000000; };
+stream {
+    packet.context := struct { u32 vpid; u32 vtid; };
+    event.header := struct { u32 id; time timestamp; };
+};
+event { id = 0; name = \"app:on\"; model.emf.uri = \"kymo:begin?source=a.c:1\"; fields := struct { u32 key; u32 name; }; };
+event { id = 1; name = \"app:off\"; model.emf.uri = \"kymo:end?source=a.c:2\"; fields := struct { u32 key; }; };
+event { id = 2; name = \"app:in_call\"; model.emf.uri = \"kymo:begin\"; };
+event { id = 3; name = \"app:out_of_call\"; model.emf.uri = \"kymo:end\"; };
+event { id = 4; name = \"app:depth\"; model.emf.uri = \"kymo:counter?source=a.c:5\"; fields := struct { u32 value; }; };
+event { id = 5; name = \"app:sent\"; model.emf.uri = \"kymo:send?source=a.c:6\"; fields := struct { u32 id; }; };
+event { id = 6; name = \"app:got\"; model.emf.uri = \"kymo:receive?source=a.c:7\"; fields := struct { u32 id; }; };
+event { id = 7; name = \"app:point\"; model.emf.uri = \"kymo:checkpoint?source=a.c:8\"; fields := struct { u32 type; u32 name; u32 data; }; };
+event { id = 8; name = \"app:plain\"; model.emf.uri = \"kymo:?source=a.c:9\"; fields := struct { u32 key; }; };
+";
+
+/// A packet of [`OF_A_PROGRAM`] with these events, every 10 ns: ids, and words of fields.
+fn packet(events: &[&[u32]]) -> Vec<u8> {
+    let mut packet: Vec<u8> = [7_u32, 8].iter().flat_map(|word| word.to_le_bytes()).collect();
+    for (words, time) in events.iter().zip((10_u64..).step_by(10)) {
+        packet.extend(words[0].to_le_bytes());
+        packet.extend(time.to_le_bytes());
+        packet.extend(words[1..].iter().flat_map(|word| word.to_le_bytes()));
+    }
+    packet
+}
+
+/// The role that a program defines an event with binds it, under any name; durations of checkpoints are pairs.
+#[test]
+fn roles_of_definitions_bind() {
+    let setup = Setup::new("defined");
+    fs::write(setup.root.join("trace/metadata"), OF_A_PROGRAM).unwrap();
+    let events: [&[u32]; 10] =
+        [&[0, 1, 5], &[2], &[3], &[1, 1], &[4, 3], &[5, 9], &[6, 9], &[7, 1, 4, 0], &[7, 2, 4, 0], &[8, 1]];
+    fs::write(setup.root.join("trace/stream"), packet(&events)).unwrap();
+    setup.check(
+        "roles trace",
+        &expect![[r#"
+        begin             app:on  (kymo)
+            key, name, within: packet.vpid, group: by its name
+        begin             app:in_call  (kymo)
+            name: by its name, within: packet.vtid, group: by its name
+            without key
+        begin             app:point  (kymo)
+            where event.emf_uri == "kymo:checkpoint*" && type == 1
+            key: name, name, within: packet.vtid, group: by its name
+        end               app:off  (kymo)
+            key, name: by its name, within: packet.vpid, group: by its name
+        end               app:out_of_call  (kymo)
+            name: by its name, within: packet.vtid, group: by its name
+            without key
+        end               app:point  (kymo)
+            where event.emf_uri == "kymo:checkpoint*" && type == 2
+            key: name, name, within: packet.vtid, group: by its name
+        counter           app:depth  (kymo)
+            name: by its name, value, within: packet.vpid
+        state             app:point  (kymo)
+            where event.emf_uri == "kymo:checkpoint*" && type == 0x12
+            name, state: data, within: packet.vpid, group: by its name
+        send              app:sent  (kymo)
+            key: id, name: by its name, group: by its name
+        receive           app:got  (kymo)
+            key: id, name: by its name, group: by its name
+
+        context
+          cpu           unknown
+          tid           packet.vtid (8) or $ctx.vtid (1)
+          pid           packet.vpid (8) or $ctx.vpid (1)
+          comm          unknown
+
+        not bound, though called so
+          app:on: no end of kymo: its condition is never true
+          app:on: no end of kymo: its condition is never true
+          app:on: no counter of kymo: there is nothing for `value`
+          app:on: no send of kymo: its condition is never true
+          app:on: no receive of kymo: its condition is never true
+          app:on: no end of kymo: its condition is never true
+          app:on: no state of kymo: its condition is never true
+          app:off: no begin of kymo: its condition is never true
+          app:off: no begin of kymo: its condition is never true
+          app:off: no counter of kymo: there is nothing for `value`
+          app:off: no send of kymo: its condition is never true
+          app:off: no receive of kymo: its condition is never true
+          and 56 more (--all shows them)
+
+        no event is
+          thread_switch thread_waking thread_wakeup thread_migrate thread_fork thread_exec thread_exit
+          thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
+          irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
+          net_receive page_alloc page_free file_state disk_state interface_state
+    "#]],
+    );
+    let answer: Value = serde_json::from_str(&setup.run("pairs --json --top all trace")).unwrap();
+    let longest = answer["tables"].as_array().unwrap().iter().find(|table| table["class"] == "longest").unwrap();
+    let durations: Vec<u64> = longest["rows"].as_array().unwrap().iter().map(|row| row[0].as_u64().unwrap()).collect();
+    assert_eq!(durations, [30, 10, 10], "{longest}");
+}
+
 fn corpus() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     std::env::var_os("KYMO_CORPUS").map_or_else(beside, PathBuf::from)
