@@ -69,13 +69,14 @@ impl KnownLosses {
     fn keep_new(&mut self, printed: &mut Printed) {
         let Printed { losses, report, .. } = printed;
         losses.retain(|loss| {
-            let is_new = self.0.insert(loss.sentence.clone());
+            let is_new = !self.0.contains(&loss.sentence);
             if !is_new {
                 let counted = if loss.of_packets { &mut report.packets_lost } else { &mut report.events_discarded };
                 *counted = counted.saturating_sub(loss.count.unwrap_or(0));
             }
             is_new
         });
+        self.0.extend(losses.iter().map(|loss| loss.sentence.clone()));
     }
 }
 

@@ -321,7 +321,7 @@ impl Cursor {
         if self.bounds.is_none_or(|bounds| bounds.contain(begin)) {
             self.losses(before, &packet);
         }
-        if self.bounds.is_some() {
+        if self.bounds.is_some() && !(self.begins_are_doubtful && self.setup.keys.is_for_intervals()) {
             // Without a mark of the packet's beginning, which nothing in it comes before.
             self.setup.keys.mark(row.begin_cycles);
         }

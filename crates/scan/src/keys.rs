@@ -112,11 +112,10 @@ impl KeyMaker {
 
     /// A packet begins: its time is one of the clock's, too.
     pub(crate) fn packet(&mut self, begin_cycles: Option<u64>) {
-        let Some(time) = self.point_in_time(begin_cycles) else { return };
-        if self.is_for_intervals {
-            self.at.get_ahead(time);
+        // Some tracers write no begin, or a wrong one: only events tell that the clock was set.
+        if let Some(time) = self.point_in_time(begin_cycles) {
+            self.at.seen.see(time);
         }
-        self.at.seen.see(time);
     }
 
     /// The time of a row that is not an event, if it has one.
@@ -133,13 +132,17 @@ impl KeyMaker {
             Some(clock) => {
                 clock.nanos_saturating_all(cycles, keys);
                 self.before = self.at;
-                if self.is_for_intervals {
+                self.at.rise(keys);
+                let first = cycles.first().map_or(i64::MAX, |cycles| clock.nanos_saturating(*cycles));
+                let has_steps = self.at.seen.steps_back > self.before.seen.steps_back || first < self.before.last;
+                if self.is_for_intervals && (has_steps || self.at.ahead != 0) {
+                    self.at = self.before;
+                    keys.clear();
+                    clock.nanos_saturating_all(cycles, keys);
                     self.at.go_on(keys);
-                } else {
-                    self.at.rise(keys);
                 }
                 self.at.seen.out_of_range += self.count_out_of_range(cycles);
-                if self.at.seen.steps_back > self.before.seen.steps_back && !self.is_for_intervals {
+                if has_steps && !self.is_for_intervals {
                     let mut latest = self.before.last;
                     self.at.was_set_back |= cycles.iter().any(|cycles| {
                         let time = clock.nanos_saturating(*cycles);
@@ -213,9 +216,12 @@ impl KeyState {
         }
     }
 
-    /// This is the next time: if the clock was set back to it, it stands for the latest time from now on.
+    /// This is the next time: if the clock was set back to it, it stands for the latest time from now on, until times are
+    /// as late as that again.
     fn get_ahead(&mut self, time: i64) {
-        if is_set_back(time.saturating_add(self.ahead), self.last) {
+        if time >= self.last {
+            self.ahead = 0;
+        } else if is_set_back(time.saturating_add(self.ahead), self.last) {
             self.ahead = self.last.saturating_sub(time);
             self.was_set_back = true;
         }
@@ -303,15 +309,28 @@ mod tests {
         assert_eq!(maker.mark(Some(70)), at + 70);
         maker.events(&[80], &mut found);
         assert_eq!(found, [at + 80]);
-        // It is set back between packets, and a second time.
+        // Times as late as the latest one are taken as they are; then it is set back a second time, between packets.
         maker.events(&[60 * ms], &mut found);
         maker.packet(Some(10));
         maker.events(&[10, 12], &mut found);
-        let at = at + 60 * ms as i64;
+        let at = 60 * ms as i64;
         assert_eq!((&*found, maker.steps_back()), (&[at, at + 2][..], 3));
         maker.restart();
         maker.events(&[5], &mut found);
         assert_eq!(found, [5]);
+    }
+
+    #[test]
+    fn one_late_event_moves_no_other() {
+        let (mut maker, mut found) = (keys(1_000_000_000), Vec::new());
+        maker.set_for_intervals(true);
+        let ms = 1_000_000;
+        maker.events(&[10 * ms, 8 * ms, 20 * ms, 18 * ms, 30 * ms], &mut found);
+        assert_eq!(found, [10, 10, 20, 20, 30].map(|at| at * ms as i64));
+        // Beginnings of packets that say nothing.
+        maker.packet(Some(0));
+        maker.events(&[40 * ms], &mut found);
+        assert_eq!(found, [40 * ms as i64]);
     }
 
     #[test]

@@ -219,15 +219,11 @@ pub(super) fn is_measure(name: &str) -> bool {
                 | "retval"
                 | "error"
                 | "errno"
-                | "code"
-                | "value"
                 | "time"
                 | "duration"
                 | "latency"
                 | "timeout"
                 | "delay"
-                | "line"
-                | "order"
         )
     )
 }

@@ -92,6 +92,9 @@ pub(super) fn within(
         let is_there = |span: &(i64, i64)| span.0 <= end && begin <= span.1;
         lane.span_ns = known.span_ns.filter(is_there);
         clamp(lane, (begin, end));
+        if lane.mixes_cpus {
+            lane.holes.add(i64::MIN, i64::MAX);
+        }
     }
     before
 }

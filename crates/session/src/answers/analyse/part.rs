@@ -34,7 +34,8 @@ pub(crate) struct PartReader<'a> {
     cursors: Vec<Cursor>,
     projectors: Vec<Option<Projector<'a>>>,
     steps: Vec<Steps>,
-    /// The last time that was seen of each stream.
+    /// The first and the last time that was seen of each stream.
+    first_ns: Vec<i64>,
     last_ns: Vec<i64>,
     /// For each lane of several data streams the merger that puts them in order.
     mergers: Vec<Option<Merger<Projected>>>,
@@ -122,6 +123,9 @@ impl<'a> PartReader<'a> {
         let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
         let merger = |streams: usize| (streams > 1).then(|| Merger::new(streams));
         let unnamed = |stream: usize| {
+            if !prepared.reads_all_switches {
+                return None;
+            }
             let lane = prepared.lanes.iter().position(|lane| lane.names_no_cpu && lane.streams.contains(&stream))?;
             Some(UnnamedCpu { lane, last: None })
         };
@@ -131,6 +135,7 @@ impl<'a> PartReader<'a> {
             progress,
             projectors: prepared.streams.iter().map(projector).collect(),
             steps: vec![Steps::default(); cursors.len()],
+            first_ns: vec![i64::MAX; cursors.len()],
             last_ns: vec![i64::MIN; cursors.len()],
             mergers: prepared.lanes.iter().map(|lane| merger(lane.streams.len())).collect(),
             behind: cursors.iter().map(|_| None).collect(),
@@ -179,8 +184,19 @@ impl<'a> PartReader<'a> {
     }
 
     /// The streams that name no CPU and have switches of several ones.
-    pub(super) fn mixed(self) -> BTreeSet<usize> {
-        self.mixed
+    pub(super) fn mixed(&self) -> BTreeSet<usize> {
+        self.mixed.clone()
+    }
+
+    /// The streams with a clock that was set back, each with its first and last time as analyses saw them; `None`: they
+    /// saw no times behind that.
+    pub(super) fn set_back(&self) -> BTreeMap<usize, Option<(i64, i64)>> {
+        let is_set_back = |stream: &usize| self.cursors[*stream].clock_was_set_back();
+        let seen = |stream: usize| {
+            let span = (self.first_ns[stream], self.last_ns[stream]);
+            (stream, self.cursors[stream].is_for_intervals().then_some(span))
+        };
+        (0..self.cursors.len()).filter(is_set_back).map(seen).collect()
     }
 
     /// Reads parts of a slice one after the other, without going back in between: each has its own analysis, goes from when
@@ -339,6 +355,7 @@ impl<'a> PartReader<'a> {
                 CursorItem::Fault(fault) => faults.push(self.fault(fault)),
                 CursorItem::Batch(batch) => {
                     self.steps[stream].behind(self.progress, &batch, batch.keys.len());
+                    self.first_ns[stream] = batch.keys.first().copied().unwrap_or(i64::MAX).min(self.first_ns[stream]);
                     self.last_ns[stream] = batch.keys.last().copied().unwrap_or(self.last_ns[stream]);
                     let mut rows = self.rows.pop().unwrap_or_default();
                     if let (BatchContent::Events(events), Some(projector)) =
@@ -366,6 +383,10 @@ impl<'a> PartReader<'a> {
         let nanos = |cycles: Option<u64>| Some(stream.clock?.nanos_saturating(cycles?));
         let begin = row.as_ref().and_then(|row| nanos(row.begin_cycles)).unwrap_or(i64::MIN);
         let until_ns = row.as_ref().and_then(|row| nanos(row.end_cycles)).unwrap_or(i64::MAX);
+        // No time tells where events are missing if the clock was set back.
+        if self.cursors[fault.stream].clock_was_set_back() {
+            return ReadFault { fault, after_ns: i64::MIN, until_ns: i64::MAX };
+        }
         // Events of the packet that were read are there.
         let after_ns = self.last_ns[fault.stream].max(begin).min(until_ns);
         ReadFault { fault, after_ns, until_ns }

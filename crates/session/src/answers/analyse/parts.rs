@@ -53,6 +53,8 @@ pub(super) struct PartsResult {
     pub(super) left_out: BTreeMap<usize, u64>,
     /// The streams that name no CPU and have switches of several ones.
     pub(super) mixed: BTreeSet<usize>,
+    /// The streams with a clock that was set back: see [`PartReader::set_back`].
+    pub(super) set_back: BTreeMap<usize, Option<(i64, i64)>>,
 }
 
 impl PartsResult {
@@ -70,6 +72,18 @@ impl PartsResult {
         report
     }
 
+    /// Takes all of the lanes in which several CPUs cannot be told apart for a hole; whether there are new ones.
+    pub(super) fn mark_mixed(&self, lanes: &mut [LaneFacts]) -> bool {
+        let mut is_news = false;
+        for stream in &self.mixed {
+            let Some(lane) = lanes.iter_mut().find(|lane| lane.streams.contains(stream)) else { continue };
+            let (begin, end) = lane.span_ns.unwrap_or((i64::MIN, i64::MAX));
+            lane.holes.add(begin, end);
+            is_news |= !std::mem::replace(&mut lane.mixes_cpus, true);
+        }
+        is_news
+    }
+
     /// Adds unreadable parts to the lanes as holes, and all of lanes in which nobody can tell CPUs apart; whether there
     /// are new ones.
     pub(super) fn add_holes(&self, lanes: &mut [LaneFacts]) -> bool {
@@ -82,11 +96,18 @@ impl PartsResult {
             lane.holes.add(fault.after_ns, fault.until_ns);
             is_news |= lane.holes != before || lane.lost.take().is_some();
         }
-        for stream in &self.mixed {
+        is_news |= self.mark_mixed(lanes);
+        for (stream, span) in &self.set_back {
             let Some(lane) = lanes.iter_mut().find(|lane| lane.streams.contains(stream)) else { continue };
-            let (begin, end) = lane.span_ns.unwrap_or((i64::MIN, i64::MAX));
-            lane.holes.add(begin, end);
-            is_news |= !std::mem::replace(&mut lane.mixes_cpus, true);
+            let before = (lane.span_ns, lane.holes.clone());
+            match span {
+                // Packets have other times than analyses see.
+                Some(span) if lane.span_ns != Some(*span) && lane.streams.len() == 1 => lane.span_ns = Some(*span),
+                Some(_) => {}
+                // What is behind the step has times of before it: nothing is certain.
+                None => lane.holes.add(i64::MIN, i64::MAX),
+            }
+            is_news |= before != (lane.span_ns, lane.holes.clone());
         }
         is_news
     }
@@ -100,6 +121,9 @@ pub(super) fn read(
     can_cut: &mut bool,
     progress: &Progress,
 ) -> PartsResult {
+    // Where nothing names CPUs, the switches of a stream are compared from its begin to its end.
+    let is_whole = prepared.reads_all_switches && prepared.lanes.iter().any(|lane| lane.names_no_cpu);
+    *can_cut &= !is_whole;
     let is_cut = session.threads > 1 || session.slice_bytes.is_some() || progress.rehearsal().is_some();
     if *can_cut && is_cut {
         if let Ok(read) = read_parts(session, prepared, analysis, progress) {
@@ -109,7 +133,11 @@ pub(super) fn read(
     }
     prepared.expect(session, progress);
     let mut reader = PartReader::new(session, prepared, progress);
-    reader.measure_intervals();
+    // Losses and requested times are those of packets.
+    let is_all = prepared.whole.begin == i64::MIN && prepared.whole.end.is_none();
+    if is_all && prepared.lanes.iter().all(|lane| lane.holes.is_empty()) {
+        reader.measure_intervals();
+    }
     read_with(reader, prepared, analysis, true)
 }
 
@@ -135,7 +163,8 @@ fn read_with(
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
     reader.doubt(&mut doubts, &mut left_out);
-    PartsResult { state, faults, doubts, left_out, mixed: reader.mixed() }
+    let (mixed, set_back) = (reader.mixed(), reader.set_back());
+    PartsResult { state, faults, doubts, left_out, mixed, set_back }
 }
 
 fn read_parts(
@@ -164,7 +193,8 @@ fn read_parts(
     match desk.done.into_values().next() {
         Some(run) if !desk.is_vain => {
             let (doubts, left_out) = (desk.doubts, desk.left_out);
-            Ok(PartsResult { state: run.state, faults: Vec::new(), doubts, left_out, mixed: BTreeSet::new() })
+            let (mixed, set_back) = (BTreeSet::new(), BTreeMap::new());
+            Ok(PartsResult { state: run.state, faults: Vec::new(), doubts, left_out, mixed, set_back })
         }
         _ => Err(Unsliceable),
     }

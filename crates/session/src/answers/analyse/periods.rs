@@ -77,8 +77,12 @@ impl Session {
         room: &Room,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let prepared = self.prepare(question, options)?;
+        let mut prepared = self.prepare(question, options)?;
         let make = |prepared: &Prepared| (question.make)(&prepared.setup(&options.wishes, room));
+        if prepared.reads_all_switches && prepared.lanes.iter().any(|lane| lane.names_no_cpu) {
+            // Whether switches are of several CPUs shows only from the begin to the end.
+            read_whole(self, &prepared, &*make(&prepared), true, progress).mark_mixed(&mut prepared.lanes);
+        }
         let plan = match (&options.periods, options.wishes.period_ns) {
             (Some(definitions), _) => self.event_plan(definitions, options, room, progress)?,
             (None, period_ns) => length_plan(span_ns(&prepared.lanes), period_ns.unwrap_or(u64::MAX))?,
@@ -264,6 +268,7 @@ impl Session {
                     doubts: BTreeMap::new(),
                     left_out: BTreeMap::new(),
                     mixed: BTreeSet::new(),
+                    set_back: BTreeMap::new(),
                 };
                 let mut reads: Vec<PartsResult> = states.into_iter().map(of).collect();
                 if let Some(last) = reads.last_mut() {

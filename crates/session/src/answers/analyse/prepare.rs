@@ -33,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) lanes: Vec<LaneFacts>,
     /// All that is read.
     pub(crate) whole: Slice,
+    /// Every switch between threads is read, so that those that do not fit together are of several CPUs.
+    pub(super) reads_all_switches: bool,
 }
 
 impl Prepared {
@@ -74,7 +76,10 @@ impl Prepared {
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
         let whole = whole(&streams, &streams_bound, &filters, options);
         let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole);
-        Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole }
+        let has_switches =
+            bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == EventRole::Switch));
+        let reads_all_switches = has_switches && options.selection.is_all();
+        Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole, reads_all_switches }
     }
 
     /// The packets that may have events between two times; the end is not in it.
@@ -91,7 +96,8 @@ impl Prepared {
         let whole = whole(&streams, &self.streams, &self.filters, &span);
         let lanes = lanes::within(&self.lanes, before, &streams, &whole);
         let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
-        Self { bindings, streams: bound, filters, lanes, whole }
+        let reads_all_switches = self.reads_all_switches;
+        Self { bindings, streams: bound, filters, lanes, whole, reads_all_switches }
     }
 
     /// Everything will be read.

@@ -299,7 +299,14 @@ impl Shares {
             return Err(ShareFailure::Whole("one part contradicts an earlier part"));
         }
         let StreamGaps { doubts, left_out } = streams;
-        let read = parts::PartsResult { state, faults: Vec::new(), doubts, left_out, mixed: BTreeSet::new() };
+        let read = parts::PartsResult {
+            state,
+            faults: Vec::new(),
+            doubts,
+            left_out,
+            mixed: BTreeSet::new(),
+            set_back: BTreeMap::new(),
+        };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
         let report = read.report(&self.session, &self.prepared);
         Ok(Analysed { answer: in_series(answer, &self.options.wishes), report })

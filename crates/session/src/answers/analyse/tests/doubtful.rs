@@ -73,15 +73,59 @@ fn bounds_hold_where_nothing_tells_cpus_apart() {
         assert!(told.len() == 1 && told[0].contains("[cpu-unknown]") && told[0].contains("several CPUs"), "{told:?}");
     }
     let periods = AnalysisOptions {
-        wishes: crate::Wishes { period_ns: Some(10_000), ..crate::Wishes::default() },
+        wishes: crate::Wishes { period_ns: Some(1_000), ..crate::Wishes::default() },
         ..AnalysisOptions::default()
     };
-    let Analysed { answer, .. } = asked(folder.path(), kind("cpu"), &periods, None);
-    let of_42 = answer.tables.iter().filter(|table| table.class == "per-thread").flat_map(|table| &table.rows);
-    let of_42 = of_42.filter(|row| matches!(&row[0], Cell::Process { tid: Some(42), .. }));
-    for row in of_42 {
+    let Analysed { answer, report } = asked(folder.path(), kind("cpu"), &periods, None);
+    assert!(report.assumptions.iter().all(|note| note.message.contains("several CPUs")), "{report:?}");
+    let tables = || answer.tables.iter().filter(|table| table.class == "per-thread");
+    for row in tables().flat_map(|table| &table.rows) {
         let Some(Cell::Duration(run)) = row.iter().find(|cell| matches!(cell, Cell::Duration(_))) else { panic!() };
-        assert!(run.high >= 9_999, "{row:?}");
+        assert!(run.low == 0 && run.high >= 999, "{row:?}");
+    }
+    assert!(tables().map(|table| table.rows.len()).sum::<usize>() > 40);
+}
+
+/// Switches that are left out on purpose are no sign of several CPUs.
+#[test]
+fn a_selection_refutes_no_cpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let switch = |time, prev, next| event(time, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
+    trace(folder.path(), vec![switch(100, 0, 7), switch(300, 7, 8), switch(350, 8, 7), switch(400, 7, 0)], WITHOUT_CPU);
+    let filter = kymo_filter::Filter::parse("next_tid == 7").unwrap();
+    let selection = crate::Selection { filter: Some(filter), ..crate::Selection::default() };
+    let options = AnalysisOptions { selection, ..AnalysisOptions::default() };
+    let Analysed { report, .. } = asked(folder.path(), kind("cpu"), &options, None);
+    assert!(report.assumptions.iter().all(|note| !note.message.contains("several CPUs")), "{report:?}");
+}
+
+/// A clock that is set back: with no loss shares are shares, and with a loss nothing is said to be certain.
+#[test]
+fn a_clock_that_is_set_back_makes_no_impossible_numbers() {
+    for discarded in [0, 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let switch = |time, prev, next| event(time, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
+        let ms = 1_000_000;
+        let runs = |runs: &[(u64, u64)]| {
+            let events = runs.iter().flat_map(|(from, to)| [switch(from * ms, 0, 7), switch(to * ms, 7, 0)]);
+            events.collect::<Vec<Event>>()
+        };
+        let packets = [
+            Packet { begin: ms, end: 25 * ms, events: runs(&[(20, 24), (2, 6)]), ..Packet::default() },
+            Packet { begin: 25 * ms, end: 30 * ms, discarded, events: runs(&[(26, 29)]), ..Packet::default() },
+        ];
+        write(folder.path(), &packets);
+        let Analysed { answer, .. } = asked(folder.path(), kind("cpu"), &AnalysisOptions::default(), None);
+        let (value, low, high) = run_times(&answer).iter().map(|run| (run.1, run.2, run.3)).next().unwrap();
+        if discarded == 0 {
+            assert_eq!((value, low, high), (11 * ms, 11 * ms, 11 * ms));
+        } else {
+            assert!(low == 0 && high >= 11 * ms, "{low} {value} {high}");
+        }
+        let cpu = table(&answer, "per-cpu");
+        let share = cpu.columns.iter().position(|column| column.name == "share").unwrap();
+        let Cell::Ratio(share) = &cpu.rows[0][share] else { panic!("{cpu:?}") };
+        assert!(share.value <= 1.0 && share.low <= share.value && share.value <= share.high, "{share:?}");
     }
 }
 
