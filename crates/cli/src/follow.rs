@@ -81,7 +81,7 @@ impl KnownLosses {
 }
 
 /// The final report. An unreadable part of a trace that is being written may be half of a packet,
-/// which is whole in the next window; only of events that nobody defined within a while the window is sure.
+/// which is whole in the next window; the window is sure only of events without a definition after a while.
 fn join(all: &mut Report, part: Report, window: &Window) {
     let mut unreadable = std::mem::take(&mut all.unreadable);
     unreadable.extend(window.undefined.iter().cloned());

@@ -269,7 +269,7 @@ impl Cpu {
         let span = self.span();
         for ((_, pid), process) in rows {
             let low = process.run_ns - process.doubt_ns;
-            // Where nobody knows how many CPUs there are, each thread may have run all the time.
+            // Where the number of CPUs is unknown, each thread may have run all the time.
             let high = if self.mixes_cpus() { span.saturating_mul(process.threads) } else { low + whole.all_holes_ns };
             let run = Bounded { value: process.run_ns, low, high: high.max(process.run_ns) };
             let name = match pid {

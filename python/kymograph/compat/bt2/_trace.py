@@ -158,7 +158,7 @@ class _ListenerHandle:
 
 
 class _Mortal:
-    """An object that tells listeners when nobody has it any more."""
+    """An object that tells listeners when Python removes it."""
 
     def add_destruction_listener(self, listener):
         if not callable(listener):

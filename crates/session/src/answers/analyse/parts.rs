@@ -84,7 +84,7 @@ impl PartsResult {
         is_news
     }
 
-    /// Adds unreadable parts to the lanes as holes, and all of lanes in which nobody can tell CPUs apart; whether there
+    /// Adds unreadable parts to the lanes as holes, and all of lanes whose events are of several CPUs; whether there
     /// are new ones.
     pub(super) fn add_holes(&self, lanes: &mut [LaneFacts]) -> bool {
         let mut is_news = false;
