@@ -104,10 +104,10 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
 pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], stack: usize) -> Option<Write> {
     // The slow path makes system calls, and the program may read `errno` after the event.
     let _errno = Errno::keep();
-    let (level, number) = thread::take(stack)?;
+    let (level, number, quiet) = thread::take(stack)?;
     // Safety: the level was taken, and is given back unless a write is in progress there.
     unsafe {
-        let write = begin(&mut *level.as_ptr(), number, event, bytes, [site, frame]);
+        let write = begin((&mut *level.as_ptr(), number, quiet), event, bytes, [site, frame]);
         if write.is_none() {
             thread::give_back(level);
         }
@@ -116,8 +116,7 @@ pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], s
 }
 
 fn begin(
-    level: &mut NestingLevel,
-    number: u8,
+    (level, number, quiet): (&mut NestingLevel, u8, Option<Quiet>),
     event: &Event,
     bytes: u64,
     [site, frame]: [*const u8; 2],
@@ -125,7 +124,9 @@ fn begin(
     let process = here()?;
     let program = process.program();
     let this = NonNull::from(&mut *level);
-    let lane = level.lane_mut(process, number)?;
+    let has_name = !level.has_lane();
+    // Signals are blocked no longer than this: functions of the program may gather contexts.
+    let lane = level.lane_mut(process, number, quiet)?;
     let asked = program.contexts();
     let wanted = there_are(asked);
     // Before the room, because the contexts determine the event's size.
@@ -140,7 +141,9 @@ fn begin(
                 return None;
             }
             // The thread may have another name since its last sub-buffer.
-            lane.rename(thread::name());
+            if !has_name {
+                lane.rename(thread::name());
+            }
             program.room(lane, wanted, total, ticks)?
         }
     };

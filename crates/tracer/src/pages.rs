@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "system calls")]
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use kymo_lane::MemoryLayout;
 
@@ -21,6 +21,42 @@ pub(crate) fn own(bytes: usize) -> Option<NonNull<u8>> {
         return None;
     }
     Some(pages)
+}
+
+/// Pages that threads have left. They cost a new thread less than a mapping of its own, which would
+/// be most of the time of its first event.
+static SPARE: [AtomicPtr<u8>; SPARES] = [const { AtomicPtr::new(null_mut()) }; SPARES];
+const SPARES: usize = 64;
+/// Pages that are mapped at a time.
+const BATCH: usize = 8;
+
+/// A page of its own for a thread: so many words of it are zeros, and all are in a child process.
+/// Signals are blocked, or a handler could take a page that its thread never gets.
+pub(crate) fn of_thread(words: usize) -> Option<NonNull<u8>> {
+    let taken = |place: &AtomicPtr<u8>| {
+        let is_there = !place.load(Ordering::Relaxed).is_null();
+        NonNull::new(if is_there { place.swap(null_mut(), Ordering::Acquire) } else { null_mut() })
+    };
+    if let Some(page) = SPARE.iter().find_map(taken) {
+        // One by one, because race detectors see `memset`, and not the hand-over between threads.
+        // Safety: no other thread has the page.
+        (0..words).for_each(|word| unsafe { page.cast::<usize>().add(word).write_volatile(0) });
+        return Some(page);
+    }
+    let pages = own(BATCH * PAGE)?;
+    // Safety: all of them were just mapped.
+    (1..BATCH).for_each(|number| give_back(unsafe { pages.add(number * PAGE) }));
+    Some(pages)
+}
+
+/// Takes the page of a thread that needs it no more.
+pub(crate) fn give_back(page: NonNull<u8>) {
+    let keeps = |place: &AtomicPtr<u8>| {
+        place.compare_exchange(null_mut(), page.as_ptr(), Ordering::Release, Ordering::Relaxed).is_ok()
+    };
+    if !SPARE.iter().any(keeps) {
+        unmap(page, PAGE);
+    }
 }
 
 /// Private pages, which a child process has copies of.

@@ -89,11 +89,16 @@ impl NestingLevel {
         unsafe { self.lane.assume_init_ref() }
     }
 
+    /// Whether the level has a lane.
+    pub(crate) fn has_lane(&self) -> bool {
+        self.has_lane
+    }
+
     /// The level's lane; takes a new one if it has none. `None`: all lanes are taken, and the lost
-    /// event was counted.
-    pub(crate) fn lane_mut(&mut self, process: &ProcessState, level: u8) -> Option<&mut Lane> {
+    /// event was counted. `quiet`: signals are blocked already.
+    pub(crate) fn lane_mut(&mut self, process: &ProcessState, level: u8, quiet: Option<Quiet>) -> Option<&mut Lane> {
         if !self.has_lane {
-            let _quiet = Quiet::new();
+            let _quiet = quiet.unwrap_or_else(Quiet::new);
             // Checked with signals blocked: no handler can fork from here until the lane is stored.
             if !process.is_own() {
                 return None;
@@ -114,8 +119,9 @@ impl NestingLevel {
 }
 
 /// Takes the first free level and marks it busy with the caller's stack pointer, `stack`. `None`:
-/// no level is free, and the lost event was counted.
-pub(crate) fn take(stack: usize) -> Option<(NonNull<NestingLevel>, u8)> {
+/// no level is free, and the lost event was counted. Signals stay blocked if the thread is new.
+pub(crate) fn take(stack: usize) -> Option<(NonNull<NestingLevel>, u8, Option<Quiet>)> {
+    let quiet = (page() == 0).then(Quiet::new);
     let Some(block) = block() else {
         lose();
         return None;
@@ -133,7 +139,7 @@ pub(crate) fn take(stack: usize) -> Option<(NonNull<NestingLevel>, u8)> {
         // thread, and a thread sees its own stores in program order.
         (&raw mut (*level).busy).write_volatile(stack);
         compiler_fence(Ordering::SeqCst);
-        Some((NonNull::new_unchecked(level), number as u8))
+        Some((NonNull::new_unchecked(level), number as u8, quiet))
     }
 }
 
@@ -319,7 +325,7 @@ pub(crate) fn name() -> [u8; 16] {
     name
 }
 
-/// The thread's page; a new one if it has none.
+/// The thread's page; a new one if it has none, and then signals are blocked.
 #[inline]
 fn block() -> Option<NonNull<ThreadBlock>> {
     NonNull::new(word::get().cast()).or_else(new_block)
@@ -328,12 +334,7 @@ fn block() -> Option<NonNull<ThreadBlock>> {
 #[cold]
 fn new_block() -> Option<NonNull<ThreadBlock>> {
     const { assert!(size_of::<ThreadBlock>() <= PAGE, "it fits into a page") };
-    let _quiet = Quiet::new();
-    // A signal handler may have made one before signals were blocked.
-    if let Some(block) = NonNull::new(word::get().cast()) {
-        return Some(block);
-    }
-    let page = pages::own(PAGE)?;
+    let page = pages::of_thread(size_of::<ThreadBlock>().div_ceil(size_of::<usize>()))?;
     // If this fails, only the page leaks: the recorder finds out by itself that the thread is gone.
     word::set(page.as_ptr());
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
@@ -421,7 +422,7 @@ unsafe extern "C" fn leave(page: *mut libc::c_void) {
             process.program().leave(unsafe { level.lane.assume_init_read() });
         }
     }
-    pages::unmap(block.cast(), PAGE);
+    pages::give_back(block.cast());
 }
 
 /// A thread-local word in the initial-exec model, like the thread-local storage of libraries that
