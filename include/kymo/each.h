@@ -57,6 +57,12 @@
     count
 
 #define KYMO_INNER_EACH_kymo_many(what, between, name, ...) kymo_at_most_64_fields_or_labels
+
+/* 1 if there are more arguments than 65, else 0. */
+#define KYMO_INNER_IS_MANY(...) KYMO_INNER_IS_MANY_(KYMO_INNER_COUNT(__VA_ARGS__))
+#define KYMO_INNER_IS_MANY_(count) KYMO_INNER_IS_MANY__(count)
+#define KYMO_INNER_IS_MANY__(count) KYMO_INNER_IS_FIELD_(KYMO_INNER_MANY_##count, 0, 0)
+#define KYMO_INNER_MANY_kymo_many 0, 1
 #define KYMO_INNER_EACH_1(what, between, name)
 #define KYMO_INNER_EACH_2(what, between, name, field) what(field)
 #define KYMO_INNER_EACH_3(what, between, name, field, ...) what(field) between() KYMO_INNER_EACH_2(what, between, name, __VA_ARGS__)

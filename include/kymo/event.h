@@ -134,7 +134,24 @@ private:
 #define KYMO_INNER_NAMED(lines, provider, prefix, name, has_fields, ...) \
     KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, __VA_ARGS__)
 #define KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, ...) \
-    KYMO_INNER_DEFINED(lines, provider ":" #name, prefix##name, has_fields, __VA_ARGS__)
+    KYMO_INNER_WITHIN(KYMO_INNER_IS_MANY(__VA_ARGS__), lines, provider ":" #name, prefix##name, has_fields, __VA_ARGS__)
+#define KYMO_INNER_WITHIN(is_many, ...) KYMO_INNER_WITHIN_(is_many, __VA_ARGS__)
+#define KYMO_INNER_WITHIN_(is_many, ...) KYMO_INNER_WITHIN_##is_many(__VA_ARGS__)
+#define KYMO_INNER_WITHIN_0(...) KYMO_INNER_DEFINED(__VA_ARGS__)
+/* One error, and functions that calls fit, so that it stays the only one. */
+#define KYMO_INNER_WITHIN_1(lines, title, function, has_fields, ...) \
+    KYMO_INNER_ANY(function) \
+    KYMO_INNER_INLINE bool function##_is_on(void) { return false; } \
+    KYMO_INNER_ASSERT(0, title " has more than 64 fields")
+
+#ifdef __cplusplus
+#define KYMO_INNER_ANY(function) \
+    template <typename... Kymo_any> KYMO_INNER_INLINE void function(const Kymo_any &...) {}
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define KYMO_INNER_ANY(function) KYMO_INNER_INLINE void function(...) {}
+#else
+#define KYMO_INNER_ANY(function) KYMO_INNER_INLINE void function() {}
+#endif
 
 #ifdef KYMO_OFF
 
@@ -260,9 +277,13 @@ private:
 KYMO_INNER_INLINE struct kymo_text kymo_inner_chars(const char *bytes, size_t length)
 {
     struct kymo_text text;
+    /* Readers end a text at its first zero, and filters have to see the same text. */
+    const void *zero;
+    length = length < KYMO_FIELD_BYTES_MAX ? length : KYMO_FIELD_BYTES_MAX;
+    zero = bytes && length ? __builtin_memchr(bytes, 0, length) : 0;
     /* A text of length 0 may have a null pointer. */
     text.bytes = bytes ? bytes : length ? "(null)" : "";
-    text.length = bytes || !length ? length : 6;
+    text.length = zero ? (size_t)((const char *)zero - bytes) : bytes || !length ? length : 6;
     return text;
 }
 
@@ -271,7 +292,10 @@ KYMO_INNER_INLINE struct kymo_text kymo_inner_text(KYMO_INNER_TEXT_OF_CALLER tex
 #ifdef __cplusplus
     return kymo_inner_chars(text.bytes(), text.length());
 #else
-    return kymo_inner_chars(text, text ? __builtin_strlen(text) : 1);
+    struct kymo_text its;
+    its.bytes = text ? text : "(null)";
+    its.length = __builtin_strlen(its.bytes);
+    return its;
 #endif
 }
 

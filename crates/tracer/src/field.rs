@@ -192,7 +192,29 @@ impl<T> Field for *const T {
     }
 }
 
-/// A text.
+/// Number of bytes before the first zero, where readers end a text: filters have to see the same
+/// text as they do.
+#[inline]
+fn before_zero(text: &[u8]) -> u64 {
+    // Of longer texts, no more than this is recorded.
+    let text = &text[..text.len().min(FIELD_BYTES_MAX as usize)];
+    zero_in(text).unwrap_or(text.len()) as u64
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline]
+fn zero_in(text: &[u8]) -> Option<usize> {
+    // Safety: the text has that many bytes.
+    let zero = unsafe { libc::memchr(text.as_ptr().cast(), 0, text.len()) };
+    (!zero.is_null()).then(|| zero.addr() - text.as_ptr().addr())
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn zero_in(text: &[u8]) -> Option<usize> {
+    text.iter().position(|byte| *byte == 0)
+}
+
+/// A text, up to its first zero byte.
 impl Field for &str {
     const TYPE: &'static [Part] = &[Part::Text(word::TEXT)];
     const FIXED: u64 = 2;
@@ -200,12 +222,12 @@ impl Field for &str {
 
     #[inline]
     fn argument(&self) -> Behind {
-        Behind { address: self.as_ptr(), length: self.len() as u64 }
+        Behind { address: self.as_ptr(), length: before_zero(self.as_bytes()) }
     }
 
     #[inline]
     fn varying(&self) -> u64 {
-        self.len() as u64
+        before_zero(self.as_bytes())
     }
 
     #[inline]

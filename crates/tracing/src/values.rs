@@ -254,11 +254,14 @@ impl BoundedWriter<'_> {
 }
 
 impl fmt::Write for BoundedWriter<'_> {
-    /// Returns an error once a text exceeds the room: the formatter can stop, because further text
-    /// would be dropped.
+    /// Returns an error once a text exceeds the room or has a zero: the formatter can stop, because
+    /// further text would be dropped.
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Readers end a text at its first zero, and filters have to see the same text.
+        let zero = text.find('\0');
+        let text = &text[..zero.unwrap_or(text.len())];
         self.put(text.as_bytes(), text.floor_char_boundary(self.end - self.into.len()));
-        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+        if self.is_cut || zero.is_some() { Err(fmt::Error) } else { Ok(()) }
     }
 }
 

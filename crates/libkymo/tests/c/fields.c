@@ -42,7 +42,7 @@ int main(void)
     kymo_test_others(0x1, 0x2, 0x3, 0x4, 1.5f, -2.5, true, numbers);
     kymo_test_enums(1, -1);
     kymo_test_texts("plain", 7, NULL, "not all of it", 3, NULL, 9);
-    kymo_test_texts("", 8, "gr\xc3\xbc\xc3\x9f" "e", NULL, 0, "x", 1);
+    kymo_test_texts("", 8, "gr\xc3\xbc\xc3\x9f" "e", NULL, 0, "x\0y", 3);
     kymo_test_lists(ports, payload, 3, times, 2, places, loads, 1, flags, 2);
     kymo_test_lists(ports, NULL, 5, times, 0, places, NULL, 0, NULL, 0);
     kymo_test_sixteen(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);

@@ -102,7 +102,7 @@ fn record_all() {
     numbers(1, -2, 0.5, true, Hex(0xABCD), State::Gone);
     let expected = [&[1][..], &(-2_i64).to_le_bytes(), &0.5_f64.to_le_bytes(), &[1, 0xCD, 0xAB, 0xFF]].concat();
     assert_eq!(seen.next(), (0, expected));
-    lists([1, 2, 3], "ab", b"xyz", &[7], std::ptr::without_provenance(0x1234));
+    lists([1, 2, 3], "ab\0c", b"xyz", &[7], std::ptr::without_provenance(0x1234));
     let expected =
         [&[1, 0, 2, 0, 3, 0, 2, 0][..], b"ab", &[3, 0], b"xyz", &[1, 0, 7, 0, 0, 0], &0x1234_u64.to_le_bytes()];
     assert_eq!(seen.next(), (0, expected.concat()));

@@ -54,7 +54,7 @@ pub fn check_fields(recording: &Recording, is_cpp: bool) {
     check_cuts(&all("test:cut"));
     assert_eq!((recording.cut(), recording.lost()), (3, 0));
     if is_cpp {
-        let texts = [[text("of C")], [text("of a\0string")], [text("of a")]];
+        let texts = [[text("of C")], [text("of a")], [text("of a")]];
         assert_eq!(all("test:of_namespace"), texts);
     }
     recording.check_times();
