@@ -14,7 +14,7 @@ use kymo_lane::{Mapped, ProgramSide};
 pub struct Event {
     /// Address of its control byte: 0 is off.
     pub(crate) control: AtomicPtr<u8>,
-    /// Its ID plus one; 0: not registered.
+    /// Its ID plus one; 0: never registered.
     pub(crate) number: AtomicU32,
     /// Length of the definition text for recorders.
     bytes: u32,
@@ -30,6 +30,9 @@ unsafe impl Sync for Event {}
 static OFF: AtomicU8 = AtomicU8::new(0);
 /// `number` of an event while its registration is in progress.
 pub(crate) const BEGINS: u32 = u32::MAX;
+/// Added to `number` when the event is unregistered. The ID stays in the low bits: a thread that is
+/// just recording the event, while another one ends the program, still writes the right one.
+const UNREGISTERED: u32 = 1 << 31;
 
 /// All events by ID, because a child process registers them again.
 pub(crate) static EVENTS: [AtomicPtr<Event>; 1 << 16] = [const { AtomicPtr::new(null_mut()) }; 1 << 16];
@@ -58,9 +61,15 @@ impl Event {
     /// is never reused.
     pub fn unregister(&self) {
         self.control.store((&raw const OFF).cast_mut().cast(), Ordering::Release);
-        if let Some(id) = self.number.swap(0, Ordering::AcqRel).checked_sub(1).filter(|id| *id < 1 << 16) {
+        if let Some(id) = self.number.fetch_or(UNREGISTERED, Ordering::AcqRel).checked_sub(1).filter(|id| *id < 1 << 16)
+        {
             EVENTS[id as usize].store(null_mut(), Ordering::Release);
         }
+    }
+
+    /// Whether the event can be registered: it never was, or it was unregistered.
+    pub(crate) fn is_free(number: u32) -> bool {
+        number == 0 || number & UNREGISTERED != 0 && number != BEGINS
     }
 
     pub(crate) fn definition(&self) -> &'static [u8] {

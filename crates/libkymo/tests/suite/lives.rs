@@ -36,6 +36,21 @@ fn children_record_to_memory_of_their_own() {
     assert!(of_kind.is_empty());
 }
 
+/// Threads record while `exit` runs destructors, which unregister events: they still write their own event.
+#[test]
+fn threads_record_while_the_program_ends() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("exits.c") else { return };
+    for _ in 0..20 {
+        let place = Folder::new();
+        let recordings = place.run(&mut place.command(&program));
+        for recording in &recordings {
+            assert!(recording.count("test:spin") > 0);
+            recording.check_times();
+        }
+    }
+}
+
 #[test]
 fn plugins_come_and_go() {
     const TIMES: u64 = 1000;
