@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::layout::header;
 use crate::memory::{MemoryView, ProgramMemory};
-use crate::sides::RecorderSide;
+use crate::sides::{ProgramSide, RecorderSide};
 
 /// Identity that a program publishes when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,11 @@ pub struct Identity<'a> {
     pub path: &'a [u8],
     /// Memory for machine code.
     pub arena: Result<Arena, NoArena>,
+    /// When it began, in ticks of its clock; 0: unknown.
+    pub began: u64,
+    /// Numbers of the published selections that it read then: of its user's recorder, and of root's;
+    /// 0: it found none.
+    pub began_with: [u64; 2],
 }
 
 /// Clock of the event timestamps.
@@ -75,6 +80,8 @@ impl Default for Identity<'_> {
             name: [0; 16],
             path: &[],
             arena: Err(NoArena::Off),
+            began: 0,
+            began_with: [0; 2],
         }
     }
 }
@@ -103,6 +110,10 @@ impl Identity<'_> {
             (header::ARENA_ADDRESS, address),
             (header::ARENA_BYTES, bytes),
             (header::ARENA_DESCRIPTOR, descriptor),
+            (header::BEGAN, self.began),
+            (header::BEGAN_WITH, self.began_with[0]),
+            (header::BEGAN_WITH_ROOTS, self.began_with[1]),
+            (header::APPLIES, self.began_with[0].max(self.began_with[1])),
         ] {
             memory.store(at, value, Relaxed);
         }
@@ -110,7 +121,24 @@ impl Identity<'_> {
     }
 }
 
+impl<M: ProgramMemory> ProgramSide<'_, M> {
+    /// Number of the published selection that applies to events that are defined now; 0: none.
+    #[must_use]
+    pub fn applying(&self) -> u64 {
+        self.memory.load(header::APPLIES, Relaxed)
+    }
+}
+
 impl<V: MemoryView> RecorderSide<V> {
+    /// Says which published selection applies to events that the program defines from now on.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn applies(&self, number: u64) -> Result<(), V::Fault> {
+        self.view.set_word(header::APPLIES, number)
+    }
+
     /// Identity as the program claims it; none of it need be true. The path is truncated to the
     /// length of `path`.
     ///
@@ -138,6 +166,8 @@ impl<V: MemoryView> RecorderSide<V> {
             name,
             path,
             arena: self.arena()?,
+            began: word(header::BEGAN)?,
+            began_with: [word(header::BEGAN_WITH)?, word(header::BEGAN_WITH_ROOTS)?],
         })
     }
 

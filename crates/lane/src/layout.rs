@@ -70,6 +70,11 @@ pub(crate) mod header {
     pub(crate) const BELL_INODE: u64 = 312;
     /// Not 0: there was no room for the definition of an event or context.
     pub(crate) const IS_FULL: u64 = 320;
+    /// Ticks when the program began; 0: unknown. Numbers of the published selections that it read
+    /// then: of its user's recorder, and of root's; 0: none.
+    pub(crate) const BEGAN: u64 = 328;
+    pub(crate) const BEGAN_WITH: u64 = 336;
+    pub(crate) const BEGAN_WITH_ROOTS: u64 = 344;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -81,6 +86,9 @@ pub(crate) mod header {
     /// Written by the recorder when it sleeps: the events that it wants to be woken for. The thread
     /// that rings resets it to 0.
     pub(crate) const ASLEEP: u64 = 552;
+    /// Number of the published selection that applies to events that the program defines now: first
+    /// the latest that it read, then as the recorder says; 0: none.
+    pub(crate) const APPLIES: u64 = 560;
     /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;

@@ -1,7 +1,9 @@
 //! The recorder's operations on a program's memory: look, copy, free. The recorder trusts no value
 //! that it reads.
 
-use crate::layout::{DESCRIPTOR_BYTES, FULL, LEFT, LIVE, OPEN, SubBufferOwner, descriptor, header, lane, thread_word};
+use crate::layout::{
+    DESCRIPTOR_BYTES, FULL, LANE_BYTES, LEFT, LIVE, OPEN, SubBufferOwner, descriptor, header, lane, thread_word,
+};
 use crate::memory::MemoryView;
 use crate::sides::{RecorderSide, WriterThread};
 
@@ -294,6 +296,26 @@ impl<V: MemoryView> RecorderSide<V> {
         let at = self.layout.lane(lane);
         let (discarded, cut) = (self.view.word(at + lane::DISCARDED)?, self.view.word(at + lane::CUT)?);
         Ok(Losses { discarded, cut })
+    }
+
+    /// Number of bytes that [`all_losses`](Self::all_losses) reads for so many lanes.
+    #[must_use]
+    pub fn losses_bytes(lanes: u16) -> usize {
+        usize::from(lanes) * LANE_BYTES as usize
+    }
+
+    /// Losses of the first lanes so far, read at once into `room`, which has
+    /// [`losses_bytes`](Self::losses_bytes).
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn all_losses(&self, lanes: u16, room: &mut [u8], mut each: impl FnMut(u16, Losses)) -> Result<(), V::Fault> {
+        self.view.copy(self.layout.lane(0), room)?;
+        for (lane, entry) in (0..lanes).zip(room.chunks_exact(LANE_BYTES as usize)) {
+            each(lane, Losses { discarded: word_in(entry, lane::DISCARDED), cut: word_in(entry, lane::CUT) });
+        }
+        Ok(())
     }
 
     /// Number of events lost by threads without a lane.

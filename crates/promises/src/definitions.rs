@@ -70,6 +70,7 @@ fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: C
         pid_outside: None,
         events: vec![Some(Arc::clone(event))],
         contexts: vec![context.map(Arc::clone)],
+        refused: std::collections::HashMap::new(),
     };
     let run = EventRun {
         lane: 0,
@@ -104,6 +105,8 @@ fn identity() -> ProgramIdentity {
         name: String::new(),
         path: String::new(),
         arena: Err(kymo_lane::NoArena::Off),
+        began: 0,
+        began_with: [0; 2],
     }
 }
 

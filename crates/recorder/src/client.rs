@@ -65,6 +65,11 @@ pub struct Client {
     patience: Option<Duration>,
 }
 
+/// How long a recorder is silent before the client looks whether it has been stopped, and before it
+/// counts as one that hangs.
+const SILENCE: Duration = Duration::from_secs(2);
+const HANGS: Duration = Duration::from_secs(10);
+
 /// Whether there are sessions that a recorder continues.
 #[must_use]
 pub fn has_sessions() -> bool {
@@ -111,7 +116,16 @@ impl Client {
         if bytes > SOCKET_BYTES_MAX {
             return Err(FolderProblem::Long { path, bytes }.into());
         }
-        Self::connected(UnixStream::connect(&path), &path, None)
+        let began = Instant::now();
+        loop {
+            match connect_at_once(&path) {
+                // As many clients as there is room for wait to be accepted.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && began.elapsed() < SILENCE => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                connected => return Self::connected(connected, &path, None),
+            }
+        }
     }
 
     /// The same, and never waits longer than this, neither now nor for any reply.
@@ -157,8 +171,11 @@ impl Client {
     }
 
     fn greet(stream: UnixStream, patience: Option<Duration>) -> Result<Self, ClientProblem> {
+        // The PID of the listening process, from the kernel: a stopped process does not say it.
+        let pid =
+            rustix::net::sockopt::socket_peercred(&stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get() as u32);
         let stream = BufReader::new(stream);
-        let mut client = Self { stream, pid: 0, kymo: String::new(), tells: |_| {}, patience };
+        let mut client = Self { stream, pid, kymo: String::new(), tells: |_| {}, patience };
         match client.ask(&RecorderRequest::Hello { version: VERSION })? {
             RecorderReply::Hello { version: VERSION, kymo, pid } => {
                 (client.pid, client.kymo) = (pid, kymo);
@@ -181,18 +198,29 @@ impl Client {
         Self { patience: Some(patience), ..self }
     }
 
-    /// Sends a request, and waits for the reply.
+    /// Sends a request, and waits for the reply. A recorder that has much to do says so every two
+    /// seconds; one that says nothing has been stopped, or hangs.
     ///
     /// # Errors
     ///
-    /// The recorder is gone, too slow, or refuses the request.
+    /// The recorder is gone, stopped, too slow, or refuses the request.
     pub fn ask(&mut self, question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
         let asked = Instant::now();
         let mut why = None;
         self.wait_until(asked)
             .and_then(|()| protocol::say(self.stream.get_mut(), question))
             .map_err(|error| slow(error, None))?;
+        // Such a question is not worth more than this; changes and ends of sessions are.
+        let is_glance =
+            matches!(question, RecorderRequest::Status | RecorderRequest::Sessions | RecorderRequest::Classes { .. });
         loop {
+            if is_glance && asked.elapsed() >= HANGS {
+                return Err(ClientProblem::Slow(why.unwrap_or_else(|| self.silent())));
+            }
+            if !self.listen(asked) {
+                let silent = || ClientProblem::Slow(self.silent());
+                return Err(why.filter(|_| !is_stopped(self.pid)).map_or_else(silent, ClientProblem::Slow));
+            }
             let heard = self.wait_until(asked).and_then(|()| protocol::hear(&mut self.stream, ANSWER_BYTES_MAX));
             match heard.map_err(|error| slow(error, why.take()))? {
                 Some(RecorderReply::Later { writes_to, milliseconds }) => {
@@ -207,6 +235,40 @@ impl Client {
         }
     }
 
+    /// Waits until the recorder says something; returns whether it does.
+    fn listen(&self, asked: Instant) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let since = Instant::now();
+        while self.stream.buffer().is_empty() {
+            let left = self.patience.map_or(SILENCE, |patience| patience.saturating_sub(asked.elapsed()).min(SILENCE));
+            let wait = Timespec::try_from(left).ok();
+            let mut stream = [PollFd::new(self.stream.get_ref(), PollFlags::IN)];
+            match poll(&mut stream, wait.as_ref()) {
+                Ok(0) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                // The read reports the error.
+                Ok(_) | Err(_) => break,
+            }
+            let is_over = self.patience.is_some_and(|patience| asked.elapsed() >= patience);
+            if is_over || is_stopped(self.pid) || since.elapsed() >= HANGS {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Why the recorder says nothing.
+    fn silent(&self) -> String {
+        let pid = self.pid;
+        if is_stopped(pid) {
+            return format!(
+                "the recorder does not answer: process {pid} has been stopped (`kill -CONT {pid}` lets it go on). Programs keep \
+                 their events as long as they have room"
+            );
+        }
+        "the recorder does not answer in time: it may have been stopped, or hangs".to_owned()
+    }
+
     /// Lets the next call wait for the rest of the time since the request.
     fn wait_until(&self, asked: Instant) -> io::Result<()> {
         let Some(patience) = self.patience else { return Ok(()) };
@@ -215,6 +277,13 @@ impl Client {
         self.stream.get_ref().set_read_timeout(Some(left))?;
         self.stream.get_ref().set_write_timeout(Some(left))
     }
+}
+
+/// Whether a process has been stopped, by a signal or a debugger.
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before the state may contain any character.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
 /// Connects without waiting for the other side to accept: the recorder may have been stopped.

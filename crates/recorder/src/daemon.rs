@@ -12,6 +12,7 @@
 
 mod bell;
 mod listen;
+pub(crate) mod publish;
 mod recover;
 mod reply;
 mod started;
@@ -29,6 +30,7 @@ use kymo_lane::Rings;
 use crate::client::{READY, socket};
 use crate::daemon::bell::FolderBell;
 use crate::daemon::listen::{Ear, Heard};
+use crate::daemon::publish::Publisher;
 use crate::filters::FilterCompiler;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
 use crate::program::drain::DrainProgress;
@@ -147,6 +149,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
 pub(crate) struct Daemon {
     ear: Ear,
     finder: ProgramFinder,
+    publisher: Publisher,
     pub(crate) served: Vec<Served>,
     pub(crate) seen: Vec<UnwantedProgram>,
     pub(crate) sessions: Vec<RecordingSession>,
@@ -193,6 +196,7 @@ impl Daemon {
         Ok(Self {
             ear,
             finder: ProgramFinder::new(),
+            publisher: Publisher::new(),
             served: Vec::new(),
             seen: Vec::new(),
             sessions,
@@ -300,6 +304,8 @@ impl Daemon {
 
     /// The same, except for programs that rest.
     fn find_due(&mut self) {
+        // Before the look: a program that starts during it begins with the new selections.
+        self.publish();
         for found in self.finder.look() {
             if found.user != own_user() && self.known_of(found.user) >= OTHERS_MAX {
                 let refusal = ProgramRefusal::Many { user: found.user, most: OTHERS_MAX };
@@ -345,6 +351,23 @@ impl Daemon {
         }
     }
 
+    /// Publishes the selections of sessions for programs that start, if they have changed or other
+    /// folders are known.
+    fn publish(&mut self) {
+        if self.has_changed {
+            self.publisher.select(&self.sessions);
+            self.finder.make_folders();
+            for served in &mut self.served {
+                served.outdates(self.publisher.number());
+            }
+        }
+        if self.has_changed || self.finder.has_new_folders() {
+            let folders = self.finder.folders(self.has_changed);
+            let new = self.publisher.publish(&folders);
+            self.sessions.iter_mut().for_each(|session| session.is_published(&new));
+        }
+    }
+
     /// Number of known programs of a user.
     fn known_of(&self, user: u32) -> usize {
         let served = self.served.iter().filter(|served| served.found.user == user).count();
@@ -371,6 +394,7 @@ impl Daemon {
     /// Meets a program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
+        served.outdates(self.publisher.number());
         let Served { who, program, .. } = &mut served;
         // One look serves all sessions: events that the program records meanwhile are not past
         // events that a session might leave out.
@@ -409,7 +433,8 @@ impl Daemon {
     /// not want it, or is over.
     fn close(&self, served: &mut Served) {
         // Recorders of other folders have sessions that are not known here.
-        let is_ours = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
+        let is_tagged = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
+        let is_ours = is_tagged || self.publisher.has_started(&served.who.identity);
         if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
             let _ = served.leave();
         }
@@ -475,6 +500,7 @@ impl Daemon {
         let Self { sessions, clocks, served, compiler, drained, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
+            program.tell_problems(sessions);
             let is_resting = program.rest.is_resting();
             if !is_resting {
                 let _ = program.grow(sessions, compiler);
@@ -524,7 +550,7 @@ impl Daemon {
     }
 
     /// Takes the last events of dead programs, and deletes their memory.
-    fn bury(&mut self) {
+    pub(crate) fn bury(&mut self) {
         let Self { served, sessions, clocks, .. } = self;
         let (mut dead, now) = (0, Instant::now());
         // From the newest on, so that of too many dead programs the last ones are kept.
@@ -538,11 +564,13 @@ impl Daemon {
             if !is_drained(&program, sessions) && dead < DEAD_MAX {
                 // A session may want a snapshot of it.
                 dead += 1;
+                sessions.iter_mut().for_each(|session| session.has_ended(program.key()));
                 served.push(program);
                 continue;
             }
             // The last definitions, because its last events may need them.
             let _ = program.note_new();
+            program.tell_problems(sessions);
             let _ = drain(&mut program, sessions, clocks, DrainTiming::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
@@ -571,8 +599,16 @@ impl Daemon {
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
+        let taken = session.tags().filter(|tag| self.finder.is_taken(tag)).count();
+        if taken > 0 {
+            session.problem(
+                "another recorder has a program that was started for this session: `kymo status` says which".to_owned(),
+            );
+        }
         // Programs that are started for it from now on begin with all events off.
         started::unmark(&self.folder, &session);
+        self.has_changed = true;
+        self.publish();
         let Self { served, sessions, clocks, compiler, .. } = self;
         // Events that only this session wanted are off before the recorder takes the remaining
         // ones.
@@ -586,6 +622,7 @@ impl Daemon {
                 continue;
             }
             program.tell_objects(std::slice::from_mut(&mut session), clocks);
+            program.tell_problems(std::slice::from_mut(&mut session));
             if session.options.keep == Keep::Oldest {
                 // The session that ends takes part in one more drain with the others: an event leaves
                 // the lane only once, and must reach all of them.
@@ -602,7 +639,6 @@ impl Daemon {
                 };
             }
         }
-        self.has_changed = true;
         self.forget_the_dead();
         let summary = session.finish(&mut self.clocks);
         self.ended.push(summary.clone());
@@ -635,6 +671,9 @@ impl Daemon {
             let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
             let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));
             snapshot.meets(&program.who, &program.known, DrainProgress::default(), clocks);
+            if !served.iter().any(|served| served.key() == key && !served.is_dead) {
+                snapshot.has_ended(key);
+            }
             runs.iter().for_each(|run| snapshot.take(&program.known, run, clocks));
         }
         for program in served.iter_mut() {
@@ -642,6 +681,9 @@ impl Daemon {
                 continue;
             }
             snapshot.meets(&program.who, program.program.known(), DrainProgress::default(), clocks);
+            if program.is_dead {
+                snapshot.has_ended(program.key());
+            }
             program.tell_objects(std::slice::from_mut(&mut snapshot), clocks);
             let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
             if let Ok(drained) = program.program.snapshot(&mut sink) {

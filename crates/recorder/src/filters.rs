@@ -39,6 +39,7 @@ pub use ask::{RecordedEvent, RecorderFilter};
 pub use class::ClassFilter;
 pub use compile::FilterCompiler;
 pub use names::ProgramConstants;
+pub(crate) use names::contexts_named;
 pub use texts::{Wrong, check};
 pub use why::FallbackReason;
 

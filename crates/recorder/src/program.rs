@@ -17,7 +17,7 @@ pub(crate) mod rest;
 pub(crate) mod run;
 pub mod walk;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -29,7 +29,9 @@ use kymo_lane::{
     Arena, ClockSource, LayoutRefusal, MemoryLayout, MemoryView, NoArena, RecorderSide, RecordingSettings, contexts,
 };
 use kymo_schema::definition::{self, ContextClass, Definition, DefinitionError, EventClass};
+use kymo_schema::field::DefinedField;
 
+use crate::folder::own_user;
 pub use crate::program::control::Control;
 use crate::program::drain::{DrainProgress, Lanes, REAP, REAP_WHO_RESTS};
 use crate::program::run::RunSink;
@@ -92,6 +94,11 @@ pub struct ProgramIdentity {
     pub path: String,
     /// Where machine code can be put.
     pub arena: Result<Arena, NoArena>,
+    /// When its memory began, in ticks of its clock; 0: unknown.
+    pub began: u64,
+    /// Numbers of the published selections that it began with: of its user's recorder, and of
+    /// root's; 0: none.
+    pub began_with: [u64; 2],
 }
 
 /// A process. Several copies of the tracer in it (a plugin's own, a library's) report the same
@@ -105,6 +112,13 @@ pub(crate) enum Process {
 }
 
 impl ProgramIdentity {
+    /// The number of the selections that the program began with of this user's recorder, and that of
+    /// the other recorder; 0: none.
+    pub(crate) fn selections(&self) -> (u64, u64) {
+        let [own, roots] = self.began_with;
+        if own_user() == 0 { (roots, own) } else { (own, roots) }
+    }
+
     /// The process that the memory belongs to.
     pub(crate) fn process(&self) -> Process {
         match self.started {
@@ -125,6 +139,8 @@ pub struct ProgramFacts {
     pub events: Vec<Option<Arc<EventClass>>>,
     /// Contexts that its events may carry, by number.
     pub contexts: Vec<Option<Arc<ContextClass>>>,
+    /// Fields of events whose definitions cannot be used, by id, as far as their sizes are known.
+    pub refused: HashMap<u16, Vec<DefinedField>>,
 }
 
 /// A definition that a program has made.
@@ -134,6 +150,8 @@ pub struct Defined {
     pub id: u16,
     /// It defines a context.
     pub is_context: bool,
+    /// Name of an event whose definition cannot be used, as far as it can be read.
+    pub name: String,
     /// The definition, or its error.
     pub what: Result<Definition, DefinitionError>,
 }
@@ -239,7 +257,13 @@ impl Program {
         })?;
         let lane = RecorderSide::new(control, layout);
         let identity = identity(&lane, key)?;
-        let known = ProgramFacts { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        let known = ProgramFacts {
+            identity,
+            pid_outside: None,
+            events: Vec::new(),
+            contexts: Vec::new(),
+            refused: HashMap::new(),
+        };
         let (read, new, lanes) = (RegistryContent::default(), Vec::new(), Lanes::default());
         Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
     }
@@ -312,11 +336,17 @@ impl Program {
             if !self.read.takes(&found) {
                 continue;
             }
-            let mut text = vec![0; (found.bytes as usize).min(definition::BYTES_MAX + 1)];
+            // Also of a definition that is too long: the sizes of its fields are needed.
+            let mut text = vec![0; found.bytes as usize];
             self.lane.said(&found, &mut text)?;
             let what = definition::parse(&text);
             self.known.learn(&found, &what);
-            self.new.push(Defined { id: found.id, is_context: found.is_context, what });
+            let mut name = String::new();
+            if what.is_err() && !found.is_context {
+                name = event_name(&text);
+                self.known.refused.extend(definition::shape(&text).map(|fields| (found.id, fields)));
+            }
+            self.new.push(Defined { id: found.id, is_context: found.is_context, name, what });
         }
         Ok(())
     }
@@ -388,8 +418,8 @@ impl Program {
 
     /// Events that it has lost since it began, as far as its counters can be read.
     pub(crate) fn lost_ever(&self) -> u64 {
-        let lanes = 0..self.lane.layout().lanes as u16;
-        let lost = lanes.filter_map(|lane| Some(self.lane.losses(lane).ok()?.discarded));
+        let lanes = drain::all_losses(&self.lane).unwrap_or_default();
+        let lost = lanes.into_iter().map(|(_, losses)| losses.discarded);
         lost.fold(self.lane.discarded().unwrap_or(0), u64::saturating_add)
     }
 
@@ -573,6 +603,18 @@ impl ProcessThreads {
     }
 }
 
+/// Name of the event in the first line of a definition that may be anything.
+fn event_name(definition: &[u8]) -> String {
+    let line = definition.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let name = line.strip_prefix(b"event ").unwrap_or_default();
+    let name: String = text(name).chars().take(definition::NAME_MAX + 1).collect();
+    if name.chars().count() > definition::NAME_MAX {
+        name.chars().take(40).chain("...".chars()).collect()
+    } else {
+        name
+    }
+}
+
 /// The first definition stays: no id is given twice.
 fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
     if all.len() <= at {
@@ -593,9 +635,9 @@ pub(crate) fn key(path: &Path) -> Option<u64> {
 fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentity> {
     let mut path = [0; 3072];
     let said = lane.identity(&mut path)?;
-    let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path } = said;
+    let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path, began, began_with } = said;
     let (name, path) = (text(&name), text(path));
-    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena })
+    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena, began, began_with })
 }
 
 /// The text in these bytes, up to the first zero.

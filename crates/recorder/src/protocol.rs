@@ -251,13 +251,16 @@ pub struct LostEvents {
     pub no_lane: u64,
     /// Events that could not be written to the disk.
     pub unwritten: u64,
+    /// Events whose definitions cannot be used.
+    #[serde(default)]
+    pub undefined: u64,
 }
 
 impl LostEvents {
     /// All lost events.
     #[must_use]
     pub fn events(&self) -> u64 {
-        self.full + self.no_lane + self.unwritten
+        self.full + self.no_lane + self.unwritten + self.undefined
     }
 }
 
@@ -278,6 +281,14 @@ pub struct SessionSummary {
     pub bytes: u64,
     /// Programs that it recorded.
     pub programs: u64,
+    /// Programs of those that started while the session ran and could not read its selection: events
+    /// from before the recorder found them are not recorded, and not counted as lost.
+    #[serde(default)]
+    pub late_programs: u64,
+    /// Folders of programs of other users or in containers that came while the session ran: programs
+    /// there that ended before the recorder found the folder are not recorded, and not counted.
+    #[serde(default)]
+    pub late_folders: Vec<PathBuf>,
     /// Events that a filter dropped in the recorder.
     pub filtered: u64,
     /// Events that were lost.

@@ -1,6 +1,7 @@
 //! A session: the events that it selects, and the traces that it writes.
 
 pub(crate) mod flight;
+mod late;
 pub(crate) mod serve;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,6 +22,7 @@ use crate::program::{Drained, Past, Process, Program, ProgramFacts, ProgramIdent
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
 use crate::session::flight::FlightRecorder;
+use crate::session::late::LateStarts;
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::trace::choose;
 use crate::trace::journal::Journal;
@@ -73,6 +75,8 @@ pub(crate) struct RecordingSession {
     programs_before: u64,
     /// The programs of those that are gone.
     departed: BTreeSet<u64>,
+    /// Programs that started without its selection.
+    late: LateStarts,
     cut: u64,
     problems: Vec<String>,
     /// Number of snapshots taken.
@@ -121,6 +125,8 @@ struct SoFar {
     programs: u64,
     /// The programs of those that were still running.
     present: BTreeMap<u64, Process>,
+    late: u64,
+    late_folders: Vec<PathBuf>,
     filtered: u64,
     cut: u64,
     /// Events that could not be written, and those that no packet counts yet, by output.
@@ -185,6 +191,7 @@ impl RecordingSession {
             programs: BTreeMap::new(),
             programs_before: 0,
             departed: BTreeSet::new(),
+            late: LateStarts::default(),
             cut: 0,
             problems: Vec::new(),
             snapshots: 0,
@@ -218,6 +225,8 @@ impl RecordingSession {
             trace,
             programs,
             present,
+            late,
+            late_folders,
             filtered,
             cut,
             unwritten,
@@ -230,6 +239,7 @@ impl RecordingSession {
             session.began_ns = began_ns;
         }
         (session.programs_before, session.programs) = (programs.saturating_sub(processes(&present)), present);
+        session.late = LateStarts::resumed(late, late_folders);
         (session.cut, session.choosing.filtered) = (cut, filtered);
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
         session.trace = trace.unwrap_or(session.trace);
@@ -289,6 +299,8 @@ impl RecordingSession {
             trace: Some(self.trace.clone()),
             programs: self.all_programs(),
             present: self.present(),
+            late: self.late.count(),
+            late_folders: self.late.folders.clone(),
             filtered: self.choosing.filtered,
             cut: self.cut,
             unwritten,
@@ -347,6 +359,11 @@ impl RecordingSession {
         (self.recorders > 0).then(|| self.progress.get(&key).cloned().unwrap_or_default())
     }
 
+    /// Its selection is published, also in these folders, which are new.
+    pub(crate) fn is_published(&mut self, new: &[PathBuf]) {
+        self.late.is_published(&self.choosing.selection, new);
+    }
+
     /// A client claims the session.
     pub(crate) fn claim(&mut self, who: u64) {
         self.owner = Some(who);
@@ -391,9 +408,14 @@ impl RecordingSession {
         clocks: &mut WatchedClocks,
     ) {
         let is_new = self.choosing.known.insert(who.identity.key, who.clone()).is_none();
-        if !self.takes_program(who)
-            || !(self.programs.insert(who.identity.key, who.identity.process()).is_none() || is_new)
-        {
+        if !self.takes_program(who) {
+            return;
+        }
+        let is_first = self.programs.insert(who.identity.key, who.identity.process()).is_none();
+        if is_first && !self.has_started(who) {
+            self.late.meets(&who.identity, self.began_ns, self.earliest[who.identity.clock as usize]);
+        }
+        if !is_first && !is_new {
             return;
         }
         // Events that other sessions took before belong to them.
@@ -428,6 +450,11 @@ impl RecordingSession {
     /// Whether the session wants events of a program.
     pub(crate) fn has_met(&self, program: &ProgramFacts) -> bool {
         self.choosing.known.get(&program.identity.key).is_some_and(|who| self.takes_program(who))
+    }
+
+    /// A program has ended; its events may be wanted.
+    pub(crate) fn has_ended(&mut self, key: u64) {
+        self.departed.insert(key);
     }
 
     /// A program is gone.
@@ -584,6 +611,7 @@ impl RecordingSession {
 
     /// Ends the session's traces; no event comes after that.
     pub(crate) fn finish(mut self, clocks: &mut WatchedClocks) -> SessionSummary {
+        self.outputs.iter_mut().for_each(|(_, output)| output.look_after_files());
         self.beat(None, clocks);
         let unknown = std::mem::take(&mut self.contexts_missing).into_iter();
         let has_events = self.outputs.iter().any(|(_, output)| output.tally().events > 0);
@@ -631,6 +659,8 @@ impl RecordingSession {
             output: self.options.output.clone(),
             programs: self.all_programs(),
             resumed: self.resumed,
+            late_programs: self.late.count(),
+            late_folders: self.late.folders.clone(),
             filtered: self.choosing.filtered,
             cut: self.cut,
             milliseconds: self.took().as_millis() as u64,
@@ -644,12 +674,15 @@ impl RecordingSession {
             summary.bytes += tally.bytes;
             summary.lost.unwritten += tally.unwritten;
             summary.lost.no_lane += tally.no_lane;
-            summary.lost.full += tally.discarded.saturating_sub(tally.unwritten + tally.no_lane);
+            summary.lost.undefined += tally.undefined;
+            let others = tally.unwritten + tally.no_lane + tally.undefined;
+            summary.lost.full += tally.discarded.saturating_sub(others);
             summary.damaged_bytes += tally.unreadable;
             summary.stepped += tally.stepped;
             summary.overwritten += tally.missing;
         }
-        for LostEvents { full, no_lane, unwritten } in &self.unbegun {
+        for LostEvents { full, no_lane, unwritten, undefined } in &self.unbegun {
+            summary.lost.undefined += undefined;
             summary.lost.full += full;
             summary.lost.no_lane += no_lane;
             summary.lost.unwritten += unwritten;

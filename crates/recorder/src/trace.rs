@@ -217,15 +217,12 @@ impl Output {
         };
         let broken = run.bytes.len() - walk.read;
         let (events, kept) = (walk.events, walk.kept);
-        self.tally.outside += walk.outside;
-        add(&mut self.tally.stepped, walk.stepped);
-        add(&mut self.tally.discarded, walk.lost);
-        add(&mut self.tally.unwritten, walk.lost);
+        self.count_walk(program, run, &walk);
         if broken > 0 {
             self.unreadable(program, run, LossCause::Unreadable, broken);
         }
         let missing = run.missing + u64::from(broken > 0);
-        let discarded = run.discarded + walk.lost;
+        let discarded = run.discarded + walk.lost + walk.refused;
         if events == 0 && discarded == 0 && missing == 0 {
             return;
         }
@@ -307,6 +304,10 @@ impl Output {
                 class.is_some_and(|class| choose.passes(identity, class, contexts, fields))
             });
             let WalkStop::Unknown(id) = stop else { return Some((*class, walk)) };
+            if let Some(fields) = program.refused.get(&id) {
+                table.say(id, fields, EventTreatment::Refuse);
+                continue;
+            }
             let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else {
                 return Some((*class, walk));
             };
@@ -360,6 +361,20 @@ impl Output {
         state.streams.insert((run.lane, class), stream);
         self.tally.files = self.tally.files.max(self.chunk.files() as u64);
         Some(stream)
+    }
+
+    /// Counts the events of a run that the trace does not have.
+    fn count_walk(&mut self, program: &ProgramFacts, run: &EventRun<'_>, walk: &EventWalk) {
+        self.tally.outside += walk.outside;
+        add(&mut self.tally.stepped, walk.stepped);
+        add(&mut self.tally.discarded, walk.lost + walk.refused);
+        add(&mut self.tally.unwritten, walk.lost);
+        add(&mut self.tally.undefined, walk.refused);
+        if walk.refused > 0 {
+            let (now, events) = (self.cycles(), walk.refused);
+            let (program, lane, why) = (program.identity.key, run.lane, LossCause::Undefined);
+            self.own.lost(now, &TraceLoss { program, lane, why, events, events_ever: 0, bytes: 0 });
+        }
     }
 
     fn unreadable(&mut self, program: &ProgramFacts, run: &EventRun<'_>, why: LossCause, bytes: usize) {
@@ -525,9 +540,31 @@ impl Output {
         self.put_own();
     }
 
+    /// Counts events of files that were removed.
+    pub(crate) fn look_after_files(&mut self) {
+        for (stream, path, events) in self.chunk.removed() {
+            let what = if stream == self.own_stream {
+                self.tally.own = self.tally.own.saturating_sub(events);
+                "was removed while it was written: facts about programs and clocks are lost".to_owned()
+            } else {
+                self.tally.events = self.tally.events.saturating_sub(events);
+                add(&mut self.tally.discarded, events);
+                add(&mut self.tally.unwritten, events);
+                format!("was removed while it was written, with {events} events, which are counted as lost")
+            };
+            self.error = Some(file_error(&path, std::io::Error::other(what)).into());
+        }
+        if let Some((path, bytes)) = self.chunk.truncated().next() {
+            let what =
+                format!("was truncated while it was written: {bytes} bytes of events are lost, how many is not known");
+            self.error = Some(file_error(&path, std::io::Error::other(what)).into());
+        }
+    }
+
     /// Checks that the folder still exists, and tries again to write event classes that could not
     /// be written.
     fn look_after(&mut self) {
+        self.look_after_files();
         if let Err(error) = self.chunk.is_there() {
             // The deleted files are still open, and further writes to them would be lost.
             self.chunk.release();

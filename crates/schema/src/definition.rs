@@ -220,6 +220,40 @@ pub fn parse(definition: &[u8]) -> Result<Definition, DefinitionError> {
     }
 }
 
+/// The types of the fields of a definition that [`parse`] refuses, so that its events can be skipped:
+/// its names, labels or length may be wrong. `None`: a type is unknown.
+///
+/// ```
+/// use kymo_schema::definition::{parse, shape};
+/// let twice = b"event net:sent\nfield u32 port\nfield u16 port\n";
+/// assert!(parse(twice).is_err());
+/// assert_eq!(shape(twice).unwrap().len(), 2);
+/// assert!(shape(b"event net:sent\nfield u33 port\n").is_none());
+/// ```
+#[must_use]
+pub fn shape(definition: &[u8]) -> Option<Vec<DefinedField>> {
+    let text = String::from_utf8_lossy(definition);
+    let lines = text.split('\n').zip(1..).map(|(text, number)| DefinitionLine { text, at: 0, number });
+    let mut fields = Vec::new();
+    for mut line in lines.skip(1) {
+        if line.word() == "field" {
+            fields.push(DefinedField { name: String::new(), kind: loose_kind(&mut line)? });
+        }
+    }
+    Some(fields)
+}
+
+/// The type of a field, without labels.
+fn loose_kind(line: &mut DefinitionLine<'_>) -> Option<FieldType> {
+    let before = line.at;
+    if line.word() == word::ENUM {
+        let its = line.rest().split('(').next()?.trim();
+        return ScalarType::named(its).map(FieldType::Scalar);
+    }
+    line.at = before;
+    kind(line).ok()
+}
+
 fn event<'a>(
     first: &mut DefinitionLine<'a>,
     lines: impl Iterator<Item = DefinitionLine<'a>>,

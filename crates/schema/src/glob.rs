@@ -7,29 +7,30 @@
 /// ```
 #[must_use]
 pub fn matches(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    // A tracer has no allocator: positions are bytes of both texts, always between characters.
     let (mut at, mut done) = (0, 0);
-    // Where the last star stands, and how much of the text it takes.
+    // Position behind the last star, and the end of the text that the star takes.
     let mut star: Option<(usize, usize)> = None;
-    while done < text.len() {
-        match glob.get(at) {
+    while let Some(next) = text[done..].chars().next() {
+        match glob[at..].chars().next() {
             Some('*') => {
+                at += 1;
                 star = Some((at, done));
-                at += 1;
             }
-            Some(expected) if *expected == '?' || *expected == text[done] => {
-                at += 1;
-                done += 1;
+            Some(expected) if expected == '?' || expected == next => {
+                at += expected.len_utf8();
+                done += next.len_utf8();
             }
             _ => {
                 let Some((place, taken)) = star else { return false };
-                star = Some((place, taken + 1));
-                at = place + 1;
-                done = taken + 1;
+                // The star takes one character more.
+                let taken = taken + text[taken..].chars().next().map_or(0, char::len_utf8);
+                star = Some((place, taken));
+                (at, done) = (place, taken);
             }
         }
     }
-    glob[at..].iter().all(|rest| *rest == '*')
+    glob[at..].bytes().all(|rest| rest == b'*')
 }
 
 #[cfg(test)]
@@ -46,6 +47,7 @@ mod tests {
             ("a*b", "axbxb"),
             ("a*c", "abcbc"),
             ("*:end", "jobs:end"),
+            ("?é*ü", "ßéäüü"),
         ] {
             assert!(matches(glob, text), "{glob} {text}");
         }

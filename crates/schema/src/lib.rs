@@ -8,6 +8,7 @@
 //! role begin                field    types of fields, from words and back
 //! field u32 port            definition   the parser
 //! field text host           glob     patterns of names
+//!                           published    selections of sessions, which programs read when they start
 //! ```
 //!
 //! It must never know any format of traces, nor memory of programs.
@@ -18,10 +19,10 @@
 pub mod definition;
 #[cfg(feature = "std")]
 pub mod field;
-#[cfg(feature = "std")]
 pub mod glob;
 #[cfg(feature = "std")]
 pub mod level;
+pub mod published;
 pub mod word;
 
 #[cfg(test)]

@@ -12,9 +12,10 @@ use kymo_lane::{Arena, BellIdentity, FilterEngine, Identity, Mapped, MemoryLayou
 
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
-use crate::place::{Descriptor, PathBuffer, has_more_than_its_user, secure_variable};
+use crate::place::{Descriptor, PathBuffer, has_more_than_its_user, secure_variable, stat_field};
 use crate::process::{PROCESS, ProcessState, WINDOW};
-use crate::{arena, bell, clock, context, event, filter, interrupted, thread};
+use crate::selection::StartSelection;
+use crate::{arena, bell, clock, context, event, filter, interrupted, selection, thread};
 
 /// The memory of this process; creates it if necessary.
 pub(crate) fn here() -> Option<&'static ProcessState> {
@@ -47,8 +48,9 @@ fn begin() -> Option<&'static ProcessState> {
     let layout = pages::layout()?;
     // A page that children get as zeros: `is_there` is then 0 in them, however they were made.
     let page = pages::own(PAGE)?;
-    let session = session();
-    let Some(MappedFile { base, window, path, bell }) = file(&layout, session) else {
+    let mut executable = [0; EXECUTABLE_MAX];
+    let executable = executable_path(&mut executable);
+    let Some((MappedFile { base, window, path, bell }, selection, session)) = found_place(&layout, executable) else {
         pages::unmap(page, PAGE);
         return None;
     };
@@ -68,13 +70,14 @@ fn begin() -> Option<&'static ProcessState> {
     // Safety: the page is exclusive to this function, and large enough.
     unsafe {
         let window = seen.unwrap_or(window);
-        process.write(ProcessState { is_there, pid, memory, base, window, layout, path, arena: arena.ok() });
+        let arena = arena.ok();
+        process.write(ProcessState { is_there, pid, memory, base, window, layout, path, arena, selection });
     };
     // Safety: it was just written, and stays mapped if it is used after this function.
     let this: &'static ProcessState = unsafe { process.as_ref() };
     // The file is complete before `show` writes its magic number, and before other threads can find
     // it: a recorder never sees half of it.
-    let is_told = this.tell(arena, session);
+    let is_told = this.tell(arena, session, executable);
     if is_told {
         this.inherit();
         bell.iter().for_each(|bell| this.program().has_bell(bell));
@@ -101,24 +104,38 @@ fn begin() -> Option<&'static ProcessState> {
     Some(this)
 }
 
+/// A session's name, and contexts of its events.
+type SessionName = (&'static [u8], u64);
+
+/// Creates the file of this process, for the session that it belongs to, if any; with the selections
+/// that recorders published there.
+fn found_place(
+    layout: &MemoryLayout,
+    executable: &[u8],
+) -> Option<(MappedFile, Option<&'static StartSelection>, Option<SessionName>)> {
+    let path = PathBuffer::folder()?;
+    let folder = path.open_folder()?;
+    let selection = selection::read(&folder, thread::name(), executable);
+    let session = session().or_else(|| selection.and_then(StartSelection::of_ancestors));
+    Some((file(layout, path, folder, session)?, selection, session))
+}
+
 impl ProcessState {
     /// Writes all data that a recorder needs; returns whether there is memory for it.
-    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<(&[u8], u64)>) -> bool {
-        let mut path = [0; 3072];
-        // Safety: the buffer has that length, and later code uses only the bytes that were written.
-        let (user, length) = unsafe {
-            let length = libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len());
-            (libc::geteuid(), length)
-        };
+    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<(&[u8], u64)>, executable: &[u8]) -> bool {
         let identity = Identity {
             pid: self.pid,
             started: started(),
             pid_namespace: inode(c"/proc/self/ns/pid"),
-            user,
+            // Safety: it cannot fail.
+            user: unsafe { libc::geteuid() },
             clock: clock::choose(secure_variable(c"KYMO_CLOCK").is_none_or(|value| value.to_bytes() != b"monotonic")),
             name: thread::name(),
-            path: path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]),
+            path: executable,
             arena,
+            // By the clock that was chosen above.
+            began: clock::ticks(),
+            began_with: self.selection.map_or([0; 2], |selection| selection.numbers),
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
         if session.is_some() && is_open_in_parent() && self.memory.reserve(from, to - from) {
@@ -128,7 +145,9 @@ impl ProcessState {
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
         let Some(program) = ProgramSide::begin(&self.memory, self.layout, &identity) else { return false };
-        if let Some((_, contexts)) = session {
+        let selected = self.selection.map_or(0, StartSelection::contexts);
+        let contexts = session.map_or(0, |(_, contexts)| contexts) | selected;
+        if contexts != 0 {
             program.carry(contexts);
         }
         // In a child, the events and contexts of its parent, with the same IDs: callsites know the
@@ -146,11 +165,12 @@ impl ProcessState {
             return;
         }
         filter::inherit(&self.program());
-        for (id, _) in event::events() {
+        for (id, event) in event::events() {
             // Safety: each ID has a control byte.
             let was = unsafe { window.add(self.layout.control(id) as usize).read_volatile() };
             let is_unknown = was > 1 && filter::known(was) == FilterEngine::NotYet;
-            self.program().switch(id, if is_unknown { 1 } else { was });
+            let is_wanted = was == 0 && self.begins_on(event.definition());
+            self.program().switch(id, if is_unknown || is_wanted { 1 } else { was });
         }
     }
 }
@@ -213,10 +233,13 @@ struct MappedFile {
     bell: Option<BellIdentity>,
 }
 
-/// Creates a file with the given layout.
-fn file(layout: &MemoryLayout, session: Option<(&[u8], u64)>) -> Option<MappedFile> {
-    let mut path = PathBuffer::folder()?;
-    let folder = path.open_folder()?;
+/// Creates a file with the given layout in a folder, whose path is given too.
+fn file(
+    layout: &MemoryLayout,
+    mut path: PathBuffer,
+    folder: Descriptor,
+    session: Option<(&[u8], u64)>,
+) -> Option<MappedFile> {
     let mut name = [0; 8];
     // Safety: the buffer has that length.
     let random = unsafe { libc::syscall(libc::SYS_getrandom, name.as_mut_ptr(), name.len(), 0) };
@@ -323,11 +346,17 @@ fn started() -> u64 {
     let mut text = [0; 1024];
     let file = Descriptor::open(c"/proc/self/stat", libc::O_RDONLY | libc::O_CLOEXEC);
     let length = file.map_or(0, |file| file.read(&mut text));
-    let text = &text[..length];
-    // The process name before these fields may contain any character; it ends at the last
-    // parenthesis.
-    let behind = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
-    number(behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(19).unwrap_or(&[]))
+    number(stat_field(&text[..length], 19).unwrap_or(&[]))
+}
+
+/// Bytes of the executable's path that a program tells.
+const EXECUTABLE_MAX: usize = 3072;
+
+/// The path of the executable; empty: unknown.
+fn executable_path(buffer: &mut [u8; EXECUTABLE_MAX]) -> &[u8] {
+    // Safety: the buffer has that length, and only the bytes that were written are used.
+    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[])
 }
 
 /// Parses decimal digits.

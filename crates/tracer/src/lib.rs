@@ -48,6 +48,7 @@ cfg_if! {
         mod place;
         mod process;
         mod register;
+        mod selection;
         mod stack;
         mod thread;
         mod write;

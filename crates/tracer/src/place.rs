@@ -147,3 +147,10 @@ pub(crate) fn is_privileged() -> bool {
     // Safety: the call returns a value that the kernel set when the program began.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
+
+/// A field of `/proc/PID/stat`: 0 is the state, the first one after the process name. The name may
+/// contain any character; it ends at the last parenthesis.
+pub(crate) fn stat_field(text: &[u8], field: usize) -> Option<&[u8]> {
+    let behind = text.iter().rposition(|byte| *byte == b')').map(|at| &text[at + 1..])?;
+    behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(field)
+}

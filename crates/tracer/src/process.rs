@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use kymo_lane::{Arena, Mapped, MemoryLayout, ProgramSide};
 
 use crate::place::PathBuffer;
+use crate::selection::StartSelection;
 use crate::{bell, pages};
 
 /// State of a process' memory; all zeros in a child.
@@ -32,6 +33,8 @@ pub(crate) struct ProcessState {
     pub(crate) layout: MemoryLayout,
     pub(crate) path: PathBuffer,
     pub(crate) arena: Option<Arena>,
+    /// The selections of recorders when it began.
+    pub(crate) selection: Option<&'static StartSelection>,
 }
 
 pub(crate) static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
@@ -83,6 +86,12 @@ impl ProcessState {
     pub(crate) fn filters(&self) -> (*const u8, u32) {
         // Safety: the memory is mapped.
         (unsafe { self.base.as_ptr().add(self.layout.filters() as usize) }, self.layout.filter_bytes)
+    }
+
+    /// Whether an event that is defined now is on from the start, because a session wants it.
+    pub(crate) fn begins_on(&self, definition: &[u8]) -> bool {
+        let applies = |selection: &&StartSelection| self.program().applying() == selection.number();
+        self.selection.filter(applies).is_some_and(|selection| selection.wants(definition))
     }
 
     /// Address of an event's control byte.

@@ -24,13 +24,19 @@ impl Event {
     }
 
     fn register_as(&'static self, like: Option<&Self>) -> bool {
-        match self.number.compare_exchange(0, BEGINS, Ordering::Acquire, Ordering::Acquire) {
+        let known = self.number.load(Ordering::Acquire);
+        let begins = match Self::is_free(known) {
+            true => self.number.compare_exchange(known, BEGINS, Ordering::Acquire, Ordering::Acquire),
+            false => Err(known),
+        };
+        match begins {
             Ok(_) => {}
             Err(number) => return number != BEGINS,
         }
         let _errno = Errno::keep();
         let define = |process: &ProcessState| match like {
             Some(other) => process.program().define_switched(self.definition(), other.is_on().into()),
+            None if process.begins_on(self.definition()) => process.program().define_switched(self.definition(), 1),
             None => process.program().define(self.definition()),
         };
         let process = here();

@@ -427,6 +427,23 @@ impl RawStream {
         self.end
     }
 
+    /// Path of its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of its packets that its file no longer has, because it was truncated; `None`: it was
+    /// removed.
+    #[must_use]
+    pub fn missing_bytes(&self) -> Option<u64> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Some(self.offset.saturating_sub(found.len())),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.offset > 0 => None,
+            Err(_) => Some(0),
+        }
+    }
+
     /// Whether its file is open.
     #[must_use]
     pub fn is_open(&self) -> bool {

@@ -3,7 +3,7 @@ import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
 
 const SESSION = `{"session":"server","output":"/tmp/traces","state":"recording","mode":"write","command":"./server 1","milliseconds":1500,"events":12345678901234,"bytes":7,
-  "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3},"filtered":4,"problems":["the disk is full"],
+  "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3,"undefined":4},"filtered":4,"problems":["the disk is full"],
   "classes":[{"name":"net:sent","level":6,"programs":2,"on":true,"filters":["port == 443"],"runs":["native"],"why":null}],
   "snapshots":null,"more_classes":3}`;
 
@@ -20,7 +20,7 @@ test("what the server says of a session is read", () => {
     events: 12_345_678_901_234,
     bytes: 7,
     programs: 2,
-    lost: { full: 1, noLane: 2, unwritten: 3 },
+    lost: { full: 1, noLane: 2, unwritten: 3, undefined: 4 },
     filtered: 4,
     problems: ["the disk is full"],
     classes: [{ name: "net:sent", level: 6, programs: 2, isOn: true, filters: ["port == 443"], runs: ["native"], why: null }],
@@ -40,7 +40,7 @@ test("what the server says of a session is read", () => {
 test.each([
   ['{"recording":5}', "recording.recording: found 5, expected an object"],
   ['{"recording":{}}', "recording.recording.session: found nothing, expected a text"],
-  [`{"recording":${SESSION.replace('"lost":{', '"lost":[{').replace('"unwritten":3}', '"unwritten":3}]')}}`, "recording.recording.lost.full: found nothing, expected a number"],
+  [`{"recording":${SESSION.replace('"lost":{', '"lost":[{').replace('"unwritten":3,"undefined":4}', '"unwritten":3,"undefined":4}]')}}`, "recording.recording.lost.full: found nothing, expected a number"],
   [`{"recording":${SESSION.replace('"on":true', '"on":1')}}`, "recording.recording.classes[0].on: found 1, expected true or false"],
   [`{"recording":${SESSION.replace('["port == 443"]', "null")}}`, "recording.recording.classes[0].filters: found null, expected a list"],
   [`{"recording":${SESSION.replace('["the disk is full"]', "[7]")}}`, "recording.recording.problems[0]: found 7, expected a text"],
@@ -91,8 +91,8 @@ test("a class says its level, and where its filter runs", () => {
 });
 
 test("what is lost is said by its reasons", () => {
-  expect(lossTexts({ full: 0, noLane: 0, unwritten: 0 })).toEqual([]);
-  expect(lossTexts({ full: 1_234, noLane: 0, unwritten: 1 })).toEqual(["1,234 found no room in memory", "1 could not be written to the disk"]);
+  expect(lossTexts({ full: 0, noLane: 0, unwritten: 0, undefined: 0 })).toEqual([]);
+  expect(lossTexts({ full: 1_234, noLane: 0, unwritten: 1, undefined: 0 })).toEqual(["1,234 found no room in memory", "1 could not be written to the disk"]);
 });
 
 test("events a second are those between what was told, for a minute", () => {

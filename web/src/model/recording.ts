@@ -21,6 +21,7 @@ export interface RecordedClass {
 export interface Lost {
   readonly full: number;
   readonly noLane: number;
+  readonly undefined: number;
   readonly unwritten: number;
 }
 
@@ -78,7 +79,7 @@ export function readRecording(shape: Shape): Recording | null {
 }
 
 function readLost(shape: Shape): Lost {
-  return { full: shape.get("full").number(), noLane: shape.get("no_lane").number(), unwritten: shape.get("unwritten").number() };
+  return { full: shape.get("full").number(), noLane: shape.get("no_lane").number(), unwritten: shape.get("unwritten").number(), undefined: shape.get("undefined").number() };
 }
 
 function readClass(shape: Shape): RecordedClass {
@@ -196,11 +197,12 @@ export function whereText({ filters, runs, why }: RecordedClass): string | null 
 }
 
 /** The losses, one reason each. */
-export function lossTexts({ full, noLane, unwritten }: Lost): readonly string[] {
+export function lossTexts({ full, noLane, unwritten, undefined: undefinedEvents }: Lost): readonly string[] {
   const parts: ReadonlyArray<readonly [number, string]> = [
     [full, "found no room in memory"],
     [noLane, "were of threads that had no memory at all"],
     [unwritten, "could not be written to the disk"],
+    [undefinedEvents, "have definitions that cannot be used"],
   ];
   return parts.filter(([count]) => count > 0).map(([count, why]) => `${count.toLocaleString("en")} ${why}`);
 }

@@ -283,22 +283,29 @@ fn stop(client: &mut Client, session: &str) -> Result<SessionSummary, ClientProb
 
 /// Sends a request for a session. After a recorder was killed, another one follows it and goes on.
 fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
-    match client.ask(question) {
-        Err(ClientProblem::Broken(_)) => {
-            *client = Client::connect_or_start(&this_program())?.telling(warn);
-            match client.ask(&RecorderRequest::Own { session: session.to_owned() }) {
-                // A recorder that is asked to end, and not killed, ends its sessions.
-                Err(ClientProblem::Refused(_)) => {
-                    let what = format!("the recorder was ended, and session `{session}` with it");
-                    return Err(ClientProblem::Refused(what));
-                }
-                answer => _ = answer?,
-            }
-            warn(&format!("the recorder was gone; process {} goes on", client.pid));
-            client.ask(question)
-        }
-        answer => answer,
+    let answer = client.ask(question);
+    if !matches!(answer, Err(ClientProblem::Broken(_))) {
+        return answer;
     }
+    let mut tries = 0;
+    loop {
+        *client = Client::connect_or_start(&this_program())?.telling(warn);
+        match client.ask(&RecorderRequest::Own { session: session.to_owned() }) {
+            // A recorder that is asked to end, and not killed, ends its sessions.
+            Err(ClientProblem::Refused(_)) => {
+                let what = format!("the recorder was ended, and session `{session}` with it");
+                return Err(ClientProblem::Refused(what));
+            }
+            // That was still the recorder that is ending.
+            Err(ClientProblem::Broken(_)) if tries < 10 => tries += 1,
+            answer => {
+                answer?;
+                break;
+            }
+        }
+    }
+    warn(&format!("the recorder was gone; process {} goes on", client.pid));
+    client.ask(question)
 }
 
 fn detached(session: &str, output: &Path, json: bool) -> Result<CommandOutcome, RecordProblem> {

@@ -73,8 +73,8 @@ fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
         Some(command) if programs == 0 => format!(
             "no program with events was found among `{command}` and the programs that it started; {lines}.\n      \
              Programs have events with libkymo (C, C++), kymo_tracer or kymo_tracing (Rust). They are not found if they run as\n      \
-             another user (sudo, setuid), without the environment (env -i), in a container, with KYMO=off or too small limits,\n      \
-             or if libkymo.so was not found; `kymo doctor` checks this machine"
+             another user (sudo, setuid), in a container, with KYMO=off or too small limits, without both environment and\n      \
+             parents (env -i of a daemon), or if libkymo.so was not found; `kymo doctor` checks this machine"
         ),
         None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
         _ if summary.filtered > 0 => "the filter kept no event".to_owned(),
@@ -111,17 +111,33 @@ fn still_running(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
 
 /// The losses, in a sentence.
 pub(crate) fn losses(summary: &SessionSummary) -> Option<String> {
-    let LostEvents { full, no_lane, unwritten } = summary.lost;
+    let LostEvents { full, no_lane, unwritten, undefined } = summary.lost;
     let parts = [
         (full, "for which there was no room: `--pool-size` gives more, and so does `--lane-size` where it was said"),
         (no_lane, "of threads that found no lane"),
         (unwritten, "that could not be written"),
+        (undefined, "whose definitions cannot be used, as the problems say"),
     ];
     let mut said: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, why)| format!("{} {why}", counted(*count, "event")))
         .collect();
+    if summary.late_programs > 0 {
+        let programs = counted(summary.late_programs, "program");
+        said.push(format!("what {programs} did before the recorder found them is not known"));
+    }
+    if let [first, more @ ..] = &summary.late_folders[..] {
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!(" and {}", counted(more.len() as u64, "other folder"))
+        };
+        said.push(format!(
+            "what programs in {}{more} did before the recorder found that folder is not known, if there were any",
+            first.display()
+        ));
+    }
     if summary.overwritten > 0 {
         said.push(format!("{} were overwritten meanwhile", counted(summary.overwritten, "sub-buffer")));
     }
@@ -181,7 +197,7 @@ mod tests {
         };
         assert_eq!(losses(&summary), None);
         assert_eq!(line(&summary, 100.4), "1.5 s  12,345 events (100/s)  1.0 MiB  2 programs  nothing lost");
-        summary.lost = LostEvents { full: 3, no_lane: 1, unwritten: 0 };
+        summary.lost = LostEvents { full: 3, no_lane: 1, unwritten: 0, undefined: 0 };
         assert_eq!(
             losses(&summary).as_deref(),
             Some(

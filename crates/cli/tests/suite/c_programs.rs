@@ -259,7 +259,8 @@ static void *leave(void *unused)
         return unused; /* not NULL */
     say();
     /* Until the recorder has taken it. */
-    usleep(500 * 1000);
+    while (access("taken", F_OK))
+        usleep(1000);
     return NULL;
 }
 
@@ -291,7 +292,11 @@ fn packets_say_in_which_namespaces_threads_are() {
     // In a namespace of numbers of its own, too.
     for (output, around) in [("here", &[][..]), ("there", &["unshare", "--pid", "--fork", "--mount-proc", "--uts"])] {
         let begin = ["record", "--output", output, "--context", "cpu_id,namespaces", "--"];
-        place.says(&[&begin[..], around, &[&source]].concat(), 0);
+        let _ = std::fs::remove_file(place.path("taken"));
+        let mut child = place.kymo(&[&begin[..], around, &[&source]].concat()).spawn().expect("it starts");
+        recorded::until(|| place.json(&["sessions", "--json"])[0]["summary"]["events"] == 20);
+        std::fs::write(place.path("taken"), []).expect("there is room");
+        assert!(child.wait().expect("it ends").success());
         let values = place.values(&place.path(output), "c:where");
         let different: std::collections::BTreeSet<u64> = values.iter().copied().collect();
         assert_eq!((values.len(), different.len()), (30, 2), "{values:?}");

@@ -4,6 +4,8 @@
 #[path = "../../../tracer/tests/suite/alone.rs"]
 mod alone;
 #[cfg(target_os = "linux")]
+mod beginnings;
+#[cfg(target_os = "linux")]
 mod c_programs;
 #[cfg(target_os = "linux")]
 mod capture;

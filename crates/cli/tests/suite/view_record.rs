@@ -313,7 +313,7 @@ fn a_session_of_somebody_else_is_changed_too() {
     let recorder = Pid::from_raw(place.json(&["status", "--json"])["pid"].as_i64().unwrap() as i32).unwrap();
     kill_process(recorder, Signal::STOP).unwrap();
     let (status, answer) = viewer.ask("GET", "recording", "");
-    assert!(status == 200 && answer["problem"].as_str().unwrap().contains("it may have been stopped"), "{answer}");
+    assert!(status == 200 && answer["problem"].as_str().unwrap().contains("has been stopped"), "{answer}");
     assert_eq!(answer["recording"]["session"], "day", "what was known is told still");
     assert_eq!(viewer.get("health")["status"], "ok");
     kill_process(recorder, Signal::CONT).unwrap();

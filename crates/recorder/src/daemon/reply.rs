@@ -186,6 +186,7 @@ impl Daemon {
         self.find();
         // The session keeps the events that other sessions drain.
         self.drain(DrainTiming::Now);
+        self.bury();
         let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
         let snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use kymo_filter::{Constant, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, nearest};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::InputKind;
+use kymo_lane::contexts;
 use kymo_schema::definition::{ContextClass, EventClass};
 use kymo_schema::field::{FieldType, IntegerType, ScalarType};
 
@@ -69,6 +70,20 @@ const CARRIED: [(&str, EventContext); 8] = [
     ("thread_name", EventContext::Name),
     ("ip", EventContext::Ip),
 ];
+
+/// Contexts that a filter may need for any event class: those whose names are in its text.
+pub(crate) fn contexts_named(filter: &str) -> u64 {
+    let named = CARRIED.iter().filter(|(name, _)| filter.contains(name));
+    named.fold(0, |all, (_, context)| {
+        all | match context {
+            EventContext::Cpu => contexts::CPU,
+            EventContext::Ip => contexts::IP,
+            EventContext::Name => contexts::NAME,
+            // Packets say these.
+            EventContext::Pid | EventContext::Tid | EventContext::Own(_) => 0,
+        }
+    })
+}
 
 /// Words of the language that only traces can answer.
 const OF_TRACES: [&str; 7] = ["time", "cycles", "packet", "stream", "trace", "env", "event"];

@@ -370,8 +370,7 @@ impl Lanes {
             }
         }
         let held: HashSet<u16> = all.iter().map(|seen| seen.lane).collect();
-        for lane in 0..memory.layout().lanes as u16 {
-            let losses = memory.losses(lane)?;
+        for (lane, losses) in all_losses(memory)? {
             drained.cut = drained.cut.saturating_add(losses.cut);
             if losses.discarded > 0 && !held.contains(&lane) {
                 // The lane never had room, or has lost its events.
@@ -397,14 +396,11 @@ impl Lanes {
             }
         }
         memory.freed(kymo_tracer::counter())?;
-        for lane in 0..memory.layout().lanes as u16 {
-            // Also of lanes that hold no events now.
-            let losses = memory.losses(lane)?;
-            if losses != Losses::default() {
-                let position = Position { discarded: losses.discarded, ..Position::default() };
-                let state = DrainedLane { is_resumed: true, ..DrainedLane::new(position, WriterThread::default()) };
-                self.lanes.entry(lane).or_insert(state);
-            }
+        // Also of lanes that hold no events now.
+        for (lane, losses) in all_losses(memory)? {
+            let position = Position { discarded: losses.discarded, ..Position::default() };
+            let state = DrainedLane { is_resumed: true, ..DrainedLane::new(position, WriterThread::default()) };
+            self.lanes.entry(lane).or_insert(state);
         }
         self.discarded = memory.discarded()?;
         self.cut = self.cut_ever(memory)?;
@@ -500,13 +496,8 @@ impl Lanes {
         is_told: bool,
         sink: &mut dyn RunSink,
     ) -> io::Result<()> {
-        for lane in 0..memory.layout().lanes as u16 {
-            let ever = memory.losses(lane)?.discarded;
-            if ever > 0 {
-                self.lanes
-                    .entry(lane)
-                    .or_insert_with(|| DrainedLane::new(Position::default(), WriterThread::default()));
-            }
+        for (lane, _) in all_losses(memory)?.into_iter().filter(|(_, losses)| losses.discarded > 0) {
+            self.lanes.entry(lane).or_insert_with(|| DrainedLane::new(Position::default(), WriterThread::default()));
         }
         for (lane, state) in &mut self.lanes {
             let ever = memory.losses(*lane)?.discarded;
@@ -538,6 +529,18 @@ fn is_due(state: &mut DrainedLane, length: u32, sub_buffer_bytes: u32, patience:
         DrainTiming::Wait if length >= sub_buffer_bytes / 2 => true,
         DrainTiming::Wait => state.waits.get_or_insert_with(Instant::now).elapsed() >= WAIT,
     }
+}
+
+/// Lanes that have lost events or cut texts.
+pub(crate) fn all_losses(memory: &Memory) -> io::Result<Vec<(u16, Losses)>> {
+    let lanes = memory.lanes_ready()?;
+    let (mut room, mut all) = (vec![0; RecorderSide::<Control>::losses_bytes(lanes)], Vec::new());
+    memory.all_losses(lanes, &mut room, |lane, losses| {
+        if losses != Losses::default() {
+            all.push((lane, losses));
+        }
+    })?;
+    Ok(all)
 }
 
 /// Events lost between two readings of a counter.

@@ -14,10 +14,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, OsStr, OsString};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ use crate::program::ProgramRefusal;
 
 /// Time between two looks at all places.
 const LOOK: Duration = Duration::from_secs(1);
+/// Changes of a folder that may be new files.
+const CHANGES: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO).union(WatchFlags::ONLYDIR);
 /// New files of a folder per look.
 const FILES_MAX: usize = 4096;
 /// Files that are known at the same time.
@@ -106,14 +109,28 @@ pub struct ProgramFinder {
     refused: HashMap<ProgramFileId, Unreachable>,
     /// Files that may be usable in a moment, and since when.
     waiting: HashMap<ProgramFileId, Instant>,
+    /// Folders of other users, or on other mounts, that the last look at all places found.
+    others: Vec<SearchFolder>,
+    has_looked: bool,
 }
 
-/// A folder to look at.
-struct SearchFolder {
-    path: PathBuf,
-    folder: OwnedFd,
+/// A folder where programs may be.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: Arc<OwnedFd>,
+    /// One of this user's folders, seen as programs see it.
+    pub(crate) is_own: bool,
     user: u32,
     is_contained: bool,
+}
+
+#[cfg(test)]
+impl SearchFolder {
+    pub(crate) fn of(path: &Path) -> Self {
+        let folder = Arc::new(OwnedFd::from(std::fs::File::open(path).expect("it is there")));
+        Self { path: path.to_owned(), folder, is_own: true, user: own_user(), is_contained: false }
+    }
 }
 
 impl ProgramFinder {
@@ -126,12 +143,13 @@ impl ProgramFinder {
         own.dedup();
         let (known, unreachable) = (HashSet::new(), BTreeMap::new());
         let (refused, waiting) = (HashMap::new(), HashMap::new());
-        let mut finder = Self { own, watch: None, looked: None, known, unreachable, refused, waiting };
+        let (watch, looked, others, has_looked) = (None, None, Vec::new(), false);
+        let mut finder = Self { own, watch, looked, known, unreachable, refused, waiting, others, has_looked };
         finder.watch();
         finder
     }
 
-    /// Watches this user's folders for new files; without a watch, they are found a second later.
+    /// Watches folders for new files; without a watch, they are found a second later.
     ///
     /// One watch serves the finder's whole life, and folders are added to it again: to close one
     /// may take the kernel most of a second while a program with real-time priority keeps a
@@ -143,7 +161,45 @@ impl ProgramFinder {
         let Some(watch) = &self.watch else { return };
         for folder in &self.own {
             // The regular look each second finds folders that do not exist yet.
-            let _ = inotify::add_watch(watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
+            let _ = inotify::add_watch(watch, folder, CHANGES);
+        }
+        for place in &self.others {
+            let open = format!("/proc/self/fd/{}", place.folder.as_raw_fd());
+            let _ = inotify::add_watch(watch, open, CHANGES);
+        }
+    }
+
+    /// Whether the last look at all places was after the last call of [`folders`](Self::folders).
+    pub(crate) fn has_new_folders(&self) -> bool {
+        self.has_looked
+    }
+
+    fn look_for_folders(&mut self) {
+        let (others, contained) = (self.other_places(), self.contained_places());
+        self.others = others.into_iter().chain(contained).collect();
+        self.watch();
+    }
+
+    /// Folders where programs may start: as the last look found them, or as they are now.
+    pub(crate) fn folders(&mut self, now: bool) -> Vec<SearchFolder> {
+        self.has_looked = false;
+        if now {
+            self.look_for_folders();
+        }
+        let mut folders = self.own_places();
+        folders.extend(self.others.iter().cloned());
+        folders
+    }
+
+    /// Makes folders of programs, where there are none: this user's, and root's recorder also those
+    /// of all users that have processes.
+    pub(crate) fn make_folders(&self) {
+        self.own.iter().for_each(|folder| _ = DirBuilder::new().mode(0o700).create(folder));
+        if own_user() == 0 {
+            users().into_iter().for_each(|user| {
+                make_for(&shared_folder(user), user);
+                make_for(&run_folder(user), user);
+            });
         }
     }
 
@@ -163,17 +219,17 @@ impl ProgramFinder {
         let mut found = Vec::new();
         let mut places = self.own_places();
         if is_time {
-            self.looked = Some(Instant::now());
-            self.watch();
+            (self.looked, self.has_looked) = (Some(Instant::now()), true);
             self.unreachable.clear();
-            places.extend(self.other_places());
-            places.extend(self.contained_places());
+            self.look_for_folders();
+            places.extend(self.others.iter().cloned());
             let mut there = HashSet::new();
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut there));
             self.known.retain(|key| there.contains(key));
             self.refused.retain(|key, _| there.contains(key));
             self.waiting.retain(|key, _| there.contains(key));
         } else {
+            places.extend(self.others.iter().cloned());
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut HashSet::new()));
         }
         found
@@ -284,7 +340,11 @@ impl ProgramFinder {
                     let mode = found.st_mode & 0o777;
                     format!("it has mode {mode:03o}, so that others may use it: programs do not record there")
                 }
-                Ok(_) => return Some(SearchFolder { path: path.to_owned(), folder, user, is_contained }),
+                Ok(_) => {
+                    let (path, folder) = (path.to_owned(), Arc::new(folder));
+                    let is_own = !is_contained && user == own_user();
+                    return Some(SearchFolder { path, folder, is_own, user, is_contained });
+                }
                 Err(error) => error.to_string(),
             },
         };
@@ -299,8 +359,8 @@ impl ProgramFinder {
 
     /// New files of a folder.
     fn look_at(&mut self, place: SearchFolder, found: &mut Vec<ProgramFile>, there: &mut HashSet<ProgramFileId>) {
-        let Ok(entries) = Dir::read_from(&place.folder) else { return };
-        let folder = Arc::new(place.folder);
+        let folder = place.folder;
+        let Ok(entries) = Dir::read_from(&*folder) else { return };
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
         let mut new = 0;
         for name in names.filter(|name| is_memory(name)).take(KNOWN_MAX) {
@@ -325,6 +385,26 @@ impl ProgramFinder {
 impl Default for ProgramFinder {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Users of processes.
+fn users() -> HashSet<u32> {
+    let process = |pid| std::fs::metadata(format!("/proc/{pid}"));
+    processes().into_iter().filter_map(|pid| Some(process(pid).ok()?.uid())).collect()
+}
+
+/// Makes a folder that belongs to another user.
+fn make_for(path: &Path, user: u32) {
+    if DirBuilder::new().mode(0o700).create(path).is_err() {
+        return;
+    }
+    // By the open folder: the path may lead to another one by now.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(CWD, path, flags, Mode::empty());
+    let owner = Some(rustix::process::Uid::from_raw(user));
+    if opened.and_then(|folder| rustix::fs::fchown(folder, owner, None)).is_err() {
+        let _ = std::fs::remove_dir(path);
     }
 }
 

@@ -15,8 +15,8 @@
 //!
 //! ```text
 //! 63 ... 32                    19 ... 16                                            15 ... 0
-//! bytes behind the head, or    not known │ keep │ drop │ ask │ lose, and the same   id in the trace
-//! where its steps begin        for those whose size has to be found out
+//! bytes behind the head, or    not known │ keep │ drop │ ask │ lose │ refuse, and   id in the trace
+//! where its steps begin        the same for those whose size has to be found out
 //! ```
 
 use kymo_lane::contexts;
@@ -41,6 +41,8 @@ pub enum EventTreatment {
     Ask(u16),
     /// They cannot be kept, and are counted.
     Lose,
+    /// Their definition cannot be used: they are counted, and skipped.
+    Refuse,
 }
 
 /// How to treat events of a program, for sub-buffers that carry the same contexts.
@@ -65,6 +67,7 @@ const KEEP: u64 = 1;
 const DROP: u64 = 2;
 const ASK: u64 = 3;
 const LOSE: u64 = 4;
+const REFUSE: u64 = 5;
 const VARIABLE: u64 = 8;
 const WHAT: u64 = 0xf;
 
@@ -79,6 +82,8 @@ pub struct EventWalk {
     pub events: u64,
     /// Events that are lost because they cannot be kept.
     pub lost: u64,
+    /// Events with definitions that cannot be used.
+    pub refused: u64,
     /// Events outside of the window.
     pub outside: u64,
     /// Events with times slightly before the event before them, or after the last one: they get
@@ -142,7 +147,7 @@ impl EventWalk {
     /// Before the first event.
     #[must_use]
     pub fn begin() -> Self {
-        Self { read: 0, kept: 0, events: 0, lost: 0, outside: 0, stepped: 0, offset: 0 }
+        Self { read: 0, kept: 0, events: 0, refused: 0, lost: 0, outside: 0, stepped: 0, offset: 0 }
     }
 }
 
@@ -174,6 +179,7 @@ impl TreatmentTable {
             EventTreatment::Drop => (DROP, 0),
             EventTreatment::Ask(to) => (ASK, to),
             EventTreatment::Lose => (LOSE, 0),
+            EventTreatment::Refuse => (REFUSE, 0),
         };
         let at = usize::from(id);
         if self.entries.len() <= at {
@@ -229,6 +235,10 @@ impl TreatmentTable {
                 ASK => passes(id, &bytes[at + EVENT_HEAD_BYTES..end]),
                 LOSE => {
                     walk.lost += 1;
+                    false
+                }
+                REFUSE => {
+                    walk.refused += 1;
                     false
                 }
                 _ => false,

@@ -133,9 +133,16 @@ mod tests {
             name: String::new(),
             path: String::new(),
             arena: Err(kymo_lane::NoArena::Off),
+            began: 0,
+            began_with: [0; 2],
         };
-        let known =
-            ProgramFacts { identity: identity.clone(), pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        let known = ProgramFacts {
+            identity: identity.clone(),
+            pid_outside: None,
+            events: Vec::new(),
+            contexts: Vec::new(),
+            refused: std::collections::HashMap::new(),
+        };
         (ProgramId { identity, pid: None, tag: None, build_id: String::new() }, known)
     }
 

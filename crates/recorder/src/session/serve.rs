@@ -56,6 +56,8 @@ pub(crate) struct Served {
     unsettled: Vec<u16>,
     /// Events that the program has not defined yet begin switched off.
     is_closed: bool,
+    /// The number of the published selections that apply to events that it defines; 0: none.
+    applies: u64,
     /// No process has its memory any more.
     pub(crate) is_dead: bool,
     /// Whether the recorder looks at it all the time.
@@ -119,6 +121,7 @@ impl Served {
         let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
         let who = ProgramId { identity, pid, tag: found.tag.clone(), build_id };
         let is_dead = program.is_dead();
+        let applies = who.identity.began_with.into_iter().max().unwrap_or(0);
         let mut served = Self {
             program,
             found,
@@ -134,6 +137,7 @@ impl Served {
             more_unusable: 0,
             unsettled: Vec::new(),
             is_closed: false,
+            applies,
             is_dead,
             rest: Rest::new(),
             lost_lately: 0,
@@ -162,11 +166,29 @@ impl Served {
                         let _ = self.program.switch(defined.id, 0);
                     }
                     match self.unusable.len() < UNUSABLE_MAX {
-                        true => self.unusable.push(format!("event {}: {problem}", defined.id)),
+                        true => self.unusable.push(match (defined.is_context, defined.name.as_str()) {
+                            (true, _) => format!("context {}: {problem}", defined.id),
+                            (false, "") => format!("event {}: {problem}", defined.id),
+                            (false, name) => format!("event `{name}`: {problem}"),
+                        }),
                         false => self.more_unusable += 1,
                     }
                 }
             }
+        }
+    }
+
+    /// Tells sessions that want the program which definitions of it cannot be used.
+    pub(crate) fn tell_problems(&self, sessions: &mut [RecordingSession]) {
+        let all = self.unusable();
+        let Some(first) = all.first() else { return };
+        let (name, pid) = (&self.who.identity.name, self.who.pid.unwrap_or(self.who.identity.pid));
+        let more = match all.len() {
+            1 => String::new(),
+            count => format!("; `kymo status` names {} more", count - 1),
+        };
+        for session in sessions.iter_mut().filter(|session| session.takes_program(&self.who)) {
+            session.problem(format!("{name} (process {pid}): {first}{more}"));
         }
     }
 
@@ -217,6 +239,16 @@ impl Served {
         }
         let known = self.program.known();
         sessions.iter_mut().for_each(|session| session.learns_objects(known, objects.all(), clocks));
+    }
+
+    /// Other selections are published than those that the program began with: they no longer apply
+    /// to events that it defines, which this recorder switches.
+    pub(crate) fn outdates(&mut self, number: u64) {
+        if self.applies != 0 && self.applies != number {
+            self.applies = 0;
+            // If the program is gone, the next look reports that.
+            let _ = self.program.lane().applies(0);
+        }
     }
 
     /// Switches all of its events as the sessions want them, and tells the program how to record.

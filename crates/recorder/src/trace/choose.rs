@@ -69,6 +69,10 @@ pub(crate) fn chosen(program: &ProgramFacts, run: &EventRun<'_>, earliest: u64, 
             class.is_some_and(|class| choose.passes(&program.identity, class, contexts, fields))
         });
         let WalkStop::Unknown(id) = stop else { return walk.events };
+        if let Some(fields) = program.refused.get(&id) {
+            table.say(id, fields, EventTreatment::Refuse);
+            continue;
+        }
         let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else { return walk.events };
         let what = match choose.choose(&program.identity, event) {
             ClassDecision::Drop => EventTreatment::Drop,

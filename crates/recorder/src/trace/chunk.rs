@@ -9,7 +9,7 @@
 //! files as lanes at a time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_lane::{ClockSource, WriterThread};
@@ -128,6 +128,8 @@ pub(crate) struct ChunkStream {
     raw: RawStream,
     class: u32,
     is_used: bool,
+    /// Events in its file, as far as this recorder has written them.
+    events: u64,
     /// Discarded events, and how many of them packets count.
     discarded: u64,
     told: u64,
@@ -406,6 +408,7 @@ impl TraceChunk {
         // packet reports the same losses.
         if written.is_ok() {
             (this.told, this.unwritten, this.missing, this.origin) = (this.discarded, 0, 0, span.origin);
+            this.events += u64::from(span.events);
             self.bytes += bytes.len() as u64;
             self.packets += 1;
         }
@@ -462,6 +465,30 @@ impl TraceChunk {
         self.streams[stream].origin = origin;
     }
 
+    /// Streams with truncated files, as paths and missing bytes.
+    pub(crate) fn truncated(&self) -> impl Iterator<Item = (PathBuf, u64)> {
+        let missing = self.streams.iter().filter_map(|stream| Some((&stream.raw, stream.raw.missing_bytes()?)));
+        missing.filter(|(_, bytes)| *bytes > 0).map(|(raw, bytes)| (raw.path().to_owned(), bytes))
+    }
+
+    /// Streams with removed files, with their paths, and the number of events that
+    /// they had. Their next packets begin new files, which count these events as lost.
+    pub(crate) fn removed(&mut self) -> Vec<(StreamNumber, PathBuf, u64)> {
+        let mut removed = Vec::new();
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            if stream.raw.missing_bytes().is_some() {
+                continue;
+            }
+            let path = stream.raw.path().to_owned();
+            self.open -= usize::from(stream.raw.is_open());
+            stream.raw = self.trace.stream(&stream_name(number), stream.class, number as u64);
+            let events = std::mem::take(&mut stream.events);
+            stream.discarded = stream.discarded.wrapping_add(events);
+            removed.push((number, path, events));
+        }
+        removed
+    }
+
     /// Closes files: the next write opens them again, if they still exist.
     pub(crate) fn release(&mut self) {
         self.streams.iter_mut().for_each(|stream| stream.raw.release());
@@ -488,7 +515,7 @@ impl TraceChunk {
 impl ChunkStream {
     fn new(raw: RawStream, class: u32) -> Self {
         let origin = PacketOrigin::default();
-        Self { raw, class, is_used: true, discarded: 0, told: 0, unwritten: 0, missing: 0, origin }
+        Self { raw, class, is_used: true, events: 0, discarded: 0, told: 0, unwritten: 0, missing: 0, origin }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum LossCause {
     OtherTime,
     /// Metadata could not be written.
     Unwritten,
+    /// The definition of the events cannot be used. Packets of the lane count these.
+    Undefined,
 }
 
 /// A loss that no packet of a lane can report.
@@ -70,7 +72,8 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
                 0 => LossCause::NoLane,
                 1 => LossCause::Unreadable,
                 2 => LossCause::OtherTime,
-                _ => LossCause::Unwritten,
+                3 => LossCause::Unwritten,
+                _ => LossCause::Undefined,
             };
             let (events, events_ever, bytes) = (number(rest)?, number(rest)?, number(rest)?);
             Some(Some(TraceLoss { program, lane, why, events, events_ever, bytes }))
@@ -97,7 +100,7 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
         field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
     };
     let text = |name: &str| field(name, FieldType::Text);
-    let labels = ["no_lane", "unreadable", "other_time", "unwritten"].into_iter().zip(0..);
+    let labels = ["no_lane", "unreadable", "other_time", "unwritten", "undefined"].into_iter().zip(0..);
     let labels = labels.map(|(name, value)| ValueLabel { name: name.to_owned(), value }).collect();
     let why = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels));
     let class = |name: &str, fields| {
@@ -269,8 +272,20 @@ mod tests {
         let arena = Err(kymo_lane::NoArena::Privileged);
         let clock = kymo_lane::ClockSource::Counter;
         let (name, path) = (text.clone(), text);
-        let identity =
-            ProgramIdentity { key: 7, pid: 8, started: 9, pid_namespace: 10, user: 11, clock, name, path, arena };
+        let (began, began_with) = (0, [0; 2]);
+        let identity = ProgramIdentity {
+            key: 7,
+            pid: 8,
+            started: 9,
+            pid_namespace: 10,
+            user: 11,
+            clock,
+            name,
+            path,
+            arena,
+            began,
+            began_with,
+        };
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         own.process(7, &identity, None);

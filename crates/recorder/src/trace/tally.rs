@@ -47,6 +47,9 @@ pub struct Tally {
     pub unwritten: u64,
     /// Discarded events of threads that found no lane.
     pub no_lane: u64,
+    /// Discarded events whose definitions cannot be used.
+    #[serde(default)]
+    pub undefined: u64,
     /// Sub-buffers that programs overwrote before the recorder read them: the number of their
     /// events is unknown.
     pub missing: u64,

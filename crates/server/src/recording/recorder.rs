@@ -78,7 +78,7 @@ fn count(told: &mut Value, summary: &SessionSummary) {
         "events": summary.events,
         "bytes": summary.bytes,
         "programs": summary.running,
-        "lost": {"full": lost.full, "no_lane": lost.no_lane, "unwritten": lost.unwritten},
+        "lost": {"full": lost.full, "no_lane": lost.no_lane, "unwritten": lost.unwritten, "undefined": lost.undefined},
         "filtered": summary.filtered,
         "snapshots": summary.snapshots,
         "problems": summary.problems,

@@ -137,7 +137,7 @@ fn tell(seed: u64, time: Duration) {
     file.set_len(COUNTS_BYTES).expect("there is room");
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     // In some, programs have so little memory that events are lost.
-    let pool = ["64MiB", "64MiB", "1MiB"][chance.below(3) as usize];
+    let pool = ["128MiB", "128MiB", "1MiB"][chance.below(3) as usize];
     let fixed = ["record", "--detach", "--name", "chaos", "--output", "trace", "--pool-size", pool];
     let chosen = ["--process", "chaos-program", "--event", "chaos:counted", "--event", "chaos:switched"];
     place.says(&[&fixed[..], &chosen].concat(), 0);
@@ -159,7 +159,7 @@ fn tell(seed: u64, time: Duration) {
     println!("seed {seed}: {begun} programs, {killed} killed, {recorders} recorders, pools of {pool}\n{said}");
     let trace = place.path("trace");
     let counts = std::fs::read(&counts).expect("it is there");
-    let checked = std::panic::catch_unwind(|| Written::read(&trace).check(&counts, pool == "64MiB"));
+    let checked = std::panic::catch_unwind(|| Written::read(&trace).check(&counts, pool == "128MiB"));
     if let Err(why) = checked {
         let kept = std::env::temp_dir().join(format!("kymo-chaos-{seed}-{}", std::process::id()));
         let is_kept = std::fs::rename(&trace, &kept).and_then(|()| std::fs::write(kept.join("counts"), &counts));

@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 static COUNT: Event = Event::new(b"event test:count\nlevel 6\nfield u64 value\n");
 static OTHER: Event = Event::new(b"event test:other\nlevel 14\nfield u64 value\nfield text host\n");
+/// No recorder can use this definition: two fields have one name.
+static TWICE: Event = Event::new(b"event test:twice\nlevel 6\nfield u32 same\nfield u16 same\n");
 static LATE: Event = Event::new(b"event late:count\nlevel 6\nfield u64 value\n");
 
 /// What the program does: lines say what, and each is answered by one.
@@ -64,6 +66,10 @@ pub fn act() {
                 let mut child = Program::of(Command::new(&words[0]).args(&words[1..]));
                 child.tell(&format!("is {number}"));
                 child.tell(&format!("late-is {number}"));
+            }
+            "twice" => {
+                assert!(TWICE.register());
+                (0..number).for_each(|_| TWICE.record(&[0; 6]));
             }
             "calls" => call_across(),
             "thread" => std::thread::scope(|scope| {

@@ -1,0 +1,272 @@
+//! Publishes the selections of all sessions in the folders of programs: a program that starts
+//! records its first events by them, before this recorder knows it.
+//!
+//! ```text
+//! 1000.selection     of the recorder of user 1000, in its user's folders; root's, 0.selection, in those of other users too
+//! ```
+//!
+//! The recorder holds a lock on each file: a file without a lock is a dead recorder's, and
+//! programs ignore it.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kymo_schema::published::{PublishedStepKind, SelectionWriter};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+
+use crate::clock::uptime_ns;
+use crate::filters::contexts_named;
+use crate::folder::own_user;
+use crate::program::ProgramIdentity;
+use crate::program::find::SearchFolder;
+use crate::select::{SelectionStep, StepKind};
+use crate::session::RecordingSession;
+
+/// Device and inode of a folder.
+type FolderId = (u64, u64);
+
+/// The published selections.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    name: String,
+    /// The number of the last text, and the text; empty: no session has a selection.
+    number: u64,
+    text: String,
+    /// Numbers of all texts so far.
+    numbers: HashSet<u64>,
+    /// Folders that were there when something was published.
+    known: HashSet<FolderId>,
+    files: HashMap<FolderId, PublishedFile>,
+}
+
+/// The file in a folder.
+#[derive(Debug)]
+struct PublishedFile {
+    folder: Arc<OwnedFd>,
+    /// It is locked as long as this is open.
+    _lock: File,
+    /// The number of its text.
+    number: u64,
+}
+
+impl Publisher {
+    pub(crate) fn new() -> Self {
+        let name = format!("{}.selection", own_user());
+        Self {
+            name,
+            number: 0,
+            text: String::new(),
+            numbers: HashSet::new(),
+            known: HashSet::new(),
+            files: HashMap::new(),
+        }
+    }
+
+    /// The number of the selections that apply now; 0: there is no session.
+    pub(crate) fn number(&self) -> u64 {
+        if self.text.is_empty() { 0 } else { self.number }
+    }
+
+    /// Whether a program began with selections of this recorder alone.
+    pub(crate) fn has_started(&self, program: &ProgramIdentity) -> bool {
+        let (ours, others) = program.selections();
+        self.numbers.contains(&ours) && others == 0
+    }
+
+    /// Takes the selections of sessions that have changed, or have begun or ended.
+    pub(crate) fn select(&mut self, sessions: &[RecordingSession]) {
+        // Numbers are times, so that sessions know whether a program began with a text that they are
+        // part of.
+        self.number = u64::try_from(uptime_ns()).unwrap_or(0).max(self.number + 1);
+        self.numbers.insert(self.number);
+        self.text = if sessions.is_empty() { String::new() } else { text(self.number, sessions) };
+    }
+
+    /// Puts the selections into these folders, and takes back older ones everywhere. Returns those
+    /// folders of other users, or on other mounts, that were not there before.
+    pub(crate) fn publish(&mut self, folders: &[SearchFolder]) -> Vec<PathBuf> {
+        if self.text.is_empty() {
+            self.known.clear();
+            for file in std::mem::take(&mut self.files).into_values() {
+                let _ = rustix::fs::unlinkat(&*file.folder, &self.name, AtFlags::empty());
+            }
+            return Vec::new();
+        }
+        let known: Vec<Arc<OwnedFd>> = self.files.values().map(|file| Arc::clone(&file.folder)).collect();
+        known.iter().for_each(|folder| _ = self.reach(folder));
+        let new = folders.iter().filter(|place| self.reach(&place.folder) && !place.is_own);
+        new.map(|place| place.path.clone()).collect()
+    }
+
+    /// Puts the selections into a folder; returns whether the folder was not there before.
+    fn reach(&mut self, folder: &Arc<OwnedFd>) -> bool {
+        let Ok(found) = rustix::fs::fstat(&**folder) else { return false };
+        let id = (found.st_dev, found.st_ino);
+        let is_new = self.known.insert(id);
+        let before = self.files.get(&id).map(|file| file.number);
+        if before == Some(self.number) {
+            return false;
+        }
+        // Without it, programs there are recorded from the moment on in which the recorder finds
+        // them, and the summary says so.
+        if let Ok(lock) = self.put(folder, before.is_some()) {
+            self.files.insert(id, PublishedFile { folder: Arc::clone(folder), _lock: lock, number: self.number });
+        }
+        is_new
+    }
+
+    /// Replaces the file in a folder.
+    fn put(&self, folder: &OwnedFd, is_ours: bool) -> io::Result<File> {
+        // Two recorders of one user, with different runtime folders, share the folders of programs
+        // without one.
+        if !is_ours && self.is_others(folder) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let new = format!("{}.new", self.name);
+        let _ = rustix::fs::unlinkat(folder, &new, AtFlags::empty());
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(folder, &new, flags, Mode::from_raw_mode(0o644))?);
+        let done = file.write_all(self.text.as_bytes()).and_then(|()| {
+            // The owner of the folder has to read it, also if this process' mask forbids that.
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            // The lock is there before programs find the file.
+            rustix::fs::renameat(folder, &new, folder, &self.name)?;
+            Ok(())
+        });
+        if done.is_err() {
+            let _ = rustix::fs::unlinkat(folder, &new, AtFlags::empty());
+        }
+        done.map(|()| file)
+    }
+
+    /// Whether another living recorder has published in a folder.
+    fn is_others(&self, folder: &OwnedFd) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(folder, &self.name, flags, Mode::empty()) else { return false };
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    }
+}
+
+fn text(number: u64, sessions: &[RecordingSession]) -> String {
+    let mut writer = SelectionWriter::new(number);
+    for session in sessions {
+        let steps = session.selection().steps();
+        let filters = steps.iter().filter_map(|step| step.rule.filter.as_deref());
+        let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(filter));
+        let tag = session.tags().next();
+        writer.session(contexts, tag.and_then(|tag| Some((tag, starter(tag)?))));
+        steps.iter().for_each(|step| write(&mut writer, step));
+        writer.end_session();
+    }
+    writer.finish()
+}
+
+fn write(writer: &mut SelectionWriter, step: &SelectionStep) {
+    let kind = match step.act {
+        StepKind::Enable => PublishedStepKind::Enable,
+        StepKind::Disable => PublishedStepKind::Disable,
+        StepKind::Filter => PublishedStepKind::Filter,
+    };
+    let rule = &step.rule;
+    writer.step(kind, rule.level, rule.tag.as_deref(), rule.is_within);
+    rule.events.iter().for_each(|pattern| writer.event(pattern));
+    rule.processes.iter().for_each(|pattern| writer.process(pattern));
+}
+
+/// The process that starts the programs with a tag: `NAME-PID`.
+fn starter(tag: &str) -> Option<u32> {
+    tag.rsplit_once('-')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use kymo_schema::published::{PublishedCandidate, PublishedSelection};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::protocol::SessionOptions;
+    use crate::select::{ProgramCandidate, RecordDecision, SelectionRule, SessionSelection};
+
+    fn rule() -> impl Strategy<Value = SelectionRule> {
+        let events = proptest::collection::vec("!?(net|disk|\\*):(sent|re\\?d|\\*)", 0..3);
+        let processes = proptest::collection::vec("server|ser\\*|/usr/bin/\\*|other|1[23]", 0..2);
+        let level = proptest::option::of(0_u8..16);
+        let tag = proptest::option::of("demo-1|demo-2");
+        let filter = proptest::option::of("a == 1");
+        (events, processes, level, tag, filter, any::<bool>()).prop_map(
+            |(events, processes, level, tag, filter, is_within)| SelectionRule {
+                events,
+                level,
+                processes,
+                tag,
+                filter,
+                is_within,
+            },
+        )
+    }
+
+    /// A program that starts records exactly the events that the recorder may want of it.
+    #[test]
+    fn programs_decide_as_the_recorder_does() {
+        let kind = prop_oneof![Just(StepKind::Enable), Just(StepKind::Disable), Just(StepKind::Filter)];
+        let steps = proptest::collection::vec((kind, rule()), 0..5);
+        let config = ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() };
+        proptest::test_runner::TestRunner::new(config)
+            .run(&(steps, any::<bool>()), |(steps, is_tagged)| {
+                let mut selection = SessionSelection::default();
+                steps.into_iter().for_each(|(act, rule)| selection.take(SelectionStep { act, rule }));
+                let options = SessionOptions { selection: selection.clone(), ..SessionOptions::default() };
+                let text = text(7, &[RecordingSession::of(options, None, [0; 2])]);
+                let all = PublishedSelection::read(&text).expect("it is one");
+                let session = all.sessions().next().expect("there is one");
+                let tag = is_tagged.then_some("demo-1");
+                let (name, path) = ("server", "/usr/bin/server");
+                let ours = PublishedCandidate { pid: 12, name, path, tag };
+                let theirs = ProgramCandidate { pid: None, own_pid: 12, name, path, tag };
+                prop_assert_eq!(session.takes_program(&ours), selection.takes_program(&theirs), "{}", text);
+                for event in ["net:sent", "disk:read", "other:event"] {
+                    for level in [0, 6, 14] {
+                        let wanted = selection.chosen(&theirs, event, level) != RecordDecision::No;
+                        let takes = session.takes_program(&ours) && session.takes(&ours, event, level);
+                        prop_assert_eq!(takes, wanted, "{} {} {}", event, level, text);
+                    }
+                }
+                Ok(())
+            })
+            .expect("they agree");
+    }
+
+    #[test]
+    fn a_living_recorders_file_stays() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let place = || SearchFolder::of(folder.path());
+        let session = || RecordingSession::of(SessionOptions::default(), None, [0; 2]);
+        let [mut one, mut other] = [Publisher::new(), Publisher::new()];
+        let read = || std::fs::read_to_string(folder.path().join(format!("{}.selection", own_user()))).ok();
+        one.select(&[session()]);
+        let mut others = [place()];
+        others[0].is_own = false;
+        assert_eq!(one.publish(&others), [folder.path()]);
+        assert_eq!(one.publish(&others), [""; 0].map(PathBuf::from));
+        let first = read().expect("it is published");
+        other.select(&[session()]);
+        other.publish(&[place()]);
+        assert_eq!(read().as_ref(), Some(&first));
+        // Its own file is replaced, wherever it is.
+        one.select(&[session(), session()]);
+        one.publish(&[]);
+        assert_ne!(read().as_ref(), Some(&first));
+        // A dead recorder's file is replaced too.
+        drop(one);
+        other.publish(&[place()]);
+        assert!(read().is_some_and(|text| text.contains(&format!(" {}\n", other.number()))));
+        other.select(&[]);
+        other.publish(&[]);
+        assert_eq!((read(), other.number()), (None, 0));
+    }
+}
