@@ -19,6 +19,9 @@ nothing is lost but where a job says so; both write to the same disk. Programs' 
     pace            events per second to the disk without any loss, for some seconds, beside what a plain write of the same bytes takes
     drain           what the recorder works per million events
     first           the first event of a program, and of another thread
+    tails           an event, an event that turns to another sub-buffer, and the first event of a thread: half, 99 %, 99.9 % and all of
+                    them are as fast as that
+    short           how many times as long a thousand programs with a hundred events each take, one after the other, while a session runs
     start           how much longer a program lives, from its start to its end, than one without a tracer; the loader's work included
     memory          resident memory of a program with one event, beyond that of one without a tracer; of each of 64 quiet threads; and of a
                     program at most, whose one thread has had 8 million events that nobody drained
@@ -271,6 +274,59 @@ def firsts(tracers, folder):
         yield f"{tracer.name} first", once
 
 
+# Events of 10 bytes in a sub-buffer of 32 KiB.
+EVENTS_OF_SUB_BUFFER = 3276
+TAILS = [f"{what} {part}" for what in ("event", "turn", "thread") for part in ("p50", "p99", "p99.9", "max")]
+
+
+def tails(tracers, folder):
+    for tracer in tracers:
+        def once(tracer=tracer):
+            each = EVENTS_OF_SUB_BUFFER if tracer.name == "kymo" else 0
+            printed, lost, _ = tracer.run(["tails", 2_000_000, 3000, each], folder / "trace", contexts=[])
+            shutil.rmtree(folder / "trace", ignore_errors=True)
+            figures = dict(zip(TAILS, per_event(printed)))
+            return {f" {name}": value for name, value in figures.items() if value} | {" lost": lost}
+        yield f"{tracer.name} tails", once
+
+
+SHORT = 1000
+
+
+def shorts(tracers, folder):
+    for tracer in tracers:
+        def loop(tracer=tracer):
+            words = f"i=0; while [ $i -lt {SHORT} ]; do {tracer.program} one 1 1 50 0; i=$((i+1)); done"
+            environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "-1"}
+            begin = time.monotonic()
+            subprocess.run(["sh", "-c", words], check=True, stdout=subprocess.DEVNULL, env=environment)
+            return time.monotonic() - begin
+
+        def once(tracer=tracer, loop=loop):
+            alone = loop()
+            place = folder / "short"
+            if tracer.name == "kymo":
+                options = ["--output", place, "--event", "kymo_record:*", "--name", "short"]
+                subprocess.run([tracer.kymo, "record", "--detach", *options], check=True, stdout=subprocess.DEVNULL)
+                recorded = loop()
+                done = subprocess.run([tracer.kymo, "stop", "short", "--json"], check=True, capture_output=True, text=True)
+                summary = json.loads(done.stdout)[0]
+                kept = summary["events"]
+            else:
+                session = f"kymo-short-{os.getpid()}"
+                tracer.say("create", session, "--output", place)
+                tracer.say("enable-event", "--session", session, "--userspace", "kymo_record:*")
+                tracer.say("start", session)
+                recorded = loop()
+                tracer.say("destroy", session)
+                done = subprocess.run(["babeltrace2", place], capture_output=True, text=True)
+                kept = done.stdout.count("\n")
+            shutil.rmtree(place, ignore_errors=True)
+            # The first burst is not measured, and recorded all the same.
+            return {"": recorded / alone, " ms alone": alone * 1000 / SHORT, " kept of 100": kept / SHORT}
+        yield f"{tracer.name} short", once
+
+
 def starts(tracers, folder, plain):
     for tracer in tracers:
         def once(tracer=tracer):
@@ -335,6 +391,8 @@ REQUIRED = [
     ("yes 1", 20, 15, "ns"), ("yes 10", 24, 18, "ns"), ("yes 50", 31, 25, "ns"),
     ("overwrite 1", None, None, "ns"), ("overwrite 2", None, None, "ns"),
     ("pace", 20, 40, "M events/s"), ("pace drain", 25, 10, "ms per M events"),
+    *((f"tails {name}", 6000 if name == "thread p50" else None, None, "ns") for name in TAILS),
+    ("short", 1.3, 1.15, "times as long"), ("short kept of 100", 100, 100, "events"),
     ("start", 1000, 300, "us"), ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
     # One sub-buffer is 32 KiB; its page and its lane's entry come to it.
     ("memory thread", 40, 40, "KiB"), ("memory program", None, None, "KiB"), ("memory pool", 16, 16, "MiB"),
@@ -374,7 +432,7 @@ def main():
     parser.add_argument("--kymo", required=True)
     parser.add_argument("--libkymo", required=True, help="the folder that has libkymo.so")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="jobs whose names have these words")
+    parser.add_argument("--only", default="", help="jobs whose names have one of these words: tails,short")
     arguments = parser.parse_args()
     programs = build(arguments.libkymo)
     taken, busy = {}, os.getloadavg()[0]
@@ -389,8 +447,8 @@ def main():
         tracers = [stack.enter_context(tracer) for tracer in tracers]
         plain = programs["plain"]
         todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *overwriting_threads(tracers, folder),
-                *paces(tracers, folder), *firsts(tracers, folder), *starts(tracers, folder, plain), *memories(tracers, folder, plain)]
-        todo = [job for job in todo if arguments.only in job[0]]
+                *paces(tracers, folder), *firsts(tracers, folder), *tails(tracers, folder), *shorts(tracers, folder), *starts(tracers, folder, plain), *memories(tracers, folder, plain)]
+        todo = [job for job in todo if any(word in job[0] for word in arguments.only.split(","))]
         for number in range(arguments.rounds):
             for name, once in todo:
                 try:

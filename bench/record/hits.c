@@ -5,6 +5,8 @@
  *     hits one|three THREADS BURSTS COUNT PAUSE_MS     bursts of so many events on each thread, pauses between, for the recorder to drain
  *     hits pace THREADS EVENTS_PER_SECOND SECONDS      events of a number at that rate, as evenly as batches of 64 are
  *     hits first                                       the first event of the program, and of another thread, in us
+ *     hits tails EVENTS THREADS EACH                   p50, p99, p99.9 and maximum in ns: of events, of every EACH-th one, which turns to another
+ *                                                      sub-buffer, and of the first events of so many threads, one after the other
  *     hits memory THREADS EVENTS                       resident memory in KiB: of the program when it has had one event; of each of so many
  *                                                      threads that have one; and what so many events of one thread add
  *     hits start TIMES PLAIN                           how much longer this program lives than the other one, both doing nothing, in us
@@ -195,6 +197,68 @@ static int measure(long threads)
     return 0;
 }
 
+static void print_tails(double *values, long all, const char *end)
+{
+    qsort(values, (size_t)all, sizeof *values, compare);
+    const double of_1000[] = {500, 990, 999};
+    for (int i = 0; i < 3; i++)
+        printf("%.1f\t", all ? values[(long)((double)(all - 1) * of_1000[i] / 1000)] : 0);
+    printf("%.1f%s", all ? values[all - 1] : 0, end);
+}
+
+static void *first_ticks(void *into)
+{
+    const unsigned long long begin = counter();
+    ONE(1);
+    *(double *)into = (double)(counter() - begin);
+    return NULL;
+}
+
+/* Each figure has one reading of the counter in it. */
+static int measure_tails(long events, long threads, long each)
+{
+    const double ticks_begin = (double)counter(), ns_begin = now_ns();
+    double *all = calloc((size_t)events, sizeof *all), *turns = calloc((size_t)events, sizeof *turns);
+    double *firsts = calloc((size_t)threads + 1, sizeof *firsts);
+    long others = 0, turned = 0;
+    if (!all || !turns || !firsts)
+        return 1;
+    memset(all, 1, (size_t)events * sizeof *all);
+    memset(turns, 1, (size_t)events * sizeof *turns);
+    /* This thread's first event begins its first sub-buffer. */
+    ONE(0);
+    unsigned long long before = counter();
+    for (long i = 1; i <= events; i++) {
+        ONE((unsigned)i & 0xffff);
+        const unsigned long long now = counter();
+        if (each && i % each == 0)
+            turns[turned++] = (double)(now - before);
+        else
+            all[others++] = (double)(now - before);
+        before = now;
+        if (i % 100000 == 0) {
+            usleep(20000);
+            before = counter();
+        }
+    }
+    for (long i = 0; i < threads; i++) {
+        pthread_t other;
+        pthread_create(&other, NULL, first_ticks, &firsts[i]);
+        pthread_join(other, NULL);
+    }
+    const double ns = (now_ns() - ns_begin) / ((double)counter() - ticks_begin);
+    for (long i = 0; i < events; i++) {
+        all[i] *= ns;
+        turns[i] *= ns;
+    }
+    for (long i = 0; i < threads; i++)
+        firsts[i] *= ns;
+    print_tails(all, others, "\t");
+    print_tails(turns, turned, "\t");
+    print_tails(firsts, threads, "\n");
+    return 0;
+}
+
 static double rate;
 static double seconds;
 static long long paced[THREADS_MAX];
@@ -281,6 +345,8 @@ int main(int argc, char **argv)
         bursts = threads;
         return measure_start(argv[3]);
     }
+    if (argc == 5 && strcmp(what, "tails") == 0)
+        return measure_tails(threads, atol(argv[3]), atol(argv[4]));
     if (argc == 5 && strcmp(what, "pace") == 0 && threads <= THREADS_MAX) {
         rate = atof(argv[3]);
         seconds = atof(argv[4]);
@@ -294,7 +360,7 @@ int main(int argc, char **argv)
         if (bursts > 0 && bursts < BURSTS_MAX)
             return measure(threads);
     }
-    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | "
+    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | hits tails EVENTS THREADS EACH | "
                     "hits memory THREADS EVENTS | hits start TIMES PLAIN\n");
     return 2;
 }

@@ -15,9 +15,11 @@ use crate::sides::{ProgramSide, WriterThread};
 /// Maximum number of attempts to take a sub-buffer that other threads compete for. An event is
 /// rather lost than made to wait for other threads without bound.
 const TRIES: u32 = 8;
-/// Number of sub-buffers that get memory at the same time. Each step costs a system call, and a
-/// program with few events should not hold the whole pool.
-const STEP: u64 = 8;
+/// Numbers of sub-buffers that get memory at the same time, least and most: as many as there are
+/// already. Each step costs a system call, and a program with few events should not hold the whole
+/// pool, nor wait for the kernel to clear more than it needs. Two at first, because the second
+/// thread of a program does not wait then.
+const STEPS: [u64; 2] = [2, 8];
 
 /// A lane, as its owning thread knows it. The first six words are all that the fast path needs, for
 /// an event that goes to the same sub-buffer as the last one. Code that writes events without this
@@ -351,7 +353,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             if free.is_some() || ready >= all {
                 return free;
             }
-            let more = (ready + STEP).min(all);
+            let more = (ready + ready.clamp(STEPS[0], STEPS[1])).min(all);
             let (at, described) = (self.layout.sub_buffer(ready as u32), self.layout.descriptor(ready as u32));
             // A write to a page of a full file system would kill the program, so pages get memory
             // first.

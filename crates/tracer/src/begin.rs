@@ -117,6 +117,9 @@ fn found_place(
     let folder = path.open_folder()?;
     let selection = selection::read(&folder, thread::name(), executable);
     let session = session().or_else(|| selection.and_then(StartSelection::of_ancestors));
+    if let (Some(selection), Some((name, _))) = (selection, session) {
+        selection.is_of(name);
+    }
     Some((file(layout, path, folder, session)?, selection, session))
 }
 
@@ -138,7 +141,9 @@ impl ProcessState {
             began_with: self.selection.map_or([0; 2], |selection| selection.numbers),
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
-        if session.is_some() && is_open_in_parent() && self.memory.reserve(from, to - from) {
+        // Without a published selection of the session, all events are on.
+        let is_unknown = session.is_some() && !self.selection.is_some_and(StartSelection::has_session);
+        if is_unknown && is_open_in_parent() && self.memory.reserve(from, to - from) {
             // The recorder attaches later, and turns off the events that it does not want; it can
             // discard the events recorded until then. When the session ends, it also turns off the
             // control bytes without an event.

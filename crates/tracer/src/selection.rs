@@ -11,6 +11,9 @@
 
 #![allow(unsafe_code, reason = "system calls, and a copy in pages of its own")]
 
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
 use kymo_schema::published::{BYTES_MAX, PublishedCandidate, PublishedSelection, PublishedSession, event_of};
 
 use crate::pages;
@@ -27,6 +30,9 @@ const ANCESTORS_MAX: usize = 64;
 pub(crate) struct StartSelection {
     /// Number of each selection; 0: there is none.
     pub(crate) numbers: [u64; FILES],
+    /// The session that the process belongs to, if any.
+    tag: AtomicPtr<u8>,
+    tag_bytes: AtomicUsize,
     pid: u32,
     name: [u8; 16],
     path: [u8; PATH_MAX],
@@ -84,7 +90,30 @@ impl StartSelection {
     fn candidate(&self) -> PublishedCandidate<'_> {
         let name = self.name.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
-        PublishedCandidate { pid: self.pid, name: text(name), path: text(&self.path[..self.path_bytes]), tag: None }
+        PublishedCandidate {
+            pid: self.pid,
+            name: text(name),
+            path: text(&self.path[..self.path_bytes]),
+            tag: self.tag().and_then(|tag| core::str::from_utf8(tag).ok()),
+        }
+    }
+
+    fn tag(&self) -> Option<&'static [u8]> {
+        let tag = NonNull::new(self.tag.load(Ordering::Acquire))?;
+        // Safety: the length was stored before the pointer, and the text is static.
+        Some(unsafe { core::slice::from_raw_parts(tag.as_ptr(), self.tag_bytes.load(Ordering::Relaxed)) })
+    }
+
+    /// The process belongs to a session.
+    pub(crate) fn is_of(&self, session: &'static [u8]) {
+        self.tag_bytes.store(session.len(), Ordering::Relaxed);
+        self.tag.store(session.as_ptr().cast_mut(), Ordering::Release);
+    }
+
+    /// Whether the session of the process is among these.
+    pub(crate) fn has_session(&self) -> bool {
+        let tag = self.tag();
+        self.sessions().any(|session| session.starts.is_some_and(|(name, _)| tag == Some(name.as_bytes())))
     }
 
     /// Contexts that events of this process carry for sessions that take it.

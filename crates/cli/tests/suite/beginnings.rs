@@ -108,7 +108,11 @@ fn a_program_that_cannot_read_the_selection_is_told() {
 fn a_dead_recorders_selection_counts_for_nothing() {
     let place = Place::new();
     place.says(&["record", "--detach", "--output", "trace"], 0);
-    kill_process(recorder(&place), Signal::KILL).expect("it runs");
+    let recorder = recorder(&place);
+    kill_process(recorder, Signal::KILL).expect("it runs");
+    // Its lock is gone once it is.
+    let stat = format!("/proc/{}/stat", recorder.as_raw_nonzero());
+    until(|| std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")));
     let user = rustix::process::geteuid().as_raw();
     assert!(place.path(&format!("kymo/{user}.selection")).exists());
     let mut program = place.program();
