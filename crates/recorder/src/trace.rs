@@ -261,6 +261,7 @@ impl Output {
                 self.chunk.lose_unwritten(stream, events);
                 add(&mut self.tally.discarded, events);
                 add(&mut self.tally.unwritten, events);
+                self.say_lost(program, run, LossCause::Unwritten, events);
                 self.error = Some(error.into());
             }
         }
@@ -370,9 +371,15 @@ impl Output {
         add(&mut self.tally.discarded, walk.lost + walk.refused);
         add(&mut self.tally.unwritten, walk.lost);
         add(&mut self.tally.undefined, walk.refused);
-        if walk.refused > 0 {
-            let (now, events) = (self.cycles(), walk.refused);
-            let (program, lane, why) = (program.identity.key, run.lane, LossCause::Undefined);
+        self.say_lost(program, run, LossCause::Undefined, walk.refused);
+        self.say_lost(program, run, LossCause::Unwritten, walk.lost);
+    }
+
+    /// Says why events are lost that packets of their lane count.
+    fn say_lost(&mut self, program: &ProgramFacts, run: &EventRun<'_>, why: LossCause, events: u64) {
+        if events > 0 {
+            let now = self.cycles();
+            let (program, lane) = (program.identity.key, run.lane);
             self.own.lost(now, &TraceLoss { program, lane, why, events, events_ever: 0, bytes: 0 });
         }
     }
@@ -389,7 +396,8 @@ impl Output {
         if events > 0 {
             let now = self.cycles();
             let program = program.identity.key;
-            self.own.lost(now, &TraceLoss { program, lane, why: LossCause::NoLane, events, events_ever, bytes: 0 });
+            let why = if lane == u16::MAX { LossCause::NoLane } else { LossCause::Full };
+            self.own.lost(now, &TraceLoss { program, lane, why, events, events_ever, bytes: 0 });
             self.chunk.lose(self.own_stream, events, 0);
         }
     }
@@ -487,11 +495,15 @@ impl Output {
         add(&mut self.tally.discarded, events);
         add(&mut self.tally.unwritten, lost.unwritten);
         add(&mut self.tally.no_lane, lost.no_lane);
-        if events > 0 {
+        let causes = [
+            (lost.full, LossCause::Full),
+            (lost.no_lane, LossCause::NoLane),
+            (lost.unwritten, LossCause::Unwritten),
+            (lost.undefined, LossCause::Undefined),
+        ];
+        for (events, why) in causes.into_iter().filter(|(events, _)| *events > 0) {
             let now = self.cycles();
-            let loss =
-                TraceLoss { program: 0, lane: u16::MAX, why: LossCause::Unwritten, events, events_ever: 0, bytes: 0 };
-            self.own.lost(now, &loss);
+            self.own.lost(now, &TraceLoss { program: 0, lane: u16::MAX, why, events, events_ever: 0, bytes: 0 });
             self.chunk.lose(self.own_stream, events, 0);
         }
     }

@@ -22,10 +22,12 @@ pub(crate) enum LossCause {
     Unreadable,
     /// Events of a program have impossible times.
     OtherTime,
-    /// Metadata could not be written.
+    /// Metadata, or a packet of a lane, could not be written.
     Unwritten,
     /// The definition of the events cannot be used. Packets of the lane count these.
     Undefined,
+    /// There was no room for events of a lane that has no packet.
+    Full,
 }
 
 /// A loss that no packet of a lane can report.
@@ -73,7 +75,8 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
                 1 => LossCause::Unreadable,
                 2 => LossCause::OtherTime,
                 3 => LossCause::Unwritten,
-                _ => LossCause::Undefined,
+                4 => LossCause::Undefined,
+                _ => LossCause::Full,
             };
             let (events, events_ever, bytes) = (number(rest)?, number(rest)?, number(rest)?);
             Some(Some(TraceLoss { program, lane, why, events, events_ever, bytes }))
@@ -100,7 +103,7 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
         field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
     };
     let text = |name: &str| field(name, FieldType::Text);
-    let labels = ["no_lane", "unreadable", "other_time", "unwritten", "undefined"].into_iter().zip(0..);
+    let labels = ["no_lane", "unreadable", "other_time", "unwritten", "undefined", "full"].into_iter().zip(0..);
     let labels = labels.map(|(name, value)| ValueLabel { name: name.to_owned(), value }).collect();
     let why = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels));
     let class = |name: &str, fields| {

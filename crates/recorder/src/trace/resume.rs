@@ -153,6 +153,7 @@ fn joined(beginning: &JournalHead, found: &Tally, files: u64) -> Tally {
         own: before.own + found.own,
         discarded: before.discarded + found.discarded,
         no_lane: before.no_lane + found.no_lane,
+        undefined: before.undefined + found.undefined,
         missing: before.missing + found.missing,
         unreadable: before.unreadable + found.unreadable,
         chunks: beginning.chunk,
@@ -318,12 +319,16 @@ impl ChunkContent {
     fn lost(&mut self, loss: &TraceLoss) {
         self.tally.unreadable += loss.bytes;
         self.unreadable += u64::from(loss.why == LossCause::Unreadable);
-        if loss.why != LossCause::NoLane {
+        match (loss.why, loss.lane) {
+            (LossCause::Undefined, _) => self.tally.undefined += loss.events,
+            (LossCause::NoLane, u16::MAX) => self.tally.no_lane += loss.events,
+            _ => {}
+        }
+        if !matches!(loss.why, LossCause::NoLane | LossCause::Full) || loss.events_ever == 0 {
             return;
         }
         let known = self.programs.entry(loss.program).or_default();
         if loss.lane == u16::MAX {
-            self.tally.no_lane += loss.events;
             known.discarded = known.discarded.max(loss.events_ever);
         } else {
             let position = known.positions.entry(loss.lane).or_default();
