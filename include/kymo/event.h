@@ -149,6 +149,8 @@ private:
     template <typename... Kymo_any> KYMO_INNER_INLINE void function(const Kymo_any &...) {}
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define KYMO_INNER_ANY(function) KYMO_INNER_INLINE void function(...) {}
+#elif defined(__clang__)
+#define KYMO_INNER_ANY(function) void function(...) __attribute__((overloadable));
 #else
 #define KYMO_INNER_ANY(function) KYMO_INNER_INLINE void function() {}
 #endif

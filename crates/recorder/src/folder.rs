@@ -9,6 +9,7 @@
 //!   bell                      what programs ring when the recorder looks at them seldom, 0600
 //!   NAME.session              a session that goes on when the recorder was killed
 //!   NAME-PID.started          one that starts programs, whose events are on from the begin
+//!   UID.selection             the selections of a recorder's sessions, for programs that start
 //! ```
 
 use std::fs::{DirBuilder, File, OpenOptions};

@@ -11,6 +11,7 @@ pub(crate) mod choose;
 mod chunk;
 pub(crate) mod journal;
 mod live;
+mod losses;
 pub(crate) mod mend;
 mod own;
 pub(crate) mod repair;
@@ -32,11 +33,10 @@ use crate::program::objects::ExecutableObject;
 use crate::program::run::{EventRun, LaneEnd};
 use crate::program::walk::{self, EventTreatment, EventWalk, TickRange, TreatmentTable, WalkStop};
 use crate::program::{ProgramFacts, ProgramIdentity};
-use crate::protocol::LostEvents;
 pub use crate::trace::choose::{Choose, ClassDecision, Everything, SingleTrace};
 use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
 use crate::trace::journal::{Journal, JournalHead, beginning};
-use crate::trace::own::{LossCause, OwnEvents, TraceLoss};
+use crate::trace::own::{LossCause, OwnEvents};
 use crate::trace::resume::rest;
 pub use crate::trace::tally::{OutputOptions, Tally};
 
@@ -364,44 +364,6 @@ impl Output {
         Some(stream)
     }
 
-    /// Counts the events of a run that the trace does not have.
-    fn count_walk(&mut self, program: &ProgramFacts, run: &EventRun<'_>, walk: &EventWalk) {
-        self.tally.outside += walk.outside;
-        add(&mut self.tally.stepped, walk.stepped);
-        add(&mut self.tally.discarded, walk.lost + walk.refused);
-        add(&mut self.tally.unwritten, walk.lost);
-        add(&mut self.tally.undefined, walk.refused);
-        self.say_lost(program, run, LossCause::Undefined, walk.refused);
-        self.say_lost(program, run, LossCause::Unwritten, walk.lost);
-    }
-
-    /// Says why events are lost that packets of their lane count.
-    fn say_lost(&mut self, program: &ProgramFacts, run: &EventRun<'_>, why: LossCause, events: u64) {
-        if events > 0 {
-            let now = self.cycles();
-            let (program, lane) = (program.identity.key, run.lane);
-            self.own.lost(now, &TraceLoss { program, lane, why, events, events_ever: 0, bytes: 0 });
-        }
-    }
-
-    fn unreadable(&mut self, program: &ProgramFacts, run: &EventRun<'_>, why: LossCause, bytes: usize) {
-        add(&mut self.tally.unreadable, bytes as u64);
-        let now = self.cycles();
-        let (program, lane, bytes) = (program.identity.key, run.lane, bytes as u64);
-        self.own.lost(now, &TraceLoss { program, lane, why, events: 0, events_ever: 0, bytes });
-    }
-
-    /// Counts losses of a lane in the recorder's own stream.
-    fn lose_quietly(&mut self, program: &ProgramFacts, lane: u16, events: u64, events_ever: u64) {
-        if events > 0 {
-            let now = self.cycles();
-            let program = program.identity.key;
-            let why = if lane == u16::MAX { LossCause::NoLane } else { LossCause::Full };
-            self.own.lost(now, &TraceLoss { program, lane, why, events, events_ever, bytes: 0 });
-            self.chunk.lose(self.own_stream, events, 0);
-        }
-    }
-
     /// The current time, in cycles of the trace.
     fn cycles(&mut self) -> u64 {
         let now = self.clock.now().saturating_sub(self.facts.base);
@@ -489,25 +451,6 @@ impl Output {
         self.lose_quietly(program, u16::MAX, events, events_ever);
     }
 
-    /// Counts losses from before the trace could be begun.
-    pub(crate) fn lost_before(&mut self, lost: &LostEvents) {
-        let events = lost.events();
-        add(&mut self.tally.discarded, events);
-        add(&mut self.tally.unwritten, lost.unwritten);
-        add(&mut self.tally.no_lane, lost.no_lane);
-        let causes = [
-            (lost.full, LossCause::Full),
-            (lost.no_lane, LossCause::NoLane),
-            (lost.unwritten, LossCause::Unwritten),
-            (lost.undefined, LossCause::Undefined),
-        ];
-        for (events, why) in causes.into_iter().filter(|(events, _)| *events > 0) {
-            let now = self.cycles();
-            self.own.lost(now, &TraceLoss { program: 0, lane: u16::MAX, why, events, events_ever: 0, bytes: 0 });
-            self.chunk.lose(self.own_stream, events, 0);
-        }
-    }
-
     fn state(&mut self, program: &ProgramFacts) -> &mut ProgramState {
         state(&mut self.programs, &mut self.resumed, program)
     }
@@ -550,27 +493,6 @@ impl Output {
             self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
         }
         self.put_own();
-    }
-
-    /// Counts events of files that were removed.
-    pub(crate) fn look_after_files(&mut self) {
-        for (stream, path, events) in self.chunk.removed() {
-            let what = if stream == self.own_stream {
-                self.tally.own = self.tally.own.saturating_sub(events);
-                "was removed while it was written: facts about programs and clocks are lost".to_owned()
-            } else {
-                self.tally.events = self.tally.events.saturating_sub(events);
-                add(&mut self.tally.discarded, events);
-                add(&mut self.tally.unwritten, events);
-                format!("was removed while it was written, with {events} events, which are counted as lost")
-            };
-            self.error = Some(file_error(&path, std::io::Error::other(what)).into());
-        }
-        if let Some((path, bytes)) = self.chunk.truncated().next() {
-            let what =
-                format!("was truncated while it was written: {bytes} bytes of events are lost, how many is not known");
-            self.error = Some(file_error(&path, std::io::Error::other(what)).into());
-        }
     }
 
     /// Checks that the folder still exists, and tries again to write event classes that could not

@@ -170,6 +170,28 @@ fn misuse_does_not_compile() {
     }
 }
 
+/// More fields than there can be are one error, and not one for each use of the macro.
+#[test]
+fn too_many_fields_are_one_error() {
+    let fields: Vec<String> = (0..65).map(|number| format!("KYMO_U8(f{number})")).collect();
+    let (fields, zeros) = (fields.join(", "), ["0"; 65].join(", "));
+    for (compiler, flags) in [("gcc", "-std=c11"), ("clang-14", "-std=c11"), ("g++", "-std=c++17")] {
+        if !has(compiler) {
+            continue;
+        }
+        let folder = Folder::new();
+        let source = folder.path().join("many").with_extension(if compiler == "g++" { "cpp" } else { "c" });
+        let call = format!("if (kymo_t_e_is_on()) kymo_t_e({zeros});");
+        let text =
+            format!("#include <kymo/kymo.h>\nKYMO_EVENT(t, e, {fields});\nint main(void) {{ {call} return 0; }}\n");
+        std::fs::write(&source, text).expect("it is ours");
+        let (_, output) = folder.compile(compiler, &source, &[flags, "-O2", "-c"], "many");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("has more than 64 fields"), "{compiler}: {said}");
+        assert_eq!(said.matches(" error: ").count(), 1, "{compiler}: {said}");
+    }
+}
+
 /// Examples of the reference, each a file of its own.
 #[test]
 fn examples_of_the_reference_compile() {
