@@ -241,6 +241,19 @@ fn a_refused_definition_costs_no_other_events() {
     assert!(place.says(&["print", "--event", "kymo:lost", "trace"], 0).contains("undefined"));
 }
 
+/// A program that defines more than there is room for: the summary says so, and its other events are there.
+#[test]
+fn too_many_definitions_are_told() {
+    let place = Place::new();
+    let mut command = place.kymo(&["record", "--output", "trace", "--"]);
+    let mut program = Program::of(command.args(words()).stderr(Stdio::piped()));
+    program.tell("fill 80");
+    program.tell("count 5");
+    program.say("exit 0");
+    let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
+    assert!(told.contains("recorded 5 events") && told.contains("more events than there is room for"), "{told}");
+}
+
 /// A flight recorder keeps the events of programs that have ended; it does not say that those go on.
 #[test]
 fn what_has_ended_does_not_go_on() {

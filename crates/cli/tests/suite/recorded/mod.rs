@@ -71,6 +71,11 @@ pub fn act() {
                 assert!(TWICE.register());
                 (0..number).for_each(|_| TWICE.record(&[0; 6]));
             }
+            // Definitions of 60 KB each; the lines of unknown words are skipped.
+            "fill" => (0..number).for_each(|number| {
+                let text = format!("event fill:e{number}\nlevel 6\nnote {}\n", "x".repeat(60_000));
+                Box::leak(Box::new(Event::new(Box::leak(text.into_bytes().into_boxed_slice())))).register();
+            }),
             "calls" => call_across(),
             "thread" => std::thread::scope(|scope| {
                 scope.spawn(|| {
