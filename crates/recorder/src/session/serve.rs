@@ -28,6 +28,8 @@ pub(crate) const POOL_BYTES: u64 = 16 << 20;
 /// Reported of a program that defines too many events.
 const FULL: &str = "more events than there is room for, 65,536 or 4 MiB of definitions, plugins that were loaded again counted again: \
                     those beyond are not recorded";
+/// Unusable definitions of a program that the summary of a session names; `kymo status` names more.
+const TOLD_MAX: usize = 10;
 /// Unusable definitions that are reported one by one.
 const UNUSABLE_MAX: usize = 100;
 
@@ -179,16 +181,13 @@ impl Served {
     }
 
     /// Tells sessions that want the program which definitions of it cannot be used.
-    pub(crate) fn tell_problems(&self, sessions: &mut [RecordingSession]) {
-        let all = self.unusable();
-        let Some(first) = all.first() else { return };
+    pub(crate) fn tell_problems(&mut self, sessions: &mut [RecordingSession]) {
+        self.note_full();
         let (name, pid) = (&self.who.identity.name, self.who.pid.unwrap_or(self.who.identity.pid));
-        let more = match all.len() {
-            1 => String::new(),
-            count => format!("; `kymo status` names {} more", count - 1),
-        };
-        for session in sessions.iter_mut().filter(|session| session.takes_program(&self.who)) {
-            session.problem(format!("{name} (process {pid}): {first}{more}"));
+        for problem in self.unusable().into_iter().take(TOLD_MAX) {
+            for session in sessions.iter_mut().filter(|session| session.takes_program(&self.who)) {
+                session.problem(format!("{name} (process {pid}): {problem}"));
+            }
         }
     }
 
