@@ -46,7 +46,7 @@ withInvented("who records", (stage) => {
     }
     await expect.poll(() => session.getByRole("img").getAttribute("aria-label")).toMatch(/^Events a second over the last minute: .* at most$/);
     expect((await session.locator("polyline").getAttribute("points"))?.split(" ").length).toBe(8);
-    stage.server.recorder.lost = { full: 1_234, no_lane: 0, unwritten: 5 };
+    stage.server.recorder.lost = { full: 1_234, no_lane: 0, unwritten: 5, undefined: 0 };
     stage.server.recorder.problems = ["lane_7 cannot be written: no space left on device"];
     tick();
     await expect.poll(() => session.textContent()).toMatch(/1,234 found no room in memory.*5 could not be written to the disk.*no space left/s);

@@ -40,7 +40,7 @@ export class Recorder {
   events = 12_000;
   bytes = 3_400_000;
   programs = 2;
-  lost = { full: 0, no_lane: 0, unwritten: 0 };
+  lost = { full: 0, no_lane: 0, unwritten: 0, undefined: 0 };
   problems: string[] = [];
   /** Why it cannot be asked; it tells the state known before. */
   problem: string | null = null;
@@ -59,7 +59,7 @@ export class Recorder {
   clear(): void {
     [this.isThere, this.state, this.mode, this.refusal, this.problem, this.snapshots] = [false, "recording", "write", null, null, 0];
     [this.milliseconds, this.events, this.bytes, this.programs] = [1_500, 12_000, 3_400_000, 2];
-    this.lost = { full: 0, no_lane: 0, unwritten: 0 };
+    this.lost = { full: 0, no_lane: 0, unwritten: 0, undefined: 0 };
     this.problems = [];
     this.asked.length = 0;
     this.classes = CLASSES.map(([name, level, on, runs]) => ({ name, level, programs: name.startsWith("server:") ? 1 : 2, on, filters: [], runs: on ? runs : [], why: runs[0] === "recorder" ? "its program was built without filters" : null }));

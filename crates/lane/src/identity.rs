@@ -113,7 +113,8 @@ impl Identity<'_> {
             (header::BEGAN, self.began),
             (header::BEGAN_WITH, self.began_with[0]),
             (header::BEGAN_WITH_ROOTS, self.began_with[1]),
-            (header::APPLIES, self.began_with[0].max(self.began_with[1])),
+            (header::APPLIES[0], self.began_with[0]),
+            (header::APPLIES[1], self.began_with[1]),
         ] {
             memory.store(at, value, Relaxed);
         }
@@ -122,21 +123,32 @@ impl Identity<'_> {
 }
 
 impl<M: ProgramMemory> ProgramSide<'_, M> {
-    /// Number of the published selection that applies to events that are defined now; 0: none.
+    /// Numbers of the published selections that apply to events that are defined now, of the user's
+    /// recorder and of root's; 0: none.
     #[must_use]
-    pub fn applying(&self) -> u64 {
-        self.memory.load(header::APPLIES, Relaxed)
+    pub fn applying(&self) -> [u64; 2] {
+        header::APPLIES.map(|at| self.memory.load(at, Relaxed))
     }
 }
 
 impl<V: MemoryView> RecorderSide<V> {
-    /// Says which published selection applies to events that the program defines from now on.
+    /// Says which selection of the user's recorder (0) or of root's (1) applies to events that the
+    /// program defines from now on; 0: none.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn applies(&self, number: u64) -> Result<(), V::Fault> {
-        self.view.set_word(header::APPLIES, number)
+    pub fn applies(&self, whose: usize, number: u64) -> Result<(), V::Fault> {
+        self.view.set_word(header::APPLIES[whose], number)
+    }
+
+    /// Whether such a selection applies.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn is_applying(&self, whose: usize) -> Result<bool, V::Fault> {
+        Ok(self.view.word(header::APPLIES[whose])? != 0)
     }
 
     /// Identity as the program claims it; none of it need be true. The path is truncated to the

@@ -86,9 +86,9 @@ pub(crate) mod header {
     /// Written by the recorder when it sleeps: the events that it wants to be woken for. The thread
     /// that rings resets it to 0.
     pub(crate) const ASLEEP: u64 = 552;
-    /// Number of the published selection that applies to events that the program defines now: first
-    /// the latest that it read, then as the recorder says; 0: none.
-    pub(crate) const APPLIES: u64 = 560;
+    /// Numbers of the published selections that apply to events that the program defines now, of its
+    /// user's recorder and of root's: first those that it read, then as each recorder says; 0: none.
+    pub(crate) const APPLIES: [u64; 2] = [560, 568];
     /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;

@@ -107,6 +107,7 @@ fn identity() -> ProgramIdentity {
         arena: Err(kymo_lane::NoArena::Off),
         began: 0,
         began_with: [0; 2],
+        ours: 0,
     }
 }
 

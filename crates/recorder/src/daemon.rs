@@ -357,14 +357,11 @@ impl Daemon {
         if self.has_changed {
             self.publisher.select(&self.sessions);
             self.finder.make_folders();
-            for served in &mut self.served {
-                served.outdates(self.publisher.number());
-            }
         }
-        if self.has_changed || self.finder.has_new_folders() {
-            let folders = self.finder.folders(self.has_changed);
-            let new = self.publisher.publish(&folders);
-            self.sessions.iter_mut().for_each(|session| session.is_published(&new));
+        self.reach_folders();
+        if self.has_changed {
+            // Once the file is there: programs read it again when they see its number.
+            self.served.iter_mut().for_each(|served| served.applies(self.publisher.number()));
         }
     }
 
@@ -391,10 +388,21 @@ impl Daemon {
         }
     }
 
+    /// Publishes in folders that have come, or everywhere if selections have changed.
+    fn reach_folders(&mut self) {
+        if self.has_changed || self.finder.has_new_folders() {
+            let folders = self.finder.folders(self.has_changed);
+            let new = self.publisher.publish(&folders);
+            self.sessions.iter_mut().for_each(|session| session.is_published(&new));
+        }
+    }
+
     /// Meets a program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
-        served.outdates(self.publisher.number());
+        if is_wanted {
+            served.applies(self.publisher.number());
+        }
         let Served { who, program, .. } = &mut served;
         // One look serves all sessions: events that the program records meanwhile are not past
         // events that a session might leave out.
@@ -434,7 +442,8 @@ impl Daemon {
     fn close(&self, served: &mut Served) {
         // Recorders of other folders have sessions that are not known here.
         let is_tagged = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
-        let is_ours = is_tagged || self.publisher.has_started(&served.who.identity);
+        // A program that another recorder's selection applies to is closed by the last of them.
+        let is_ours = is_tagged || self.publisher.has_started(&served.who.identity) && !served.is_others();
         if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
             let _ = served.leave();
         }
@@ -595,6 +604,7 @@ impl Daemon {
     /// Ends a session: all events recorded until now are in its trace.
     pub(crate) fn end(&mut self, name: &str) -> Option<SessionSummary> {
         self.find_all(name);
+        self.reach_folders();
         self.drain(DrainTiming::Now);
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;

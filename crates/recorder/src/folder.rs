@@ -9,7 +9,8 @@
 //!   bell                      what programs ring when the recorder looks at them seldom, 0600
 //!   NAME.session              a session that goes on when the recorder was killed
 //!   NAME-PID.started          one that starts programs, whose events are on from the begin
-//!   UID.selection             the selections of a recorder's sessions, for programs that start
+//!   own.selection             the selections of this user's sessions, for programs that start
+//!   root.selection            those of root's
 //! ```
 
 use std::fs::{DirBuilder, File, OpenOptions};

@@ -28,6 +28,7 @@ mod daemon;
 pub mod doctor;
 pub mod filters;
 pub mod folder;
+mod number;
 pub mod program;
 pub mod protocol;
 pub mod recover;

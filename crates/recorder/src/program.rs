@@ -96,9 +96,11 @@ pub struct ProgramIdentity {
     pub arena: Result<Arena, NoArena>,
     /// When its memory began, in ticks of its clock; 0: unknown.
     pub began: u64,
-    /// Numbers of the published selections that it began with: of its user's recorder, and of
-    /// root's; 0: none.
+    /// Numbers of the published selections that it began with: of the recorder of its folder's owner,
+    /// and of root's; 0: none.
     pub began_with: [u64; 2],
+    /// Which of the two is this recorder's.
+    pub ours: usize,
 }
 
 /// A process. Several copies of the tracer in it (a plugin's own, a library's) report the same
@@ -115,8 +117,7 @@ impl ProgramIdentity {
     /// The number of the selections that the program began with of this user's recorder, and that of
     /// the other recorder; 0: none.
     pub(crate) fn selections(&self) -> (u64, u64) {
-        let [own, roots] = self.began_with;
-        if own_user() == 0 { (roots, own) } else { (own, roots) }
+        (self.began_with[self.ours % 2], self.began_with[1 - self.ours % 2])
     }
 
     /// The process that the memory belongs to.
@@ -229,7 +230,9 @@ impl Program {
             std::fs::TryLockError::WouldBlock => ProgramRefusal::Taken,
             std::fs::TryLockError::Error(error) => ProgramRefusal::File(error),
         })?;
-        Self::of(path, key, Control(file), found.len())
+        let mut program = Self::of(path, key, Control(file), found.len())?;
+        program.known.identity.ours = usize::from(user != own_user());
+        Ok(program)
     }
 
     /// Opens a copy of a control file, of any name. The copy is only read.
@@ -637,7 +640,7 @@ fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentit
     let said = lane.identity(&mut path)?;
     let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path, began, began_with } = said;
     let (name, path) = (text(&name), text(path));
-    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena, began, began_with })
+    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena, began, began_with, ours: 0 })
 }
 
 /// The text in these bytes, up to the first zero.

@@ -289,6 +289,10 @@ pub struct SessionSummary {
     /// there that ended before the recorder found the folder are not recorded, and not counted.
     #[serde(default)]
     pub late_folders: Vec<PathBuf>,
+    /// No recorder ran for a while, after one was killed: programs that came and went meanwhile are not
+    /// recorded.
+    #[serde(default)]
+    pub has_gap: bool,
     /// Events that a filter dropped in the recorder.
     pub filtered: u64,
     /// Events that were lost.

@@ -659,6 +659,7 @@ impl RecordingSession {
             output: self.options.output.clone(),
             programs: self.all_programs(),
             resumed: self.resumed,
+            has_gap: self.late.has_gap(),
             late_programs: self.late.count(),
             late_folders: self.late.folders.clone(),
             filtered: self.choosing.filtered,

@@ -211,7 +211,7 @@ impl Output {
         self.bytes.resize(self.chunk.before_events(), 0);
         self.bytes.extend_from_slice(run.bytes);
         let Some((class, walk)) = self.walk(program, run, choose) else {
-            self.unreadable(program, run, LossCause::Unwritten, run.bytes.len());
+            self.unwalked(program, run, choose);
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
@@ -529,6 +529,8 @@ impl Output {
     /// Ends the chunk and begins the next one; if none can be begun, the last chunk goes on.
     /// Returns whether there is a new one.
     fn roll(&mut self) -> bool {
+        // What happens to files of parts that are complete is no loss.
+        self.look_after_files();
         self.put_own();
         let number = self.tally.chunks + 1;
         let path = if self.options.has_chunks() {

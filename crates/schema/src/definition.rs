@@ -24,6 +24,8 @@ use crate::{level, word};
 pub const BYTES_MAX: usize = 64 << 10;
 /// Fields of an event.
 pub const FIELDS_MAX: usize = 256;
+/// Fields of a definition that is refused, as far as their sizes are of use: an event has 16 KiB.
+const SHAPE_MAX: usize = 16 << 10;
 /// Labels of an enumeration.
 pub const LABELS_MAX: usize = 4 << 10;
 /// Elements of an array: events have at most 16 KiB.
@@ -237,6 +239,9 @@ pub fn shape(definition: &[u8]) -> Option<Vec<DefinedField>> {
     let mut fields = Vec::new();
     for mut line in lines.skip(1) {
         if line.word() == "field" {
+            if fields.len() == SHAPE_MAX {
+                return None;
+            }
             fields.push(DefinedField { name: String::new(), kind: loose_kind(&mut line)? });
         }
     }

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! kymo selection 1 8172364912         version of this text; number: nanoseconds of the system's uptime, each text has a later one
-//! session 5 demo-1234 1234            contexts that events carry; the tag of programs that the session starts, and the PID that starts them
+//! session 5 demo-1234 1234 77 99      contexts that events carry; tag of programs that it starts, and the PID, namespace and
+//!                                     start time of the process that starts them
 //! enable 6                            a step: enable, disable or filter; the least important level
 //! event net:*                           patterns of `PROVIDER:NAME`
 //! process server                        patterns of programs
@@ -52,9 +53,23 @@ pub struct PublishedSelection<'t> {
 pub struct PublishedSession<'t> {
     /// Contexts that events carry.
     pub contexts: u64,
-    /// The tag of programs that the session starts, and the PID of the process that starts them.
-    pub starts: Option<(&'t str, u32)>,
+    /// The process that starts programs for the session.
+    pub starts: Option<Starter<'t>>,
     steps: &'t str,
+}
+
+/// A process that starts programs for a session. The same PID may be another process' in another
+/// namespace, or later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Starter<'t> {
+    /// The tag of the programs.
+    pub tag: &'t str,
+    /// Its PID, and the inode of the PID namespace.
+    pub pid: u32,
+    /// See [`Starter::pid`].
+    pub namespace: u64,
+    /// When it started, in the kernel's clock ticks.
+    pub started: u64,
 }
 
 /// Facts that decide whether a program is selected.
@@ -92,7 +107,11 @@ impl<'t> PublishedSelection<'t> {
         parts(self.rest, |line| line.starts_with("session ")).filter_map(|(head, steps)| {
             let mut words = head.split(' ').skip(1);
             let contexts = words.next()?.parse().ok()?;
-            let starts = words.next().and_then(|tag| Some((tag, words.next()?.parse().ok()?)));
+            let starts = words.next().and_then(|tag| {
+                let pid = words.next()?.parse().ok()?;
+                let (namespace, started) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+                Some(Starter { tag, pid, namespace, started })
+            });
             Some(PublishedSession { contexts, starts, steps })
         })
     }
@@ -221,8 +240,11 @@ impl SelectionWriter {
     }
 
     /// Begins a session.
-    pub fn session(&mut self, contexts: u64, starts: Option<(&str, u32)>) {
-        let starts = starts.map_or(String::new(), |(tag, pid)| format!(" {tag} {pid}"));
+    pub fn session(&mut self, contexts: u64, starts: Option<Starter<'_>>) {
+        let starts = starts.map_or(String::new(), |starter| {
+            let Starter { tag, pid, namespace, started } = starter;
+            format!(" {tag} {pid} {namespace} {started}")
+        });
         self.session = (self.text.len(), format!("session {contexts}{starts}\n"));
         self.text.push_str(&self.session.1);
     }
@@ -280,9 +302,11 @@ mod tests {
     const SERVER: PublishedCandidate<'static> =
         PublishedCandidate { pid: 12, name: "server", path: "/usr/bin/server-2", tag: None };
 
+    const STARTER: Starter<'static> = Starter { tag: "demo-1", pid: 40, namespace: 7, started: 99 };
+
     fn text() -> String {
         let mut writer = SelectionWriter::new(77);
-        writer.session(5, Some(("demo-1", 40)));
+        writer.session(5, Some(STARTER));
         writer.step(PublishedStepKind::Enable, None, Some("demo-1"), false);
         writer.end_session();
         writer.session(0, None);
@@ -307,7 +331,7 @@ mod tests {
         assert_eq!(all.number, 77);
         let sessions: Vec<_> = all.sessions().collect();
         let [started, session] = &sessions[..] else { panic!("{text}") };
-        assert_eq!((started.contexts, started.starts, session.starts), (5, Some(("demo-1", 40)), None));
+        assert_eq!((started.contexts, started.starts, session.starts), (5, Some(STARTER), None));
         assert!(!started.takes_program(&SERVER));
         assert!(started.takes_program(&PublishedCandidate { tag: Some("demo-1"), ..SERVER }));
         assert!(session.takes_program(&SERVER));

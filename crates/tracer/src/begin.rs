@@ -12,9 +12,12 @@ use kymo_lane::{Arena, BellIdentity, FilterEngine, Identity, Mapped, MemoryLayou
 
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
-use crate::place::{Descriptor, PathBuffer, has_more_than_its_user, secure_variable, stat_field};
+use crate::place::{
+    Descriptor, EXECUTABLE_MAX, PathBuffer, SESSION_BYTES_MAX, executable_path, has_more_than_its_user, inode, number,
+    secure_variable, stat_field,
+};
 use crate::process::{PROCESS, ProcessState, WINDOW};
-use crate::selection::StartSelection;
+use crate::selection::{StartFacts, StartSelection};
 use crate::{arena, bell, clock, context, event, filter, interrupted, selection, thread};
 
 /// The memory of this process; creates it if necessary.
@@ -41,7 +44,6 @@ fn begin() -> Option<&'static ProcessState> {
         // memory by now.
         return Some(begun);
     }
-    let is_off = || secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off");
     if has_more_than_its_user() || before.is_null() && is_off() {
         return None;
     }
@@ -50,7 +52,8 @@ fn begin() -> Option<&'static ProcessState> {
     let page = pages::own(PAGE)?;
     let mut executable = [0; EXECUTABLE_MAX];
     let executable = executable_path(&mut executable);
-    let Some((MappedFile { base, window, path, bell }, selection, session)) = found_place(&layout, executable) else {
+    let Some((MappedFile { base, window, path, bell }, selection, session, facts)) = found_place(&layout, executable)
+    else {
         pages::unmap(page, PAGE);
         return None;
     };
@@ -62,16 +65,14 @@ fn begin() -> Option<&'static ProcessState> {
     const { assert!(size_of::<ProcessState>() <= PAGE, "it fits into its page") };
     let process = page.cast::<ProcessState>();
     let arena = arena::map();
-    // Safety: it cannot fail.
-    let pid = unsafe { libc::getpid() } as u32;
-    let is_there = AtomicU32::new(0);
+    let (pid, is_there) = (facts.pid(), AtomicU32::new(0));
     // In a child process, the control bytes stay at the address that they have in the parent.
     let seen = NonNull::new(WINDOW.load(Ordering::Acquire));
     // Safety: the page is exclusive to this function, and large enough.
     unsafe {
         let window = seen.unwrap_or(window);
         let arena = arena.ok();
-        process.write(ProcessState { is_there, pid, memory, base, window, layout, path, arena, selection });
+        process.write(ProcessState { is_there, pid, memory, base, window, layout, path, arena, selection, facts });
     };
     // Safety: it was just written, and stays mapped if it is used after this function.
     let this: &'static ProcessState = unsafe { process.as_ref() };
@@ -90,6 +91,7 @@ fn begin() -> Option<&'static ProcessState> {
         // Another thread was faster, or there is no memory.
         this.remove();
         arena::unmap(this.arena);
+        this.selection.into_iter().for_each(StartSelection::forget);
         pages::unmap(window, layout.inherited_bytes() as usize);
         pages::unmap(base, layout.bytes() as usize);
         pages::unmap(page, PAGE);
@@ -104,6 +106,11 @@ fn begin() -> Option<&'static ProcessState> {
     Some(this)
 }
 
+/// Whether the environment switches the tracer off.
+fn is_off() -> bool {
+    secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off")
+}
+
 /// A session's name, and contexts of its events.
 type SessionName = (&'static [u8], u64);
 
@@ -112,15 +119,23 @@ type SessionName = (&'static [u8], u64);
 fn found_place(
     layout: &MemoryLayout,
     executable: &[u8],
-) -> Option<(MappedFile, Option<&'static StartSelection>, Option<SessionName>)> {
+) -> Option<(MappedFile, Option<&'static StartSelection>, Option<SessionName>, StartFacts)> {
     let path = PathBuffer::folder()?;
     let folder = path.open_folder()?;
-    let selection = selection::read(&folder, thread::name(), executable);
-    let session = session().or_else(|| selection.and_then(StartSelection::of_ancestors));
-    if let (Some(selection), Some((name, _))) = (selection, session) {
-        selection.is_of(name);
+    let named = session();
+    let facts = StartFacts::new(thread::name(), named.map(|(name, _)| name));
+    let selection: Option<&'static StartSelection> = selection::read(&folder, &facts, executable).map(|selection| {
+        selection.adopt();
+        &*selection
+    });
+    let session = named.or_else(|| selection.and_then(StartSelection::session));
+    match file(layout, path, folder, session) {
+        Some(file) => Some((file, selection, session, selection.map_or(facts, |selection| selection.facts))),
+        None => {
+            selection.into_iter().for_each(StartSelection::forget);
+            None
+        }
     }
-    Some((file(layout, path, folder, session)?, selection, session))
 }
 
 impl ProcessState {
@@ -334,37 +349,10 @@ fn is_over(session: &[u8]) -> bool {
     is_visible && is_named && !allows(&path, libc::F_OK)
 }
 
-/// Maximum bytes of a session's name.
-const SESSION_BYTES_MAX: usize = 64;
-
-/// Inode of a file; 0: the file does not exist.
-fn inode(path: &CStr) -> u64 {
-    // Safety: the path is NUL-terminated, and `found` has room for the result.
-    unsafe {
-        let mut found: libc::stat = core::mem::zeroed();
-        if libc::stat(path.as_ptr(), &raw mut found) == 0 { found.st_ino } else { 0 }
-    }
-}
-
 /// Start time of this process, in clock ticks of the system; 0: unknown.
 fn started() -> u64 {
     let mut text = [0; 1024];
     let file = Descriptor::open(c"/proc/self/stat", libc::O_RDONLY | libc::O_CLOEXEC);
     let length = file.map_or(0, |file| file.read(&mut text));
     number(stat_field(&text[..length], 19).unwrap_or(&[]))
-}
-
-/// Bytes of the executable's path that a program tells.
-const EXECUTABLE_MAX: usize = 3072;
-
-/// The path of the executable; empty: unknown.
-fn executable_path(buffer: &mut [u8; EXECUTABLE_MAX]) -> &[u8] {
-    // Safety: the buffer has that length, and only the bytes that were written are used.
-    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
-    buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[])
-}
-
-/// Parses decimal digits.
-fn number(digits: &[u8]) -> u64 {
-    digits.iter().fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(digit.wrapping_sub(b'0').into()))
 }

@@ -154,3 +154,30 @@ pub(crate) fn stat_field(text: &[u8], field: usize) -> Option<&[u8]> {
     let behind = text.iter().rposition(|byte| *byte == b')').map(|at| &text[at + 1..])?;
     behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(field)
 }
+
+/// Maximum bytes of a session's name.
+pub(crate) const SESSION_BYTES_MAX: usize = 64;
+
+/// Inode of a file; 0: the file does not exist.
+pub(crate) fn inode(path: &CStr) -> u64 {
+    // Safety: the path is NUL-terminated, and `found` has room for the result.
+    unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        if libc::stat(path.as_ptr(), &raw mut found) == 0 { found.st_ino } else { 0 }
+    }
+}
+
+/// Parses decimal digits.
+pub(crate) fn number(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(digit.wrapping_sub(b'0').into()))
+}
+
+/// Bytes of the executable's path that a program tells.
+pub(crate) const EXECUTABLE_MAX: usize = 3072;
+
+/// The path of the executable; empty: unknown.
+pub(crate) fn executable_path(buffer: &mut [u8; EXECUTABLE_MAX]) -> &[u8] {
+    // Safety: the buffer has that length, and only the bytes that were written are used.
+    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[])
+}

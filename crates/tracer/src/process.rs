@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use kymo_lane::{Arena, Mapped, MemoryLayout, ProgramSide};
 
 use crate::place::PathBuffer;
-use crate::selection::StartSelection;
+use crate::selection::{StartFacts, StartSelection};
 use crate::{bell, pages};
 
 /// State of a process' memory; all zeros in a child.
@@ -35,6 +35,8 @@ pub(crate) struct ProcessState {
     pub(crate) arena: Option<Arena>,
     /// The selections of recorders when it began.
     pub(crate) selection: Option<&'static StartSelection>,
+    /// Its name then, and the session that it belongs to.
+    pub(crate) facts: StartFacts,
 }
 
 pub(crate) static PROCESS: AtomicPtr<ProcessState> = AtomicPtr::new(null_mut());
@@ -90,8 +92,14 @@ impl ProcessState {
 
     /// Whether an event that is defined now is on from the start, because a session wants it.
     pub(crate) fn begins_on(&self, definition: &[u8]) -> bool {
-        let applies = |selection: &&StartSelection| self.program().applying() == selection.number();
-        self.selection.filter(applies).is_some_and(|selection| selection.wants(definition))
+        let applying = self.program().applying();
+        match self.selection.filter(|selection| selection.has(applying)) {
+            Some(selection) => selection.wants(definition, applying),
+            None if applying == [0; 2] => false,
+            // A recorder has published another one since.
+            None => StartSelection::read_again(self.path.as_c_str(), &self.facts)
+                .is_some_and(|selection| selection.wants(definition, applying)),
+        }
     }
 
     /// Address of an event's control byte.

@@ -300,6 +300,7 @@ impl RawTrace {
             end: 0,
             entries: Vec::new(),
             index_bytes: Some(0),
+            truncated: 0,
         }
     }
 
@@ -397,6 +398,8 @@ pub struct RawStream {
     entries: Vec<u8>,
     /// Bytes of the index that are written; `None`: it could not be.
     index_bytes: Option<u64>,
+    /// Bytes that were missing when the last packet was written.
+    truncated: u64,
 }
 
 /// The values that a packet gives besides its events.
@@ -438,7 +441,7 @@ impl RawStream {
     #[must_use]
     pub fn missing_bytes(&self) -> Option<u64> {
         match fs::metadata(&self.path) {
-            Ok(found) => Some(self.offset.saturating_sub(found.len())),
+            Ok(found) => Some(self.offset.saturating_sub(found.len()).max(self.truncated)),
             Err(error) if error.kind() == ErrorKind::NotFound && self.offset > 0 => None,
             Err(_) => Some(0),
         }
@@ -511,6 +514,8 @@ impl RawStream {
             file.set_len(self.offset)?;
             self.has_rest = false;
         }
+        // Writing behind the end would leave a hole, and nobody would see that bytes are missing.
+        self.truncated = self.truncated.max(self.offset.saturating_sub(file.metadata()?.len()));
         let written = write_at(&file, bytes, self.offset);
         self.has_rest = written.is_err();
         self.file = Some(file);

@@ -123,6 +123,9 @@ pub(crate) fn losses(summary: &SessionSummary) -> Option<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, why)| format!("{} {why}", counted(*count, "event")))
         .collect();
+    if summary.has_gap {
+        said.push("what programs did that came and went while no recorder ran is not known".to_owned());
+    }
     if summary.late_programs > 0 {
         let programs = counted(summary.late_programs, "program");
         said.push(format!("what {programs} did before the recorder found them is not known"));

@@ -75,6 +75,41 @@ fn programs_begin_as_sessions_want_them() {
     program.tell("late-is 0");
 }
 
+/// Plugins that a program loads later, after selections have changed: their first events are recorded as the sessions want
+/// them now, in programs that began before a session, with it, and for it.
+#[test]
+fn plugins_begin_as_sessions_want_them_now() {
+    let place = Place::new();
+    let mut before = place.program();
+    place.says(&["record", "--detach", "--name", "one", "--output", "one", "--event", "test:*"], 0);
+    let mut with = place.program();
+    let mut command = place.kymo(&["record", "--output", "own", "--"]);
+    let mut own = Program::of(command.args(words()).stderr(Stdio::null()));
+    [&mut before, &mut with, &mut own].into_iter().for_each(|program| program.tell("on"));
+    // Another session wants the plugin, and the first ones do not.
+    place.says(&["record", "--detach", "--name", "two", "--output", "two", "--event", "late:*"], 0);
+    [&mut before, &mut with, &mut own].into_iter().for_each(|program| program.tell("late-is 1"));
+    own.say("exit 0");
+    own.end();
+    place.says(&["stop", "two"], 0);
+    // Of the sessions that are left, none does.
+    let mut other = place.program();
+    other.tell("late-is 0");
+    place.says(&["stop", "--all"], 0);
+}
+
+/// Two sessions cannot have one folder, also while neither has a file there.
+#[test]
+fn two_sessions_have_two_folders() {
+    let place = Place::new();
+    place.says(&["record", "--detach", "--name", "one", "--output", "trace"], 0);
+    for output in ["trace", "trace/inside", "."] {
+        let told = place.says(&["record", "--detach", "--name", "two", "--output", output], 2);
+        assert!(told.contains("session `one` writes to") || told.contains("there is something in it"), "{told}");
+    }
+    place.says(&["record", "--detach", "--name", "two", "--output", "other"], 0);
+}
+
 /// A filter decides on the events that a program records before the recorder has put it there.
 #[test]
 fn filters_hold_from_the_first_event_on() {
@@ -92,8 +127,7 @@ fn filters_hold_from_the_first_event_on() {
 fn a_program_that_cannot_read_the_selection_is_told() {
     let place = Place::new();
     place.says(&["record", "--detach", "--output", "trace"], 0);
-    let user = rustix::process::geteuid().as_raw();
-    std::fs::remove_file(place.path(&format!("kymo/{user}.selection"))).expect("it is published");
+    std::fs::remove_file(place.path("kymo/own.selection")).expect("it is published");
     let mut program = place.program();
     program.tell("on");
     program.tell("count 5");
@@ -113,8 +147,7 @@ fn a_dead_recorders_selection_counts_for_nothing() {
     // Its lock is gone once it is.
     let stat = format!("/proc/{}/stat", recorder.as_raw_nonzero());
     until(|| std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")));
-    let user = rustix::process::geteuid().as_raw();
-    assert!(place.path(&format!("kymo/{user}.selection")).exists());
+    assert!(place.path("kymo/own.selection").exists());
     let mut program = place.program();
     program.tell("is 0");
     // The next recorder goes on, and publishes it again.
@@ -206,6 +239,14 @@ fn removed_files_are_told() {
     );
     assert_eq!(place.values(&place.path("trace"), "test:count"), (100..150).collect::<Vec<_>>());
     assert!(place.says(&["info", "trace"], 0).contains("100"), "the trace says it too");
+    // Without its metadata no trace can be read, which is a problem, and no loss of events.
+    place.says(&["record", "--detach", "--output", "metadata"], 0);
+    let mut program = place.program();
+    program.tell("count 20");
+    until(|| place.json(&["sessions", "--json"])[0]["summary"]["events"] == 20);
+    std::fs::remove_file(place.path("metadata/metadata")).expect("it is there");
+    drop(program);
+    assert!(stop(&place)["problems"].to_string().contains("metadata: No such file"));
     // The whole folder.
     place.says(&["record", "--detach", "--output", "folder"], 0);
     let mut program = place.program();

@@ -2,7 +2,8 @@
 //! records its first events by them, before this recorder knows it.
 //!
 //! ```text
-//! 1000.selection     of the recorder of user 1000, in its user's folders; root's, 0.selection, in those of other users too
+//! own.selection      of the recorder of the folder's owner
+//! root.selection     of root's recorder, in the folders of other users
 //! ```
 //!
 //! The recorder holds a lock on each file: a file without a lock is a dead recorder's, and
@@ -15,14 +16,14 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_schema::published::{PublishedStepKind, SelectionWriter};
+use kymo_schema::published::{PublishedStepKind, SelectionWriter, Starter};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 
-use crate::clock::uptime_ns;
 use crate::filters::contexts_named;
 use crate::folder::own_user;
+use crate::number;
 use crate::program::ProgramIdentity;
-use crate::program::find::SearchFolder;
+use crate::program::find::{SearchFolder, namespace, start_time};
 use crate::select::{SelectionStep, StepKind};
 use crate::session::RecordingSession;
 
@@ -32,7 +33,6 @@ type FolderId = (u64, u64);
 /// The published selections.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    name: String,
     /// The number of the last text, and the text; empty: no session has a selection.
     number: u64,
     text: String,
@@ -47,6 +47,7 @@ pub(crate) struct Publisher {
 #[derive(Debug)]
 struct PublishedFile {
     folder: Arc<OwnedFd>,
+    name: &'static str,
     /// It is locked as long as this is open.
     _lock: File,
     /// The number of its text.
@@ -55,15 +56,8 @@ struct PublishedFile {
 
 impl Publisher {
     pub(crate) fn new() -> Self {
-        let name = format!("{}.selection", own_user());
-        Self {
-            name,
-            number: 0,
-            text: String::new(),
-            numbers: HashSet::new(),
-            known: HashSet::new(),
-            files: HashMap::new(),
-        }
+        let (numbers, known, files) = (HashSet::new(), HashSet::new(), HashMap::new());
+        Self { number: 0, text: String::new(), numbers, known, files }
     }
 
     /// The number of the selections that apply now; 0: there is no session.
@@ -71,41 +65,40 @@ impl Publisher {
         if self.text.is_empty() { 0 } else { self.number }
     }
 
-    /// Whether a program began with selections of this recorder alone.
+    /// Whether a program began with selections of this recorder.
     pub(crate) fn has_started(&self, program: &ProgramIdentity) -> bool {
-        let (ours, others) = program.selections();
-        self.numbers.contains(&ours) && others == 0
+        self.numbers.contains(&program.selections().0)
     }
 
     /// Takes the selections of sessions that have changed, or have begun or ended.
     pub(crate) fn select(&mut self, sessions: &[RecordingSession]) {
-        // Numbers are times, so that sessions know whether a program began with a text that they are
-        // part of.
-        self.number = u64::try_from(uptime_ns()).unwrap_or(0).max(self.number + 1);
+        self.number = number::next(self.number);
         self.numbers.insert(self.number);
         self.text = if sessions.is_empty() { String::new() } else { text(self.number, sessions) };
     }
 
-    /// Puts the selections into these folders, and takes back older ones everywhere. Returns those
+    /// Puts the selections into these folders, which are all that there are. Returns those
     /// folders of other users, or on other mounts, that were not there before.
     pub(crate) fn publish(&mut self, folders: &[SearchFolder]) -> Vec<PathBuf> {
         if self.text.is_empty() {
             self.known.clear();
             for file in std::mem::take(&mut self.files).into_values() {
-                let _ = rustix::fs::unlinkat(&*file.folder, &self.name, AtFlags::empty());
+                let _ = rustix::fs::unlinkat(&*file.folder, file.name, AtFlags::empty());
             }
             return Vec::new();
         }
-        let known: Vec<Arc<OwnedFd>> = self.files.values().map(|file| Arc::clone(&file.folder)).collect();
-        known.iter().for_each(|folder| _ = self.reach(folder));
-        let new = folders.iter().filter(|place| self.reach(&place.folder) && !place.is_own);
+        // Folders of containers that are gone: an open folder would keep their memory.
+        let there: HashSet<FolderId> = folders.iter().filter_map(|place| id_of(&place.folder)).collect();
+        self.files.retain(|id, _| there.contains(id));
+        self.known.retain(|id| there.contains(id));
+        let new = folders.iter().filter(|place| self.reach(place) && !place.is_own);
         new.map(|place| place.path.clone()).collect()
     }
 
     /// Puts the selections into a folder; returns whether the folder was not there before.
-    fn reach(&mut self, folder: &Arc<OwnedFd>) -> bool {
-        let Ok(found) = rustix::fs::fstat(&**folder) else { return false };
-        let id = (found.st_dev, found.st_ino);
+    fn reach(&mut self, place: &SearchFolder) -> bool {
+        let folder = &place.folder;
+        let Some(id) = id_of(folder) else { return false };
         let is_new = self.known.insert(id);
         let before = self.files.get(&id).map(|file| file.number);
         if before == Some(self.number) {
@@ -113,20 +106,22 @@ impl Publisher {
         }
         // Without it, programs there are recorded from the moment on in which the recorder finds
         // them, and the summary says so.
-        if let Ok(lock) = self.put(folder, before.is_some()) {
-            self.files.insert(id, PublishedFile { folder: Arc::clone(folder), _lock: lock, number: self.number });
+        let name = if place.user == own_user() { "own.selection" } else { "root.selection" };
+        if let Ok(lock) = self.put(folder, name, before.is_some()) {
+            let folder = Arc::clone(folder);
+            self.files.insert(id, PublishedFile { folder, name, _lock: lock, number: self.number });
         }
         is_new
     }
 
     /// Replaces the file in a folder.
-    fn put(&self, folder: &OwnedFd, is_ours: bool) -> io::Result<File> {
+    fn put(&self, folder: &OwnedFd, name: &str, is_ours: bool) -> io::Result<File> {
         // Two recorders of one user, with different runtime folders, share the folders of programs
         // without one.
-        if !is_ours && self.is_others(folder) {
+        if !is_ours && is_others(folder, name) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let new = format!("{}.new", self.name);
+        let new = format!("{name}.new");
         let _ = rustix::fs::unlinkat(folder, &new, AtFlags::empty());
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(folder, &new, flags, Mode::from_raw_mode(0o644))?);
@@ -135,7 +130,7 @@ impl Publisher {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
             // The lock is there before programs find the file.
-            rustix::fs::renameat(folder, &new, folder, &self.name)?;
+            rustix::fs::renameat(folder, &new, folder, name)?;
             Ok(())
         });
         if done.is_err() {
@@ -143,13 +138,18 @@ impl Publisher {
         }
         done.map(|()| file)
     }
+}
 
-    /// Whether another living recorder has published in a folder.
-    fn is_others(&self, folder: &OwnedFd) -> bool {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(file) = rustix::fs::openat(folder, &self.name, flags, Mode::empty()) else { return false };
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
-    }
+/// Whether another living recorder has published in a folder.
+fn is_others(folder: &OwnedFd, name: &str) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+fn id_of(folder: &OwnedFd) -> Option<FolderId> {
+    let found = rustix::fs::fstat(folder).ok()?;
+    Some((found.st_dev, found.st_ino))
 }
 
 fn text(number: u64, sessions: &[RecordingSession]) -> String {
@@ -159,7 +159,7 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
         let filters = steps.iter().filter_map(|step| step.rule.filter.as_deref());
         let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(filter));
         let tag = session.tags().next();
-        writer.session(contexts, tag.and_then(|tag| Some((tag, starter(tag)?))));
+        writer.session(contexts, tag.and_then(starter));
         steps.iter().for_each(|step| write(&mut writer, step));
         writer.end_session();
     }
@@ -178,9 +178,17 @@ fn write(writer: &mut SelectionWriter, step: &SelectionStep) {
     rule.processes.iter().for_each(|pattern| writer.process(pattern));
 }
 
-/// The process that starts the programs with a tag: `NAME-PID`.
-fn starter(tag: &str) -> Option<u32> {
-    tag.rsplit_once('-')?.1.parse().ok()
+/// The process that starts the programs with a tag: `NAME-PID`. `None`: it is not visible here, and
+/// programs that lack its variables are not found.
+fn starter(tag: &str) -> Option<Starter<'_>> {
+    let pid: u32 = tag.rsplit_once('-')?.1.parse().ok()?;
+    let (namespace, started) = (namespace(&pid.to_string(), "pid")?, start_time(pid)?);
+    let is_here = namespace_here() == Some(namespace);
+    is_here.then_some(Starter { tag, pid, namespace, started })
+}
+
+fn namespace_here() -> Option<u64> {
+    namespace("self", "pid")
 }
 
 #[cfg(test)]
@@ -247,7 +255,7 @@ mod tests {
         let place = || SearchFolder::of(folder.path());
         let session = || RecordingSession::of(SessionOptions::default(), None, [0; 2]);
         let [mut one, mut other] = [Publisher::new(), Publisher::new()];
-        let read = || std::fs::read_to_string(folder.path().join(format!("{}.selection", own_user()))).ok();
+        let read = || std::fs::read_to_string(folder.path().join("own.selection")).ok();
         one.select(&[session()]);
         let mut others = [place()];
         others[0].is_own = false;
@@ -257,9 +265,9 @@ mod tests {
         other.select(&[session()]);
         other.publish(&[place()]);
         assert_eq!(read().as_ref(), Some(&first));
-        // Its own file is replaced, wherever it is.
+        // Its own file is replaced.
         one.select(&[session(), session()]);
-        one.publish(&[]);
+        one.publish(&[place()]);
         assert_ne!(read().as_ref(), Some(&first));
         // A dead recorder's file is replaced too.
         drop(one);

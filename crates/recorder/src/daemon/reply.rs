@@ -57,6 +57,17 @@ impl Daemon {
         }
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
+        // Its first files may not be there yet.
+        let is_in = |session: &&RecordingSession| {
+            output.starts_with(&session.options.output) || session.options.output.starts_with(&output)
+        };
+        if let Some(session) = self.sessions.iter().find(is_in) {
+            let (there, name) = (session.options.output.display(), &session.name);
+            return Err(format!(
+                "{}: session `{name}` writes to {there}, and a trace has a folder of its own",
+                output.display()
+            ));
+        }
         let session = RecordingSession::begin(options, owner, &mut self.clocks);
         let mut session = session.map_err(|error| not_begun(&output, &error))?;
         session.writing = self.writing.clone();

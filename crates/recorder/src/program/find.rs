@@ -35,6 +35,10 @@ use crate::program::ProgramRefusal;
 const LOOK: Duration = Duration::from_secs(1);
 /// Changes of a folder that may be new files.
 const CHANGES: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO).union(WatchFlags::ONLYDIR);
+/// Folders of other users, or on other mounts, and the time between two looks at them because
+/// something changed.
+const OTHERS_MAX: usize = 1024;
+const OTHERS_LOOK: Duration = Duration::from_millis(10);
 /// New files of a folder per look.
 const FILES_MAX: usize = 4096;
 /// Files that are known at the same time.
@@ -112,6 +116,9 @@ pub struct ProgramFinder {
     /// Folders of other users, or on other mounts, that the last look at all places found.
     others: Vec<SearchFolder>,
     has_looked: bool,
+    /// When they were looked at, and whether a folder has changed since.
+    looked_at_others: Option<Instant>,
+    has_changed_since: bool,
 }
 
 /// A folder where programs may be.
@@ -121,7 +128,7 @@ pub(crate) struct SearchFolder {
     pub(crate) folder: Arc<OwnedFd>,
     /// One of this user's folders, seen as programs see it.
     pub(crate) is_own: bool,
-    user: u32,
+    pub(crate) user: u32,
     is_contained: bool,
 }
 
@@ -144,7 +151,20 @@ impl ProgramFinder {
         let (known, unreachable) = (HashSet::new(), BTreeMap::new());
         let (refused, waiting) = (HashMap::new(), HashMap::new());
         let (watch, looked, others, has_looked) = (None, None, Vec::new(), false);
-        let mut finder = Self { own, watch, looked, known, unreachable, refused, waiting, others, has_looked };
+        let (looked_at_others, has_changed_since) = (None, false);
+        let mut finder = Self {
+            own,
+            watch,
+            looked,
+            known,
+            unreachable,
+            refused,
+            waiting,
+            others,
+            has_looked,
+            looked_at_others,
+            has_changed_since,
+        };
         finder.watch();
         finder
     }
@@ -176,7 +196,7 @@ impl ProgramFinder {
 
     fn look_for_folders(&mut self) {
         let (others, contained) = (self.other_places(), self.contained_places());
-        self.others = others.into_iter().chain(contained).collect();
+        self.others = others.into_iter().chain(contained).take(OTHERS_MAX).collect();
         self.watch();
     }
 
@@ -213,7 +233,10 @@ impl ProgramFinder {
     pub fn look(&mut self) -> Vec<ProgramFile> {
         let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         let is_awaited = self.waiting.values().any(|since| since.elapsed() < LOOK);
-        if !self.has_changed() && !is_time && !is_awaited {
+        let has_changed = self.has_changed();
+        self.has_changed_since |= has_changed;
+        let is_late = self.has_changed_since && self.looked_at_others.is_none_or(|last| last.elapsed() >= OTHERS_LOOK);
+        if !has_changed && !is_time && !is_awaited && !is_late {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -229,7 +252,11 @@ impl ProgramFinder {
             self.refused.retain(|key, _| there.contains(key));
             self.waiting.retain(|key, _| there.contains(key));
         } else {
-            places.extend(self.others.iter().cloned());
+            // Other users can make files without end: their folders are not looked at all the time.
+            if self.looked_at_others.is_none_or(|last| last.elapsed() >= OTHERS_LOOK) {
+                (self.looked_at_others, self.has_changed_since) = (Some(Instant::now()), false);
+                places.extend(self.others.iter().cloned());
+            }
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut HashSet::new()));
         }
         found
@@ -403,7 +430,17 @@ fn make_for(path: &Path, user: u32) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, path, flags, Mode::empty());
     let owner = Some(rustix::process::Uid::from_raw(user));
-    if opened.and_then(|folder| rustix::fs::fchown(folder, owner, None)).is_err() {
+    // Where the user may rename, it may be another folder of root's: only an empty one with the
+    // mode of a new one is given away.
+    let is_new = |folder: &OwnedFd| {
+        let found = rustix::fs::fstat(folder)?;
+        let is_ours = found.st_uid == 0 && found.st_mode & 0o7777 == 0o700;
+        let is_empty = Dir::read_from(folder)?
+            .all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")));
+        if is_ours && is_empty { Ok(()) } else { Err(Errno::PERM) }
+    };
+    let given = opened.and_then(|folder| is_new(&folder).and_then(|()| rustix::fs::fchown(folder, owner, None)));
+    if given.is_err() {
         let _ = std::fs::remove_dir(path);
     }
 }
@@ -430,12 +467,14 @@ fn named_folders(root: &Path) -> Vec<(PathBuf, u32)> {
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
     let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_owned);
+    // Only as programs write it: else a user could have any number of folders.
+    let user = |digits: &str| digits.parse::<u32>().ok().filter(|user| user.to_string() == digits);
     let shared = children("dev/shm").into_iter().filter_map(|path| {
-        let user = name(&path)?.strip_prefix("kymo-")?.parse().ok()?;
+        let user = user(name(&path)?.strip_prefix("kymo-")?)?;
         Some((path, user))
     });
     let run = children("run/user").into_iter().filter_map(|path| {
-        let user = name(&path)?.parse().ok()?;
+        let user = user(&name(&path)?)?;
         Some((path.join("kymo"), user))
     });
     shared.chain(run).collect()

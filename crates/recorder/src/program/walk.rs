@@ -283,7 +283,7 @@ fn add(steps: &mut Vec<WalkStep>, kind: &FieldType) {
         ByteCount::Counted(bytes) => return steps.push(WalkStep::Counted(bytes)),
     };
     match steps.last_mut() {
-        Some(WalkStep::Fixed(bytes)) => *bytes += fixed,
+        Some(WalkStep::Fixed(bytes)) => *bytes = bytes.saturating_add(fixed),
         _ if fixed > 0 => steps.push(WalkStep::Fixed(fixed)),
         _ => {}
     }

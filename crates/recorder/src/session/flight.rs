@@ -135,6 +135,7 @@ mod tests {
             arena: Err(kymo_lane::NoArena::Off),
             began: 0,
             began_with: [0; 2],
+            ours: 0,
         };
         let known = ProgramFacts {
             identity: identity.clone(),

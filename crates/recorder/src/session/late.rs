@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::number;
 use crate::program::{Process, ProgramIdentity};
 use crate::select::{SelectionStep, SessionSelection, StepKind};
 
@@ -16,6 +17,8 @@ pub(crate) struct LateStarts {
     programs: BTreeSet<Process>,
     /// How many there were when an earlier recorder was killed.
     before: u64,
+    is_resumed: bool,
+    takes_strangers: bool,
     /// Folders of other users, or on other mounts, that came while the session ran.
     pub(crate) folders: Vec<PathBuf>,
     /// Programs that start find the session's selection.
@@ -25,7 +28,13 @@ pub(crate) struct LateStarts {
 impl LateStarts {
     /// Goes on where an earlier recorder was.
     pub(crate) fn resumed(before: u64, folders: Vec<PathBuf>) -> Self {
-        Self { before, folders, ..Self::default() }
+        Self { before, folders, is_resumed: true, ..Self::default() }
+    }
+
+    /// Whether programs may have come and gone while no recorder ran. Those that the session itself
+    /// starts begin with their events on.
+    pub(crate) fn has_gap(&self) -> bool {
+        self.is_resumed && self.takes_strangers
     }
 
     /// Number of programs.
@@ -42,7 +51,9 @@ impl LateStarts {
             ticks => ticks >= earliest,
         };
         let (with, _) = program.selections();
-        let has_read = u64::try_from(began_ns).is_ok_and(|began| with >= began);
+        // Of a session that this recorder continues, an earlier one published it.
+        let is_its = self.is_resumed || number::is_own(with);
+        let has_read = is_its && u64::try_from(began_ns).is_ok_and(|began| with >= began);
         if began_later && !has_read {
             self.programs.insert(program.process());
         }
@@ -57,6 +68,7 @@ impl LateStarts {
             let has_names = rule.processes.is_empty() || rule.processes.iter().any(is_name);
             *act == StepKind::Enable && !rule.is_within && rule.tag.is_none() && has_names
         });
+        self.takes_strangers |= takes_strangers;
         if std::mem::replace(&mut self.is_published, true) && takes_strangers {
             let room = FOLDERS_MAX.saturating_sub(self.folders.len());
             self.folders.extend(new.iter().take(room).cloned());
@@ -88,6 +100,7 @@ mod tests {
             arena: Err(kymo_lane::NoArena::Off),
             began,
             began_with: [with; 2],
+            ours: 0,
         }
     }
 
@@ -97,13 +110,15 @@ mod tests {
         for (began, with, started, is_late) in [
             (999, 0, 1, false),
             (1000, 0, 1, true),
-            (1000, 5 * SECOND as u64 - 1, 1, true),
-            (1000, 5 * SECOND as u64, 1, false),
+            (1000, number::next(0), 1, false),
+            // Of another recorder.
+            (1000, number::next(0) ^ 1, 1, true),
             // Of an older tracer, only the start of the process is known.
             (0, 0, 500, false),
             (0, 0, 501, true),
         ] {
             let mut late = LateStarts::default();
+            // As if the session had begun five seconds after the system.
             late.meets(&program(began, with, started), 5 * SECOND, 1000);
             assert_eq!(late.count(), u64::from(is_late), "{began} {with} {started}");
         }

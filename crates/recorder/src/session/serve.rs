@@ -58,7 +58,8 @@ pub(crate) struct Served {
     unsettled: Vec<u16>,
     /// Events that the program has not defined yet begin switched off.
     is_closed: bool,
-    /// The number of the published selections that apply to events that it defines; 0: none.
+    /// The number of this recorder's published selections that apply to events that it defines; 0:
+    /// none.
     applies: u64,
     /// No process has its memory any more.
     pub(crate) is_dead: bool,
@@ -123,7 +124,7 @@ impl Served {
         let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
         let who = ProgramId { identity, pid, tag: found.tag.clone(), build_id };
         let is_dead = program.is_dead();
-        let applies = who.identity.began_with.into_iter().max().unwrap_or(0);
+        let (applies, _) = who.identity.selections();
         let mut served = Self {
             program,
             found,
@@ -240,14 +241,19 @@ impl Served {
         sessions.iter_mut().for_each(|session| session.learns_objects(known, objects.all(), clocks));
     }
 
-    /// Other selections are published than those that the program began with: they no longer apply
-    /// to events that it defines, which this recorder switches.
-    pub(crate) fn outdates(&mut self, number: u64) {
-        if self.applies != 0 && self.applies != number {
-            self.applies = 0;
+    /// Selections are published under this number: events that the program defines from now on, for
+    /// example those of a plugin, are on from the start as these say. 0: none are.
+    pub(crate) fn applies(&mut self, number: u64) {
+        if self.applies != number {
+            self.applies = number;
             // If the program is gone, the next look reports that.
-            let _ = self.program.lane().applies(0);
+            let _ = self.program.lane().applies(self.who.identity.ours, number);
         }
+    }
+
+    /// Whether the selection of another recorder applies to the program.
+    pub(crate) fn is_others(&self) -> bool {
+        self.program.lane().is_applying(1 - self.who.identity.ours).unwrap_or(false)
     }
 
     /// Switches all of its events as the sessions want them, and tells the program how to record.
@@ -373,6 +379,7 @@ impl Served {
 
     /// Switches all events off, also those that the program has not defined yet.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
+        self.applies(0);
         // The control bytes change without `settle`, so the memory of them is void.
         self.switched.clear();
         self.program.switch_off(|_| true)

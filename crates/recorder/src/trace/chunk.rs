@@ -484,6 +484,7 @@ impl TraceChunk {
             stream.raw = self.trace.stream(&stream_name(number), stream.class, number as u64);
             let events = std::mem::take(&mut stream.events);
             stream.discarded = stream.discarded.wrapping_add(events);
+            stream.unwritten = stream.unwritten.saturating_add(events);
             removed.push((number, path, events));
         }
         removed

@@ -4,6 +4,7 @@ use crate::program::ProgramFacts;
 use crate::program::run::EventRun;
 use crate::program::walk::EventWalk;
 use crate::protocol::LostEvents;
+use crate::trace::choose::{Choose, chosen};
 use crate::trace::own::{LossCause, TraceLoss};
 use crate::trace::{Output, add, file_error};
 
@@ -17,6 +18,18 @@ impl Output {
         add(&mut self.tally.undefined, walk.refused);
         self.say_lost(program, run, LossCause::Undefined, walk.refused);
         self.say_lost(program, run, LossCause::Unwritten, walk.lost);
+    }
+
+    /// No class of events can be written: counts the events of a run, as far as they are known.
+    pub(super) fn unwalked(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
+        let events = if self.error.is_some() { chosen(program, run, self.wanted.0, choose) } else { 0 };
+        if events == 0 {
+            return self.unreadable(program, run, LossCause::Unwritten, run.bytes.len());
+        }
+        add(&mut self.tally.discarded, events);
+        add(&mut self.tally.unwritten, events);
+        self.say_lost(program, run, LossCause::Unwritten, events);
+        self.chunk.lose_unwritten(self.own_stream, events);
     }
 
     /// Says why events are lost that packets of their lane count.

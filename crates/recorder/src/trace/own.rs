@@ -288,6 +288,7 @@ mod tests {
             arena,
             began,
             began_with,
+            ours: 0,
         };
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);

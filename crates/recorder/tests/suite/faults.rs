@@ -470,6 +470,7 @@ fn liar(key: u64, events: u32) -> ProgramFacts {
         arena,
         began,
         began_with,
+        ours: 0,
     };
     ProgramFacts {
         identity,
