@@ -67,10 +67,9 @@ fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: C
     bytes[2..6].copy_from_slice(&(begin as u32).to_le_bytes());
     let known = ProgramFacts {
         identity: identity(),
-        pid_outside: None,
         events: vec![Some(Arc::clone(event))],
         contexts: vec![context.map(Arc::clone)],
-        refused: std::collections::HashMap::new(),
+        ..ProgramFacts::default()
     };
     let run = EventRun {
         lane: 0,
@@ -95,20 +94,7 @@ fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: C
 }
 
 fn identity() -> ProgramIdentity {
-    ProgramIdentity {
-        key: 1,
-        pid: 1,
-        started: 1,
-        pid_namespace: 0,
-        user: 0,
-        clock: kymo_lane::ClockSource::Counter,
-        name: String::new(),
-        path: String::new(),
-        arena: Err(kymo_lane::NoArena::Off),
-        began: 0,
-        began_with: [0; 2],
-        ours: 0,
-    }
+    ProgramIdentity { key: 1, pid: 1, started: 1, ..ProgramIdentity::default() }
 }
 
 /// The size of a field with only zeros in its bytes.

@@ -33,6 +33,7 @@ use crate::daemon::listen::{Ear, Heard};
 use crate::daemon::publish::Publisher;
 use crate::filters::FilterCompiler;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
+use crate::number;
 use crate::program::drain::DrainProgress;
 use crate::program::find::ProgramFinder;
 use crate::program::run::{EventRun, LaneEnd, RunSink};
@@ -443,7 +444,8 @@ impl Daemon {
         // Recorders of other folders have sessions that are not known here.
         let is_tagged = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
         // A program that another recorder's selection applies to is closed by the last of them.
-        let is_ours = is_tagged || self.publisher.has_started(&served.who.identity) && !served.is_others();
+        let (began_with, _) = served.who.identity.selections();
+        let is_ours = is_tagged || number::is_own(began_with) && !served.is_others();
         if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
             let _ = served.leave();
         }
@@ -509,9 +511,9 @@ impl Daemon {
         let Self { sessions, clocks, served, compiler, drained, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
-            program.tell_problems(sessions);
             let is_resting = program.rest.is_resting();
             if !is_resting {
+                program.tell_problems(sessions);
                 let _ = program.grow(sessions, compiler);
             }
             // Threads that end without notice leave lanes that other threads could have, also when

@@ -18,7 +18,7 @@ pub(crate) fn next(before: u64) -> u64 {
 
 /// Whether a number is one of this recorder's.
 pub(crate) fn is_own(number: u64) -> bool {
-    number % (1 << RECORDER_BITS) == own_bits()
+    number != 0 && number % (1 << RECORDER_BITS) == own_bits()
 }
 
 fn own_bits() -> u64 {

@@ -113,6 +113,26 @@ pub(crate) enum Process {
     Unknown(u64),
 }
 
+/// A program that says nothing of itself.
+impl Default for ProgramIdentity {
+    fn default() -> Self {
+        Self {
+            key: 0,
+            pid: 0,
+            started: 0,
+            pid_namespace: 0,
+            user: 0,
+            clock: ClockSource::Counter,
+            name: String::new(),
+            path: String::new(),
+            arena: Err(NoArena::Off),
+            began: 0,
+            began_with: [0; 2],
+            ours: 0,
+        }
+    }
+}
+
 impl ProgramIdentity {
     /// The number of the selections that the program began with of this user's recorder, and that of
     /// the other recorder; 0: none.
@@ -130,7 +150,7 @@ impl ProgramIdentity {
 }
 
 /// Everything that the recorder knows of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ProgramFacts {
     /// Its identity.
     pub identity: ProgramIdentity,
@@ -260,13 +280,7 @@ impl Program {
         })?;
         let lane = RecorderSide::new(control, layout);
         let identity = identity(&lane, key)?;
-        let known = ProgramFacts {
-            identity,
-            pid_outside: None,
-            events: Vec::new(),
-            contexts: Vec::new(),
-            refused: HashMap::new(),
-        };
+        let known = ProgramFacts { identity, ..ProgramFacts::default() };
         let (read, new, lanes) = (RegistryContent::default(), Vec::new(), Lanes::default());
         Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
     }

@@ -514,7 +514,7 @@ impl RawStream {
             file.set_len(self.offset)?;
             self.has_rest = false;
         }
-        // Writing behind the end would leave a hole, and nobody would see that bytes are missing.
+        // A write behind the end of the file leaves a hole, after which its length hides the missing bytes.
         self.truncated = self.truncated.max(self.offset.saturating_sub(file.metadata()?.len()));
         let written = write_at(&file, bytes, self.offset);
         self.has_rest = written.is_err();

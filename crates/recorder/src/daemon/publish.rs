@@ -22,7 +22,6 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use crate::filters::contexts_named;
 use crate::folder::own_user;
 use crate::number;
-use crate::program::ProgramIdentity;
 use crate::program::find::{SearchFolder, namespace, start_time};
 use crate::select::{SelectionStep, StepKind};
 use crate::session::RecordingSession;
@@ -36,8 +35,6 @@ pub(crate) struct Publisher {
     /// The number of the last text, and the text; empty: no session has a selection.
     number: u64,
     text: String,
-    /// Numbers of all texts so far.
-    numbers: HashSet<u64>,
     /// Folders that were there when something was published.
     known: HashSet<FolderId>,
     files: HashMap<FolderId, PublishedFile>,
@@ -56,8 +53,7 @@ struct PublishedFile {
 
 impl Publisher {
     pub(crate) fn new() -> Self {
-        let (numbers, known, files) = (HashSet::new(), HashSet::new(), HashMap::new());
-        Self { number: 0, text: String::new(), numbers, known, files }
+        Self { number: 0, text: String::new(), known: HashSet::new(), files: HashMap::new() }
     }
 
     /// The number of the selections that apply now; 0: there is no session.
@@ -65,15 +61,9 @@ impl Publisher {
         if self.text.is_empty() { 0 } else { self.number }
     }
 
-    /// Whether a program began with selections of this recorder.
-    pub(crate) fn has_started(&self, program: &ProgramIdentity) -> bool {
-        self.numbers.contains(&program.selections().0)
-    }
-
     /// Takes the selections of sessions that have changed, or have begun or ended.
     pub(crate) fn select(&mut self, sessions: &[RecordingSession]) {
         self.number = number::next(self.number);
-        self.numbers.insert(self.number);
         self.text = if sessions.is_empty() { String::new() } else { text(self.number, sessions) };
     }
 
@@ -183,12 +173,11 @@ fn write(writer: &mut SelectionWriter, step: &SelectionStep) {
 fn starter(tag: &str) -> Option<Starter<'_>> {
     let pid: u32 = tag.rsplit_once('-')?.1.parse().ok()?;
     let (namespace, started) = (namespace(&pid.to_string(), "pid")?, start_time(pid)?);
-    let is_here = namespace_here() == Some(namespace);
-    is_here.then_some(Starter { tag, pid, namespace, started })
+    is_own_namespace(namespace).then_some(Starter { tag, pid, namespace, started })
 }
 
-fn namespace_here() -> Option<u64> {
-    namespace("self", "pid")
+fn is_own_namespace(inode: u64) -> bool {
+    namespace("self", "pid") == Some(inode)
 }
 
 #[cfg(test)]

@@ -241,6 +241,11 @@ impl ProgramFinder {
         }
         let mut found = Vec::new();
         let mut places = self.own_places();
+        // Other users can make files without end: their folders are not looked at all the time.
+        let with_others = is_time || self.looked_at_others.is_none_or(|last| last.elapsed() >= OTHERS_LOOK);
+        if with_others {
+            (self.looked_at_others, self.has_changed_since) = (Some(Instant::now()), false);
+        }
         if is_time {
             (self.looked, self.has_looked) = (Some(Instant::now()), true);
             self.unreachable.clear();
@@ -252,9 +257,7 @@ impl ProgramFinder {
             self.refused.retain(|key, _| there.contains(key));
             self.waiting.retain(|key, _| there.contains(key));
         } else {
-            // Other users can make files without end: their folders are not looked at all the time.
-            if self.looked_at_others.is_none_or(|last| last.elapsed() >= OTHERS_LOOK) {
-                (self.looked_at_others, self.has_changed_since) = (Some(Instant::now()), false);
+            if with_others {
                 places.extend(self.others.iter().cloned());
             }
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut HashSet::new()));

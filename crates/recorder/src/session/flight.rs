@@ -123,27 +123,8 @@ mod tests {
     use crate::program::ProgramIdentity;
 
     fn known(key: u64) -> (ProgramId, ProgramFacts) {
-        let identity = ProgramIdentity {
-            key,
-            pid: 1,
-            started: 0,
-            pid_namespace: 0,
-            user: 0,
-            clock: kymo_lane::ClockSource::Counter,
-            name: String::new(),
-            path: String::new(),
-            arena: Err(kymo_lane::NoArena::Off),
-            began: 0,
-            began_with: [0; 2],
-            ours: 0,
-        };
-        let known = ProgramFacts {
-            identity: identity.clone(),
-            pid_outside: None,
-            events: Vec::new(),
-            contexts: Vec::new(),
-            refused: std::collections::HashMap::new(),
-        };
+        let identity = ProgramIdentity { key, pid: 1, ..ProgramIdentity::default() };
+        let known = ProgramFacts { identity: identity.clone(), ..ProgramFacts::default() };
         (ProgramId { identity, pid: None, tag: None, build_id: String::new() }, known)
     }
 

@@ -88,20 +88,7 @@ mod tests {
     use crate::select::SelectionRule;
 
     fn program(began: u64, with: u64, started: u64) -> ProgramIdentity {
-        ProgramIdentity {
-            key: began,
-            pid: 1,
-            started,
-            pid_namespace: 0,
-            user: 0,
-            clock: kymo_lane::ClockSource::Counter,
-            name: String::new(),
-            path: String::new(),
-            arena: Err(kymo_lane::NoArena::Off),
-            began,
-            began_with: [with; 2],
-            ours: 0,
-        }
+        ProgramIdentity { key: began, started, began, began_with: [with; 2], ..ProgramIdentity::default() }
     }
 
     #[test]

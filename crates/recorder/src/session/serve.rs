@@ -366,7 +366,6 @@ impl Served {
 
     /// Gives its lanes more memory if events were lost and no session has set a limit.
     pub(crate) fn grow(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<()> {
-        self.note_full();
         let has_lost = std::mem::take(&mut self.lost_lately) > 0;
         let is_fixed =
             |session: &RecordingSession| session.takes_program(&self.who) && session.options.pool_bytes.is_some();

@@ -65,6 +65,7 @@ impl Output {
         add(&mut self.tally.discarded, events);
         add(&mut self.tally.unwritten, lost.unwritten);
         add(&mut self.tally.no_lane, lost.no_lane);
+        add(&mut self.tally.undefined, lost.undefined);
         let causes = [
             (lost.full, LossCause::Full),
             (lost.no_lane, LossCause::NoLane),

@@ -271,25 +271,8 @@ mod tests {
     fn what_was_said_is_read_again() {
         let mut own = OwnEvents::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
         let sample = crate::clock::TickSource::begin(kymo_lane::ClockSource::Monotonic).watched();
-        let text = "of a program".to_owned();
-        let arena = Err(kymo_lane::NoArena::Privileged);
-        let clock = kymo_lane::ClockSource::Counter;
-        let (name, path) = (text.clone(), text);
-        let (began, began_with) = (0, [0; 2]);
-        let identity = ProgramIdentity {
-            key: 7,
-            pid: 8,
-            started: 9,
-            pid_namespace: 10,
-            user: 11,
-            clock,
-            name,
-            path,
-            arena,
-            began,
-            began_with,
-            ours: 0,
-        };
+        let text = || "of a program".to_owned();
+        let identity = ProgramIdentity { key: 7, pid: 8, name: text(), path: text(), ..ProgramIdentity::default() };
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         own.process(7, &identity, None);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
 
-use kymo_lane::{ClockSource, NoArena, OverflowMode, RecordingSettings, WriterThread};
+use kymo_lane::{ClockSource, OverflowMode, RecordingSettings, WriterThread};
 use kymo_recorder::clock::TickSource;
 use kymo_recorder::program::{DrainTiming, Program, ProgramFacts, ProgramIdentity, ProgramRefusal};
 use kymo_recorder::trace::{Everything, Output, OutputOptions, SingleTrace};
@@ -455,30 +455,8 @@ fn liar(key: u64, events: u32) -> ProgramFacts {
         Ok(Definition::Event(class)) => Some(std::sync::Arc::new(class)),
         other => panic!("{other:?}"),
     };
-    let (name, path) = (String::from("liar"), String::new());
-    let (clock, arena) = (ClockSource::Counter, Err(NoArena::Off));
-    let (began, began_with) = (0, [0; 2]);
-    let identity = ProgramIdentity {
-        key,
-        pid: 1,
-        started: 0,
-        pid_namespace: 0,
-        user: 0,
-        clock,
-        name,
-        path,
-        arena,
-        began,
-        began_with,
-        ours: 0,
-    };
-    ProgramFacts {
-        identity,
-        pid_outside: None,
-        events: (0..events).map(event).collect(),
-        contexts: Vec::new(),
-        refused: std::collections::HashMap::new(),
-    }
+    let identity = ProgramIdentity { key, pid: 1, name: String::from("liar"), ..ProgramIdentity::default() };
+    ProgramFacts { identity, events: (0..events).map(event).collect(), ..ProgramFacts::default() }
 }
 
 /// What it says, some ticks behind the begin.
@@ -497,6 +475,30 @@ fn output_now(path: &Path) -> (Output, TickSource, u64) {
     let now = clock.now();
     let output = Output::create(path, OutputOptions::default(), &mut clock, now).expect("there is room");
     (output, clock, now)
+}
+
+/// Losses without a packet: the trace gives the reasons by which the summary counts them.
+#[test]
+fn a_trace_gives_the_reasons_of_its_tally() {
+    let stage = Stage::new();
+    let path = stage.path("trace");
+    let (mut output, mut clock, now) = output_now(&path);
+    let known = liar(1, 1);
+    output.end(
+        &known,
+        &LaneEnd { lane: 3, thread: WriterThread::default(), discarded: 5, discarded_ever: 5, ticks: now },
+    );
+    output.lost(&known, 7, 7);
+    let tally = output.finish(&mut clock).expect("it can be written");
+    assert_eq!((tally.discarded, tally.no_lane, tally.unwritten, tally.undefined), (12, 7, 0, 0));
+    let (lines, report) = read(&path);
+    let why = |events: u64| {
+        let wanted = format!(" events = {events},");
+        let line = lines.iter().find(|line| line.contains("kymo:lost") && line.contains(&wanted));
+        line.and_then(|line| line.split("why = ").nth(1)?.split(',').next()).unwrap_or_default().to_owned()
+    };
+    assert!(why(5).contains("\"full\"") && why(7).contains("\"no_lane\""), "{lines:#?}");
+    assert_eq!(report.events_discarded, 12);
 }
 
 #[test]
