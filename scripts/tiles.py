@@ -163,6 +163,13 @@ def is_share(share, time, width, begins):
     return abs(share - time * SHARE / width) <= 1 + lost_time(width, begins) * SHARE / width
 
 
+def is_rest(name, value):
+    """Whether a value of a track means that nothing is done: an idle CPU, a thread that does not run."""
+    if name[0] == "cpu" and name[-1] == "thread":
+        return value == 0
+    return name[0] == "thread" and name[-1] == "state" and value not in ("running", OTHERS, None)
+
+
 def same_or_others(name, found, expected, differences):
     """Counts by bucket and something: the same, or in buckets of much some of it, and the rest as others."""
     sums, kinds = collections.Counter(), collections.Counter()
@@ -383,10 +390,10 @@ class Check:
                 filled = {None: None} if current is None else {current: 1 << window.level}
                 differences.same(f"{what}, which is not there", filled, dict(truth.times) or {None: None})
                 continue
-            self.state(window, what, item, truth, differences)
+            self.state(window, name, what, item, truth, differences)
             current = self.value(item.last)
 
-    def state(self, window, what, item, truth, differences):
+    def state(self, window, name, what, item, truth, differences):
         width = 1 << window.level
         times = truth.times
         first, second = self.value(item.value), self.value(item.second)
@@ -405,6 +412,12 @@ class Check:
                 self.bias += share / SHARE - times[value] / width
             if not is_share(share, lasted, width, truth.begins):
                 differences.same(f"{what}: share of what is {which}", share, share_of(lasted, width))
+        busy = sum(lasted for value, lasted in times.items() if not is_rest(name, value))
+        if not is_share(item.busy, busy, width, truth.begins):
+            differences.same(f"{what}: share of all that is not at rest", item.busy, share_of(busy, width))
+        busiest = self.value(item.busiest)
+        if is_rest(name, busiest) or (busiest is None and busy > lost):
+            differences.add(f"{what}: most of what is not at rest is {busiest!r}; in truth {dict(times)}")
         differences.same(f"{what}: begins", item.begins, truth.begins)
         differences.same(f"{what}: last", self.value(item.last), truth.last)
 

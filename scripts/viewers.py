@@ -132,7 +132,7 @@ class Viewer:
             return
         self.seconds.append(time.monotonic() - begun)
         self.bytes += len(body)
-        if status != 200 or body[:4] != b"KYT1":
+        if status != 200 or body[:4] != b"KYT2":
             self.wrong.append(f"{question}: {status} {body[:200]!r}")
 
 

@@ -22,7 +22,7 @@ COMPLETE_SECONDS = 300
 NONE = 0xFFFFFFFF
 
 Span = collections.namedtuple("Span", "begin end quality")
-BucketState = collections.namedtuple("BucketState", "bucket value second last begins share share_second")
+BucketState = collections.namedtuple("BucketState", "bucket value second last begins busiest share share_second busy zero")
 Run = collections.namedtuple("Run", "begin end value flags")
 BucketInstants = collections.namedtuple("BucketInstants", "bucket value count count_of_value")
 BucketCounter = collections.namedtuple("BucketCounter", "bucket changes min max last mean")
@@ -32,7 +32,7 @@ Instant = collections.namedtuple("Instant", "time value flags")
 Arrow = collections.namedtuple("Arrow", "begin end source target value flags")
 
 FORMS = (
-    ("<IIIIIHH", BucketState),
+    ("<IIIIIIHHHH", BucketState),
     ("<ddII", Run),
     ("<IIII", BucketInstants),
     ("<IIdddd", BucketCounter),
@@ -62,8 +62,8 @@ class Tiles:
     def __init__(self, data):
         self._data, self._at = data, 0
         magic, self.level, zero, self.first, self.count, spans, tracks = self._take("<4sB3sQIII")
-        if magic != b"KYT1" or zero != bytes(3):
-            raise Wrong(f"tiles begin with {data[:8]!r}, not with `KYT1`, a level and zeros")
+        if magic != b"KYT2" or zero != bytes(3):
+            raise Wrong(f"tiles begin with {data[:8]!r}, not with `KYT2`, a level and zeros")
         self.spans = [Span(*self._take("<III")) for _ in range(spans)]
         self.tracks = dict(self._track() for _ in range(tracks))
         if len(self.tracks) != tracks:

@@ -52,7 +52,7 @@ use node::{NodeBuilder, TimelineNode};
 use own::DeclaredTracks;
 use slices::OpenSlices;
 use tally::OverlapTally;
-pub use tracks::{ANYBODY, Crowd, Latency, Thing, TrackKey, bin, bin_begin, is_number, values_max, wakeup};
+pub use tracks::{ANYBODY, Crowd, Latency, Thing, TrackKey, bin, bin_begin, is_number, is_rest, values_max, wakeup};
 use tracks::{STATE, is_lasting};
 
 /// The analysis, for buckets of a level.

@@ -1,7 +1,7 @@
 //! Tiles as bytes: little endian, every part at a multiple of four, so that a page can look at them as they are.
 //!
 //! ```text
-//! "KYT1"  u8 level  u8[3] 0   u64 first   u32 count   u32 spans   u32 tracks
+//! "KYT2"  u8 level  u8[3] 0   u64 first   u32 count   u32 spans   u32 tracks
 //! spans:  u32 begin  u32 end  u32 quality
 //! tracks: u32 number  u32 form  u32 carry  u32 items   and the items, whose size the form says
 //! ```
@@ -22,7 +22,7 @@ const TRACK_BYTES: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Forms of items: their numbers and bytes.
-const STATES: (u32, usize) = (0, 24);
+const STATES: (u32, usize) = (0, 32);
 const INSTANTS: (u32, usize) = (2, 16);
 const COUNTER: (u32, usize) = (3, 40);
 const ARROWS: (u32, usize) = (4, 24);
@@ -36,7 +36,7 @@ pub(crate) fn encode(tiles: &Tiles) -> Vec<u8> {
     let items: usize = tiles.tracks.iter().map(|track| bytes(&track.items)).sum();
     let size = HEAD_BYTES + tiles.spans.len() * SPAN_BYTES + tiles.tracks.len() * TRACK_BYTES + items;
     let mut out = TileBytes(Vec::with_capacity(size));
-    out.0.extend_from_slice(b"KYT1");
+    out.0.extend_from_slice(b"KYT2");
     out.0.extend_from_slice(&[tiles.level, 0, 0, 0]);
     out.0.extend_from_slice(&tiles.first.to_le_bytes());
     out.numbers([tiles.count, tiles.spans.len() as u32, tiles.tracks.len() as u32]);
@@ -110,11 +110,12 @@ impl TileBytes {
     }
 
     fn state(&mut self, bucket: &StateBucket) {
-        let StateBucket { bucket, value, second, last, begins, share, share_second } = *bucket;
-        let [value, second, last] = [value, second, last].map(|value| value.unwrap_or(NONE));
-        self.numbers([bucket, value, second, last, begins]);
-        self.0.extend_from_slice(&share.to_le_bytes());
-        self.0.extend_from_slice(&share_second.to_le_bytes());
+        let StateBucket { bucket, value, second, last, begins, share, share_second, busiest, busy } = *bucket;
+        let [value, second, last, busiest] = [value, second, last, busiest].map(|value| value.unwrap_or(NONE));
+        self.numbers([bucket, value, second, last, begins, busiest]);
+        for share in [share, share_second, busy, 0] {
+            self.0.extend_from_slice(&share.to_le_bytes());
+        }
     }
 
     fn instant(&mut self, bucket: &InstantBucket) {
@@ -194,6 +195,8 @@ mod tests {
             begins: 3,
             share: 0xffff,
             share_second: 1,
+            busiest: Some(9),
+            busy: 0x8000,
         };
         let tracks = vec![
             TrackTile { number: 7, items: Items::States { carry: Some(5), buckets: vec![state] } },
@@ -238,11 +241,11 @@ mod tests {
         ];
         let bytes = encode(&Tiles { level: 12, first: 0x1_0000_0002, count: 4, spans, tracks });
         let expected = expect![[r#"
-            3154594b c 2 1 4 2 a
+            3254594b c 2 1 4 2 a
             0 3 0
             3 4 3
             7 0 6 1
-            2 5 ffffffff 6 3 1ffff
+            2 5 ffffffff 6 3 9 1ffff 8000
             8 0 0 0
             9 2 0 1
             0 1 4 3
@@ -262,6 +265,6 @@ mod tests {
             2 3 0 bff00000 0 40040000 0 0 0 3ff80000
             10 3 0 0
         "#]];
-        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 6, 4, 6, 4, 6, 4, 4, 4, 8, 4, 2, 10, 4]));
+        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 8, 4, 4, 4, 4, 6, 6, 4, 6, 4, 6, 4, 4, 4, 8, 4, 2, 10, 4]));
     }
 }

@@ -7,7 +7,7 @@ import { drawArrows } from "./arrows.ts";
 
 const line = { x0: 10, y0: 0, x1: 10, y1: 40 };
 const arrow = { ...line, track: "wakeups/0", base: nanos(0), since: 0 };
-const bundle = (count: number): Bundle => ({ ...line, track: "wakeups/0", count, from: null, to: null });
+const bundle = (count: number, right = 10): Bundle => ({ left: 10, right, y0: 0, y1: 40, track: "wakeups/0", count, from: null, to: null });
 const { ink, background, accent } = SURFACES.light;
 
 function drawn(layout: Partial<ArrowLayout>, picked: typeof line | null = null): RecordingPen {
@@ -28,21 +28,30 @@ test("what is shorter than a head has a shorter one, and what has no length none
   expect(drawn({ exact: [{ ...arrow, y1: 0 }] }).of("move").length).toBe(2);
 });
 
-test("hundreds of arrows are one stroke, bundles one for each width", () => {
+test("hundreds of arrows are one stroke", () => {
   expect(drawn({ exact: Array.from({ length: 300 }, () => arrow) }).of("stroke").length).toBe(1);
-  const pen = drawn({ bundles: [1, 2, 3, 4, 15, 16, 300, 1_000_000].map(bundle) });
-  expect(pen.of("stroke").length).toBe(4);
 });
 
-test("many bundles let what is below them be seen, few need not", () => {
-  const strengths = (count: number): number => {
+test("a bundle is a faint band from its first to its last arrow, with no line in it, and is stronger at the end where they arrive", () => {
+  const pen = drawn({ bundles: [bundle(8, 26)] });
+  expect(pen.of("stroke")).toEqual([]);
+  expect(pen.of("rect").map((call) => call.split(" ").slice(1, 5))).toEqual([
+    ["10", "0", "16", "40"],
+    ["10", "38", "16", "2"],
+  ]);
+});
+
+test("the strength of a bundle grows with the number of arrows in a pixel, and lets the bars below be seen", () => {
+  const strength = (one: Bundle): number => {
     const pen = new RecordingPen();
-    let strength = 0;
-    pen.stroke = () => (strength = pen.globalAlpha);
-    drawArrows(pen, { layout: { exact: [], bundles: Array.from({ length: count }, () => bundle(1)) }, picked: null, ratio: 1, theme: "light" });
-    return strength;
+    let found = 0;
+    pen.fillRect = (_x, _y, _width, height) => (found = height === 40 ? pen.globalAlpha : found);
+    drawArrows(pen, { layout: { exact: [], bundles: [one] }, picked: null, ratio: 1, theme: "light" });
+    return found;
   };
-  expect([strengths(3), strengths(90)]).toEqual([0.85, 0.35]);
+  expect(strength(bundle(16, 26))).toBe(strength(bundle(1)));
+  expect(strength(bundle(64))).toBeGreaterThan(strength(bundle(4)));
+  expect(strength(bundle(1e9))).toBeLessThan(0.35);
 });
 
 test("the one that is picked lies on top, in a colour of its own", () => {

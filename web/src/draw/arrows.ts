@@ -9,10 +9,13 @@ const HEAD = 7;
 const HEAD_HALF = 3.5;
 /** As many arrows have a light line below them. */
 const LIGHTED_MAX = 64;
-/** As many bundles are drawn as strong as single arrows. */
-const STRONG_MAX = 32;
-/** Bundles are as wide, in CSS pixels: each is for four times as many as the one before. */
-const WIDTHS = [1, 1.5, 2.5, 3.5, 5];
+/** How strong a bundle of one arrow in a CSS pixel is, how much stronger twice as many are, and the strongest. */
+const FAINT = 0.05;
+const DOUBLED = 0.05;
+const FAINT_MAX = 0.3;
+/** The end where arrows of a bundle arrive is stronger, and so high, in CSS pixels. */
+const ARRIVAL = 0.2;
+const ARRIVAL_PX = 2;
 
 export interface ArrowPicture {
   readonly layout: ArrowLayout;
@@ -24,13 +27,10 @@ export interface ArrowPicture {
 
 export function drawArrows(pen: Pen, { layout, picked, ratio, theme }: ArrowPicture): void {
   const { ink, background, accent } = SURFACES[theme];
-  for (const [step, width] of WIDTHS.entries()) {
-    const bundles = layout.bundles.filter((bundle) => stepOf(bundle) === step);
-    if (bundles.length > 0) {
-      // Few are as strong as single ones; many let the bars be seen below them.
-      pen.globalAlpha = layout.bundles.length <= STRONG_MAX ? 0.85 : 0.35 + 0.08 * step;
-      stroke(pen, bundles, css(ink), width * ratio, ratio);
-    }
+  // Where in a bundle its arrows are is not told: it is a faint band, and no line that would say so.
+  pen.fillStyle = css(ink);
+  for (const bundle of layout.bundles) {
+    drawBundle(pen, bundle, ratio);
   }
   pen.globalAlpha = 1;
   if (layout.exact.length > 0) {
@@ -49,9 +49,15 @@ export function drawArrows(pen: Pen, { layout, picked, ratio, theme }: ArrowPict
   }
 }
 
-/** Which of the widths a bundle has. */
-function stepOf({ count }: Bundle): number {
-  return Math.min(WIDTHS.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 2));
+function drawBundle(pen: Pen, { left, right, y0, y1, count }: Bundle, ratio: number): void {
+  const from = Math.floor(left);
+  const width = Math.max(Math.ceil(right) - from, Math.ceil(ratio));
+  const strength = Math.min(FAINT_MAX, FAINT + DOUBLED * Math.log2(1 + (count * ratio) / width));
+  // Styles that are few are few paths in a file.
+  pen.globalAlpha = Math.round(strength * 50) / 50;
+  pen.fillRect(from, Math.min(y0, y1), width, Math.max(Math.abs(y1 - y0), ratio));
+  pen.globalAlpha = ARRIVAL;
+  pen.fillRect(from, y1 > y0 ? y1 - ARRIVAL_PX * ratio : y1, width, ARRIVAL_PX * ratio);
 }
 
 function stroke(pen: Pen, lines: readonly ArrowLine[], colour: string, width: number, ratio: number): void {

@@ -35,6 +35,8 @@ export function readParts(place: Place, spans: readonly Span[]): Place[] {
     ...place,
     from: Math.max(place.from, firstPixel(place.left + span.begin * place.step)),
     to: Math.min(place.to, firstPixel(place.left + span.end * place.step)),
+    low: Math.max(place.low, place.left + span.begin * place.step),
+    high: Math.min(place.high, place.left + span.end * place.step),
   }));
 }
 

@@ -8,7 +8,7 @@ import { px } from "../units/screen.ts";
 import { level, tileIndex, valueNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { Looks } from "./looks.ts";
-import { paintStates } from "./paint.ts";
+import { StatePainter } from "./states.ts";
 import { STRIP_ROWS, StripSheet } from "./strip.ts";
 
 const MAKE = { process: "7", application: "make", colour: 70 };
@@ -43,7 +43,9 @@ test("two threads of an application that share a bucket are one colour from the 
     const { strip } = sheet.next(STRIP_ROWS);
     const items = states([0, 1, second, 1, 1, 34_000, 31_000]) as States;
     const frame = { view: { begin: nanos(0), span: nanos(1) }, width: px(1), origin: nanos(0) };
-    paintStates(strip, placeOf(frame, level(0), tileIndex(0), 0), items, 0, looks, mark, 8);
+    const painter = new StatePainter(strip, looks, { mark, barMin: 8, isLoad: true });
+    painter.states(placeOf(frame, level(0), tileIndex(0), 0, 1), items, 0);
+    painter.finish();
     return new Set(Array.from({ length: strip.rows }, (_, row) => strip.at(0, row)));
   };
   expect(columnOf(2)).toEqual(new Set([looks.of(1).packed]));

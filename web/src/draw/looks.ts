@@ -29,6 +29,8 @@ export class Looks {
   /** Colors and rows once more, by value, for the loop that paints each bucket of each track. */
   readonly packed: Uint32Array;
   readonly rows: Uint8Array;
+  /** Which values mean that nothing is done: 1. */
+  readonly rest: Uint8Array;
 
   constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread") {
     this.theme = theme;
@@ -38,9 +40,11 @@ export class Looks {
     const count = (values.at(-1)?.number ?? -1) + 1;
     this.packed = new Uint32Array(count).fill(this.unknown.packed);
     this.rows = new Uint8Array(count).fill(this.unknown.rows);
-    for (const { number } of values) {
+    this.rest = new Uint8Array(count);
+    for (const { number, isRest } of values) {
       this.packed[number] = this.of(number).packed;
       this.rows[number] = this.of(number).rows;
+      this.rest[number] = isRest === true ? 1 : 0;
     }
   }
 

@@ -1,201 +1,105 @@
-// The content of a track, as pixels of its strip. One function for each form that the server answers in.
+// The content of a track without states, as pixels of its strip. One function for each form that the server answers in.
 //
-// Nothing is invisible: a run shorter than a pixel gets one, and where several things share one, a mark at the top says so.
+// Buckets may be narrower than a pixel: those of one pixel are added up, also if they are of different tiles.
 
 import { firstPixel, type Place } from "../model/geometry.ts";
 import type { Looks } from "./looks.ts";
 import type { Strip } from "./strip.ts";
-import { BEGIN_UNKNOWN, IN_DOUBT, NONE, type Counts, type Heat, type Instants, type Runs, type States, type ArrowCounts, type Arrows } from "../model/tile.ts";
+import { NONE, type ArrowCounts, type Arrows, type Counts, type Heat, type Instants } from "../model/tile.ts";
 
-/** A bar of one value that may have room for its name. */
-export interface Bar {
-  readonly from: number;
-  readonly to: number;
-  readonly value: number;
-}
+/** Rows of the mark where an arrow leaves, and of its line. */
+const ARROW_ROWS = 12;
+const LINE_ROWS = 4;
 
-/** A part of the second value that is drawn beside the first one. */
-const SECOND_SHARE = 0.25 * 65_535;
-/** A bar that covers less than this of its bucket is as high as its share. */
-const FULL_SHARE = 0.5 * 65_535;
-/** Rows of the mark where an arrow leaves. */
-const ARROW_ROWS = 6;
-/** Bars of as many pixels have an edge at their left. */
-const EDGE_PX = 4;
-
-/** Bars of states. Returns those that are as wide as `barMin` pixels, for their names. */
-export function paintStates(strip: Strip, place: Place, items: States, carry: number, looks: Looks, mark: number, barMin: number): Bar[] {
-  const bars = new Bars(strip, place, looks, barMin);
-  let held = carry;
-  let x = place.from;
-  for (let index = 0; index < items.bucket.length; index++) {
-    const begin = place.left + (items.bucket[index] ?? 0) * place.step;
-    const from = firstPixel(begin);
-    const to = Math.max(firstPixel(begin + place.step), from + 1);
-    if (x < from) {
-      bars.span(x, from, held);
-    }
-    if (from < place.to && to > place.from) {
-      bucket(strip, items, index, looks, mark, Math.max(from, place.from), Math.min(to, place.to));
-      bars.end();
-    }
-    held = items.last[index] ?? NONE;
-    x = to;
-  }
-  bars.span(x, place.to, held);
-  return bars.finish();
-}
-
-/** The bar of a bucket in which something changes: the second value at the bottom, the first above it, the mark at the top. */
-function bucket(strip: Strip, items: States, index: number, looks: Looks, mark: number, left: number, right: number): void {
-  const value = items.value[index] ?? NONE;
-  const second = items.second[index] ?? NONE;
-  const share = items.share[index] ?? 0;
-  const shareSecond = items.shareSecond[index] ?? 0;
-  const begins = items.begins[index] ?? 0;
-  let bottom = strip.rows;
-  if (second !== NONE && (shareSecond > SECOND_SHARE || value === NONE)) {
-    const part = Math.min(6, Math.max(2, Math.round((strip.rows * shareSecond) / Math.max(1, share + shareSecond))));
-    const rows = Math.min(part, looks.rows[second] ?? part);
-    strip.fill(left, right, bottom - rows, bottom, looks.packed[second] ?? mark);
-    bottom -= rows;
-  }
-  if (value !== NONE) {
-    const all = share < FULL_SHARE && second === NONE ? Math.max(2, Math.round((strip.rows * share) / 65_535)) : strip.rows;
-    strip.fill(left, right, strip.rows - Math.min(all, looks.rows[value] ?? all), bottom, looks.packed[value] ?? mark);
-  }
-  if (begins > 1) {
-    strip.fill(left, right, 0, begins > 7 ? 2 : 1, mark);
-  }
-}
-
-/** Bars that reach over several pixels. */
-class Bars {
-  private readonly wide: Bar[] = [];
+/** Counts of instants or arrows in a track, whose pieces come from left to right: the more there are, the higher, each doubling two rows. */
+export class CountPainter {
   private readonly strip: Strip;
-  private readonly place: Place;
-  private readonly looks: Looks;
-  private readonly barMin: number;
-  private open: { from: number; to: number; value: number } | null = null;
+  private from = -1;
+  private to = -1;
+  private count = 0;
+  private most = 0;
+  private colour = 0;
 
-  constructor(strip: Strip, place: Place, looks: Looks, barMin: number) {
+  constructor(strip: Strip) {
     this.strip = strip;
-    this.place = place;
-    this.looks = looks;
-    this.barMin = barMin;
   }
 
-  /** One value from pixel to pixel. */
-  span(from: number, to: number, value: number): void {
-    const [left, right] = [Math.max(from, this.place.from), Math.min(to, this.place.to)];
-    if (value === NONE || left >= right) {
+  counts(place: Place, items: Counts, looks: Looks, isPale: (bucket: number) => boolean): void {
+    for (let index = 0; index < items.bucket.length; index++) {
+      const number = items.bucket[index] ?? 0;
+      const look = looks.of(items.value[index] ?? NONE);
+      this.add(place, number, items.count[index] ?? 0, isPale(number) ? look.pale : look.packed);
+    }
+  }
+
+  arrows(place: Place, items: ArrowCounts, colour: number): void {
+    for (let index = 0; index < items.bucket.length; index++) {
+      this.add(place, items.bucket[index] ?? 0, items.count[index] ?? 0, colour);
+    }
+  }
+
+  /** Draws the last pixel. */
+  finish(): void {
+    this.strip.fill(this.from, this.to, this.strip.rows - rowsFor(this.count), this.strip.rows, this.colour);
+    this.count = 0;
+  }
+
+  private add(place: Place, bucket: number, count: number, colour: number): void {
+    const [from, to] = pixelsOf(place, bucket);
+    if (from >= to || count === 0) {
       return;
     }
-    const look = this.looks.of(value);
-    this.strip.fill(left, right, this.strip.rows - look.rows, this.strip.rows, look.packed);
-    if (this.open !== null && this.open.value === value && this.open.to === left) {
-      this.open.to = right;
-    } else {
-      this.close();
-      this.open = { from: left, to: right, value };
+    if (from !== this.from || to !== this.to) {
+      this.finish();
+      [this.from, this.to, this.most] = [from, to, 0];
     }
-  }
-
-  /** Something else begins. */
-  end(): void {
-    if (this.open !== null) {
-      this.close();
+    this.count += count;
+    if (count > this.most) {
+      [this.most, this.colour] = [count, colour];
     }
-  }
-
-  finish(): Bar[] {
-    this.close();
-    return this.wide;
-  }
-
-  private close(): void {
-    if (this.open !== null && this.open.to - this.open.from >= this.barMin) {
-      this.wide.push(this.open);
-    }
-    this.open = null;
   }
 }
 
-/** Runs, each for itself. Returns those that are as wide as `barMin` pixels. */
-export function paintRuns(strip: Strip, place: Place, items: Runs, looks: Looks, mark: number, barMin: number): Bar[] {
-  const wide: Bar[] = [];
-  let taken = -1;
-  for (let index = 0; index < items.begin.length; index++) {
-    const begin = firstPixel(place.left + (items.begin[index] ?? 0) * place.perNs);
-    const end = Math.max(firstPixel(place.left + (items.end[index] ?? 0) * place.perNs), begin + 1);
-    const [from, to] = [Math.max(begin, place.from), Math.min(end, place.to)];
-    const value = items.value[index] ?? NONE;
-    if (from >= to || value === NONE) {
-      continue;
-    }
-    const look = looks.of(value);
-    const flags = items.flags[index] ?? 0;
-    strip.fill(from, to, strip.rows - look.rows, strip.rows, (flags & IN_DOUBT) === 0 ? look.packed : look.pale);
-    if (to - from >= EDGE_PX && begin >= place.from && (flags & BEGIN_UNKNOWN) === 0) {
-      strip.fill(from, from + 1, strip.rows - look.rows, strip.rows, look.edge);
-    }
-    if (from <= taken) {
-      strip.fill(from, from + 1, 0, 1, mark);
-    }
-    taken = to - 1;
-    if (to - from >= barMin) {
-      wide.push({ from, to, value });
-    }
+/** The pixels of a bucket, in which something happens somewhere: the one with its middle, or those that it covers. Empty outside of the piece. */
+function pixelsOf(place: Place, bucket: number): [number, number] {
+  const [begin, end] = [Math.max(place.left + bucket * place.step, place.low), Math.min(place.left + (bucket + 1) * place.step, place.high)];
+  if (begin >= end) {
+    return [0, 0];
   }
-  return wide;
-}
-
-/** Counted instants: the more there are, the higher, each doubling one row. */
-export function paintCounts(strip: Strip, place: Place, items: Counts, looks: Looks, isPale: (bucket: number) => boolean): void {
-  for (let index = 0; index < items.bucket.length; index++) {
-    const number = items.bucket[index] ?? 0;
-    const look = looks.of(items.value[index] ?? NONE);
-    column(strip, place, number, rowsFor(items.count[index] ?? 0), isPale(number) ? look.pale : look.packed);
+  if (place.step <= 1) {
+    const x = Math.floor((begin + end) / 2);
+    return [x, x + 1];
   }
-}
-
-/** Counted arrows, as counted instants. */
-export function paintArrowCounts(strip: Strip, place: Place, items: ArrowCounts, colour: number): void {
-  for (let index = 0; index < items.bucket.length; index++) {
-    column(strip, place, items.bucket[index] ?? 0, rowsFor(items.count[index] ?? 0), colour);
-  }
+  const from = firstPixel(begin);
+  return [from, Math.max(firstPixel(end), from + 1)];
 }
 
 /** Arrows, each for itself: a mark where one leaves, and a line until it has come. */
 export function paintArrows(strip: Strip, place: Place, items: Arrows, colour: number): void {
   for (let index = 0; index < items.begin.length; index++) {
-    const begin = firstPixel(place.left + (items.begin[index] ?? 0) * place.perNs);
-    const end = Math.max(firstPixel(place.left + (items.end[index] ?? 0) * place.perNs), begin + 1);
-    strip.fill(Math.max(begin, place.from), Math.min(end, place.to), strip.rows - 2, strip.rows, colour);
-    if (begin >= place.from && begin < place.to) {
-      strip.fill(begin, begin + 1, strip.rows - ARROW_ROWS, strip.rows, colour);
+    const begin = place.left + (items.begin[index] ?? 0) * place.perNs;
+    const end = place.left + (items.end[index] ?? 0) * place.perNs;
+    if (end < place.low || begin >= place.high) {
+      continue;
+    }
+    const x = Math.floor(Math.max(begin, place.low));
+    strip.fill(x, Math.max(firstPixel(Math.min(end, place.high)), x + 1), strip.rows - LINE_ROWS, strip.rows, colour);
+    if (begin >= place.low) {
+      strip.fill(x, x + 1, strip.rows - ARROW_ROWS, strip.rows, colour);
     }
   }
 }
 
-function column(strip: Strip, place: Place, bucketNumber: number, rows: number, colour: number): void {
-  const begin = place.left + bucketNumber * place.step;
-  const from = firstPixel(begin);
-  // Buckets that are wide on the screen say when something happened only as exactly as they are.
-  const to = Math.max(firstPixel(begin + place.step), from + 1);
-  strip.fill(Math.max(from, place.from), Math.min(to, place.to), strip.rows - rows, strip.rows, colour);
-}
-
 function rowsFor(count: number): number {
-  return count <= 0 ? 0 : Math.min(8, 2 + Math.floor(Math.log2(count)));
+  return count <= 0 ? 0 : 2 * Math.min(8, 2 + Math.floor(Math.log2(count)));
 }
 
 /** Instants, each for itself, `wide` pixels each. */
 export function paintInstants(strip: Strip, place: Place, items: Instants, looks: Looks, wide: number): void {
   for (let index = 0; index < items.time.length; index++) {
-    const x = Math.floor(place.left + (items.time[index] ?? 0) * place.perNs);
-    if (x >= place.from - wide && x < place.to) {
-      strip.fill(x, x + wide, 1, strip.rows, looks.of(items.value[index] ?? NONE).packed);
+    const at = place.left + (items.time[index] ?? 0) * place.perNs;
+    if (at >= place.low - wide && at < place.high) {
+      strip.fill(Math.floor(at), Math.floor(at) + wide, 1, strip.rows, looks.of(items.value[index] ?? NONE).packed);
     }
   }
 }
@@ -206,18 +110,49 @@ export interface Bins {
   readonly high: number;
 }
 
-/** How often durations were how long: the more often, the stronger the color. */
-export function paintHeat(strip: Strip, place: Place, items: Heat, bins: Bins, shades: readonly number[]): void {
-  const all = Math.max(1, bins.high - bins.low + 1);
-  for (let index = 0; index < items.bucket.length; index++) {
-    const begin = place.left + (items.bucket[index] ?? 0) * place.step;
-    const from = firstPixel(begin);
-    const to = Math.max(firstPixel(begin + place.step), from + 1);
-    const bin = (items.bin[index] ?? 0) - bins.low;
-    const bottom = strip.rows - Math.floor((bin * strip.rows) / all);
-    const top = Math.min(bottom - 1, strip.rows - Math.floor(((bin + 1) * strip.rows) / all));
-    const step = Math.min(shades.length - 1, Math.floor(Math.log2(Math.max(1, items.count[index] ?? 0))));
-    strip.fill(Math.max(from, place.from), Math.min(to, place.to), top, bottom, shades[step] ?? 0);
+/** How often durations were how long, in a track whose pieces come from left to right: the more often, the stronger the color. */
+export class HeatPainter {
+  private readonly strip: Strip;
+  private readonly bins: Bins;
+  private readonly shades: readonly number[];
+  /** Counts of the pixels that are being added up, by bin. */
+  private readonly counts: Float64Array;
+  private from = -1;
+  private to = -1;
+
+  constructor(strip: Strip, bins: Bins, shades: readonly number[]) {
+    this.strip = strip;
+    this.bins = bins;
+    this.shades = shades;
+    this.counts = new Float64Array(Math.max(1, bins.high - bins.low + 1));
+  }
+
+  heat(place: Place, items: Heat): void {
+    for (let index = 0; index < items.bucket.length; index++) {
+      const [from, to] = pixelsOf(place, items.bucket[index] ?? 0);
+      if (from !== this.from || to !== this.to) {
+        this.finish();
+        [this.from, this.to] = [from, to];
+      }
+      const bin = (items.bin[index] ?? 0) - this.bins.low;
+      this.counts[bin] = (this.counts[bin] ?? 0) + (items.count[index] ?? 0);
+    }
+  }
+
+  /** Draws the last pixel. */
+  finish(): void {
+    const { rows } = this.strip;
+    const all = this.counts.length;
+    for (let bin = 0; bin < all; bin++) {
+      const count = this.counts[bin] ?? 0;
+      if (count > 0) {
+        const bottom = rows - Math.floor((bin * rows) / all);
+        const top = Math.min(bottom - 1, rows - Math.floor(((bin + 1) * rows) / all));
+        const step = Math.min(this.shades.length - 1, Math.floor(Math.log2(Math.max(1, count))));
+        this.strip.fill(this.from, this.to, top, bottom, this.shades[step] ?? 0);
+      }
+    }
+    this.counts.fill(0);
   }
 }
 

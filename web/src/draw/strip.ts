@@ -2,7 +2,7 @@
 // a track is written here pixel by pixel, because a thousand rectangles for each of sixty tracks are slower by far.
 
 /** Rows of the strip of a track with bars. */
-export const STRIP_ROWS = 8;
+export const STRIP_ROWS = 16;
 
 /** A part of memory that is shared by all strips of a picture. */
 export class Strip {

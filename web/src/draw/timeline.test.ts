@@ -61,7 +61,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
 test("a track is a lane with its strip on it, below the head of its group", () => {
   const { calls } = drawn("states", [pieceOf(runs([0, 20, 0, 0]))]);
   const { background, lane } = SURFACES.light;
-  expect(calls).toEqual(["seal", `rect 0 0 256 100 ${css(background)}`, `rect 0 24 256 18 ${css(lane)}`, "blit 0 8 to 0 24 256 18"]);
+  expect(calls).toEqual(["seal", `rect 0 0 256 100 ${css(background)}`, `rect 0 24 256 18 ${css(lane)}`, "blit 0 16 to 0 24 256 18"]);
 });
 
 test("where events were lost there is a band across all rows, stronger at its top", () => {
@@ -201,7 +201,7 @@ test("what is picked has a frame, also if it is shorter than a pixel", () => {
 
 test("rows move up when they are scrolled, and are sharp on every screen", () => {
   const pen = drawn("states", [], { scroll: 10, ratio: 2 });
-  expect(pen.of("blit")).toEqual(["blit 0 8 to 0 28 256 36"]);
+  expect(pen.of("blit")).toEqual(["blit 0 16 to 0 28 256 36"]);
 });
 
 test("a selection is a band over all rows; those that are selected have a frame in it", () => {

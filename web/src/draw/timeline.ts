@@ -20,8 +20,9 @@ import type { Nanos } from "../units/time.ts";
 import { drawArrows } from "./arrows.ts";
 import { counterParts, drawEnvelope, drawLine, rangeOf, readParts, widened, type Scale } from "./counter.ts";
 import type { Looks } from "./looks.ts";
-import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
+import { CountPainter, HeatPainter, binsOf, paintArrows, paintInstants, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
+import { StatePainter, type Bar } from "./states.ts";
 import { STRIP_ROWS, type StripSheet } from "./strip.ts";
 
 /** A row and its content to draw. */
@@ -120,40 +121,47 @@ function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { t
   const { looks, ratio } = picture;
   const surface = SURFACES[looks.theme];
   const mark = packed(mix(surface.lane, surface.ink, 0.5));
-  const bars: Bar[] = [];
-  const heat = content.row.track?.kind === "heat" ? heatOf(content) : null;
+  const accent = packed(surface.accent);
+  const states = new StatePainter(strip, looks, { mark, barMin: BAR_MIN_PX, isLoad: isLoad(content) });
+  const counts = new CountPainter(strip);
+  const heat = content.row.track?.kind === "heat" ? new HeatPainter(strip, heatOf(content), heatShades(looks)) : null;
   for (const { tile, begin, end } of content.pieces) {
     const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
     const { items } = tile;
     switch (items.form) {
       case "states":
-        for (const read of readParts(place, tile.spans)) {
-          bars.push(...paintStates(strip, read, items, tile.carry, looks, mark, BAR_MIN_PX));
-        }
+        readParts(place, tile.spans).forEach((read) => states.states(read, items, tile.carry));
         break;
       case "runs":
-        bars.push(...paintRuns(strip, place, items, looks, mark, BAR_MIN_PX));
+        states.runs(place, items);
         break;
       case "counts":
-        paintCounts(strip, place, items, looks, (bucket) => isEstimated(tile.spans, bucket));
+        counts.counts(place, items, looks, (bucket) => isEstimated(tile.spans, bucket));
         break;
       case "instants":
         paintInstants(strip, place, items, looks, Math.max(1, Math.round(1.5 * ratio)));
         break;
       case "heat":
-        paintHeat(strip, place, items, heat ?? { low: 0, high: 0 }, heatShades(looks));
+        heat?.heat(place, items);
         break;
       case "arrow counts":
-        paintArrowCounts(strip, place, items, packed(surface.accent));
+        counts.arrows(place, items, accent);
         break;
       case "arrows":
-        paintArrows(strip, place, items, packed(surface.accent));
+        paintArrows(strip, place, items, accent);
         break;
       case "counter":
         break;
     }
   }
-  return { top, rows: strip.rows, bars };
+  counts.finish();
+  heat?.finish();
+  return { top, rows: strip.rows, bars: states.finish() };
+}
+
+/** Whether the row tells how busy a CPU is. */
+function isLoad({ row: { track } }: RowContent): boolean {
+  return track !== null && track.cpu !== null && track.parent === null && track.kind === "states" && track.tid === null;
 }
 
 function isEstimated(spans: readonly Span[], bucket: number): boolean {

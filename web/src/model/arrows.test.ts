@@ -3,7 +3,7 @@ import { arrowCounts, arrows } from "../testing/tiles.ts";
 import { px } from "../units/screen.ts";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import { BUNDLES_MAX, EXACT_MAX, NO_ARROWS, arrowBetween, arrowsOn, nearestLine, timeOfArrow, type ArrowLayout, type ArrowLine, type Screen } from "./arrows.ts";
+import { BUNDLES_MAX, EXACT_MAX, NO_ARROWS, arrowBetween, arrowsOn, nearestBundle, nearestLine, timeOfArrow, type ArrowLayout, type ArrowLine, type Screen } from "./arrows.ts";
 import type { Piece } from "./cache.ts";
 import { EMPTY_CATALOGUE, type Track } from "./catalogue.ts";
 import { PLAIN_LAYOUT, rowsOf, type Layout } from "./rows.ts";
@@ -93,14 +93,14 @@ test("a group that is folded stands for its tracks, and a pinned row for the oth
   expect(laid([pieceOf(arrows([10, 60, 0, 19, 0, 0]))], pinned).exact.map(line)).toEqual([[10, 77, 60, 42]]);
 });
 
-test("counted arrows are a line for those of some columns that go the same way", () => {
-  const items = arrowCounts([2, 0, 1, 3, NaN], [4, 0, 1, 1, NaN], [4, 0, 2, 5, NaN], [200, 0, 1, 7, NaN], [210, 0, NONE, 9, NaN]);
+test("counted arrows are a band for those of some columns that go the same way", () => {
+  const items = arrowCounts([2, 0, 1, 3, NaN], [3, 0, 1, 1, NaN], [4, 0, 2, 5, NaN], [200, 0, 1, 7, NaN], [210, 0, NONE, 9, NaN]);
   const { exact, bundles } = laid([pieceOf(items)]);
   expect(exact).toEqual([]);
   expect(bundles).toEqual([
-    { track: "wakeups/0", x0: 3, y0: 33, x1: 3, y1: 44, count: 4, from: 0, to: 1 },
-    { track: "wakeups/0", x0: 4.5, y0: 33, x1: 4.5, y1: 64, count: 5, from: 0, to: 2 },
-    { track: "wakeups/0", x0: 200.5, y0: 33, x1: 200.5, y1: 44, count: 7, from: 0, to: 1 },
+    { track: "wakeups/0", left: 2, right: 4, y0: 33, y1: 44, count: 4, from: 0, to: 1 },
+    { track: "wakeups/0", left: 4, right: 5, y0: 33, y1: 64, count: 5, from: 0, to: 2 },
+    { track: "wakeups/0", left: 200, right: 201, y0: 33, y1: 44, count: 7, from: 0, to: 1 },
   ]);
 });
 
@@ -113,6 +113,14 @@ test("however many arrows there are, few are drawn, and all are counted", () => 
   expect(many.bundles.length).toBeLessThanOrEqual(BUNDLES_MAX);
   expect(many.bundles.length).toBeGreaterThan(20);
   expect(many.bundles.reduce((sum, { count }) => sum + count, 0)).toBe(2_000);
+});
+
+test("a bundle is found anywhere in its band", () => {
+  const { bundles } = laid([pieceOf(arrowCounts([2, 0, 1, 3, NaN], [3, 0, 1, 1, NaN], [200, 0, 1, 7, NaN]))]);
+  expect(nearestBundle(bundles, 4, 40, 3)?.count).toBe(4);
+  expect(nearestBundle(bundles, 203, 40, 3)?.count).toBe(7);
+  expect(nearestBundle(bundles, 100, 40, 3)).toBeNull();
+  expect(nearestBundle(bundles, 4, 60, 3)).toBeNull();
 });
 
 test("an arrow that is picked is drawn wherever it is seen", () => {

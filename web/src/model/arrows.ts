@@ -2,7 +2,7 @@
 //
 //     CPU 0   ───●────────      few: each from when it leaves to when it has come
 //                 ╲
-//     make    ─────➘──────      many: one line for all that go from one row to another in some columns
+//     make    ─────➘──────      many: a faint band for all that go from one row to another in some columns, from the first to the last of them
 //
 // Where one end is on no row of the screen, a stub says where it is: above, below, or, of single arrows, on a row that is not shown.
 // A group that is folded stands for its tracks.
@@ -20,9 +20,9 @@ import { tileBegin } from "./wanted.ts";
 /** As many are drawn one by one at most; more are bundled. */
 export const EXACT_MAX = 128;
 /** As many bundles at most: where there are more, columns are wider. */
-export const BUNDLES_MAX = 96;
+export const BUNDLES_MAX = 2_000;
 /** The narrowest column of a bundle, and the length of a stub, in CSS pixels. */
-const COLUMN_CSS_PX = 12;
+const COLUMN_CSS_PX = 2;
 const STUB_CSS_PX = 14;
 
 /** A line in device pixels, with a head at its end. */
@@ -42,8 +42,13 @@ export interface Arrow extends ArrowLine {
   readonly since: number;
 }
 
-/** Several that go the same way. */
-export interface Bundle extends ArrowLine {
+/** Several that go the same way: they leave between two places, and where between them is not told. */
+export interface Bundle {
+  readonly left: number;
+  readonly right: number;
+  /** From the row that they leave to the one where they arrive. */
+  readonly y0: number;
+  readonly y1: number;
   /** The track that they are on. */
   readonly track: string;
   readonly count: number;
@@ -133,9 +138,10 @@ function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bu
   const place = placeOf(frame, tile.level, tile.index, piece.begin, piece.end);
   if (items.form === "arrow counts") {
     for (let index = 0; index < items.bucket.length; index++) {
-      const x = place.left + ((items.bucket[index] ?? 0) + 0.5) * place.step;
-      if (x >= place.from && x < place.to) {
-        many.add(x, ends.of(items.from[index] ?? NONE), ends.of(items.to[index] ?? NONE), items.count[index] ?? 0, false);
+      const left = Math.max(place.low, place.left + (items.bucket[index] ?? 0) * place.step);
+      const right = Math.min(place.high, place.left + ((items.bucket[index] ?? 0) + 1) * place.step);
+      if (left < right) {
+        many.add([left, right], ends.of(items.from[index] ?? NONE), ends.of(items.to[index] ?? NONE), items.count[index] ?? 0, false);
       }
     }
     return;
@@ -160,7 +166,7 @@ function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bu
       if (exact.length <= EXACT_MAX) {
         exact.push({ ...line, track, base, since });
       }
-      many.add(x0, from, to, 1, true);
+      many.add([x0, x0], from, to, 1, true);
     }
   }
 }
@@ -280,15 +286,15 @@ interface Sum {
   readonly from: End;
   readonly to: End;
   count: number;
-  /** Sum of the places of all of them. */
-  x: number;
+  left: number;
+  right: number;
 }
 
 /** Adds up arrows by column and ends. */
 class Bundles {
   private readonly ends: Ends;
   private readonly column: number;
-  private readonly added: { readonly x: number; readonly of: number; readonly from: End; readonly to: End; readonly count: number; readonly isExact: boolean }[] = [];
+  private readonly added: { readonly left: number; readonly right: number; readonly of: number; readonly from: End; readonly to: End; readonly count: number; readonly isExact: boolean }[] = [];
   private readonly tracks: string[] = [];
 
   constructor(ends: Ends, ratio: number) {
@@ -302,10 +308,10 @@ class Bundles {
   }
 
   /** Drops arrows with an end at an unknown place: they would hide more than they say. */
-  add(x: number, from: End, to: End, count: number, isExact: boolean): void {
+  add([left, right]: readonly [number, number], from: End, to: End, count: number, isExact: boolean): void {
     const isKnown = from.where !== "nowhere" && to.where !== "nowhere";
     if (isKnown && (from.where === "seen" || to.where === "seen")) {
-      this.added.push({ x, of: this.tracks.length - 1, from, to, count, isExact });
+      this.added.push({ left, right, of: this.tracks.length - 1, from, to, count, isExact });
     }
   }
 
@@ -325,23 +331,37 @@ class Bundles {
   private summed(added: Bundles["added"], column: number): Sum[] {
     const sums = new Map<number, Sum>();
     const { count: ends } = this.ends;
-    for (const { x, of, from, to, count } of added) {
-      const key = ((Math.floor(x / column) * ends + from.index) * ends + to.index) * this.tracks.length + of;
+    for (const { left, right, of, from, to, count } of added) {
+      const key = ((Math.floor((left + right) / 2 / column) * ends + from.index) * ends + to.index) * this.tracks.length + of;
       const sum = sums.get(key);
       if (sum === undefined) {
-        sums.set(key, { track: this.tracks[of] ?? "", from, to, count, x: x * count });
+        sums.set(key, { track: this.tracks[of] ?? "", from, to, count, left, right });
       } else {
         sum.count += count;
-        sum.x += x * count;
+        sum.left = Math.min(sum.left, left);
+        sum.right = Math.max(sum.right, right);
       }
     }
     return [...sums.values()];
   }
 
-  private bundle({ track, from, to, count, x }: Sum): Bundle | null {
-    const line = lineBetween(x / count, from, x / count, to, this.ends.stub, false);
-    return line === null ? null : { ...line, track, count, from: from.track, to: to.track };
+  private bundle({ track, from, to, count, left, right }: Sum): Bundle | null {
+    const line = lineBetween(left, from, left, to, this.ends.stub, false);
+    return line === null ? null : { left, right, y0: line.y0, y1: line.y1, track, count, from: from.track, to: to.track };
   }
+}
+
+/** The bundle nearest to a point, at most so many pixels away from it. */
+export function nearestBundle(bundles: readonly Bundle[], x: number, y: number, reach: number): Bundle | null {
+  let [found, distance]: [Bundle | null, number] = [null, reach];
+  for (const bundle of bundles) {
+    const [top, bottom] = [Math.min(bundle.y0, bundle.y1), Math.max(bundle.y0, bundle.y1)];
+    const away = Math.hypot(Math.max(bundle.left - x, x - bundle.right, 0), Math.max(top - y, y - bottom, 0));
+    if (away <= distance) {
+      [found, distance] = [bundle, away];
+    }
+  }
+  return found;
 }
 
 /** The nearest line that is at most so many pixels away from a point. */

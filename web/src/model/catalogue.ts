@@ -56,6 +56,8 @@ export interface TrackValue {
   readonly kind: string;
   /** A stable hash of the value's identity. */
   readonly colour: number;
+  /** It means that nothing is done: a CPU is idle, a thread does not run. */
+  readonly isRest?: boolean;
   /** The owner of a thread, where that is known. */
   readonly owner?: Owner;
 }
@@ -170,6 +172,7 @@ function readValue(shape: Shape): TrackValue {
     label: shape.get("label").text(),
     kind: shape.get("kind").text(),
     colour: shape.get("colour").number(),
+    ...(optional(shape.get("is_rest"), (found) => found.flag()) === true ? { isRest: true } : {}),
     ...readOwner(shape),
   };
 }

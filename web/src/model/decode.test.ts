@@ -79,16 +79,16 @@ test("whatever a byte is changed to, the answer is read or refused", () => {
 });
 
 test.each([
-  ["another format", 0, 0x3254594b, 'at byte 0 of the tiles: found 0x3254594b, expected "KYT1"'],
+  ["another format", 0, 0x3154594b, 'at byte 0 of the tiles: found 0x3154594b, expected "KYT2"'],
   ["a level that there is not", 4, 63, "at byte 4 of the tiles: found level 0x0000003f, expected at most 62 and three zeros"],
   ["no buckets", 16, 0, "at byte 16 of the tiles: buckets: found 0, expected 1 to 4096"],
   ["more buckets than one may ask for", 16, 5_000, "at byte 16 of the tiles: buckets: found 5000, expected 1 to 4096"],
   ["spans that overlap", 40, 99, "at byte 40 of the tiles: the begin of a span: found 99, expected 100 to 256"],
   ["a quality that there is not", 36, 4, "at byte 36 of the tiles: found a quality that is none of 0 to 3"],
   ["a form that there is not", 68, 8, "at byte 68 of the tiles: track 10 has form 8, expected 0 to 7"],
-  ["more items than bytes", 76, 1_000, "at byte 80 of the tiles: 1000 items of 24 bytes: 24000 bytes are needed, 480 are left"],
+  ["more items than bytes", 76, 1_000, "at byte 80 of the tiles: 1000 items of 32 bytes: 32000 bytes are needed, 496 are left"],
   ["a bucket behind the last", 80, 256, "at byte 80 of the tiles: item 0 has 256, expected a bucket of 256, not before the one of the item before"],
-  ["buckets out of order", 80, 251, "at byte 104 of the tiles: item 1 has 250, expected a bucket of 256, not before the one of the item before"],
+  ["buckets out of order", 80, 251, "at byte 112 of the tiles: item 1 has 250, expected a bucket of 256, not before the one of the item before"],
 ])("%s is refused", (_, at, value, message) => {
   const bytes = encodeAnswer(answer);
   new DataView(bytes).setUint32(at, value, true);

@@ -1,6 +1,6 @@
 // Answers of the server, from bytes to columns. The layout stands in docs/http.md; in short:
 //
-//     "KYT1"  level  0 0 0   first (u64)   count   spans   tracks
+//     "KYT2"  level  0 0 0   first (u64)   count   spans   tracks
 //     spans:  begin  end  quality
 //     tracks: number  form  carry + 1  items   and then the items
 //
@@ -44,8 +44,8 @@ const QUALITIES: readonly Quality[] = ["exact", "estimated", "building", "unknow
 export function decode(bytes: ArrayBuffer): Answer {
   const reader = new Reader(bytes);
   const magic = reader.u32("the magic number");
-  if (magic !== 0x3154594b) {
-    throw new TileFault(0, `found ${hex(magic)}, expected "KYT1"`);
+  if (magic !== 0x3254594b) {
+    throw new TileFault(0, `found ${hex(magic)}, expected "KYT2"`);
   }
   const found = reader.u32("the level");
   if (found > LEVEL_MAX) {
@@ -108,7 +108,8 @@ const COUNTER = 3;
 
 interface Layout<T extends Items> {
   readonly form: T["form"];
-  readonly columns: readonly (readonly [Exclude<keyof T, "form">, Kind])[];
+  /** By name; without a name it is not looked at. */
+  readonly columns: readonly (readonly [Exclude<keyof T, "form"> | null, Kind])[];
 }
 
 function layout<T extends Items>(form: T["form"], columns: Layout<T>["columns"]): Layout<Items> {
@@ -123,8 +124,11 @@ const FORMS: readonly Layout<Items>[] = [
     ["second", "u32"],
     ["last", "u32"],
     ["begins", "u32"],
+    ["busiest", "u32"],
     ["share", "u16"],
     ["shareSecond", "u16"],
+    ["busy", "u16"],
+    [null, "u16"],
   ]),
   layout<Runs>("runs", [
     ["begin", "time"],
@@ -179,7 +183,9 @@ function readItems(reader: Reader, { form, columns }: Layout<Items>, items: numb
   const found: Record<string, unknown> = { form };
   let offset = 0;
   for (const [name, kind] of columns) {
-    found[name] = rows.column(kind, offset, count);
+    if (name !== null) {
+      found[name] = rows.column(kind, offset, count);
+    }
     offset += KIND_BYTES[kind];
   }
   return found as unknown as Items;

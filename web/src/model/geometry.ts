@@ -24,6 +24,9 @@ export interface Place {
   /** Whole pixels to draw: from `from` to before `to`. */
   readonly from: number;
   readonly to: number;
+  /** The same, not rounded: pieces that meet in a pixel have a part of it each. */
+  readonly low: number;
+  readonly high: number;
 }
 
 /** Where a tile lies, and which pixels its buckets from `begin` to before `end` have. */
@@ -33,7 +36,7 @@ export function placeOf(frame: Frame, level: Level, index: TileIndex, begin = 0,
   const step = 2 ** level * perNs;
   const from = Math.max(0, firstPixel(left + begin * step));
   const to = Math.min(frame.width, firstPixel(left + end * step));
-  return { left, step, perNs, from, to };
+  return { left, step, perNs, from, to, low: Math.max(0, left + begin * step), high: Math.min(frame.width, left + end * step) };
 }
 
 /** The first pixel with its middle not left of `x`: an interval between two places covers the pixels between their first ones. */

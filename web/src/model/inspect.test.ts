@@ -15,16 +15,16 @@ function at(since: number, items: Items, spans = EXACT, carry = NONE): Inspected
   return inspect([piece], ORIGIN, nanos(ORIGIN + 1_024n + BigInt(since)));
 }
 
-function value(number: number, share = 1, second = NONE, begins = 0): Inspected {
-  return { found: { kind: "value", value: number, share, second, begins }, quality: "exact" };
+function value(number: number, share = 1, second = NONE, begins = 0, busy: number | null = null): Inspected {
+  return { found: { kind: "value", value: number, share, second, begins, busy }, quality: "exact" };
 }
 
 test("a state is what its bucket says, else what there was before", () => {
-  const items = states([2, 5, 6, 7, 3, 65_535, 0]);
+  const items = states([2, 5, 6, 7, 3, 65_535, 0, 6, 13_107]);
   expect(at(0, items, EXACT, 9)).toEqual(value(9));
   expect(at(7, items)).toEqual({ found: null, quality: "exact" });
-  expect(at(8, items)).toEqual(value(5, 1, 6, 3));
-  expect(at(11, items)).toEqual(value(5, 1, 6, 3));
+  expect(at(8, items)).toEqual(value(5, 1, 6, 3, 0.2));
+  expect(at(11, items)).toEqual(value(5, 1, 6, 3, 0.2));
   expect(at(12, items)).toEqual(value(7));
 });
 

@@ -8,8 +8,9 @@ import { nanos, type Nanos } from "../units/time.ts";
 
 /** The content that a track shows at a time. */
 export type Found =
-  /** `share` of the bucket is this value, of 1; with a value that covers less, if there is one. */
-  | { readonly kind: "value"; readonly value: number; readonly share: number; readonly second: number; readonly begins: number }
+  /** `share` of the bucket is this value, of 1; with a value that covers less, if there is one. All values that are not at rest cover `busy` of
+   * it; `null`: there is one value only. */
+  | { readonly kind: "value"; readonly value: number; readonly share: number; readonly second: number; readonly begins: number; readonly busy: number | null }
   /** As many instants, most of which are `value`. */
   | { readonly kind: "count"; readonly value: number; readonly count: number; readonly ofValue: number }
   /** As many durations, most of which are in a bin. */
@@ -64,17 +65,17 @@ function stateAt(items: States, carry: number, bucket: number): Found | null {
   const at = lowerBound(items.bucket, bucket);
   if (items.bucket[at] !== bucket) {
     const held = at === 0 ? carry : (items.last[at - 1] ?? NONE);
-    return held === NONE ? null : { kind: "value", value: held, share: 1, second: NONE, begins: 0 };
+    return held === NONE ? null : { kind: "value", value: held, share: 1, second: NONE, begins: 0, busy: null };
   }
   const value = items.value[at] ?? NONE;
   const share = (items.share[at] ?? 0) / 65_535;
-  return value === NONE ? null : { kind: "value", value, share, second: items.second[at] ?? NONE, begins: items.begins[at] ?? 0 };
+  return value === NONE ? null : { kind: "value", value, share, second: items.second[at] ?? NONE, begins: items.begins[at] ?? 0, busy: (items.busy[at] ?? 0) / 65_535 };
 }
 
 function runAt(items: Runs, since: number): Found | null {
   for (let at = lowerBound(items.begin, since + 1) - 1; at >= 0; at--) {
     if ((items.end[at] ?? 0) > since) {
-      return { kind: "value", value: items.value[at] ?? NONE, share: 1, second: NONE, begins: 1 };
+      return { kind: "value", value: items.value[at] ?? NONE, share: 1, second: NONE, begins: 1, busy: null };
     }
   }
   return null;

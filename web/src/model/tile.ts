@@ -32,6 +32,10 @@ export interface States {
   /** Parts of the bucket that `value` and `second` cover, of 65535. */
   readonly share: Uint16Array;
   readonly shareSecond: Uint16Array;
+  /** Covers most of the bucket among values that are not at rest, or `NONE`. */
+  readonly busiest: Uint32Array;
+  /** The part of the bucket that all values cover that are not at rest. */
+  readonly busy: Uint16Array;
 }
 
 /** A run's begin is before the known range. */
@@ -152,7 +156,7 @@ export function lengthOf(items: Items): number {
 
 /** The highest number of a value that a tile shows, or -1. */
 export function valueMax({ items, carry }: TrackItems): number {
-  const columns = items.form === "states" ? [items.value, items.second, items.last] : "value" in items ? [items.value] : [];
+  const columns = items.form === "states" ? [items.value, items.second, items.last, items.busiest] : "value" in items ? [items.value] : [];
   let most = carry === NONE ? -1 : carry;
   for (const column of columns) {
     for (const value of column) {

@@ -1,7 +1,7 @@
 // The tiles that a window needs.
 //
-// The level is the lowest one with buckets at least a device pixel wide, so that no bucket is invisible and none is wider than
-// two pixels. The server may not have levels that low or high: then its nearest one is taken.
+// The level is the highest one with buckets of a device pixel or less, for a screen of at least 2048 pixels: so a window shows the same on a
+// narrow screen, on a wide one, and beside an open panel. The server may not have levels that low or high: then its nearest one is taken.
 
 import type { Px } from "../units/screen.ts";
 import { LEVEL_MAX, TILE_BUCKETS, level, tileIndex, type Level, type TileIndex } from "../units/tiles.ts";
@@ -23,11 +23,14 @@ export interface TileRange {
 
 const TILE_BITS = BigInt(Math.log2(TILE_BUCKETS));
 
-/** The level in which a bucket is one to two of `width` pixels. */
+/** Screens up to so many pixels have the same levels; wider ones those of the next power of two. */
+const PIXELS_MIN = 2_048;
+
+/** The level in which a bucket is a pixel or less. */
 export function levelFor(span: Nanos, width: Px, levels: Levels): Level {
-  const pixels = BigInt(Math.max(1, Math.floor(width)));
+  const pixels = BigInt(2 ** Math.ceil(Math.log2(Math.max(PIXELS_MIN, width))));
   let found = 0;
-  while (found < LEVEL_MAX && pixels << BigInt(found) < span) {
+  while (found < LEVEL_MAX && pixels << BigInt(found + 1) <= span) {
     found++;
   }
   return level(Math.min(Math.max(found, levels.min), levels.max));

@@ -12,7 +12,7 @@ const QUALITIES = ["exact", "estimated", "building", "unknown"] as const;
 /** The bytes of an answer. */
 export function encodeAnswer(answer: Answer): ArrayBuffer {
   const parts: Part[] = [
-    ...[..."KYT1"].map((letter): Part => ["u8", letter.charCodeAt(0)]),
+    ...[..."KYT2"].map((letter): Part => ["u8", letter.charCodeAt(0)]),
     ["u32", answer.level],
     ["u64", answer.first],
     ["u32", answer.count],
@@ -48,9 +48,8 @@ function itemParts(items: Items, index: number): Part[] {
   switch (items.form) {
     case "states":
       return [
-        ...u32s(of(items.bucket), of(items.value), of(items.second), of(items.last), of(items.begins)),
-        ["u16", of(items.share)],
-        ["u16", of(items.shareSecond)],
+        ...u32s(of(items.bucket), of(items.value), of(items.second), of(items.last), of(items.begins), of(items.busiest)),
+        ...[items.share, items.shareSecond, items.busy, []].map((column): Part => ["u16", of(column)]),
       ];
     case "runs":
       return [["f64", of(items.begin)], ["f64", of(items.end)], ...u32s(of(items.value), of(items.flags))];
@@ -98,7 +97,8 @@ function bytesOf(parts: readonly Part[]): ArrayBuffer {
   return view.buffer;
 }
 
-/** Columns of states from rows of bucket, value, second, last, begins, share and share of the second. */
+/** Columns of states from rows of bucket, value, second, last, begins, share and share of the second; and of the busiest value, and all that is
+ * busy, without which nothing is at rest. */
 export function states(...rows: number[][]): Items {
   const column = (index: number): Uint32Array => Uint32Array.from(rows, (row) => row[index] ?? 0);
   return {
@@ -110,6 +110,8 @@ export function states(...rows: number[][]): Items {
     begins: column(4),
     share: Uint16Array.from(column(5)),
     shareSecond: Uint16Array.from(column(6)),
+    busiest: Uint32Array.from(rows, (row) => row[7] ?? row[1] ?? NONE),
+    busy: Uint16Array.from(rows, (row) => row[8] ?? Math.min(65_535, (row[5] ?? 0) + (row[6] ?? 0))),
   };
 }
 

@@ -47,7 +47,9 @@ function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, b
       const part = found.share >= 0.995 ? "" : ` ${percent(found.share)} of ${duration(bucket)}`;
       const second = found.second === NONE ? "" : `, then ${name(found.second)}`;
       const begins = found.begins > 1 ? `; ${found.begins} begin` : "";
-      return `${name(found.value)}${part}${second}${begins}`;
+      // Of one value alone its part says it.
+      const busy = found.busy === null || found.second === NONE ? "" : `; busy for ${percent(found.busy)}`;
+      return `${name(found.value)}${part}${second}${begins}${busy}`;
     }
     case "count": {
       const mostly = found.count === found.ofValue ? name(found.value) : `${found.ofValue.toLocaleString("en")} of them ${name(found.value)}`;

@@ -37,6 +37,15 @@ pub const LEVEL_MAX: Level = 62;
 /// The value of all that nodes do not tell apart: see `thinning`.
 pub const OTHERS: u64 = u64::MAX - 1;
 
+/// The same of values at rest, so that the sum of all others stays true.
+pub const OTHERS_AT_REST: u64 = u64::MAX - 2;
+
+/// Whether a value stands for several.
+#[must_use]
+pub fn is_several(value: u64) -> bool {
+    matches!(value, OTHERS | OTHERS_AT_REST)
+}
+
 /// Adds up cells of the same bucket and value; afterwards they are in this order.
 pub fn add_up(cells: &mut Vec<TrackCell>) {
     // Cells come in the order of buckets, or almost: then only those of each bucket have to be put in order.
@@ -68,7 +77,7 @@ impl TrackCell {
     /// reader without the cell would think.
     #[must_use]
     pub fn stays(&self) -> bool {
-        (self.net != 0 || self.time < 0) && self.value != OTHERS
+        (self.net != 0 || self.time < 0) && !is_several(self.value)
     }
 
     /// Adds the changes of the same value in the same bucket; only cells that the writer never made
@@ -104,20 +113,31 @@ pub struct TrackBucket {
     pub last: Option<u64>,
     /// How many values begin in it.
     pub begins: u32,
+    /// How many nanoseconds all values cover that are not at rest, and the one that covers most of
+    /// them.
+    pub busy: u64,
+    /// See `busy`.
+    pub busiest: Option<(u64, u64)>,
 }
 
 /// The buckets of a level in which something changes, of the cells of a track in the order of buckets. `carry`: the value before the first one.
-pub fn buckets(cells: &[TrackCell], level: Level, carry: Option<u64>) -> impl Iterator<Item = TrackBucket> {
+/// `is_rest`: whether a value means that nothing is done.
+pub fn buckets(
+    cells: &[TrackCell],
+    level: Level,
+    carry: Option<u64>,
+    is_rest: impl Fn(u64) -> bool,
+) -> impl Iterator<Item = TrackBucket> {
     let mut carry = carry;
     cells.chunk_by(|a, b| a.bucket == b.bucket).map(move |cells| {
-        let bucket = covered(cells, level, carry);
+        let bucket = covered(cells, level, carry, &is_rest);
         carry = bucket.last;
         bucket
     })
 }
 
 /// What covers a bucket that begins with a value.
-fn covered(cells: &[TrackCell], level: Level, carry: Option<u64>) -> TrackBucket {
+fn covered(cells: &[TrackCell], level: Level, carry: Option<u64>, is_rest: &impl Fn(u64) -> bool) -> TrackBucket {
     let mut all = TrackBucket { bucket: cells[0].bucket, last: carry, ..TrackBucket::default() };
     let width = 1i64 << level;
     let mut add = |value: u64, time: i64| {
@@ -125,6 +145,12 @@ fn covered(cells: &[TrackCell], level: Level, carry: Option<u64>) -> TrackBucket
         let is_more = |than: Option<(u64, u64)>| than.is_none_or(|(_, most)| held.1 > most);
         if held.1 == 0 {
             return;
+        }
+        if !is_rest(value) {
+            all.busy += held.1;
+            if is_more(all.busiest) {
+                all.busiest = Some(held);
+            }
         }
         if is_more(all.first) {
             all.second = all.first.replace(held);
@@ -225,7 +251,7 @@ mod tests {
             runs.iter().for_each(|(span, value)| run(&mut directly, coarse, *span, *value));
             add_up(&mut directly);
             assert_eq!(wide, directly, "{seed}");
-            for bucket in buckets(&wide, coarse, None) {
+            for bucket in buckets(&wide, coarse, None, |value| value < 2) {
                 let span = (bucket.bucket << coarse, (bucket.bucket + 1) << coarse);
                 let held = direct(&runs, span);
                 assert_eq!(
@@ -234,6 +260,9 @@ mod tests {
                     "{seed}: {bucket:?}"
                 );
                 assert_eq!(bucket.last, at(&runs, span.1 - 1), "{seed}: {bucket:?}");
+                let busy: Vec<(u64, u64)> = held.iter().copied().filter(|(value, _)| *value >= 2).collect();
+                let all = busy.iter().map(|(_, lasts)| lasts).sum();
+                assert_eq!((bucket.busy, bucket.busiest), (all, busy.first().copied()), "{seed}: {bucket:?}");
                 let begun = runs.iter().filter(|((begin, _), _)| span.0 <= *begin && *begin < span.1).count();
                 assert_eq!(bucket.begins as usize, begun, "{seed}");
             }

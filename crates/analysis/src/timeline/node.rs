@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 use self::code::{EncodedCells, unit};
 use super::cells::{Level, TrackCell, add_up};
 use super::thinning::thin;
+use super::tracks::is_rest;
 
 /// The changes in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,7 +235,7 @@ impl NodeBuilder {
         for Building { key, cells, .. } in &mut tracks {
             add_up(cells);
             if let Some(most) = most {
-                thin(cells, most(*key));
+                thin(cells, most(*key), |value| is_rest(*key, value));
             }
         }
         let first = tracks.iter().filter_map(|building| Some(building.cells.first()?.bucket)).min();
@@ -483,7 +484,7 @@ impl TimelineNode {
     fn adopt(&mut self, key: u64, gathered: &mut JoinedTrack, most: Most) {
         let all = gathered.cells.len();
         add_up(&mut gathered.cells);
-        thin(&mut gathered.cells, most(key));
+        thin(&mut gathered.cells, most(key), |value| is_rest(key, value));
         // No further down than one step, so that few nodes are looked at.
         if gathered.are_own && gathered.cells.len() * 2 > all && all > 0 {
             let JoinedTrack { last, begins, children, is_plain, .. } = *gathered;

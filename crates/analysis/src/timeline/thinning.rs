@@ -9,7 +9,7 @@
 //! thinned             3           5.8, as long as all of these    9         4
 //! ```
 
-use super::cells::{OTHERS, TrackCell, add_up};
+use super::cells::{OTHERS, OTHERS_AT_REST, TrackCell, add_up, is_several};
 use super::numbers::{number, value};
 
 /// Instead of how many values of a bucket are told apart: they are numbers, and thinned as such.
@@ -19,9 +19,9 @@ pub(super) const KEPT: usize = 3;
 
 /// Leaves of each bucket, of cells that were added up, so many values: those that last longest
 /// there or happen most often, and all that are there before it or behind it, see [`TrackCell::stays`].
-/// The rest becomes one cell; longer values stay as they are. With [`AS_NUMBERS`] the values are
+/// The rest becomes one cell, and one for values at rest; longer values stay as they are. With [`AS_NUMBERS`] the values are
 /// numbers, and the least and the greatest are left.
-pub(super) fn thin(cells: &mut Vec<TrackCell>, most: usize) {
+pub(super) fn thin(cells: &mut Vec<TrackCell>, most: usize, is_rest: impl Fn(u64) -> bool) {
     if most == AS_NUMBERS {
         return thin_numbers(cells);
     }
@@ -36,7 +36,7 @@ pub(super) fn thin(cells: &mut Vec<TrackCell>, most: usize) {
             of_bucket.sort_unstable_by_key(|cell| {
                 std::cmp::Reverse((
                     cell.stays(),
-                    cell.value != OTHERS,
+                    !is_several(cell.value),
                     cell.time,
                     cell.begins,
                     std::cmp::Reverse(cell.value),
@@ -44,13 +44,16 @@ pub(super) fn thin(cells: &mut Vec<TrackCell>, most: usize) {
             });
             let lasting = of_bucket.iter().take_while(|cell| cell.stays()).count();
             left = most.max(lasting);
-            let mut others = TrackCell { bucket, value: OTHERS, ..TrackCell::default() };
+            let mut others =
+                [OTHERS_AT_REST, OTHERS].map(|value| (0, TrackCell { bucket, value, ..TrackCell::default() }));
             for cell in &of_bucket[left..] {
-                others.add(cell);
+                let (number, sum) = &mut others[usize::from(!is_rest(cell.value))];
+                *number += 1;
+                sum.add(cell);
             }
             of_bucket[..left].sort_unstable_by_key(|cell| cell.value);
-            if left < count {
-                of_bucket[left] = others;
+            for (_, sum) in others.iter().filter(|(number, _)| *number > 0) {
+                of_bucket[left] = *sum;
                 left += 1;
             }
         }
@@ -111,7 +114,8 @@ mod tests {
             let mut all: Vec<TrackCell> = (0..40).map(|value| cell(value, random)).collect();
             add_up(&mut all);
             let (mut thinned, most) = (all.clone(), 1 + random.below(6));
-            thin(&mut thinned, most);
+            let is_rest = |value: u64| value.is_multiple_of(3) || value == OTHERS_AT_REST;
+            thin(&mut thinned, most, is_rest);
             for bucket in 0..3 {
                 let of = |cells: &[TrackCell]| {
                     cells.iter().copied().filter(|cell| cell.bucket == bucket).collect::<Vec<_>>()
@@ -126,14 +130,18 @@ mod tests {
                     )
                 };
                 assert_eq!(sums(&all), sums(&thinned), "{seed}");
+                let at_rest = |cells: &[TrackCell]| {
+                    sums(&cells.iter().copied().filter(|cell| is_rest(cell.value)).collect::<Vec<_>>())
+                };
+                assert_eq!(at_rest(&all), at_rest(&thinned), "{seed}");
                 let is_kept = |cell: &TrackCell| thinned.contains(cell);
                 assert!(all.iter().filter(|cell| cell.stays()).all(is_kept), "{seed}");
                 let left_out = all.iter().filter(|cell| !is_kept(cell)).map(|cell| cell.time).max();
                 let kept =
-                    thinned.iter().filter(|cell| !cell.stays() && cell.value != OTHERS).map(|cell| cell.time).min();
+                    thinned.iter().filter(|cell| !cell.stays() && !is_several(cell.value)).map(|cell| cell.time).min();
                 assert!(left_out.zip(kept).is_none_or(|(left_out, kept)| left_out <= kept), "{seed}");
                 let lasting = all.iter().filter(|cell| cell.stays()).count();
-                assert!(thinned.len() <= most.max(lasting) + 1, "{seed}: {} of {most}", thinned.len());
+                assert!(thinned.len() <= most.max(lasting) + 2, "{seed}: {} of {most}", thinned.len());
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::{OTHERS_AT_REST, is_several};
 use super::thinning::AS_NUMBERS;
-use crate::states::{EntityKind, ThreadState, thread_track};
+use crate::states::{EntityKind, FLAGS, ThreadState, cpu_track, thread_track};
 
 /// The thing of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,6 +181,21 @@ pub fn wakeup(cpu: u32, tid: i32) -> u64 {
 
 /// The thread of a wakeup that stands for all.
 pub const ANYBODY: u64 = 0xffff_ffff;
+
+/// Whether a value of a track means that nothing is done: a CPU is idle, a thread does not run.
+#[must_use]
+pub fn is_rest(key: u64, value: u64) -> bool {
+    if is_several(value) {
+        return value == OTHERS_AT_REST;
+    }
+    match TrackKey::of(key).map(|key| (key.thing, usize::from(key.track))) {
+        Some((Thing::Cpu, cpu_track::THREAD)) => value & !FLAGS == 0,
+        Some((Thing::Thread, thread_track::STATE)) => {
+            ThreadState::of(value).is_some_and(|(state, _)| state != ThreadState::Running)
+        }
+        _ => false,
+    }
+}
 
 /// Values of a bucket that nodes of the pyramid tell apart: all durations and wakeups; of instants
 /// fewer than of lasting values, as one of them is drawn.

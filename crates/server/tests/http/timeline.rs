@@ -98,14 +98,14 @@ fn compared(server: &Running, level: u8) -> Vec<u32> {
 
     let mut words = Words(&answer.body);
     let [magic, found, first, high, count, spans, tracks] = words.words();
-    assert_eq!((magic, found, first, high, count), (u32::from_le_bytes(*b"KYT1"), level.into(), 1, 0, 32));
+    assert_eq!((magic, found, first, high, count), (u32::from_le_bytes(*b"KYT2"), level.into(), 1, 0, 32));
     let spans: Vec<[u32; 3]> = (0..spans).map(|_| words.words()).collect();
     let as_words = |span: &kymo_session::TileSpan| [span.begin, span.end, span.quality as u32];
     assert_eq!(spans, expected.spans.iter().map(as_words).collect::<Vec<_>>());
     let mut found: Vec<(String, u32, usize, Vec<u32>)> = (0..tracks)
         .map(|_| {
             let [number, form, _, items] = words.words();
-            let size = [6, 6, 4, 10, 6, 3, 4, 8][form as usize];
+            let size = [8, 6, 4, 10, 6, 3, 4, 8][form as usize];
             // The buckets and times, which depend on no number of a value.
             let buckets = (0..items).map(|_| (0..size).map(|_| words.word()).collect::<Vec<u32>>()[0]).collect();
             (id(&theirs, number), form, items as usize, buckets)

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use kymo_analysis::LaneFacts;
 use kymo_analysis::timeline::cells::{self, Level, TrackCell, add_up};
 use kymo_analysis::timeline::node::TimelineNode;
-use kymo_analysis::timeline::{Sealed, Thing, TrackKey, numbers, told};
+use kymo_analysis::timeline::{Sealed, Thing, TrackKey, is_rest, numbers, told};
 
 use super::arrows::{Way, are_wakeups};
 use super::catalogue::{ALL_EVENTS, TrackKind, ValueMeaning, kind, meaning};
@@ -520,15 +520,18 @@ impl Timeline {
                 let value = |value: u64| self.names.value(&self.analysis, meaning, value);
                 // In 128 bits: a bucket may be so wide that the product exceeds 64.
                 let share = |covered: u64| ((u128::from(covered) * 65535) >> level) as u16;
-                let buckets = cells::buckets(cells, level, carry).map(|found| StateBucket {
-                    bucket: bucket(found.bucket),
-                    value: found.first.map(|(first, _)| value(first)),
-                    second: found.second.map(|(second, _)| value(second)),
-                    last: found.last.map(value),
-                    begins: found.begins,
-                    share: found.first.map_or(0, |(_, covered)| share(covered)),
-                    share_second: found.second.map_or(0, |(_, covered)| share(covered)),
-                });
+                let buckets =
+                    cells::buckets(cells, level, carry, |value| is_rest(key, value)).map(|found| StateBucket {
+                        bucket: bucket(found.bucket),
+                        value: found.first.map(|(first, _)| value(first)),
+                        second: found.second.map(|(second, _)| value(second)),
+                        last: found.last.map(value),
+                        begins: found.begins,
+                        share: found.first.map_or(0, |(_, covered)| share(covered)),
+                        share_second: found.second.map_or(0, |(_, covered)| share(covered)),
+                        busiest: found.busiest.map(|(busiest, _)| value(busiest)),
+                        busy: share(found.busy),
+                    });
                 Items::States { carry: carry.map(value), buckets: buckets.collect() }
             }
             TrackKind::Instants => Items::Instants(self.instants(key, cells, bucket)?),
@@ -574,7 +577,7 @@ impl Timeline {
     fn instants(&self, key: u64, cells: &[TrackCell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {
         let meaning = meaning(key)?;
         let instant = |of_bucket: &[TrackCell]| {
-            let named = |cell: &&TrackCell| (cell.value != cells::OTHERS, cell.begins);
+            let named = |cell: &&TrackCell| (!cells::is_several(cell.value), cell.begins);
             let most = of_bucket.iter().rev().max_by_key(named).expect("a chunk has cells");
             let meaning = if most.value == ESTIMATE { ValueMeaning::Estimate } else { meaning };
             InstantBucket {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{ThreadState, cpu_track, softirq_name, thread_track};
-use kymo_analysis::timeline::cells::OTHERS;
+use kymo_analysis::timeline::cells::{OTHERS_AT_REST, is_several};
 use kymo_analysis::timeline::marks::{NAMES_MAX, integer_name};
 use kymo_analysis::timeline::messages::{ROUTES_MAX, Route};
 use kymo_analysis::timeline::node::TimelineNode;
@@ -86,6 +86,8 @@ pub struct TrackValue {
     pub kind: &'static str,
     /// The same for values that should look the same, wherever they are.
     pub colour: u32,
+    /// It means that nothing is done: a CPU is idle, a thread does not run.
+    pub is_rest: bool,
     /// The track of the thread that it is.
     pub track: Option<u32>,
     /// The process of the thread that it is, if that is known.
@@ -446,14 +448,17 @@ fn describe(held: &mut CatalogueState, analysis: &TimelineAnalysis, meaning: Val
         label,
         kind,
         colour,
+        is_rest: false,
         track: None,
         process: None,
         application: None,
         application_colour: None,
     };
     match meaning {
-        _ if value == OTHERS => of("others", "others".to_owned(), 0),
-        ValueMeaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
+        _ if is_several(value) => {
+            TrackValue { is_rest: value == OTHERS_AT_REST, ..of("others", "others".to_owned(), 0) }
+        }
+        ValueMeaning::Thread(_) if value == 0 => TrackValue { is_rest: true, ..of("thread", "idle".to_owned(), 0) },
         ValueMeaning::Thread(host) => {
             let tid = (value as u32).cast_signed();
             let name = comm(&held.known, host, tid);
@@ -478,7 +483,10 @@ fn describe(held: &mut CatalogueState, analysis: &TimelineAnalysis, meaning: Val
             of("softirq", label, colour)
         }
         ValueMeaning::Doing => match ThreadState::of(value) {
-            Some((doing, _)) => of("doing", doing.name().to_owned(), doing as u32),
+            Some((state, _)) => TrackValue {
+                is_rest: state != ThreadState::Running,
+                ..of("doing", state.name().to_owned(), state as u32)
+            },
             None => of("doing", format!("state {value}"), 0),
         },
         ValueMeaning::Call => {

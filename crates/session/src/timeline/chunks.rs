@@ -12,7 +12,7 @@ const CHUNK_BYTES: u64 = 4 << 20;
 /// Chunks at most: the data of each that is kept stays in memory.
 const CHUNKS_MAX: u64 = 1 << 16;
 /// Buckets of a node: between half of this and this.
-pub(super) const NODE_BUCKETS: u64 = 256;
+pub(super) const NODE_BUCKETS: u64 = 512;
 
 /// A span of time.
 #[derive(Clone, Debug)]

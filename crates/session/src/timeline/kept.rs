@@ -17,7 +17,7 @@ use super::catalogue::CatalogueFacts;
 use super::pyramid::{NodePlace, Pyramid, heights};
 use crate::cache::indexed::{FileKind, IndexedFile};
 
-const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x09"), extension: "tiles", bytes_max: 4 << 30 };
+const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymotil\x0a"), extension: "tiles", bytes_max: 4 << 30 };
 
 /// The index of a file's nodes.
 #[derive(Serialize, Deserialize)]

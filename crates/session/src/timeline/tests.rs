@@ -32,12 +32,12 @@ fn built(path: &Path, slice_bytes: Option<u64>, cache: Option<&Path>) -> Arc<Tim
 }
 
 /// Content of a bucket of a track: values by name, how often something begins, shares of the
-/// bucket.
+/// bucket: of the first two values, and of all that are not at rest.
 #[derive(Debug, PartialEq)]
 struct Said {
     values: [String; 3],
     begins: u32,
-    shares: [i32; 2],
+    shares: [i32; 3],
 }
 
 /// Content of a tile, by the ids of tracks and by buckets; the state before the first bucket is in
@@ -51,36 +51,47 @@ fn said(timeline: &Timeline, level: Level, (first, count): (u64, u32)) -> BTreeM
     let value = |number: Option<u32>| number.map_or("-", |number| &catalogue.values[number as usize].label).to_owned();
     let mut said = BTreeMap::new();
     for TrackTile { number, items } in &tiles.tracks {
-        let mut say = |bucket: i64, values: [Option<u32>; 3], begins, shares: [u16; 2]| {
+        let mut say = |bucket: i64, values: [Option<u32>; 3], begins, shares: [u16; 3]| {
             let held = Said { values: values.map(value), begins, shares: shares.map(i32::from) };
             let known: &mut Said = said.entry((name(*number), bucket)).or_insert(Said { begins: 0, ..held });
             known.begins += begins;
         };
         match items {
             Items::States { carry, buckets } => {
-                say(-1, [*carry; 3], 0, [0; 2]);
+                say(-1, [*carry; 3], 0, [0; 3]);
                 for at in buckets {
-                    say(at.bucket.into(), [at.value, at.second, at.last], at.begins, [at.share, at.share_second]);
+                    say(
+                        at.bucket.into(),
+                        [at.value, at.second, at.last],
+                        at.begins,
+                        [at.share, at.share_second, at.busy],
+                    );
                 }
             }
             Items::Instants(buckets) => {
-                buckets.iter().for_each(|at| say(at.bucket.into(), [Some(at.value), None, None], at.count, [0; 2]));
+                buckets.iter().for_each(|at| say(at.bucket.into(), [Some(at.value), None, None], at.count, [0; 3]));
             }
-            Items::Heat(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 2])),
-            Items::Arrows(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 2])),
+            Items::Heat(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 3])),
+            Items::Arrows(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 3])),
             Items::Runs(runs) => {
                 let before = runs.iter().find(|run| run.begin < 0 && 0 < run.end).map(|run| run.value);
-                say(-1, [before; 3], 0, [0; 2]);
-                for at in bucketed(runs, level, count) {
-                    say(at.bucket.into(), [at.value, at.second, at.last], at.begins, [at.share, at.share_second]);
+                say(-1, [before; 3], 0, [0; 3]);
+                let is_rest = |value: u32| catalogue.values[value as usize].is_rest;
+                for at in bucketed(runs, level, count, &is_rest) {
+                    say(
+                        at.bucket.into(),
+                        [at.value, at.second, at.last],
+                        at.begins,
+                        [at.share, at.share_second, at.busy],
+                    );
                 }
             }
             Items::ExactInstants(all) => {
-                all.iter().for_each(|at| say(at.time >> level, [Some(at.value), None, None], 1, [0; 2]));
+                all.iter().for_each(|at| say(at.time >> level, [Some(at.value), None, None], 1, [0; 3]));
             }
-            Items::ExactArrows(all) => all.iter().for_each(|at| say(at.begin >> level, [None; 3], 1, [0; 2])),
+            Items::ExactArrows(all) => all.iter().for_each(|at| say(at.begin >> level, [None; 3], 1, [0; 3])),
             Items::Counter { buckets, .. } => {
-                buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.changes, [0; 2]));
+                buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.changes, [0; 3]));
             }
         }
     }
@@ -88,7 +99,7 @@ fn said(timeline: &Timeline, level: Level, (first, count): (u64, u32)) -> BTreeM
 }
 
 /// Runs as buckets, counted anew: those in which something begins or ends.
-fn bucketed(runs: &[ExactRun], level: Level, count: u32) -> Vec<StateBucket> {
+fn bucketed(runs: &[ExactRun], level: Level, count: u32, is_rest: &dyn Fn(u32) -> bool) -> Vec<StateBucket> {
     let edges = runs.iter().flat_map(|run| [Some(run.begin), (run.flags & END_UNKNOWN == 0).then_some(run.end)]);
     let edges = edges.flatten().map(|at| at >> level).filter(|bucket| (0..i64::from(count)).contains(bucket));
     let buckets: std::collections::BTreeSet<i64> = edges.collect();
@@ -101,13 +112,15 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32) -> Vec<StateBucket> {
         }
         let mut held: Vec<(u32, i64)> = held.into_iter().filter(|(_, lasts)| *lasts > 0).collect();
         held.sort_by_key(|&(value, lasts)| (std::cmp::Reverse(lasts), value));
-        let share =
-            |place: usize| held.get(place).map_or(0, |(_, lasts)| ((i128::from(*lasts) * 65535) >> level) as u16);
+        let part = |lasts: i64| ((i128::from(lasts) * 65535) >> level) as u16;
+        let share = |place: usize| held.get(place).map_or(0, |(_, lasts)| part(*lasts));
         let value = |place: usize| held.get(place).map(|(value, _)| *value);
         let last = runs.iter().rev().find(|run| run.begin < end && end <= run.end).map(|run| run.value);
         let begins = runs.iter().filter(|run| (begin..end).contains(&run.begin)).count() as u32;
         let (bucket, share, share_second) = (bucket as u32, share(0), share(1));
-        StateBucket { bucket, value: value(0), second: value(1), last, begins, share, share_second }
+        let at_work = || held.iter().filter(|(value, _)| !is_rest(*value));
+        let (busiest, busy) = (at_work().map(|at| at.0).next(), part(at_work().map(|at| at.1).sum()));
+        StateBucket { bucket, value: value(0), second: value(1), last, begins, share, share_second, busiest, busy }
     };
     buckets.into_iter().map(of).collect()
 }
@@ -122,6 +135,7 @@ fn agrees(node: &Said, read: &Said) -> bool {
     let is_same = |place: usize| node.values[place] == read.values[place] || node.values.contains(&"others".to_owned());
     node.begins == read.begins
         && is_same(2)
+        && near(node.shares[2], read.shares[2])
         && (is_same(0) && near(node.shares[0], read.shares[0]) || are_alike || node.values[0] == "others")
 }
 

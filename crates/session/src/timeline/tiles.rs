@@ -171,6 +171,10 @@ pub struct StateBucket {
     pub share: u16,
     /// How much of it `second` covers.
     pub share_second: u16,
+    /// Of the values that are not at rest, the one that covers most of it.
+    pub busiest: Option<u32>,
+    /// How much of it all values cover that are not at rest.
+    pub busy: u16,
 }
 
 /// A bucket in which things happen.

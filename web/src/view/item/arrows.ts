@@ -1,6 +1,6 @@
 // The arrows between rows that are on the screen, for drawing and pointing.
 
-import { NO_ARROWS, arrowBetween, arrowTracks, arrowsOn, nearestLine, timeOfArrow, type ArrowLayout, type ArrowLine, type Screen } from "../../model/arrows.ts";
+import { NO_ARROWS, arrowBetween, arrowTracks, arrowsOn, nearestBundle, nearestLine, timeOfArrow, type ArrowLayout, type ArrowLine, type Screen } from "../../model/arrows.ts";
 import type { Track } from "../../model/catalogue.ts";
 import type { Frame } from "../../model/geometry.ts";
 import { sameItem } from "../../model/items.ts";
@@ -69,7 +69,7 @@ export function arrowAt(page: Page, state: State, { x, y }: Place): { readonly t
 /** Those arrows at a place that are drawn as one. */
 export function bundleAt(page: Page, state: State, { x, y }: Place): Target | null {
   const { ratio } = state.size;
-  const found = nearestLine(arrowsShown(page, state).bundles, x * ratio, y * ratio, REACH_CSS_PX * ratio);
+  const found = nearestBundle(arrowsShown(page, state).bundles, x * ratio, y * ratio, REACH_CSS_PX * ratio);
   const track = found === null ? null : trackOf(state, found.track);
   if (found === null || track === null) {
     return null;

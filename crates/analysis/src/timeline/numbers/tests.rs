@@ -181,7 +181,7 @@ fn thinned_numbers_say_the_same() {
         cells.push(TrackCell { bucket: 0, value: value(7.0), begins: 1, net: 1, time: 3 });
         add_up(&mut cells);
         let mut thinned = cells.clone();
-        thin(&mut thinned, AS_NUMBERS);
+        thin(&mut thinned, AS_NUMBERS, |_| false);
         let said = |cells: &[TrackCell]| buckets(cells, 9, Some(value(100.0))).collect::<Vec<_>>();
         assert!(are_alike(&said(&thinned), &said(&cells), 1e-9), "{seed}: {thinned:?}, {cells:?}");
         assert!(thinned.len() <= 2 * (KEPT + 1), "{seed}");
