@@ -298,6 +298,24 @@ withInvented("a page", (stage) => {
     await light.close();
   });
 
+  test("asks for the same level of detail on each screen, and beside an open panel", async () => {
+    const levels = new Set<string>();
+    for (const width of [700, 1100, 1440, 2048]) {
+      stage.server.asked.length = 0;
+      const page = await open("", { width });
+      await complete(page);
+      await page.getByRole("group", { name: "Panels" }).getByRole("button").last().click();
+      await page.waitForSelector(".panel.inspector");
+      await rested(page);
+      await complete(page);
+      const asked = stage.server.asked.map((url) => new URL(url, stage.server.url).searchParams.get("level") ?? "");
+      expect(asked.length).toBeGreaterThan(0);
+      asked.forEach((level) => levels.add(level));
+      await page.close();
+    }
+    expect([...levels].length).toBe(1);
+  });
+
   test("says what is wrong and what to do: no token, tiles refused, server gone", async () => {
     const stranger = await stage.browser.newPage();
     await stranger.goto(`${stage.server.url}/`);
