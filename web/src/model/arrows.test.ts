@@ -18,7 +18,7 @@ const TRACKS = Array.from({ length: 20 }, (_, number): Track => {
 
 /** The head of the CPUs is 24 pixels high, each of their four rows 20, with 2 of them below the bar; 200 are seen. */
 function screenOf(more: Partial<Screen> = {}, layout: Layout = PLAIN_LAYOUT): Screen {
-  return { rows: rowsOf({ ...EMPTY_CATALOGUE, tracks: TRACKS }, layout), tracks: TRACKS, scroll: 0, height: 200, ratio: 1, ...more };
+  return { rows: rowsOf({ ...EMPTY_CATALOGUE, tracks: TRACKS }, layout), tracks: TRACKS, scroll: 0, fixed: 0, height: 200, ratio: 1, ...more };
 }
 
 function pieceOf(items: Items, index = 0, of = 0): Piece {
@@ -91,6 +91,13 @@ test("a group that is folded stands for its tracks, and a pinned row for the oth
   expect(laid([pieceOf(arrows([10, 60, 0, 4, 0, 0]))], folded).exact.map(line)).toEqual([[10, 11, 60, 48]]);
   const pinned = screenOf({}, { ...PLAIN_LAYOUT, pinned: ["tt"] });
   expect(laid([pieceOf(arrows([10, 60, 0, 19, 0, 0]))], pinned).exact.map(line)).toEqual([[10, 77, 60, 42]]);
+});
+
+test("a pinned row that stays on top has its arrows there, and a row that has gone below it is above the screen", () => {
+  const layout = { ...PLAIN_LAYOUT, pinned: ["tt"] };
+  const from = (track: number, scroll: number): number[][] => laid([pieceOf(arrows([10, 60, track, 19, 0, 0]))], screenOf({ scroll, fixed: 44 }, layout)).exact.map(line);
+  expect(from(1, 40)).toEqual([[10, 57, 60, 42]]);
+  expect(from(0, 60)).toEqual([[60, 10, 60, 24]]);
 });
 
 test("counted arrows are a band for those of some columns that go the same way", () => {

@@ -13,6 +13,7 @@ import type { Piece } from "./cache.ts";
 import type { Track } from "./catalogue.ts";
 import { placeOf, type Frame } from "./geometry.ts";
 import type { Row } from "./rows.ts";
+import { topOnScreen } from "./screen.ts";
 import { END_UNKNOWN, NONE } from "./tile.ts";
 import { pixelOf } from "./viewport.ts";
 import { tileBegin } from "./wanted.ts";
@@ -76,6 +77,8 @@ export interface Screen {
   readonly tracks: readonly Track[];
   /** CSS pixels that are scrolled away at the top. */
   readonly scroll: number;
+  /** How high the pinned rows are that stay on top. */
+  readonly fixed: number;
   /** Device pixels, and how many of them a CSS pixel has. */
   readonly height: number;
   readonly ratio: number;
@@ -224,10 +227,12 @@ class Ends {
     if (row === undefined || (row.dimmed && !this.isPicked)) {
       return this.nowhere;
     }
-    const { scroll, ratio, height } = this.screen;
-    const [top, bottom] = [(row.top - scroll) * ratio, (row.top + row.height - scroll) * ratio - 2 * ratio];
-    if (bottom <= 0 || top >= height) {
-      return bottom <= 0 ? this.above : this.below;
+    const { scroll, fixed, ratio, height } = this.screen;
+    const y = topOnScreen(row, fixed, scroll);
+    const [top, bottom] = [y * ratio, (y + row.height) * ratio - 2 * ratio];
+    const isAbove = bottom <= (row.top < fixed ? 0 : fixed * ratio);
+    if (isAbove || top >= height) {
+      return isAbove ? this.above : this.below;
     }
     return { index: this.count++, track: trackNumber(track), where: "seen", top, bottom };
   }

@@ -1,6 +1,7 @@
 // The user's layout of the tracks: which are shown, pinned, folded, in which order, how high. As plain lists of names, which a URL holds and
 // which can be kept under a name.
 
+import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Track } from "./catalogue.ts";
 
 /** How high rows are. */
@@ -29,9 +30,14 @@ export interface Layout {
   readonly size: RowSize;
   /** Tracks in which nothing happens in the window are not shown, as far as that is known. */
   readonly active: boolean;
+  /** How wide the column of names is; `null`: the user has not sized it. */
+  readonly names: CssPx | null;
 }
 
-export const PLAIN_LAYOUT: Layout = { pinned: [], hidden: [], folded: [], closed: [], shown: [], groups: [], small: [], large: [], size: "plain", active: false };
+const NAMES_MIN = 72;
+const NAMES_MAX = 1_200;
+
+export const PLAIN_LAYOUT: Layout = { pinned: [], hidden: [], folded: [], closed: [], shown: [], groups: [], small: [], large: [], size: "plain", active: false, names: null };
 
 /** Tests whether the user wants to see a track at all. */
 export function shownTest(layout: Layout): (track: Track) => boolean {
@@ -78,12 +84,6 @@ export function allShown(layout: Layout): Layout {
   return { ...layout, hidden: [], closed: [], shown: [], active: false };
 }
 
-/** Pins some tracks behind those that are pinned, or takes them from there. */
-export function withPinned(layout: Layout, ids: readonly string[], isPinned: boolean): Layout {
-  const [own, before] = [new Set(ids), new Set(layout.pinned)];
-  return { ...layout, pinned: isPinned ? [...layout.pinned, ...ids.filter((id) => !before.has(id))] : layout.pinned.filter((id) => !own.has(id)) };
-}
-
 /** A list with an item in the place of another one, which comes behind it or, where it came from above, before it. */
 export function movedTo(list: readonly string[], item: string, to: string): readonly string[] {
   const [from, place] = [list.indexOf(item), list.indexOf(to)];
@@ -126,6 +126,12 @@ export function withTrackSize(layout: Layout, ids: readonly string[], size: RowS
   return { ...layout, small: own("small", layout.small), large: own("large", layout.large) };
 }
 
+/** The column of names is as wide as the user wants it, within reason. */
+export function withNamesWidth(layout: Layout, width: number): Layout {
+  const names = cssPx(Math.round(Math.min(NAMES_MAX, Math.max(NAMES_MIN, width))));
+  return names === layout.names ? layout : { ...layout, names };
+}
+
 /** Lists that are longer are not kept in a URL. */
 const URL_MAX = 400;
 const LISTS = { pin: "pinned", hide: "hidden", fold: "folded", close: "closed", show: "shown", group: "groups", small: "small", large: "large" } as const;
@@ -133,12 +139,15 @@ const LISTS = { pin: "pinned", hide: "hidden", fold: "folded", close: "closed", 
 /** As members of a URL; or of a text that may be longer. */
 export function layoutParts(layout: Layout, itemsMax = URL_MAX): [string, string][] {
   const lists = Object.entries(LISTS).flatMap(([name, member]) => (layout[member].length > itemsMax ? [] : layout[member].map((item): [string, string] => [name, item])));
-  return [...lists, ...(layout.size === "plain" ? [] : [["rows", layout.size] as [string, string]]), ...(layout.active ? [["active", "1"] as [string, string]] : [])];
+  const { size, active, names } = layout;
+  const others: [string, string | null][] = [["rows", size === "plain" ? null : size], ["active", active ? "1" : null], ["names", names === null ? null : String(names)]];
+  return [...lists, ...others.flatMap(([name, text]): [string, string][] => (text === null ? [] : [[name, text]]))];
 }
 
 /** Reads the output of [`layoutParts`]; parts that it does not understand are left out. */
 export function readLayout(parts: URLSearchParams): Layout {
   const list = (name: keyof typeof LISTS): readonly string[] => [...new Set(parts.getAll(name))];
+  const names = /^\d{1,4}$/.test(parts.get("names") ?? "") ? withNamesWidth(PLAIN_LAYOUT, Number(parts.get("names"))).names : null;
   return {
     pinned: list("pin"),
     hidden: list("hide"),
@@ -150,6 +159,7 @@ export function readLayout(parts: URLSearchParams): Layout {
     large: list("large"),
     size: ROW_SIZES.find((one) => one === parts.get("rows")) ?? "plain",
     active: parts.get("active") === "1",
+    names,
   };
 }
 

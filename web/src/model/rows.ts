@@ -4,7 +4,9 @@ import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
 import { trackTest } from "./filter-tracks.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
+import { groupsIn } from "./groups.ts";
 import { shownTest, sizeOf, type Layout, type RowSize } from "./layout.ts";
+import { pinnedTracks } from "./pins.ts";
 
 export { PLAIN_LAYOUT, type Layout } from "./layout.ts";
 
@@ -37,22 +39,6 @@ const HEIGHTS: Readonly<Record<Track["kind"], CssPx>> = {
 /** Parts of tracks are lower, so that a deep stack of them fits. */
 const NESTED_HEIGHT = cssPx(16);
 
-/** Where groups stand; all others lie between the first and the last ones, in the order in which they were met. */
-const GROUPS_FIRST = ["CPUs", "Threads"];
-const GROUPS_LAST = ["Latencies", "Arrows", "Events"];
-
-/** Ids with how long a number is before each, so that they are in the order of numbers. Kept, because traces have ten thousands of tracks. */
-const sortKeys = new WeakMap<Track, string>();
-
-function sortKey(track: Track): string {
-  let key = sortKeys.get(track);
-  if (key === undefined) {
-    key = track.id.replace(/\d+/g, (digits) => String.fromCharCode(digits.length) + digits);
-    sortKeys.set(track, key);
-  }
-  return key;
-}
-
 /** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. `idle` are tracks
  * in which nothing happens, as far as that is known. */
 export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PLAIN_FILTER, idle: ReadonlySet<number> | null = null): Row[] {
@@ -60,11 +46,11 @@ export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PL
   const folded = new Set(layout.folded);
   const isMeant = trackTest(filter, catalogue.tracks) ?? (() => true);
   const isAwake = (track: Track): boolean => !layout.active || idle === null || !idle.has(track.number);
-  const isThere = (track: Track): boolean => isShown(track) && (filter.mode === "dim" || isMeant(track)) && isAwake(track);
+  const isWanted = (track: Track): boolean => isShown(track) && (filter.mode === "dim" || isMeant(track));
+  const isThere = (track: Track): boolean => isWanted(track) && isAwake(track);
   const rows = new Rows(filter.mode === "dim" ? isMeant : () => true, sizeOf(layout));
-  const pins = new Set(layout.pinned);
-  const byId = new Map(pins.size === 0 ? [] : catalogue.tracks.filter((track) => pins.has(track.id) && isThere(track)).map((track) => [track.id, track]));
-  const pinned = layout.pinned.flatMap((id) => byId.get(id) ?? []);
+  // The user wants to see these in any case: they do not come and go with the window.
+  const pinned = pinnedTracks(layout, catalogue.tracks).filter((track) => isWanted(track));
   if (pinned.length > 0) {
     rows.group(PINNED_GROUP, pinned, folded.has(PINNED_GROUP), true);
   }
@@ -75,80 +61,6 @@ export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PL
     }
   }
   return rows.all;
-}
-
-/** Groups with their tracks, of the last lists that were asked for: putting ten thousands of tracks in order takes longer than a frame. */
-const ordered = new WeakMap<readonly Track[], readonly (readonly [string, readonly Track[]])[]>();
-
-/** Groups from top to bottom, with all of their tracks from top to bottom. */
-export function groupsOf(tracks: readonly Track[]): readonly (readonly [string, readonly Track[]])[] {
-  let groups = ordered.get(tracks);
-  if (groups === undefined) {
-    const sorted = [...grouped(tracks)].sort(([one], [other]) => rankOf(one) - rankOf(other));
-    groups = sorted.map(([group, some]) => [group, nestedOrder(some)] as const);
-    ordered.set(tracks, groups);
-  }
-  return groups;
-}
-
-/** The same in the order that the layout says. */
-export function groupsIn(tracks: readonly Track[], { groups }: Layout): readonly (readonly [string, readonly Track[]])[] {
-  const all = groupsOf(tracks);
-  if (groups.length === 0) {
-    return all;
-  }
-  const place = new Map(groups.map((group, index) => [group, index]));
-  const placeOf = (group: string): number => place.get(group) ?? groups.length;
-  return [...all].sort(([one], [other]) => placeOf(one) - placeOf(other));
-}
-
-function rankOf(group: string): number {
-  const [first, last] = [GROUPS_FIRST.indexOf(group), GROUPS_LAST.indexOf(group)];
-  return first >= 0 ? first - GROUPS_FIRST.length : last >= 0 ? last + 1 : 0;
-}
-
-function grouped(tracks: readonly Track[]): Map<string, Track[]> {
-  const groups = new Map<string, Track[]>();
-  for (const track of tracks) {
-    const group = groups.get(track.group);
-    if (group === undefined) {
-      groups.set(track.group, [track]);
-    } else {
-      group.push(track);
-    }
-  }
-  return groups;
-}
-
-/** Tracks with those that are part of them right below, in the order of depth. */
-function nestedOrder(unordered: readonly Track[]): Track[] {
-  const keyed = unordered.map((track) => ({ track, key: sortKey(track) }));
-  const tracks = keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ track }) => track);
-  const inside = new Set(tracks.map((track) => track.number));
-  const parts = new Map<number, Track[]>();
-  const tops: Track[] = [];
-  for (const track of tracks) {
-    if (track.parent !== null && inside.has(track.parent) && track.parent !== track.number) {
-      parts.set(track.parent, [...(parts.get(track.parent) ?? []), track]);
-    } else {
-      tops.push(track);
-    }
-  }
-  const ordered: Track[] = [];
-  const seen = new Set<number>();
-  const add = (track: Track): void => {
-    if (seen.has(track.number)) {
-      return;
-    }
-    seen.add(track.number);
-    ordered.push(track);
-    const below = [...(parts.get(track.number) ?? [])].sort((one, other) => (one.depth ?? 0) - (other.depth ?? 0));
-    below.forEach(add);
-  };
-  tops.forEach(add);
-  // Tracks that are part of each other would hide one another.
-  tracks.forEach(add);
-  return ordered;
 }
 
 class Rows {

@@ -3,7 +3,7 @@ import { TILE_BUCKETS, level, tileIndex, trackNumber, valueNumber } from "../uni
 import { TileCache } from "./cache.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
 import { idleTracks } from "./idle.ts";
-import { PLAIN_LAYOUT, allShown, encodeLayouts, movedBy, movedTo, readLayouts, shownTest, sizeOf, withPinned, withShown, withSize, withTrackSize, type Layout } from "./layout.ts";
+import { PLAIN_LAYOUT, allShown, encodeLayouts, movedBy, movedTo, readLayouts, shownTest, sizeOf, withShown, withSize, withTrackSize, type Layout } from "./layout.ts";
 import { rowsOf } from "./rows.ts";
 import { NONE, type Items, type Quality } from "./tile.ts";
 import { between, placesOf, tracksOf, treeOf, type TreeLine } from "./tree.ts";
@@ -75,8 +75,6 @@ test("groups and pinned tracks stand where they were put", () => {
   expect(movedBy(["a", "b"], "gone", 1)).toEqual(["a", "b"]);
   const rows = rowsOf(CATALOGUE, { ...PLAIN_LAYOUT, groups: ["Threads"] });
   expect(rows.filter((row) => row.track === null).map((row) => row.group)).toEqual(["Threads", "CPUs"]);
-  expect(withPinned(withPinned(PLAIN_LAYOUT, ["b", "a"], true), ["a", "c"], true).pinned).toEqual(["b", "a", "c"]);
-  expect(withPinned({ ...PLAIN_LAYOUT, pinned: ["b", "a", "c"] }, ["a"], false).pinned).toEqual(["b", "c"]);
 });
 
 test("rows have three heights, each for itself or all together", () => {

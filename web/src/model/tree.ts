@@ -2,8 +2,10 @@
 
 import type { Catalogue, Track } from "./catalogue.ts";
 import { processesOf } from "./filter-tracks.ts";
+import { groupsIn } from "./groups.ts";
 import { shownTest, type Layout } from "./layout.ts";
-import { PINNED_GROUP, groupsIn, nameOf } from "./rows.ts";
+import { pinnedTracks } from "./pins.ts";
+import { PINNED_GROUP, nameOf } from "./rows.ts";
 import { find, findable, isInside, wordsOf, type Findable } from "./search.ts";
 
 /** A line of the tree. */
@@ -40,7 +42,8 @@ export interface TreeWish {
 export function treeOf(catalogue: Catalogue, layout: Layout, { query, leave }: TreeWish): TreeLine[] {
   const { tracks } = catalogue;
   const isShown = shownTest(layout);
-  const pins = new Set(layout.pinned);
+  const pinned = pinnedTracks(layout, tracks);
+  const [pins, ownPins] = [new Set(pinned), new Set(layout.pinned)];
   const folded = new Set(layout.folded);
   const found = query.trim() === "" ? null : hitsOf(tracks, query);
   const isWanted = (track: Track): boolean => (found === null || found.has(track)) && leave?.(track) !== true;
@@ -57,12 +60,11 @@ export function treeOf(catalogue: Catalogue, layout: Layout, { query, leave }: T
     if (!isFolded) {
       for (const track of wanted) {
         const key = `${isPins ? "pinned" : "track"} ${track.id}`;
-        lines.push({ kind: "track", key, group, track, isShown: isShown(track), isPinned: pins.has(track.id), isNested: !isPins && track.parent !== null });
+        lines.push({ kind: "track", key, group, track, isShown: isShown(track), isPinned: pins.has(track), isNested: isPins ? !ownPins.has(track.id) : track.parent !== null });
       }
     }
   };
-  const byId = new Map(pins.size === 0 ? [] : tracks.filter((track) => pins.has(track.id)).map((track) => [track.id, track]));
-  add(PINNED_GROUP, layout.pinned.flatMap((id) => byId.get(id) ?? []));
+  add(PINNED_GROUP, pinned);
   groupsIn(tracks, layout).forEach(([group, some]) => add(group, some));
   return lines;
 }

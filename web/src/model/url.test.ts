@@ -23,7 +23,7 @@ test("a URL holds all that is seen", () => {
     mark: nanos(1_795_219_372_253_260_579n),
     arrows: false,
     colouring: "application",
-    layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
+    layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, names: cssPx(320), pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     filter: {
       ...PLAIN_FILTER,
       text: 'took > 5ms && name == "a&b"',

@@ -2,7 +2,7 @@
 
 import { isActive, PLAIN_FILTER, type FieldNames, type Filter } from "../model/filter.ts";
 import { rowsOf } from "../model/rows.ts";
-import { scrolledTo, type State } from "./viewer.ts";
+import { anchored, type State } from "./viewer.ts";
 
 /** The parts of a filter that rows depend on. */
 const ROW_PARTS = ["cpus", "applications", "owners", "processes", "threads", "mode"] as const;
@@ -15,7 +15,7 @@ export function withFilter(state: State, filter: Filter): State {
   const before = state.filter;
   const isSame = ROW_PARTS.every((part) => filter[part] === before[part]);
   const next = { ...state, filter };
-  return isSame ? next : scrolledTo({ ...next, rows: rowsOf(state.catalogue, state.layout, filter, state.idle) }, state.scroll);
+  return isSame ? next : anchored(state, { ...next, rows: rowsOf(state.catalogue, state.layout, filter, state.idle) });
 }
 
 /** A part of the filter becomes another one. */

@@ -68,8 +68,26 @@ test("nothing moves while some row of the track is on the screen", () => {
   expect(trackSeen(ready, { id: "t2" }, false)).toBe(ready);
   const pinned = togglePin(ready, "t15");
   expect(trackSeen(pinned, far)).toMatchObject({ scroll: 0, cursor: { row: "pinned t15" } });
+  // Pinned rows stay on the screen.
   const down = scrolledTo(pinned, 150);
-  expect(trackSeen(down, far).cursor?.row).toBe("track t15");
+  expect(trackSeen(down, far)).toMatchObject({ scroll: 150, cursor: { row: "pinned t15" } });
   expect(trackSeen(toggleFold(down, "G"), far).cursor?.row).toBe("pinned t15");
   expect(trackSeen(ready, { id: "elsewhere" })).toBe(ready);
+});
+
+test("the row below the pointer stays where it is, whatever comes and goes above it", () => {
+  const row = "track t12";
+  const state: State = { ...scrolledTo(ready, 150), cursor: { time: nanos(0), row } };
+  const y = (one: State): number => (one.rows.find(({ key }) => key === row)?.top ?? NaN) - one.scroll;
+  const active = withIdle(withLayout(state, { ...state.layout, active: true }), new Set([0, 1, 2, 3]));
+  const more = withIdle(active, new Set([1, 11]));
+  expect([y(active), active.scroll, y(more), more.scroll]).toEqual([y(state), 70, y(state), 110]);
+  // Without a pointer, the first row that is seen of those that are still there.
+  const alone = withIdle({ ...more, cursor: null }, new Set([1, 2, 3, 11]));
+  expect(alone.scroll).toBe(70);
+  const pinned = togglePin(state, "t3");
+  expect([y(pinned), pinned.scroll, y(togglePin(pinned, "t3"))]).toEqual([y(state), 194, y(state)]);
+  expect([y(toggleHide(state, "t3")), y(refiltered(state, { mode: "hide", cpus: only([7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]) }))]).toEqual([y(state), y(state)]);
+  // As far as there are rows above it.
+  expect(withIdle(active, new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])).scroll).toBe(0);
 });

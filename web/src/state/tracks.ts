@@ -1,12 +1,15 @@
 // Changes of the layout of a page's tracks: which are shown, where, how high.
 
 import type { Track } from "../model/catalogue.ts";
-import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
-import { PINNED_GROUP, groupsIn, rowsOf } from "../model/rows.ts";
+import { groupsIn } from "../model/groups.ts";
+import { movedBy, movedTo, withNamesWidth, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
+import { withPinned } from "../model/pins.ts";
+import { PINNED_GROUP, rowsOf } from "../model/rows.ts";
+import { fixedHeight, isSeenWholly } from "../model/screen.ts";
 import { rowsSelected, type Selection } from "../model/selection.ts";
 import { nanos } from "../units/time.ts";
 import { withFilter } from "./filter.ts";
-import { scrolledTo, withLayout, type State } from "./viewer.ts";
+import { anchored, scrolledTo, withLayout, type State } from "./viewer.ts";
 
 /** Shows some tracks, or hides them. */
 export function tracksShown(state: State, tracks: readonly Track[], isShown: boolean): State {
@@ -15,7 +18,7 @@ export function tracksShown(state: State, tracks: readonly Track[], isShown: boo
 
 /** Pins some tracks on top, or takes them from there. */
 export function tracksPinned(state: State, tracks: readonly Track[], isPinned: boolean): State {
-  return withLayout(state, withPinned(state.layout, tracks.map((track) => track.id), isPinned));
+  return withLayout(state, withPinned(state.layout, tracks, isPinned, state.catalogue.tracks));
 }
 
 /** Rows of some tracks get another height than all. */
@@ -34,6 +37,12 @@ export function rowsSized(state: State, by: 1 | -1): State {
   const next = withLayout(state, layout);
   const same = next.rows.find((one) => one.key === row?.key);
   return same === undefined || row === undefined ? next : scrolledTo(next, state.scroll + same.top - row.top);
+}
+
+/** The column of names is as wide as that. */
+export function namesSized(state: State, width: number): State {
+  const layout = withNamesWidth(state.layout, width);
+  return layout === state.layout ? state : { ...state, layout };
 }
 
 /** The tracks of the rows that are selected, each once; the head of a folded group stands for its tracks. */
@@ -78,13 +87,11 @@ export function pinMovedTo(state: State, id: string, to: string): State {
 export function trackSeen(state: State, { id }: Pick<Track, "id">, points = true): State {
   const open = trackOpened(state, id);
   const rows = open.rows.filter((row) => row.track?.id === id);
-  const bottom = open.scroll + open.size.height;
-  const row = rows.find(({ top, height }) => top >= open.scroll && top + height <= bottom) ?? rows.find(({ pinned }) => !pinned) ?? rows[0];
+  const row = rows.find((one) => isSeenWholly(open, one)) ?? rows.find(({ pinned }) => !pinned) ?? rows[0];
   if (row === undefined) {
     return open;
   }
-  const isSeen = row.top >= open.scroll && row.top + row.height <= bottom;
-  const there = isSeen ? open : scrolledTo(open, row.top - (open.size.height - row.height) / 2);
+  const there = isSeenWholly(open, row) ? open : scrolledTo(open, row.top - (open.size.height + fixedHeight(open) - row.height) / 2);
   return there.view === null || !points ? there : { ...there, cursor: { time: nanos(there.view.begin + there.view.span / 2n), row: row.key } };
 }
 
@@ -114,5 +121,5 @@ export function withIdle(state: State, idle: ReadonlySet<number> | null): State 
     return state;
   }
   const rows = state.layout.active ? rowsOf(state.catalogue, state.layout, state.filter, idle) : state.rows;
-  return scrolledTo({ ...state, idle, rows }, state.scroll);
+  return anchored(state, { ...state, idle, rows });
 }

@@ -14,8 +14,10 @@ import { isRecording } from "../model/live.ts";
 import type { Colouring, Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
+import { pinnedTest, withPinned } from "../model/pins.ts";
 import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
 import type { Recording, Sample } from "../model/recording.ts";
+import { fixedHeight, rowsOnScreen } from "../model/screen.ts";
 import type { Selection } from "../model/selection.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
@@ -208,14 +210,40 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
     return state;
   }
   const next = { ...state, catalogue, isCatalogued: true };
-  return isSame ? next : wishReached(anchored(state, { ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) }));
+  return isSame ? next : wishReached(anchoredAnywhere(state, { ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) }));
 }
 
-/** The first row on the screen stays where it is, though there are more rows above it. */
-function anchored(before: State, next: State): State {
-  const first = before.scroll > 0 && before.scrollWish === null ? before.rows.find((row) => row.top + row.height > before.scroll) : undefined;
-  const now = first === undefined ? undefined : next.rows.find((row) => row.key === first.key);
-  return first === undefined || now === undefined ? next : { ...next, scroll: before.scroll + now.top - first.top };
+/** The row below the pointer stays where it is on the screen, though there are other rows above it; without one, the first row that scrolls, if any is
+ * scrolled away. As far as there are rows enough. */
+export function anchored(before: State, next: State): State {
+  const there = anchoredAnywhere(before, next);
+  return scrolledTo(there, there.scroll);
+}
+
+/** The same, though there may be no such place yet. */
+function anchoredAnywhere(before: State, next: State): State {
+  const same = before.scrollWish === null ? anchorOf(before, next) : null;
+  return same === null ? next : { ...next, scroll: before.scroll + same.now.top - same.was.top };
+}
+
+function anchorOf(before: State, next: State): { readonly was: Row; readonly now: Row } | null {
+  const [fixedBefore, fixed] = [fixedHeight(before), fixedHeight(next)];
+  const inBoth = (was: Row | undefined): { was: Row; now: Row } | null => {
+    const now = was === undefined || was.top < fixedBefore ? undefined : next.rows.find((row) => row.key === was.key);
+    return was === undefined || now === undefined || now.top < fixed ? null : { was, now };
+  };
+  const pointed = before.cursor?.row ?? null;
+  const found = pointed === null ? null : inBoth(before.rows.find((row) => row.key === pointed));
+  if (found !== null || before.scroll <= 0) {
+    return found;
+  }
+  for (const row of rowsOnScreen(before).rolled) {
+    const kept = inBoth(row);
+    if (kept !== null) {
+      return kept;
+    }
+  }
+  return null;
 }
 
 /** The rows are as far down as they were, or as the URL wants them to be, as far as they reach. While traces are read, there may be more. */
@@ -227,15 +255,18 @@ function wishReached(state: State): State {
 }
 
 export function withLayout(state: State, layout: Layout): State {
-  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout, state.filter, state.idle) }, state.scroll);
+  return anchored(state, { ...state, layout, rows: rowsOf(state.catalogue, layout, state.filter, state.idle) });
 }
 
 export function withPanels(state: State, panels: Panels): State {
   return panels === state.panels ? state : { ...state, panels };
 }
 
+/** Pins a track with its parts on top, or takes it from there. */
 export function togglePin(state: State, id: string): State {
-  return withLayout(state, { ...state.layout, pinned: toggled(state.layout.pinned, id) });
+  const { layout, catalogue } = state;
+  const track = catalogue.tracks.find((one) => one.id === id);
+  return track === undefined ? state : withLayout(state, withPinned(layout, [track], !pinnedTest(layout, catalogue.tracks)(track), catalogue.tracks));
 }
 
 export function toggleHide(state: State, id: string): State {

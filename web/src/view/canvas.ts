@@ -71,6 +71,8 @@ export interface Board {
   readonly sheet: StripSheet;
   readonly width: number;
   readonly height: number;
+  /** Draws on the uppermost pixels only. */
+  within(height: number, draw: () => void): void;
 }
 
 /** The state of a canvas that is kept from one picture to the next. */
@@ -91,7 +93,15 @@ export class BoardMaker {
       canvas.width = width;
       canvas.height = height;
     }
-    return { pen, tools: this.tools(pen, theme), sheet: this.sheet, width, height };
+    const within: Board["within"] = (high, draw) => {
+      pen.save();
+      pen.beginPath();
+      pen.rect(0, 0, width, high);
+      pen.clip();
+      draw();
+      pen.restore();
+    };
+    return { pen, tools: this.tools(pen, theme), sheet: this.sheet, width, height, within };
   }
 
   private tools(pen: CanvasRenderingContext2D, theme: Theme): Tools {

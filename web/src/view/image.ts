@@ -9,7 +9,7 @@ import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import type { Pen } from "../draw/pen.ts";
 import { marksOf } from "../model/notes.ts";
 import { SURFACES, css } from "../model/palette.ts";
-import { rowsBetween } from "../model/rows.ts";
+import type { Row } from "../model/rows.ts";
 import { saveFile, traceName } from "./leaving.ts";
 import { notesShown } from "./notes/desk.ts";
 import type { Page } from "./page.ts";
@@ -19,6 +19,7 @@ export type ImageForm = "png" | "svg";
 /** Where the parts of an image lie, in device pixels. */
 interface Sheet {
   readonly picture: Picture;
+  readonly pinned: Picture | null;
   readonly left: number;
   readonly top: number;
   readonly width: number;
@@ -34,28 +35,31 @@ export async function saveImage(page: Page, form: ImageForm): Promise<void> {
   }
 }
 
-function sheetOf({ picture }: Page): Sheet | null {
+function sheetOf({ picture, pinned }: Page): Sheet | null {
   const [corner, ruler] = [document.querySelector(".corner"), document.querySelector(".ruler")];
   if (picture === null || corner === null || ruler === null) {
     return null;
   }
   const [left, top] = [Math.round(corner.clientWidth * picture.ratio), Math.round(ruler.clientHeight * picture.ratio)];
-  return { picture, left, top, width: left + picture.frame.width, height: top + picture.height };
+  return { picture, pinned, left, top, width: left + picture.frame.width, height: top + picture.height };
 }
 
 /** Draws the margin beside the rows: `at` gives the pen for a part of the sheet. */
-function drawMargin(page: Page, { picture, left, top }: Sheet, at: (x: number, y: number, width: number, height: number, draw: (pen: Pen) => void) => void): void {
+function drawMargin(page: Page, { picture, pinned, left, top }: Sheet, at: (x: number, y: number, width: number, height: number, draw: (pen: Pen) => void) => void): void {
   const { ratio, height, scroll, looks, ticks, frame } = picture;
   const { theme } = looks;
   const title = page.store.state.traces.map((trace) => trace.name).join(" + ");
-  const rows = rowsBetween(page.store.state.rows, scroll, scroll + height / ratio);
+  const rowsIn = ({ rows }: Picture): readonly Row[] => rows.map(({ row }) => row);
   at(0, 0, left, top, (pen) => drawTitle(pen, title, { width: left, height: top, ratio, theme }));
   const marks = marksOf(notesShown(page), frame.view, frame.width / ratio);
   at(left, 0, frame.width, top, (pen) => {
     drawRuler(pen, { ticks, width: frame.width, height: top, ratio, theme });
     drawFlags(pen, { ...marks, height: top, ratio, theme });
   });
-  at(0, top, left, height, (pen) => drawLabels(pen, { rows, scroll, width: left, height, ratio, theme }));
+  at(0, top, left, height, (pen) => drawLabels(pen, { rows: rowsIn(picture), scroll, width: left, height, ratio, theme }));
+  if (pinned !== null) {
+    at(0, top, left, pinned.height, (pen) => drawLabels(pen, { rows: rowsIn(pinned), scroll: 0, width: left, height: pinned.height, ratio, theme }));
+  }
 }
 
 function pngOf(page: Page, sheet: Sheet): Promise<Blob | null> {
@@ -81,7 +85,7 @@ function pngOf(page: Page, sheet: Sheet): Promise<Blob | null> {
 }
 
 function svgOf(page: Page, sheet: Sheet): Blob {
-  const { picture, left, top, width, height } = sheet;
+  const { picture, pinned, left, top, width, height } = sheet;
   const measuring = document.createElement("canvas").getContext("2d");
   const measure = (text: string, font: string): number => {
     if (measuring === null) {
@@ -91,9 +95,11 @@ function svgOf(page: Page, sheet: Sheet): Blob {
     return measuring.measureText(text).width;
   };
   const parts: string[] = [];
-  const [pen, strips] = [new SvgPen(measure), new StripSheet()];
-  drawTimeline(pen, svgTools(pen, strips), strips, picture);
-  parts.push(pen.drawn({ x: left, y: top, width: picture.frame.width, height: picture.height }));
+  for (const one of pinned === null ? [picture] : [picture, pinned]) {
+    const [pen, strips] = [new SvgPen(measure), new StripSheet()];
+    drawTimeline(pen, svgTools(pen, strips), strips, one);
+    parts.push(pen.drawn({ x: left, y: top, width: one.frame.width, height: one.height }));
+  }
   drawMargin(page, sheet, (x, y, wide, high, draw) => {
     const own = new SvgPen(measure);
     draw(own);

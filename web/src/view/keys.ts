@@ -3,6 +3,7 @@
 import { allShown } from "../model/layout.ts";
 import { isRecording } from "../model/live.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
+import { fixedHeight } from "../model/screen.ts";
 import { everything, pan, partOf, type Viewport } from "../model/viewport.ts";
 import { resumed, toggledFollow, zoomed } from "../state/live.ts";
 import { shown, withItem, withItemSelected } from "../state/item.ts";
@@ -138,8 +139,8 @@ export const COMMANDS: readonly Command[] = [
   },
   { keys: "↑", what: "rows above", on: plain("ArrowUp"), act: (state) => scrolledBy(state, -SCROLL_CSS_PX) },
   { keys: "↓", what: "rows below", on: plain("ArrowDown"), act: (state) => scrolledBy(state, SCROLL_CSS_PX) },
-  { keys: "PageUp", what: "a screen of rows up", on: plain("PageUp"), act: (state) => scrolledBy(state, -state.size.height) },
-  { keys: "PageDown", what: "a screen of rows down", on: plain("PageDown"), act: (state) => scrolledBy(state, state.size.height) },
+  { keys: "PageUp", what: "a screen of rows up", on: plain("PageUp"), act: (state) => scrolledBy(state, fixedHeight(state) - state.size.height) },
+  { keys: "PageDown", what: "a screen of rows down", on: plain("PageDown"), act: (state) => scrolledBy(state, state.size.height - fixedHeight(state)) },
   {
     keys: "Home",
     what: "all of the traces",
@@ -163,7 +164,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
   { keys: "C", what: "colours of applications where CPUs run their threads, or of threads", on: plain("KeyC"), act: recoloured },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
-  { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
+  { keys: "P", what: "pin the track below the pointer on top, with its calls and durations", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "Y", what: "draw the counter below the pointer as a curve, or no more", on: plain("KeyY"), act: (state) => withCounter(state) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },
   { keys: "U", what: "show all that is hidden", on: plain("KeyU"), act: (state) => withLayout(state, allShown(state.layout)) },

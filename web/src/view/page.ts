@@ -22,6 +22,7 @@ import { valueMax } from "../model/tile.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
+import { rowsSeen } from "../model/screen.ts";
 import { endOf, type Viewport } from "../model/viewport.ts";
 import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
 import { between, minus, plus, type Nanos } from "../units/time.ts";
@@ -68,6 +69,8 @@ export interface Page {
   readonly events: EventsDesk;
   /** The picture of the timeline, for saving it as an image. */
   picture: Picture | null;
+  /** That of the pinned rows, which lies on it at its top; `null`: there are none. */
+  pinned: Picture | null;
   /** Asks analyses. */
   readonly desk: Desk;
   /** Has traces opened, where none are. */
@@ -99,7 +102,7 @@ export function openPage(): Page {
   const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init), takeTold(document));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, pinned: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   void page.start.opened((fault) => store.update((state) => (fault === null ? unfaulted(state) : withFault(state, fault)))).then(() => new Conductor(page, client).begin());
   keepFindings(page);
@@ -355,7 +358,7 @@ class Conductor {
     this.hasAsked = true;
     this.chooseEvents(state);
     const range = tilesIn(this.ahead(state, view), status.extent, levelFor(view.span, width, status.levels));
-    const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
+    const rows = rowsSeen(state);
     // Arrows are drawn between rows, also where the row that counts them is not on the screen.
     const arrows = state.arrows ? arrowTracks(state.catalogue.tracks) : [];
     const tracks = [...new Set([...rows.flatMap((row) => row.track ?? []), ...arrows, ...curvesSeen(state)].map(({ number }) => number))];

@@ -6,6 +6,7 @@ import { openedPanel, sizedPanel, toggledPanel, type Panels, type Side } from ".
 import { withPanels } from "../state/viewer.ts";
 import { Boundary } from "./boundary.tsx";
 import { useSize } from "./canvas.ts";
+import { Edge } from "./edge.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 import { TABS, tabsThere } from "./tabs.ts";
@@ -17,7 +18,6 @@ const EDGES: Readonly<Record<Side, { readonly axis: "x" | "y"; readonly sign: 1 
   drawer: { axis: "y", sign: -1 },
   inspector: { axis: "x", sign: -1 },
 };
-const KEY_STEP = 16;
 
 export function PanelAt({ page, side }: { readonly page: Page; readonly side: Side }): JSX.Element | null {
   const { store } = page;
@@ -32,7 +32,7 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
   const length = EDGES[side].axis === "x" ? "width" : "height";
   return (
     <section class={`panel ${side}`} ref={section} style={{ [length]: panel.size === null ? undefined : `${panel.size}px` }} aria-label={NAMES[side]}>
-      <Edge side={side} panel={section} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
+      <PanelEdge side={side} panel={section} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
       <div class="tabs">
         <div class="tab-list" role="tablist" aria-label={NAMES[side]}>
           {tabs.map((tab) => (
@@ -64,52 +64,16 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
   );
 }
 
-interface EdgeOptions {
+interface PanelEdgeOptions {
   readonly side: Side;
   readonly panel: RefObject<HTMLElement | null>;
   readonly resize: (size: number) => void;
 }
 
 /** The edge between a panel and the timeline. */
-function Edge({ side, panel, resize }: EdgeOptions): JSX.Element {
+function PanelEdge({ side, panel, resize }: PanelEdgeOptions): JSX.Element {
   const { axis, sign } = EDGES[side];
-  // As it is on the screen: the user may not have sized it, and a small window makes it smaller.
   const [size, measured] = useState(0);
   useSize(panel, () => measured((axis === "x" ? panel.current?.offsetWidth : panel.current?.offsetHeight) ?? 0));
-  const held = useRef<{ at: number; size: number } | null>(null);
-  const letGo = (): void => {
-    held.current = null;
-  };
-  const placeOf = (event: PointerEvent): number => (axis === "x" ? event.clientX : event.clientY);
-  const [less, more] = axis === "x" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
-  return (
-    <div
-      class="edge"
-      role="separator"
-      tabIndex={0}
-      aria-label={`Size: ${NAMES[side]}`}
-      aria-orientation={axis === "x" ? "vertical" : "horizontal"}
-      aria-valuenow={size}
-      onPointerDown={(event) => {
-        event.preventDefault();
-        (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
-        held.current = { at: placeOf(event), size };
-      }}
-      onPointerMove={(event) => {
-        if (held.current !== null) {
-          resize(held.current.size + sign * (placeOf(event) - held.current.at));
-        }
-      }}
-      onPointerUp={letGo}
-      onPointerCancel={letGo}
-      onLostPointerCapture={letGo}
-      onKeyDown={(event) => {
-        if (event.key === less || event.key === more) {
-          event.preventDefault();
-          event.stopPropagation();
-          resize(size + sign * (event.key === more ? KEY_STEP : -KEY_STEP));
-        }
-      }}
-    />
-  );
+  return <Edge name={NAMES[side]} axis={axis} sign={sign} size={size} resize={resize} />;
 }

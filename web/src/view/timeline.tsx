@@ -6,7 +6,8 @@ import { drawRuler } from "../draw/ruler.ts";
 import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import { Looks } from "../draw/looks.ts";
 import { isRecording } from "../model/live.ts";
-import { heightOf, rowsBetween, type Row } from "../model/rows.ts";
+import { heightOf, type Row } from "../model/rows.ts";
+import { fixedHeight, rowAt, rowsOnScreen } from "../model/screen.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
 import { rowsSelected } from "../model/selection.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
@@ -19,7 +20,7 @@ import { cssPx, px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
-import { Labels } from "./labels.tsx";
+import { Labels, NamesEdge } from "./labels.tsx";
 import { RulerNotes } from "./notes/flags.tsx";
 import { Notice } from "./notice.tsx";
 import { arrowsShown, pickedArrow } from "./item/arrows.ts";
@@ -49,8 +50,9 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   useDrawing(store, drawnParts, (state) => painter.current?.draw(state, canvas.current, ruler.current));
   useScroll(page, scroller, spacer);
 
+  const [names] = usePick(store, (state) => [state.layout.names] as const);
   return (
-    <div class="timeline" ref={root}>
+    <div class="timeline" ref={root} style={names === null ? undefined : { "--labels": `min(${names}px, 60vw)` }}>
       <div class="corner">
         <Corner page={page} />
         <ColourSwitch page={page} />
@@ -62,6 +64,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
         <div class="stage">
           <div class="sticky">
             <Labels page={page} />
+            <PinnedEdge page={page} />
             <div class="area" ref={area}>
               <canvas ref={canvas} role="img" aria-label="Timeline: the tracks in the window" {...gestures(page)} />
               <CursorLine page={page} />
@@ -71,6 +74,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
           <div class="spacer" ref={spacer} />
         </div>
       </div>
+      <NamesEdge page={page} timeline={root} />
       <Tooltip page={page} timeline={root} />
     </div>
   );
@@ -90,6 +94,12 @@ export function CursorLine({ page }: { readonly page: Page }): JSX.Element | nul
   }
   const x = pixelOf(view, cursor.time, widthOf(page.store.state)) / size.ratio;
   return <div class="cursor" style={{ transform: `translateX(${x}px)` }} />;
+}
+
+/** The line below the pinned rows: what scrolls goes below them. */
+function PinnedEdge({ page }: { readonly page: Page }): JSX.Element | null {
+  const [fixed, isOn] = usePick(page.store, (state) => [fixedHeight(state), state.scroll > 0] as const);
+  return fixed === 0 ? null : <div class={`pinned-edge${isOn ? " over" : ""}`} style={{ top: `${fixed - 1}px` }} />;
 }
 
 /** How times are written, above the names. */
@@ -261,8 +271,8 @@ function rowOf(state: State, event: MouseEvent, isNearest = false): string | nul
     return null;
   }
   const below = event.clientY - element.getBoundingClientRect().top;
-  const y = (isNearest ? Math.min(Math.max(below, 0), state.size.height - 1, heightOf(state.rows) - state.scroll - 1) : below) + state.scroll;
-  return rowsBetween(state.rows, y, y + 0.1)[0]?.key ?? null;
+  const y = isNearest ? Math.min(Math.max(below, 0), state.size.height - 1, heightOf(state.rows) - state.scroll - 1) : below;
+  return rowAt(state, y)?.key ?? null;
 }
 
 /** From where to where the rows lie that are selected; `null`: all are, or none. */
@@ -297,10 +307,11 @@ class Painter {
     const marks = ticks(view, width, px(TICKS_APART * size.ratio), clockOf(state));
     this.drawRuler(state, ruler, marks);
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
-    const rows = rowsBetween(state.rows, state.scroll, state.scroll + size.height);
-    this.page.picture = {
+    const { fixed, rolled } = rowsOnScreen(state);
+    const contents = (rows: readonly Row[]): Picture["rows"] => rows.map((row) => ({ row, pieces: row.track === null ? [] : this.page.tiles.pieces(range, row.track.number) }));
+    const picture: Picture = {
       frame: { view, width, origin: status.extent.begin },
-      rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : this.page.tiles.pieces(range, row.track.number) })),
+      rows: contents(rolled),
       scroll: state.scroll,
       height: board.height,
       ratio: size.ratio,
@@ -315,7 +326,14 @@ class Painter {
       arrows: arrowsShown(this.page, state),
       pickedArrow: pickedArrow(this.page, state),
     };
-    drawTimeline(board.pen, board.tools, board.sheet, this.page.picture);
+    this.page.picture = picture;
+    drawTimeline(board.pen, board.tools, board.sheet, picture);
+    const high = Math.round(fixedHeight(state) * size.ratio);
+    this.page.pinned = high === 0 ? null : { ...picture, rows: contents(fixed), scroll: 0, height: high };
+    if (this.page.pinned !== null) {
+      const { pinned } = this.page;
+      board.within(high, () => drawTimeline(board.pen, board.tools, board.sheet, pinned));
+    }
   }
 
   private drawRuler(state: State, ruler: HTMLCanvasElement | null, marks: readonly Tick[]): void {

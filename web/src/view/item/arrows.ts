@@ -5,6 +5,7 @@ import type { Track } from "../../model/catalogue.ts";
 import type { Frame } from "../../model/geometry.ts";
 import { sameItem } from "../../model/items.ts";
 import { nameOf } from "../../model/rows.ts";
+import { fixedHeight } from "../../model/screen.ts";
 import type { Spot } from "../../model/spot.ts";
 import { trackNumbered, trackOf } from "../../state/item.ts";
 import { widthOf, type State } from "../../state/viewer.ts";
@@ -30,7 +31,7 @@ function sceneOf(state: State): Scene | null {
     return null;
   }
   const frame = { view, width: widthOf(state), origin: status.extent.begin };
-  return { frame, screen: { rows, tracks: catalogue.tracks, scroll, height: devicePixels(size.height, size.ratio), ratio: size.ratio } };
+  return { frame, screen: { rows, tracks: catalogue.tracks, scroll, fixed: fixedHeight({ rows, size }), height: devicePixels(size.height, size.ratio), ratio: size.ratio } };
 }
 
 /** All arrows of which an end is on the screen; none if they are switched off. */

@@ -3,7 +3,7 @@
 import type { JSX, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { factsOf, fieldLines, titleOf, type Telling } from "../../model/facts.ts";
-import { rowsBetween } from "../../model/rows.ts";
+import { rowAt } from "../../model/screen.ts";
 import { placeTip } from "../../model/tip.ts";
 import { timeAt } from "../../model/viewport.ts";
 import { clockOf, widthOf, type State } from "../../state/viewer.ts";
@@ -170,8 +170,7 @@ function targetAt(page: Page, state: State, place: { readonly x: ReturnType<type
   if (bundle !== null) {
     return bundle;
   }
-  const top = state.scroll + place.y;
-  const track = rowsBetween(state.rows, top, top + 0.1)[0]?.track ?? null;
+  const track = rowAt(state, place.y)?.track ?? null;
   if (track === null || state.view === null) {
     return null;
   }
