@@ -4,8 +4,9 @@ import { placeOf } from "../model/geometry.ts";
 import { packed } from "../model/palette.ts";
 import type { States } from "../model/tile.ts";
 import { states } from "../testing/tiles.ts";
+import { trackLike } from "../testing/tracks.ts";
 import { px } from "../units/screen.ts";
-import { level, tileIndex, valueNumber } from "../units/tiles.ts";
+import { level, tileIndex, valueNumber, type TrackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { Looks } from "./looks.ts";
 import { StatePainter } from "./states.ts";
@@ -50,4 +51,12 @@ test("two threads of an application that share a bucket are one colour from the 
   };
   expect(columnOf(2)).toEqual(new Set([looks.of(1).packed]));
   expect(columnOf(4)).toEqual(new Set([looks.of(1).packed, looks.of(4).packed]));
+});
+
+test("threads of a process differ where their tracks are known, whatever their hashes", () => {
+  const tracks = [7, 9, 12].map((tid, number) => trackLike(number, { tid, process: "7" }));
+  const values = tracks.map(({ number, tid }) => ({ number: valueNumber(number), label: `make (${tid})`, kind: "thread", colour: 23, track: number as TrackNumber, owner: MAKE }));
+  expect(new Set(new Looks("dark", values, "thread").packed).size).toBe(1);
+  expect(new Set(new Looks("dark", values, "thread", tracks).packed).size).toBe(3);
+  expect(new Set(new Looks("dark", values, "application", tracks).packed).size).toBe(1);
 });

@@ -1,7 +1,8 @@
 // How values look: their colors, as canvases have them in memory, and how high their bars are. Looked up once for each value.
 
-import type { TrackValue } from "../model/catalogue.ts";
-import { SURFACES, colourOf, css, hashOf, heightOf, inkOn, mix, packed, paler, type Colouring, type Rgb, type Theme } from "../model/palette.ts";
+import type { Track, TrackValue } from "../model/catalogue.ts";
+import { SURFACES, colourOf, css, heightOf, inkOn, mix, packed, paler, type Colouring, type Rgb, type Theme } from "../model/palette.ts";
+import { slotOfValue } from "../model/siblings.ts";
 import { STRIP_ROWS } from "./strip.ts";
 
 /** How one value looks. */
@@ -24,6 +25,7 @@ export class Looks {
   readonly theme: Theme;
   readonly colouring: Colouring;
   private readonly values: readonly TrackValue[];
+  private readonly tracks: readonly Track[];
   private readonly found: Look[] = [];
   private readonly unknown: Look;
   /** Colors and rows once more, by value, for the loop that paints each bucket of each track. */
@@ -32,9 +34,10 @@ export class Looks {
   /** Which values mean that nothing is done: 1. */
   readonly rest: Uint8Array;
 
-  constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread") {
+  constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread", tracks: readonly Track[] = []) {
     this.theme = theme;
     this.colouring = colouring;
+    this.tracks = tracks;
     this.values = values;
     this.unknown = this.make("…", "unknown", SURFACES[theme].faint);
     const count = (values.at(-1)?.number ?? -1) + 1;
@@ -59,7 +62,7 @@ export class Looks {
       return this.unknown;
     }
     const { label, kind } = described;
-    const look = this.make(label, kind, colourOf(this.theme, kind, label, hashOf(described, this.colouring)));
+    const look = this.make(label, kind, colourOf(this.theme, kind, label, slotOfValue(described, this.colouring, this.tracks)));
     this.found[value] = look;
     return look;
   }

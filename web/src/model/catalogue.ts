@@ -58,6 +58,8 @@ export interface TrackValue {
   readonly colour: number;
   /** It means that nothing is done: a CPU is idle, a thread does not run. */
   readonly isRest?: boolean;
+  /** The row of the value itself, as that of a thread, if it has one. */
+  readonly track?: TrackNumber | null;
   /** The owner of a thread, where that is known. */
   readonly owner?: Owner;
 }
@@ -173,6 +175,7 @@ function readValue(shape: Shape): TrackValue {
     kind: shape.get("kind").text(),
     colour: shape.get("colour").number(),
     ...(optional(shape.get("is_rest"), (found) => found.flag()) === true ? { isRest: true } : {}),
+    ...(shape.get("track").given ? { track: trackNumber(shape.get("track").number()) } : {}),
     ...readOwner(shape),
   };
 }

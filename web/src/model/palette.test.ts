@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { HUES, SURFACES, colourOf, contrast, css, inkOn, luminance, mix, packed, paler, type Rgb } from "./palette.ts";
+import { HUES, SURFACES, colourOf, contrast, css, inkOn, luminance, mix, packed, paler, slotOf, type Rgb } from "./palette.ts";
 
 /** What people without one kind of cones see (Machado, Oliveira and Fernandes 2009, severity 1), in linear light. */
 const SEEN: Readonly<Record<string, readonly number[]>> = {
@@ -52,12 +52,12 @@ test.each(Object.entries(SEEN))("running, ready and blocked are told apart %s", 
 });
 
 test("a value keeps its colour, neighbouring hashes get different ones, and all colours are used", () => {
-  expect(colourOf("light", "thread", "a", 77)).toEqual(colourOf("light", "thread", "b", 77));
+  expect(colourOf("light", "thread", "a", slotOf(77))).toEqual(colourOf("light", "thread", "b", slotOf(77)));
   const found = new Set<string>();
   let alike = 0;
   for (let hash = 0; hash < 500; hash++) {
-    found.add(css(colourOf("light", "thread", "", hash)));
-    alike += css(colourOf("light", "thread", "", hash)) === css(colourOf("light", "thread", "", hash + 1)) ? 1 : 0;
+    found.add(css(colourOf("light", "thread", "", slotOf(hash))));
+    alike += css(colourOf("light", "thread", "", slotOf(hash))) === css(colourOf("light", "thread", "", slotOf(hash + 1))) ? 1 : 0;
   }
   expect(found.size).toBe(21);
   expect(alike).toBeLessThan(60);
@@ -65,13 +65,13 @@ test("a value keeps its colour, neighbouring hashes get different ones, and all 
 
 test("states have their colour whatever their hash", () => {
   expect(colourOf("light", "state", "running", 1)).toEqual(colourOf("light", "state", "Running", 2));
-  expect(colourOf("light", "thread", "running", 1)).not.toEqual(colourOf("light", "thread", "running", 2));
+  expect(colourOf("light", "thread", "running", slotOf(1))).not.toEqual(colourOf("light", "thread", "running", slotOf(2)));
 });
 
 test("text can be read on every colour, and on every surface", () => {
   for (const theme of ["light", "dark"] as const) {
     for (let hash = 0; hash < 200; hash++) {
-      const colour = colourOf(theme, "thread", "", hash);
+      const colour = colourOf(theme, "thread", "", slotOf(hash));
       expect(contrast(colour, inkOn(colour))).toBeGreaterThan(4.5);
     }
     const { background, lane, ink, faint, accent } = SURFACES[theme];

@@ -1,7 +1,7 @@
 // Colors: which one a value has, in the dark and in the light.
 //
-// Seven hues that people with any kind of color vision tell apart (Okabe and Ito), in three lightnesses each, which a value's stable
-// hash picks: a thread has the same color in each window, on each screen and tomorrow. The activity of a thread has colors of its own,
+// Seven hues that people with any kind of color vision tell apart (Okabe and Ito), in three lightnesses each. A value's stable hash picks one of them,
+// and for threads siblings.ts: a thread has the same color in each window, on each screen and tomorrow. The activity of a thread has colors of its own,
 // which differ in lightness too. A color is never all that tells two things apart: labels and the status line do as well.
 
 /** Red, green, blue from 0 to 255. */
@@ -74,13 +74,16 @@ export interface Coloured {
   readonly owner?: { readonly colour: number | null };
 }
 
-/** The hash that gives a value its color. A thread of an unknown application looks as it does by itself. */
-export function hashOf({ colour, owner }: Coloured, by: Colouring): number {
-  return by === "application" ? (owner?.colour ?? colour) : colour;
+/** There are as many colors: a number picks one of them. Neighbors differ in hue. */
+export const SLOTS = 3 * HUES.length;
+
+/** The number of the color that a stable hash picks. */
+export function slotOf(hash: number): number {
+  return scramble(hash) % SLOTS;
 }
 
-/** The color of a value: `hash` is the server's stable hash. */
-export function colourOf(theme: Theme, kind: string, label: string, hash: number): Rgb {
+/** The color of a value: `slot` is the number of its color, if it has none of its own. */
+export function colourOf(theme: Theme, kind: string, label: string, slot: number): Rgb {
   const named = namedAs(kind, label);
   if (named !== undefined) {
     return shade(theme, named[1], 0);
@@ -88,9 +91,8 @@ export function colourOf(theme: Theme, kind: string, label: string, hash: number
   if (kind === "estimate") {
     return SURFACES[theme].faint;
   }
-  const spread = scramble(hash);
-  const hue = HUES[spread % HUES.length] ?? BLACK;
-  return shade(theme, hue, Math.floor(spread / HUES.length) % 3);
+  const hue = HUES[slot % HUES.length] ?? BLACK;
+  return shade(theme, hue, Math.floor(slot / HUES.length) % 3);
 }
 
 /** How high a value's bar is, of 1. */

@@ -348,9 +348,9 @@ class Painter {
   }
 
   private looksFor(state: State): Looks {
-    if (this.looks === null || this.looks.theme !== state.theme || this.looks.colouring !== state.colouring || this.described !== state.catalogue.values) {
-      this.looks = new Looks(state.theme, state.catalogue.values, state.colouring);
-      this.described = state.catalogue.values;
+    if (this.looks === null || this.looks.theme !== state.theme || this.looks.colouring !== state.colouring || this.described !== state.catalogue) {
+      this.looks = new Looks(state.theme, state.catalogue.values, state.colouring, state.catalogue.tracks);
+      this.described = state.catalogue;
     }
     return this.looks;
   }

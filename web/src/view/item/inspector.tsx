@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { FIELD_LINES_MAX, factsOf, fieldLines, titleOf, type Fact, type FieldLine, type Telling } from "../../model/facts.ts";
 import { advice } from "../../model/fault.ts";
 import { jsonOf, type EventItem, type TrackItem } from "../../model/items.ts";
-import { colourOf, css, hashOf } from "../../model/palette.ts";
+import { colourOf, css } from "../../model/palette.ts";
+import { slotOfValue } from "../../model/siblings.ts";
 import { nameOf } from "../../model/rows.ts";
 import { shown } from "../../state/item.ts";
 import { clockOf } from "../../state/viewer.ts";
@@ -142,8 +143,8 @@ function One({ page, item, facts, telling }: OneOptions): JSX.Element {
 
 function Swatch({ page, item }: { readonly page: Page; readonly item: TrackItem }): JSX.Element {
   const { label, kind } = item.value;
-  const { theme, colouring } = page.store.state;
-  return <span class="swatch" aria-hidden="true" style={{ background: css(colourOf(theme, kind, label, hashOf(item.value, colouring))) }} />;
+  const { theme, colouring, catalogue } = page.store.state;
+  return <span class="swatch" aria-hidden="true" style={{ background: css(colourOf(theme, kind, label, slotOfValue(item.value, colouring, catalogue.tracks))) }} />;
 }
 
 function FactLine({ page, fact }: { readonly page: Page; readonly fact: Fact }): JSX.Element {
