@@ -3,6 +3,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { rested } from "./browser.ts";
+import { BEGIN } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 interface Box {
@@ -98,6 +99,141 @@ withInvented("the timeline", (stage) => {
     await expect.poll(width).toBe(fitted - 16);
     await page.keyboard.press("Enter");
     await expect.poll(width).toBe(fitted);
+    await page.close();
+  });
+
+  test("the legend tells which colors mean what, and filters by them, with keys alone", async () => {
+    const page = await open("", { height: 720 });
+    await page.keyboard.press("k");
+    const legend = page.getByRole("toolbar", { name: "Legend" });
+    const entry = (name: string): ReturnType<Page["locator"]> => legend.getByRole("button", { name, exact: true });
+    await entry("blocked").waitFor();
+    expect(await legend.getByRole("group").evaluateAll((groups) => groups.map((group) => group.getAttribute("aria-label")))).toEqual(["States", "Threads", "Events"]);
+    // The swatch has the color of the bars.
+    const swatch = await entry("blocked").locator(".legend-swatch").evaluate((element) => getComputedStyle(element).backgroundColor);
+    const has = (colour: string): Promise<boolean> =>
+      page.$eval(
+        ".area canvas",
+        (canvas, wanted) => {
+          const { width, height } = canvas as HTMLCanvasElement;
+          const data = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 0, width, height).data ?? new Uint8ClampedArray();
+          for (let at = 0; at < data.length; at += 4) {
+            if (`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})` === wanted) {
+              return true;
+            }
+          }
+          return false;
+        },
+        colour,
+      );
+    expect(await has(swatch)).toBe(true);
+    await picture(page, "legend-light");
+    // One entry is reached by Tab, the others by arrows; what is chosen is in the header and in the URL.
+    await legend.locator("[tabindex='0'].legend-entry").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => legend.locator("[aria-pressed='true']").allTextContents()).toEqual(["running on CPU 0"]);
+    await expect.poll(() => has(swatch)).toBe(false);
+    expect(await page.getByRole("list", { name: "Filter" }).textContent()).toContain("running on CPU 0");
+    expect(await hashOf(page)).toContain("legend=1&state=doing:running+on+CPU+0");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => has(swatch)).toBe(true);
+    // A thread: its row stays, others are paler, as with the panel of filters.
+    await entry("make (1234)").click();
+    await expect.poll(() => page.locator(".label.dimmed").count()).toBeGreaterThan(3);
+    expect(await hashOf(page)).toContain("thread=1234");
+    await picture(page, "legend-thread");
+    await entry("bash (801)").click({ modifiers: ["Control"] });
+    await expect.poll(() => legend.locator("[aria-pressed='true']").allTextContents()).toEqual(["bash (801)", "make (1234)"]);
+    await page.getByRole("button", { name: /^Remove filter/ }).click();
+    await entry("sched_switch").click({ modifiers: ["Alt"] });
+    expect(await hashOf(page)).toContain("no-event=sched_switch");
+    await page.getByRole("button", { name: "Close the legend" }).click();
+    await legend.waitFor({ state: "detached" });
+    await page.close();
+  });
+
+  test.each([["light", 700], ["dark", 400], ["dark", 1440]] as const)("the legend fits: %s, %i pixels", async (colorScheme, width) => {
+    const page = await open("#legend=1", { colorScheme, width, height: 700 });
+    await page.getByRole("toolbar", { name: "Legend" }).getByRole("button", { name: "blocked" }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    const legend = await boxOf(page, ".legend");
+    expect([legend.height < 90, legend.y + legend.height <= (await boxOf(page, ".status")).y + 1]).toEqual([true, true]);
+    await picture(page, `legend-${colorScheme}-${width}`);
+    await page.close();
+  });
+
+  test("with only active rows, rows stay as they are until it is known whether something happens in another window", async () => {
+    const page = await open(`#active=1&at=${BEGIN + 1_000_000_000n}~2000000`, { height: 720 });
+    await page.mouse.move(700, 300);
+    const shown = async (): Promise<string[]> => {
+      await complete(page);
+      await rested(page);
+      return names(page);
+    };
+    await expect.poll(async () => (await shown()).length).toBeLessThan(21);
+    const before = await shown();
+    // Tiles of another window do not come: nothing of it is known.
+    let release = (): void => undefined;
+    const held = new Promise<void>((done) => {
+      release = done;
+    });
+    await page.route("**/tiles?*", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.keyboard.press("Shift+D");
+    await page.keyboard.press("Shift+D");
+    await page.keyboard.press("s");
+    await rested(page);
+    await rested(page);
+    expect(await names(page)).toEqual(before);
+    release();
+    await expect.poll(shown).not.toEqual(before);
+    // Switched off and on again, idle rows are gone at once.
+    const now = await shown();
+    await page.keyboard.press("u");
+    await expect.poll(async () => (await shown()).length).toBeGreaterThan(now.length);
+    await page.close();
+  });
+
+  test("Back goes to the window before a jump, however much was moved and zoomed since, and leaves all else as it is", async () => {
+    const page = await open();
+    const entries = await page.evaluate(() => history.length);
+    const window = (at: number, span: number): string => `at=${BEGIN + BigInt(at)}~${span}`;
+    /** Jumps that follow each other at once are one. */
+    const jump = async (act: () => Promise<unknown>): Promise<string> => {
+      await page.waitForTimeout(450);
+      await act();
+      return hashOf(page);
+    };
+    for (const key of ["w", "w", "d", "w", "a", "s"]) {
+      await page.keyboard.press(key);
+    }
+    const near = await hashOf(page);
+    expect([near.startsWith("#at="), await page.evaluate(() => history.length)]).toEqual([true, entries]);
+    await jump(() => page.keyboard.press("Home"));
+    expect(await page.evaluate(() => history.length)).toBe(entries + 1);
+    await page.keyboard.press("k");
+    const box = await boxOf(page, ".ruler");
+    await jump(() => page.mouse.dblclick(box.x + box.width / 2, box.y + 15));
+    const zoomed = await hashOf(page);
+    expect(zoomed).toContain(window(750_000_000, 500_000_000).slice(0, 8));
+    await page.goBack();
+    await expect.poll(() => hashOf(page)).toBe("#legend=1");
+    await page.goBack();
+    await expect.poll(() => hashOf(page)).toBe(`${near}&legend=1`);
+    await page.goForward();
+    await page.goForward();
+    await expect.poll(() => hashOf(page)).toBe(zoomed);
+    // One comes back by Backspace as well, which is a jump, too.
+    await jump(() => page.keyboard.press("Backspace"));
+    await page.goBack();
+    await expect.poll(() => hashOf(page)).toBe(zoomed);
+    // A URL that is entered is another view.
+    await page.evaluate((hash) => (location.hash = hash), window(5_000, 1_000));
+    await page.waitForSelector(".legend", { state: "detached" });
+    await expect.poll(() => hashOf(page)).toBe(`#${window(5_000, 1_000)}`);
     await page.close();
   });
 });

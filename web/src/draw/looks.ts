@@ -21,11 +21,15 @@ export interface Look {
   readonly ink: string;
 }
 
+/** How near to the lane values are that the filter does not mean: as far as rows are. */
+const DIMMED = 0.75;
+
 export class Looks {
   readonly theme: Theme;
   readonly colouring: Colouring;
   private readonly values: readonly TrackValue[];
   private readonly tracks: readonly Track[];
+  private readonly isMeant: (value: TrackValue) => boolean;
   private readonly found: Look[] = [];
   private readonly unknown: Look;
   /** Colors and rows once more, by value, for the loop that paints each bucket of each track. */
@@ -34,10 +38,12 @@ export class Looks {
   /** Which values mean that nothing is done: 1. */
   readonly rest: Uint8Array;
 
-  constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread", tracks: readonly Track[] = []) {
+  /** `isMeant` says which values are those that the filter means; all others are paler. */
+  constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread", tracks: readonly Track[] = [], isMeant: ((value: TrackValue) => boolean) | null = null) {
     this.theme = theme;
     this.colouring = colouring;
     this.tracks = tracks;
+    this.isMeant = isMeant ?? (() => true);
     this.values = values;
     this.unknown = this.make("…", "unknown", SURFACES[theme].faint);
     const count = (values.at(-1)?.number ?? -1) + 1;
@@ -62,7 +68,8 @@ export class Looks {
       return this.unknown;
     }
     const { label, kind } = described;
-    const look = this.make(label, kind, colourOf(this.theme, kind, label, slotOfValue(described, this.colouring, this.tracks)));
+    const colour = colourOf(this.theme, kind, label, slotOfValue(described, this.colouring, this.tracks));
+    const look = this.isMeant(described) ? this.make(label, kind, colour) : this.dimmed(this.make(label, kind, mix(colour, SURFACES[this.theme].lane, DIMMED)));
     this.found[value] = look;
     return look;
   }
@@ -71,6 +78,10 @@ export class Looks {
   private describe(value: number): TrackValue | undefined {
     const likely = this.values[value];
     return likely?.number === value ? likely : this.values.find((one) => one.number === value);
+  }
+
+  private dimmed(look: Look): Look {
+    return { ...look, edge: look.packed, ink: css(SURFACES[this.theme].faint) };
   }
 
   private make(label: string, kind: string, colour: Rgb): Look {

@@ -141,6 +141,17 @@ export class TileCache {
     }
   }
 
+  /** Hands out all coarser tiles that are there, of any track, in which a whole range lies. */
+  eachOver(range: TileRange, act: (tile: Tile) => void): void {
+    const last = range.first + range.count - 1;
+    for (const { tile, query } of this.entries.values()) {
+      const wide = 2 ** (tile.level - range.level);
+      if (wide > 1 && query === this.queryOf(tile.track) && Math.floor(range.first / wide) === tile.index && Math.floor(last / wide) === tile.index) {
+        act(tile);
+      }
+    }
+  }
+
   /** Forgets everything: the set of traces has changed. */
   clear(): void {
     this.entries.clear();

@@ -1,4 +1,4 @@
-// The filter in the URL: `filter` is the expression, `cpu`, `app`, `process`, `thread` and `event` are the chosen items, `no-cpu` and so on those taken out.
+// The filter in the URL: `filter` is the expression, `cpu`, `app`, `process`, `thread`, `state` and `event` are the chosen items, `no-cpu` and so on those taken out.
 
 import { only, type Choice } from "./choice.ts";
 import { FILTER_MODES, PLAIN_FILTER, type Filter } from "./filter.ts";
@@ -17,6 +17,7 @@ export function filterParts(filter: Filter): [string, string][] {
     ...texts("app", filter.applications),
     ...texts("process", filter.processes),
     ...numbers("thread", filter.threads),
+    ...texts("state", filter.states),
     ...(filter.mode === PLAIN_FILTER.mode ? [] : [["mode", filter.mode] as [string, string]]),
   ];
 }
@@ -32,6 +33,7 @@ export function readFilter(parts: URLSearchParams): Filter {
     applications: choiceOf(readTexts(parts, "app"), readTexts(parts, "no-app")),
     processes: choiceOf(readTexts(parts, "process"), readTexts(parts, "no-process")),
     threads: choiceOf(readNumbers(parts, "thread"), readNumbers(parts, "no-thread")),
+    states: choiceOf(readTexts(parts, "state"), readTexts(parts, "no-state")),
     mode,
     names: null,
     owners: null,

@@ -15,7 +15,7 @@ export type FilterMode = "dim" | "hide" | "exclude";
 export const FILTER_MODES: readonly FilterMode[] = ["dim", "hide", "exclude"];
 
 /** The facets to choose from. */
-export type Facet = "events" | "cpus" | "applications" | "processes" | "threads";
+export type Facet = "events" | "cpus" | "applications" | "processes" | "threads" | "states";
 
 export interface Filter {
   /** An expression of the filter language; empty: none. */
@@ -28,6 +28,8 @@ export interface Filter {
   /** Numbers of processes; text that is no number is the name of one. */
   readonly processes: Choice<string> | null;
   readonly threads: Choice<number> | null;
+  /** States and names of durations, calls and interrupts (`stateKey`): no request has them, they only tell which bars are paler. */
+  readonly states: Choice<string> | null;
   readonly mode: FilterMode;
   /** The names of these fields in the traces' events; `null` until the server has said so. */
   readonly names: FieldNames | null;
@@ -35,7 +37,7 @@ export interface Filter {
   readonly owners: Owners | null;
 }
 
-export const PLAIN_FILTER: Filter = { text: "", events: null, cpus: null, applications: null, processes: null, threads: null, mode: "dim", names: null, owners: null };
+export const PLAIN_FILTER: Filter = { text: "", events: null, cpus: null, applications: null, processes: null, threads: null, states: null, mode: "dim", names: null, owners: null };
 
 /** A field that some events have. */
 export interface FieldName {
@@ -112,7 +114,7 @@ export function isActive(filter: Filter): boolean {
   return filter.text.trim() !== "" || FACETS.some((facet) => filter[facet] !== null);
 }
 
-export const FACETS: readonly Facet[] = ["cpus", "applications", "processes", "threads", "events"];
+export const FACETS: readonly Facet[] = ["cpus", "applications", "processes", "threads", "states", "events"];
 
 /** The chosen facets that no event's fields express: rows follow, lists and statistics cannot. */
 export function unanswered(filter: Filter): readonly Facet[] {

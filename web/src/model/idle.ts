@@ -22,13 +22,23 @@ export function bucketsOf(view: Viewport, origin: Nanos, of: Level): Buckets {
   return { from: Number(view.begin - origin) / width, to: Number(view.begin + view.span - origin) / width };
 }
 
-/** Numbers of tracks with all tiles of the window there and empty. A thread that is blocked all along does nothing; one that runs does. */
-export function idleTracks(tiles: TileCache, range: TileRange, seen: Buckets, catalogue: Catalogue): ReadonlySet<number> {
+/** The known activity of tracks, by their numbers. Of all others nothing is known. */
+export interface Activity {
+  readonly idle: ReadonlySet<number>;
+  readonly busy: ReadonlySet<number>;
+}
+
+/** Tracks with all tiles of the window there and empty are idle: a thread that is blocked all along does nothing; one that runs does. A coarser tile
+ * that is empty there says so, too, so that zooming in makes no track unknown. */
+export function activityOf(tiles: TileCache, range: TileRange, seen: Buckets, catalogue: Catalogue): Activity {
   const empty = new Map<number, number>();
   const busy = new Set<number>();
+  const within = ({ level, index }: Tile): Buckets => {
+    const wide = 2 ** (level - range.level);
+    return { from: seen.from / wide - index * TILE_BUCKETS, to: seen.to / wide - index * TILE_BUCKETS };
+  };
   tiles.each(range, (tile) => {
-    const first = tile.index * TILE_BUCKETS;
-    if (isEmpty(tile, { from: seen.from - first, to: seen.to - first }, catalogue)) {
+    if (isEmpty(tile, within(tile), catalogue)) {
       empty.set(tile.track, (empty.get(tile.track) ?? 0) + 1);
     } else {
       busy.add(tile.track);
@@ -40,7 +50,12 @@ export function idleTracks(tiles: TileCache, range: TileRange, seen: Buckets, ca
       idle.add(track);
     }
   }
-  return idle;
+  tiles.eachOver(range, (tile) => {
+    if (!busy.has(tile.track) && !idle.has(tile.track) && isEmpty(tile, within(tile), catalogue)) {
+      idle.add(tile.track);
+    }
+  });
+  return { idle, busy };
 }
 
 function isEmpty({ items, carry, spans, level }: Tile, { from, to }: Buckets, catalogue: Catalogue): boolean {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TILE_BUCKETS, level, tileIndex, trackNumber, valueNumber } from "../units/tiles.ts";
 import { TileCache } from "./cache.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
-import { idleTracks } from "./idle.ts";
+import { activityOf } from "./idle.ts";
 import { PLAIN_LAYOUT, allShown, encodeLayouts, movedBy, movedTo, readLayouts, shownTest, sizeOf, withShown, withSize, withTrackSize, type Layout } from "./layout.ts";
 import { rowsOf } from "./rows.ts";
 import { NONE, type Items, type Quality } from "./tile.ts";
@@ -117,7 +117,7 @@ test.each<[string, Items, readonly [number, number], boolean]>([
   const range = { level: level(10), first: tileIndex(3), count: 1 };
   cache.put({ level: level(10), index: tileIndex(3), track: trackNumber(7), carry: BLOCKED, items, spans: [{ begin: 0, end: TILE_BUCKETS, quality: "exact" }] }, 1, null);
   const window = { from: 3 * TILE_BUCKETS + from, to: 3 * TILE_BUCKETS + to };
-  expect([...idleTracks(cache, range, window, { tracks: [], values: VALUES })]).toEqual(isIdle ? [7] : []);
+  expect([...activityOf(cache, range, window, { tracks: [], values: VALUES }).idle]).toEqual(isIdle ? [7] : []);
 });
 
 test.each<[string, Items, number, Quality, boolean]>([
@@ -136,7 +136,23 @@ test.each<[string, Items, number, Quality, boolean]>([
   cache.put({ level: level(10), index: tileIndex(3), track: trackNumber(7), carry, items, spans: [{ begin: 0, end: TILE_BUCKETS, quality }] }, 1, null);
   const window = { from: 3 * TILE_BUCKETS, to: 4 * TILE_BUCKETS };
   const values = { tracks: [], values: VALUES };
-  expect([...idleTracks(cache, range, window, values)]).toEqual(isIdle ? [7] : []);
+  expect([...activityOf(cache, range, window, values).idle]).toEqual(isIdle ? [7] : []);
   // Of a wider window too little is known.
-  expect(idleTracks(cache, { ...range, count: 2 }, window, values).size).toBe(0);
+  expect(activityOf(cache, { ...range, count: 2 }, window, values).idle.size).toBe(0);
+});
+
+test("an empty coarser tile says that nothing happens in a part of it; a busy one says nothing of its parts", () => {
+  const cache = new TileCache(1 << 20);
+  const range = { level: level(10), first: tileIndex(12), count: 2 };
+  const put = (of: number, index: number, track: number, items: Items): void =>
+    cache.put({ level: level(of), index: tileIndex(index), track: trackNumber(track), carry: NONE, items, spans: [{ begin: 0, end: TILE_BUCKETS, quality: "exact" }] }, 1, null);
+  put(12, 3, 1, counts([5, 0, 1, 1]));
+  put(12, 3, 2, counts([100, 0, 1, 1]));
+  put(11, 6, 3, counts());
+  // Only half of the window lies in these.
+  put(11, 5, 4, counts());
+  put(10, 12, 5, counts());
+  const window = { from: 12 * TILE_BUCKETS + 100, to: 13 * TILE_BUCKETS + 200 };
+  const { idle, busy } = activityOf(cache, range, window, { tracks: [], values: VALUES });
+  expect([[...idle].sort(), [...busy]]).toEqual([[1, 3], []]);
 });

@@ -23,6 +23,7 @@ test("a URL holds all that is seen", () => {
     mark: nanos(1_795_219_372_253_260_579n),
     arrows: false,
     colouring: "application",
+    legend: true,
     layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, names: cssPx(320), pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     filter: {
       ...PLAIN_FILTER,
@@ -32,6 +33,7 @@ test("a URL holds all that is seen", () => {
       applications: { only: ["my app", "cc"], but: ["ld"] },
       processes: { only: null, but: ["42", "my app"] },
       threads: { only: null, but: [5] },
+      states: { only: ["doing:running", "slice:a:b"], but: ["doing:blocked"] },
       mode: "hide",
     },
     panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
@@ -60,7 +62,7 @@ test("a URL holds all that is seen", () => {
   expect(decodeUrl(`#${text}`)).toEqual({ ...seen, filter: { ...seen.filter, cpus: { only: [1, 2, 3, 7], but: [] } } });
   expect(text.startsWith("at=-5~71210000&selected=")).toBe(true);
   expect(text).toContain("pin=cpu/0/3/thread");
-  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&app=my+app&app=cc&no-app=ld&no-process=42&no-process=my+app&no-thread=5&mode=hide");
+  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&app=my+app&app=cc&no-app=ld&no-process=42&no-process=my+app&no-thread=5&state=doing:running&state=slice:a:b&no-state=doing:blocked&mode=hide");
 });
 
 test("a URL holds how much of traces that grow is seen, unless a window is chosen", () => {
@@ -75,7 +77,7 @@ test("a URL holds how much of traces that grow is seen, unless a window is chose
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, follow: FOLLOW_SPAN, selection: null, item: null, mark: null, arrows: true, colouring: "thread", layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, follow: FOLLOW_SPAN, selection: null, item: null, mark: null, arrows: true, colouring: "thread", legend: false, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&colours=other&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
@@ -175,6 +177,7 @@ function seenBy(dice: Dice): Seen {
     mark: dice.perhaps(() => dice.time()),
     arrows: dice.flag(),
     colouring: dice.flag() ? "application" : "thread",
+    legend: dice.flag(),
     layout: { ...PLAIN_LAYOUT, pinned: dice.texts(), hidden: dice.texts(), folded: dice.texts(), groups: dice.texts(), small: dice.texts(), size: ROW_SIZES[dice.below(3)] ?? "plain", active: dice.flag() },
     filter: {
       ...PLAIN_FILTER,
@@ -183,6 +186,7 @@ function seenBy(dice: Dice): Seen {
       processes: choiceOf(dice.texts(), []),
       cpus: choiceOf(dice.numbers(), []),
       threads: choiceOf(dice.numbers(), dice.numbers()),
+      states: choiceOf(dice.texts(), dice.texts()),
       mode: FILTER_MODES[dice.below(FILTER_MODES.length)] ?? "dim",
     },
     panels: panelsOf(dice),

@@ -31,6 +31,8 @@ export interface Seen {
   readonly arrows: boolean;
   /** The things that have colors of their own where CPUs run threads. */
   readonly colouring: Colouring;
+  /** Whether the legend of colors is shown. */
+  readonly legend: boolean;
   readonly layout: Layout;
   readonly filter: Filter;
   readonly panels: Panels;
@@ -68,6 +70,9 @@ export function encode(seen: Seen): string {
   if (seen.colouring !== "thread") {
     parts.set("colours", seen.colouring);
   }
+  if (seen.legend) {
+    parts.set("legend", "1");
+  }
   layoutParts(seen.layout).forEach(([name, text]) => parts.append(name, text));
   filterParts(seen.filter).forEach(([name, text]) => parts.append(name, text));
   const panels = encodePanels(seen.panels);
@@ -99,6 +104,7 @@ export function decodeUrl(text: string): Seen {
     mark: readTime(parts.get("mark")),
     arrows: parts.get("arrows") !== "hidden",
     colouring: parts.get("colours") === "application" ? "application" : "thread",
+    legend: parts.get("legend") === "1",
     layout: readLayout(parts),
     filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),

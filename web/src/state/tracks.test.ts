@@ -91,3 +91,17 @@ test("the row below the pointer stays where it is, whatever comes and goes above
   // As far as there are rows above it.
   expect(withIdle(active, new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])).scroll).toBe(0);
 });
+
+test("while it is not known whether something happens in a track, it stays as it is", () => {
+  const active = withLayout(ready, { ...ready.layout, active: true });
+  const hidden = withIdle(active, new Set([0, 1, 2]), new Set([3]));
+  const shown = (state: State): number[] => state.rows.flatMap(({ track }) => track?.number ?? []);
+  expect([shown(hidden).slice(0, 2), hidden.unsure]).toEqual([[3, 4], []]);
+  // Another window, of which nothing is known: nothing changes.
+  const moved = withIdle(hidden, new Set(), new Set());
+  expect([moved.rows, moved.unsure]).toEqual([hidden.rows, [0, 1, 2]]);
+  const known = withIdle(moved, new Set([1, 4]), new Set([0]));
+  expect([shown(known).slice(0, 3), known.unsure]).toEqual([[0, 3, 5], [2]]);
+  expect(withIdle(known, new Set([1, 4]), new Set([0]))).toBe(known);
+  expect(withIdle(known, null)).toMatchObject({ idle: null, unsure: [] });
+});

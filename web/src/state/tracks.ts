@@ -113,13 +113,17 @@ function trackOpened(state: State, id: string): State {
   return hasRow(next) || next.filter.mode !== "hide" ? next : withFilter(next, { ...next.filter, mode: "dim" });
 }
 
-/** The known tracks without activity; `null`: the page does not ask any more. */
-export function withIdle(state: State, idle: ReadonlySet<number> | null): State {
+/** The known tracks without activity; `null`: the page does not ask any more. Tracks that are not known to be `busy` either stay as they are, hidden or
+ * shown, until it is known: a window that moves makes no row flicker. `busy` is `null`: of all tracks it is known. */
+export function withIdle(state: State, known: ReadonlySet<number> | null, busy: ReadonlySet<number> | null = null): State {
   const before = state.idle;
+  const unsure = known === null || busy === null ? [] : [...(before ?? [])].filter((track) => !known.has(track) && !busy.has(track)).sort((one, other) => one - other);
+  const idle = known === null || unsure.length === 0 ? known : new Set([...known, ...unsure]);
   const isSame = before === idle || (before !== null && idle !== null && before.size === idle.size && [...idle].every((track) => before.has(track)));
+  const isSureSame = unsure.length === state.unsure.length && unsure.every((track, index) => track === state.unsure[index]);
   if (isSame) {
-    return state;
+    return isSureSame ? state : { ...state, unsure };
   }
   const rows = state.layout.active ? rowsOf(state.catalogue, state.layout, state.filter, idle) : state.rows;
-  return anchored(state, { ...state, idle, rows });
+  return anchored(state, { ...state, idle, unsure, rows });
 }

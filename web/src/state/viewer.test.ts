@@ -15,6 +15,8 @@ import {
   reopened,
   resized,
   scrolledTo,
+  hasJumped,
+  returned,
   seenIn,
   toggleFold,
   toggleHide,
@@ -76,6 +78,15 @@ test("another URL is shown, and one can go back from it", () => {
   expect(reopened(there, decodeUrl("")).view).toEqual(ready.view);
   expect(encode(seenIn(reopened(there, decodeUrl("")), PLAIN_LISTED))).toBe("");
   expect(reopened(FIRST_STATE, decodeUrl("#at=5~100")).view).toEqual(window(5, 100));
+});
+
+test("a place of the history is gone back to, and all else stays", () => {
+  const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks: [trackLike(0), trackLike(1)] });
+  const now = togglePin({ ...state, timeStyle: "absolute" }, "t1");
+  const there = returned(now, decodeUrl("#at=5~100&selected=7~3&hide=t0&mark=6"));
+  expect([there.view, there.selection, there.mark, there.layout, there.timeStyle]).toEqual([window(5, 100), window(7, 3), 6n, now.layout, "absolute"]);
+  expect([returned(there, decodeUrl("")).view, returned(there, decodeUrl("")).selection]).toEqual([ready.view, null]);
+  expect([hasJumped(now, there), hasJumped(now, moved(now, window(5, 100))), hasJumped(now, { ...now, past: [] })]).toEqual([true, false, false]);
 });
 
 test("the URL is empty when there is nothing special to see", () => {

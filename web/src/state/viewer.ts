@@ -73,6 +73,8 @@ export interface State {
   readonly arrows: boolean;
   /** The things that have colors of their own where CPUs run threads. */
   readonly colouring: Colouring;
+  /** Whether the legend of colors is shown. */
+  readonly legend: boolean;
   readonly cursor: Cursor | null;
   /** When the list of events is: a line on the timeline. */
   readonly mark: Nanos | null;
@@ -81,6 +83,8 @@ export interface State {
   readonly filter: Filter;
   /** Tracks in which nothing happens in the window, as far as that is known; `null` while the page does not ask. */
   readonly idle: ReadonlySet<number> | null;
+  /** Those of them of which it is not known for this window: they are not shown because they were not. */
+  readonly unsure: readonly number[];
   readonly panels: Panels;
   /** The choices of Statistics and Latency. */
   readonly lens: Lens;
@@ -128,11 +132,13 @@ export const FIRST_STATE: State = {
   itemExtent: null,
   arrows: true,
   colouring: "thread",
+  legend: false,
   cursor: null,
   mark: null,
   layout: PLAIN_LAYOUT,
   filter: PLAIN_FILTER,
   idle: null,
+  unsure: [],
   panels: PLAIN_PANELS,
   lens: PLAIN_LENS,
   curves: PLAIN_CURVES,
@@ -155,27 +161,43 @@ export function opened({ listed: _, follow: span, ...seen }: Seen, zone: string,
 
 /** The page shows the view of another URL, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
-  const { status } = state;
-  const { selection, item, mark, arrows, colouring, panels, lens, curves, timeStyle } = seen;
+  const { selection, item, mark, arrows, colouring, legend, panels, lens, curves, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, colouring, panels, lens, curves, timeStyle, scrollWish: null };
-  const there = scrolledTo(next, seen.scroll);
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, colouring, legend, panels, lens, curves, timeStyle, scrollWish: null };
+  return placed(scrolledTo(next, seen.scroll), seen);
+}
+
+/** The page shows the place of a URL that it has shown before: when, and which rows. All else stays as it is. */
+export function returned(state: State, seen: Seen): State {
+  const { selection, item, mark } = seen;
+  const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
+  return placed(scrolledTo({ ...state, selection, item, itemExtent, mark, scrollWish: null }, seen.scroll), seen);
+}
+
+/** The window is that of a URL. */
+function placed(state: State, { view, follow }: Seen): State {
+  const { status } = state;
   if (status === null) {
-    return { ...there, view: seen.view, follow: { ...FIRST_FOLLOW, span: seen.follow } };
+    return { ...state, view, follow: { ...FIRST_FOLLOW, span: follow } };
   }
-  const plain = isRecording(status) ? windowAt(status.extent, status.extent.end, seen.follow, widthOf(state)) : everything(status.extent);
-  const gone = wentTo(there, seen.view ?? plain);
-  return seen.view === null && isRecording(status) ? { ...gone, follow: { isOn: true, span: seen.follow, left: null } } : gone;
+  const plain = isRecording(status) ? windowAt(status.extent, status.extent.end, follow, widthOf(state)) : everything(status.extent);
+  const gone = wentTo(state, view ?? plain);
+  return view === null && isRecording(status) ? { ...gone, follow: { isOn: true, span: follow, left: null } } : gone;
+}
+
+/** Whether the window has become another one by a jump, from which one can go back. */
+export function hasJumped(before: State, now: State): boolean {
+  return before.past !== now.past && before.view !== null && now.view !== null && !sameWindow(before.view, now.view);
 }
 
 /** The view for the URL; the caller gives the state of the list of events. */
 export function seenIn(state: State, listed: Listed): Seen {
-  const { status, view, follow, selection, item, mark, arrows, colouring, layout, filter, panels, lens, curves, timeStyle } = state;
+  const { status, view, follow, selection, item, mark, arrows, colouring, legend, layout, filter, panels, lens, curves, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
   // A window that goes along, or that shows all of traces that do not grow, is not one that the user has chosen.
   const all = status !== null && view !== null && !isRecording(status) && sameWindow(view, everything(status.extent));
-  return { view: all || follow.isOn ? null : view, follow: follow.isOn ? follow.span : FOLLOW_SPAN, selection, item, mark, arrows, colouring, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
+  return { view: all || follow.isOn ? null : view, follow: follow.isOn ? follow.span : FOLLOW_SPAN, selection, item, mark, arrows, colouring, legend, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */

@@ -4,13 +4,14 @@ import type { JSX } from "preact";
 import type { Choice } from "../model/choice.ts";
 import { peopleOf } from "../model/facets.ts";
 import { FACETS, unanswered, type Facet } from "../model/filter.ts";
+import { stateLabel } from "../model/filter-values.ts";
 import { openedPanel } from "../model/panels.ts";
 import { refiltered } from "../state/filter.ts";
 import { withPanels, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 
-const NAMES: Readonly<Record<Facet, string>> = { cpus: "CPU", applications: "application", processes: "process", threads: "thread", events: "event" };
+const NAMES: Readonly<Record<Facet, string>> = { cpus: "CPU", applications: "application", processes: "process", threads: "thread", states: "state", events: "event" };
 /** As many are named; of more, how many there are. */
 const NAMED_MAX = 2;
 
@@ -80,6 +81,9 @@ function listText(state: State, facet: Facet, items: readonly (string | number)[
 }
 
 function itemText(state: State, facet: Facet, item: string | number): string {
+  if (facet === "states") {
+    return stateLabel(String(item));
+  }
   if (facet === "cpus" || facet === "events" || facet === "applications") {
     return String(item);
   }

@@ -137,7 +137,7 @@ test("L follows what is recorded, Space holds it back and goes on, zooming keeps
 });
 
 test("before the server says anything, keys do nothing", () => {
-  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I", "V", "C"].includes(keys))) {
+  for (const command of COMMANDS.filter(({ keys }) => !["T", "K", "?", "Esc", "U", "B", "Q", "I", "V", "C"].includes(keys))) {
     expect(command.act(FIRST_STATE, keyAt("x"))).toBe(FIRST_STATE);
   }
 });

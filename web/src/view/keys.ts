@@ -163,6 +163,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: ({ picker }) => picker.follow("cause") },
   { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
   { keys: "C", what: "colours of applications where CPUs run their threads, or of threads", on: plain("KeyC"), act: recoloured },
+  { keys: "K", what: "the legend: which colors mean what, and a filter by them", on: plain("KeyK"), act: (state) => ({ ...state, legend: !state.legend }) },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top, with its calls and durations", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "Y", what: "draw the counter below the pointer as a curve, or no more", on: plain("KeyY"), act: (state) => withCounter(state) },

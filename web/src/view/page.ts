@@ -17,23 +17,24 @@ import { Shape, parseJson } from "../model/json.ts";
 import { isRecording } from "../model/live.ts";
 import { readRecording } from "../model/recording.ts";
 import { readTraces } from "../model/traces.ts";
-import { decodeUrl, encode } from "../model/url.ts";
+import { decodeUrl } from "../model/url.ts";
 import { valueMax } from "../model/tile.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
 import { rowsSeen } from "../model/screen.ts";
 import { endOf, type Viewport } from "../model/viewport.ts";
-import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
+import { TILE_BUCKETS, trackNumber, type Level } from "../units/tiles.ts";
 import { between, minus, plus, type Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { withRecording } from "../state/record.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
-import { curvesSeen, drawnTo, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { curvesSeen, drawnTo, opened, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepFindings } from "./findings.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
+import { keepUrl } from "./history.ts";
 import { Picker } from "./item/picker.ts";
 import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
@@ -47,8 +48,8 @@ const TILE_BYTES_MAX = 128 << 20;
 const MARGIN_TILES = 2;
 /** So many screens of rows are looked through at a time where only active tracks are wanted. */
 const ACTIVE_SCREENS = 12;
-/** The URL follows the window once it rests. */
-const URL_PAUSE_MS = 200;
+/** And so many of the tracks that are not shown, of which it is not known for this window. */
+const UNSURE_MAX = 512;
 /** While traces are read, or events of a filter looked for, tiles that are not exact yet are asked for again that often. */
 const PACE_MS = 1_000;
 /** Of traces that are recorded, and read as far as they are there, only tiles at their end are new. */
@@ -368,7 +369,7 @@ class Conductor {
     this.seen = [{ range, tracks }, overview];
     this.fetcher.want({
       seen: this.seen,
-      soon: [{ range, tracks: below.flatMap((row) => row.track?.number ?? []) }, { range: around(range, status.extent, MARGIN_TILES), tracks }],
+      soon: [{ range, tracks: state.unsure.slice(0, UNSURE_MAX).map(trackNumber) }, { range, tracks: below.flatMap((row) => row.track?.number ?? []) }, { range: around(range, status.extent, MARGIN_TILES), tracks }],
       version: this.pace.version,
     });
     const { complete } = this.fetcher;
@@ -460,6 +461,7 @@ function wantsOther(before: State, now: State): boolean {
   return (
     before.view !== now.view ||
     before.rows !== now.rows ||
+    before.unsure !== now.unsure ||
     before.scroll !== now.scroll ||
     before.size !== now.size ||
     before.arrows !== now.arrows ||
@@ -468,25 +470,4 @@ function wantsOther(before: State, now: State): boolean {
     before.panels !== now.panels ||
     before.status?.version !== now.status?.version
   );
-}
-
-/** Keeps the view in the address bar, and shows the view of a URL that the user enters there. */
-function keepUrl({ store, events }: Page): void {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const keep = (): void => {
-    timer ??= setTimeout(() => {
-      timer = null;
-      const hash = encode(seenIn(store.state, events.listed));
-      if (hash !== location.hash.replace(/^#/, "")) {
-        history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
-      }
-    }, URL_PAUSE_MS);
-  };
-  store.subscribe(keep);
-  events.store.subscribe(keep);
-  window.addEventListener("hashchange", () => {
-    const seen = decodeUrl(location.hash);
-    store.update((state) => reopened(state, seen));
-    events.reopen(seen.listed);
-  });
 }

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { drawRuler } from "../draw/ruler.ts";
 import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import { Looks } from "../draw/looks.ts";
+import { valueTest } from "../model/filter-values.ts";
 import { isRecording } from "../model/live.ts";
 import { heightOf, type Row } from "../model/rows.ts";
 import { fixedHeight, rowAt, rowsOnScreen } from "../model/screen.ts";
@@ -14,13 +15,14 @@ import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../mod
 import { levelFor, tilesIn } from "../model/wanted.ts";
 import { pickedOf } from "../state/item.ts";
 import { zoomed } from "../state/live.ts";
-import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
+import { clockOf, moved, resized, scrolledTo, wentTo, widthOf, type State } from "../state/viewer.ts";
 import { rowsSized } from "../state/tracks.ts";
 import { cssPx, px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
 import { Labels, NamesEdge } from "./labels.tsx";
+import { Legend, LegendSwitch } from "./legend.tsx";
 import { RulerNotes } from "./notes/flags.tsx";
 import { Notice } from "./notice.tsx";
 import { arrowsShown, pickedArrow } from "./item/arrows.ts";
@@ -57,6 +59,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
         <Corner page={page} />
         <ColourSwitch page={page} />
         <ArrowSwitch page={page} />
+        <LegendSwitch page={page} />
       </div>
       <canvas class="ruler" ref={ruler} aria-hidden="true" {...gestures(page)} />
       <RulerNotes page={page} />
@@ -65,6 +68,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
           <div class="sticky">
             <Labels page={page} />
             <PinnedEdge page={page} />
+            <NamesEdge page={page} timeline={root} />
             <div class="area" ref={area}>
               <canvas ref={canvas} role="img" aria-label="Timeline: the tracks in the window" {...gestures(page)} />
               <CursorLine page={page} />
@@ -74,7 +78,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
           <div class="spacer" ref={spacer} />
         </div>
       </div>
-      <NamesEdge page={page} timeline={root} />
+      <Legend page={page} />
       <Tooltip page={page} timeline={root} />
     </div>
   );
@@ -82,8 +86,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** The content of the canvases: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle, findings } = state;
-  return [findings, status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, filter, timeStyle, findings } = state;
+  return [filter, findings, status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -205,7 +209,7 @@ function gestures(page: Page): Handlers {
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
     onDblClick: (event) => {
       const time = at(event);
-      store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, 0.25))));
+      store.update((state) => (time === null || state.view === null ? state : wentTo(state, zoom(state.view, time, 0.25))));
     },
     onWheel: (event) => {
       const { x, y } = wheelPixels(event);
@@ -288,7 +292,7 @@ class Painter {
   private readonly board = new BoardMaker();
   private readonly rulerBoard = new BoardMaker();
   private looks: Looks | null = null;
-  private described: unknown = null;
+  private lookedAt: readonly unknown[] = [];
 
   constructor(page: Page) {
     this.page = page;
@@ -347,10 +351,12 @@ class Painter {
     }
   }
 
-  private looksFor(state: State): Looks {
-    if (this.looks === null || this.looks.theme !== state.theme || this.looks.colouring !== state.colouring || this.described !== state.catalogue) {
-      this.looks = new Looks(state.theme, state.catalogue.values, state.colouring, state.catalogue.tracks);
-      this.described = state.catalogue;
+  /** Looks are made again when something that they depend on is another one. */
+  private looksFor({ theme, catalogue, colouring, filter }: State): Looks {
+    const parts = [theme, catalogue, colouring, filter.threads, filter.applications, filter.processes, filter.states];
+    if (this.looks === null || parts.some((part, index) => part !== this.lookedAt[index])) {
+      this.looks = new Looks(theme, catalogue.values, colouring, catalogue.tracks, valueTest(filter, catalogue));
+      this.lookedAt = parts;
     }
     return this.looks;
   }

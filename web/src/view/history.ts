@@ -1,0 +1,73 @@
+// The view in the address bar, and in the browser's history: Back goes to the window before, as long as there is one.
+//
+// Moves and zooms change the latest entry, once they rest. A jump to another window, which can be anywhere, makes a new entry; jumps that follow each
+// other more quickly than a user looks are one. Back and Forward change the place alone: filters, panels and the arrangement stay as they are. A URL
+// that the user enters is another view altogether.
+
+import { decodeUrl, encode } from "../model/url.ts";
+import { hasJumped, reopened, returned, seenIn, type State } from "../state/viewer.ts";
+import type { Page } from "./page.ts";
+
+/** The URL follows the window once it rests. */
+const URL_PAUSE_MS = 200;
+/** Quicker jumps are one entry: a key that is held steps through a trace. */
+const JUMP_PAUSE_MS = 400;
+
+/** Entries of this page have this state, those that the user makes by entering a URL have none. */
+const OWN = "view";
+
+/** Keeps the view in the address bar, and shows the view of a URL that the user enters there. */
+export function keepUrl({ store, events }: Pick<Page, "store" | "events">): void {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let [before, jumpedAt, isReturning] = [store.state, -Infinity, false];
+  const write = (state: State, how: "replaceState" | "pushState"): void => {
+    const hash = encode(seenIn(state, events.listed));
+    const isSame = hash === location.hash.replace(/^#/, "");
+    if (!isSame) {
+      history[how](OWN, "", hash === "" ? location.pathname + location.search : `#${hash}`);
+    }
+  };
+  const keep = (): void => {
+    timer ??= setTimeout(() => {
+      timer = null;
+      write(store.state, "replaceState");
+    }, URL_PAUSE_MS);
+  };
+  const jumped = (from: State, to: State): void => {
+    const now = performance.now();
+    const isOne = now - jumpedAt < JUMP_PAUSE_MS;
+    jumpedAt = now;
+    if (!isOne) {
+      history.replaceState(OWN, "", location.href);
+      write(from, "replaceState");
+      write(to, "pushState");
+    }
+    keep();
+  };
+  store.subscribe(() => {
+    const [from, to] = [before, store.state];
+    before = to;
+    if (!isReturning && hasJumped(from, to)) {
+      jumped(from, to);
+    } else {
+      keep();
+    }
+  });
+  events.store.subscribe(keep);
+  window.addEventListener("popstate", (event) => {
+    if (event.state !== OWN) {
+      return;
+    }
+    isReturning = true;
+    store.update((state) => returned(state, decodeUrl(location.hash)));
+    isReturning = false;
+  });
+  window.addEventListener("hashchange", () => {
+    if (history.state === OWN) {
+      return;
+    }
+    const seen = decodeUrl(location.hash);
+    store.update((state) => reopened(state, seen));
+    events.reopen(seen.listed);
+  });
+}
